@@ -1,7 +1,6 @@
 import type { Quote } from '../billing/index.ts';
-import type { Account } from '../channels/index.ts';
 import { type JsonObject, newRelayId, type Sentence, sentence } from '../kernel/index.ts';
-import type { RelayClaim, RelayRecord, Repositories } from '../store/ports/index.ts';
+import type { ChannelRecord, RelayClaim, RelayRecord, Repositories } from '../store/ports/index.ts';
 import {
   type Caller,
   type Idempotency,
@@ -21,7 +20,7 @@ type NewRelay = {
   requestId: string;
   intent: RelayIntent;
   idempotency: Idempotency | undefined;
-  account: Account;
+  channel: ChannelRecord;
   quote: Quote;
 };
 
@@ -34,7 +33,7 @@ export const RELAY_PLUGIN_KEY = '*';
  */
 export function openRelay(
   deps: TaskDeps,
-  { caller, requestId, intent, idempotency, account, quote: { quota, snapshot } }: NewRelay,
+  { caller, requestId, intent, idempotency, channel, quote: { quota, snapshot } }: NewRelay,
 ): Promise<RelayRecord> {
   const owner = { userId: caller.user.id, walletId: caller.walletId, apiKeyId: caller.key?.id ?? null };
   const relayId = newRelayId(deps.clock.nowMs(), deps.node.random);
@@ -44,8 +43,7 @@ export function openRelay(
       relayId,
       kind: intent.kind,
       group: caller.group,
-      channelId: account.channel.id,
-      credentialId: account.credential.id,
+      channelId: channel.id,
       model: intent.model,
       quota,
       billing: snapshot,
@@ -69,18 +67,18 @@ export function openRelay(
   });
 }
 
-type Move = { account: Account; quote: Quote; attempt: number };
+type Move = { channel: ChannelRecord; quote: Quote; attempt: number };
 
 /**
- * Moves the request to another account and replaces its reservation, as the price may differ.
+ * Moves the request to another channel and replaces its reservation, as the price may differ.
  * @throws billing.*, tasks.submission_interrupted
  */
 export async function moveRelay(
   deps: TaskDeps,
   relay: RelayRecord,
-  { account, quote: { quota, snapshot: billing }, attempt }: Move,
+  { channel, quote: { quota, snapshot: billing }, attempt }: Move,
 ): Promise<RelayRecord> {
-  const change = { channelId: account.channel.id, credentialId: account.credential.id, quota, billing };
+  const change = { channelId: channel.id, quota, billing };
   const held = await deps.store.transaction(async (tx) => {
     const { relayId, leaseOwner } = relay;
     if (!(await tx.relays.move(relayId, leaseOwner, { ...change, leaseForMs: SUBMIT_LEASE_MS }))) return false;

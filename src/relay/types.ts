@@ -1,6 +1,5 @@
-import type { Account } from '../channels/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
-import type { RelayKind, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
+import type { ChannelRecord, RelayKind, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
 import type { ClientRequest, TaskDeps } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
@@ -57,7 +56,7 @@ export type RelayIntent = {
 export type Delivery = {
   request: RelayedRequest;
   intent: RelayIntent;
-  account: Account;
+  channel: ChannelRecord;
   relay: RelayRecord;
   response: UpstreamResponse;
   /** The client gets the stream without the usage that the gateway asked for. */

@@ -50,8 +50,9 @@ export type Results = {
   /** `expiresIn`: seconds until its links end, as the client sent them. @throws tasks.artifact_* */
   artifacts(task: TaskRecord, expiresIn?: string | null): Promise<ArtifactList>;
   /**
-   * Takes a preview that the browser of the task's owner made.
-   * @throws tasks.task_not_found, also for another user's task, tasks.preview_*, tasks.artifact_*
+   * Takes a preview from the browser of a person who may see the task.
+   * @throws tasks.task_not_found, also for a task that the reader may not see, tasks.preview_*,
+   *   tasks.artifact_*
    */
   acceptPreview(preview: OfferedPreview): Promise<void>;
   /** A preview of each of these tasks that has one, by its id. */

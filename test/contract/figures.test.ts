@@ -157,6 +157,8 @@ describeEachStore(
         ...{
           name: 'c',
           type: 61,
+          keySealed: '',
+          keyHint: '',
           baseUrl: '',
           models: [],
           groups: [],

@@ -33,7 +33,7 @@ test('a channel is tested, priced and used within ten clicks', async () => {
   await steps.getByText('Credential').waitFor();
   await click(page.getByRole('link', { name: 'Set prices' }));
   await heading(page, 'Prices of Demo vendor').waitFor();
-  await waitForText(page, '$0.02 a second');
+  await waitForText(page, '$0.02 / second');
   expect(await findPageIssues(page)).toEqual([]);
   await click(page.getByRole('button', { name: 'Use list prices' }));
   await click(page.getByRole('button', { name: 'Save 2 prices' }));

@@ -63,7 +63,7 @@ test('a page whose code is on its way says so, and the former page stays', async
   });
   await link(page, 'Users').click();
   await page.getByRole('progressbar', { name: 'Loading' }).waitFor();
-  await heading(page, 'Hello, root').waitFor();
+  await heading(page, 'Overview').waitFor();
   release();
   await heading(page, 'Users').waitFor();
   await page.getByRole('progressbar').waitFor({ state: 'detached' });
@@ -154,7 +154,7 @@ describe('failed refetches', () => {
     const page = await openAsRoot('/tasks');
     await refuse(page, '**/api/attention');
     await link(page, 'Home').click();
-    await heading(page, 'Hello, root').waitFor();
+    await heading(page, 'Overview').waitFor();
     await page.getByRole('alert').getByText('No luck.').waitFor();
     await page.unroute('**/api/attention');
   });

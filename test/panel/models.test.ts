@@ -25,8 +25,8 @@ afterAll(() => vendor?.stop());
 test('a user sees the models of their group, with their price in words, and tries one', async () => {
   const { page } = await panel.openAs({ username: 'half', password }, '/models', { viewport: screens.desktop });
   await heading(page, 'Models').waitFor();
-  await waitForText(page, '$0.01 a second');
-  await waitForText(page, '$0.01–$0.04 a second');
+  await waitForText(page, '$0.01 / second');
+  await waitForText(page, '$0.01–$0.04 / second');
   expect(await page.getByText('secret-model').count()).toBe(0);
   // What is no table is told by the plugin's examples; the expression is for administrators.
   await waitForText(page, '$0.05 for 4 s at 720p');

@@ -154,7 +154,7 @@ describe('a request', () => {
     // Office programs put a picture of the copied words beside them.
     const copied = { event: 'paste', at: 'textarea', name: 'words.png', type: 'image/png', text: 'words' } as const;
     expect(await dispatchFile(page, copied)).toBe(false);
-    await page.getByRole('radiogroup', { name: 'How many' }).getByText('2', { exact: true }).click();
+    await page.getByRole('radiogroup', { name: 'Number of runs' }).getByText('2', { exact: true }).click();
     await page.getByRole('button', { name: 'Run for $0.16' }).waitFor();
     await page.keyboard.press('Control+Enter');
     await until('two tasks are shown', () => watchedTask(page).split(',').length === 2);
@@ -197,7 +197,7 @@ describe('a request', () => {
     );
     await page.getByRole('combobox', { name: 'Compare with' }).click();
     await page.getByRole('option', { name: /^demo-video-pro/ }).click();
-    await page.getByRole('radiogroup', { name: 'How many' }).getByText('4', { exact: true }).click();
+    await page.getByRole('radiogroup', { name: 'Number of runs' }).getByText('4', { exact: true }).click();
     await waitForText(page, '8 tasks');
     await page.getByRole('button', { name: /^Run/, disabled: false }).waitFor();
     await page.keyboard.press('Control+Enter');
@@ -221,7 +221,7 @@ describe('a request', () => {
       await answered;
       await route.continue();
     });
-    await page.getByLabel('Seconds').fill('50');
+    await page.getByLabel('Duration').fill('50');
     await page.getByRole('button', { name: 'Run', exact: true }).waitFor();
     answer();
     await page.getByRole('button', { name: 'Run for $1.00' }).waitFor();
@@ -291,7 +291,7 @@ describe('a request', () => {
   testInFullRun('is synchronized between form and JSON', async () => {
     const { page } = await open();
     await prompt(page).fill('a "quoted" cat');
-    const seconds = page.getByLabel('Seconds');
+    const seconds = page.getByLabel('Duration');
     for (const typed of ['0.5', '10.05']) {
       await seconds.fill('');
       await seconds.pressSequentially(typed);
@@ -312,7 +312,7 @@ describe('a request', () => {
     await editor(page).fill('{"model": "demo-video", "prompt": "a dog", "script": "fail"}');
     await showForm(page);
     expect(await prompt(page).inputValue()).toBe('a dog');
-    expect(await page.getByLabel('Seconds').inputValue()).toBe('');
+    expect(await page.getByLabel('Duration').inputValue()).toBe('');
     await page.getByText('script: "fail"').waitFor();
     await page.getByRole('button', { name: 'Remove script' }).click();
     await showJson(page);
@@ -358,10 +358,10 @@ describe('a request', () => {
     await prompt(page).fill('a kite');
     await page.getByRole('button', { name: /^Run for/, disabled: false }).waitFor();
     await prompt(page).fill('too long');
-    await page.getByLabel('Seconds').fill('300');
+    await page.getByLabel('Duration').fill('300');
     await waitForText(page, '1 to 60.');
     await waitForText(page, 'Outside the allowed range.');
-    await waitForText(page, 'Correct “Seconds” first.');
+    await waitForText(page, 'Correct “Duration” first.');
     expect(await run(page).isDisabled()).toBe(true);
     expect(await prompt(page).inputValue()).toBe('too long');
     await page.getByRole('textbox', { name: 'Size' }).fill('large');
@@ -467,7 +467,7 @@ describe('a request', () => {
     const { id } = await panel.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
     const { page } = await open(`/playground?from=${id}`);
     expect(await prompt(page).inputValue()).toBe(body.prompt);
-    expect(await page.getByLabel('Seconds').inputValue()).toBe('9 s');
+    expect(await page.getByLabel('Duration').inputValue()).toBe('9 s');
     await page.getByText('script: "instant"').waitFor();
   });
 

@@ -46,16 +46,16 @@ test('an administrator sees what waits for which account, moves it to the front 
 test('the page of a waiting task says its place and where it waits, and it starts when the limit is raised', async () => {
   const { page } = await panel.openAs(ROOT, `/tasks/${ids[2]}`);
   await waitForText(page, 'It waits for a free slot at Full account and starts by itself.');
-  await waitForText(page, /^Place 1/);
+  await waitForText(page, /^Position 1/);
   await page.goto(`${panel.origin()}/channels/${channelId}`);
   await waitForText(page, '1 of 1');
   await waitForText(page, 'declared in the settings');
 
   await page.goto(`${panel.origin()}/channels/${channelId}?tab=settings`);
-  await page.getByLabel('Tasks at once').fill('0');
+  await page.getByLabel('Concurrent tasks').fill('0');
   await page.getByRole('button', { name: 'Save' }).click();
   await waitForText(page, 'Enter a whole number from 1, or leave it empty.');
-  await page.getByLabel('Tasks at once').fill('2');
+  await page.getByLabel('Concurrent tasks').fill('2');
   await page.getByLabel('Shared limit').fill('studio');
   await page.getByRole('button', { name: 'Save' }).click();
   await waitForNotice(page, 'Saved');
@@ -68,5 +68,5 @@ test('the page of a waiting task says its place and where it waits, and it start
     return queue === undefined;
   });
   await page.goto(`${panel.origin()}/queue`);
-  await waitForText(page, 'Nothing waits');
+  await waitForText(page, 'Nothing is waiting');
 });

@@ -235,7 +235,7 @@ describe('cold start', () => {
         }),
       );
       await page.reload();
-      await heading(page, 'That didn’t work').waitFor();
+      await heading(page, 'Something went wrong').waitFor();
       expect(await context.cookies(`${origin()}/api/user/auth/refresh`)).toHaveLength(2);
       await page.unroute(refresh);
       await accountMenu(page).waitFor();

@@ -295,7 +295,7 @@ describe('Telegram', () => {
     const { page, apiCalls } = await openSignIn();
     for (const state of ['/abc', '']) {
       await page.goto(`${origin()}/oauth/telegram${state}?${signWidget({ id: 7001 }, now())}`);
-      await heading(page, 'That didn’t work').waitFor();
+      await heading(page, 'Something went wrong').waitFor();
     }
     expect(apiCalls.filter((call) => call.includes('telegram'))).toEqual([]);
   });

@@ -123,7 +123,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     random: systemRandom,
     logger,
     nodeId,
-    accounts: channels.everyAccount,
+    channels: channels.known,
     syncFrequencyMs,
   });
   const node: NodeAddress = { ...configuredNode(config), listening: '' };

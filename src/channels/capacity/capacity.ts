@@ -1,6 +1,5 @@
 import { type Clock, createReplica, type Logger, type Random, sleepInStep } from '../../kernel/index.ts';
-import type { CapacityKey, ChannelRecord, CountedAccount, DeclaredLimit, Store } from '../../store/ports/index.ts';
-import type { Account } from '../pick-channel.ts';
+import type { CapacityKey, ChannelRecord, DeclaredLimit, Store } from '../../store/ports/index.ts';
 import { findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
 import { countFreeSlots } from './free-slots.ts';
@@ -33,8 +32,8 @@ export function createCapacity(deps: {
   logger: Logger;
   /** This node's row among `nodes`. */
   nodeId: string;
-  /** All accounts in this node's replica; a new list after each change. */
-  accounts: () => readonly Account[];
+  /** All channels in this node's replica; a new list after each change. */
+  channels: () => readonly ChannelRecord[];
   syncFrequencyMs: number;
 }): CapacityService {
   const { store, clock, random, logger } = deps;
@@ -49,23 +48,20 @@ export function createCapacity(deps: {
   /** Nodes that may send to the same accounts, and the place of this one when slots are divided. */
   let nodes = { count: 1, turn: 0 };
 
-  let known: readonly Account[] = [];
+  let known: readonly ChannelRecord[] = [];
   let byPool = new Map<string, ChannelRecord[]>();
-  /** What was deleted keeps its last pool: a vendor may still run tasks that ended with it. */
-  const seen = new Map<number, Account>();
-  const poolOfChannel = new Map<number, string>();
-  let accountsOfPool = new Map<string, CountedAccount[]>();
+  /** A deleted channel keeps its last pool: its vendor may still run tasks that ended with it. */
+  const poolOf = new Map<number, string>();
+  let idsOfPool = new Map<string, number[]>();
   /** Reads pools and members anew after a change of channels. */
   function members(pool: string): readonly ChannelRecord[] {
-    const accounts = deps.accounts();
-    if (accounts !== known) {
-      known = accounts;
-      for (const account of accounts) {
-        seen.set(account.credential.id, account);
-        poolOfChannel.set(account.channel.id, findChannelPool(account.channel));
-      }
-      byPool = new Map([...Map.groupBy(accounts, findPool)].map(([name, own]) => [name, uniqueChannels(own)]));
-      accountsOfPool = countedAccounts([...seen.values()]);
+    const channels = deps.channels();
+    if (channels !== known) {
+      known = channels;
+      byPool = Map.groupBy(channels, findPool);
+      for (const channel of channels) poolOf.set(channel.id, findPool(channel));
+      idsOfPool = new Map();
+      for (const [id, name] of poolOf) idsOfPool.set(name, [...(idsOfPool.get(name) ?? []), id]);
       slots.rebuild();
     }
     return byPool.get(pool) ?? [];
@@ -73,15 +69,12 @@ export function createCapacity(deps: {
 
   const slots = createRunningSlots({
     clock,
-    findPool({ channelId, credentialId }) {
-      const account = seen.get(credentialId ?? 0);
-      return account ? findPool(account) : (poolOfChannel.get(channelId) ?? ownPool(channelId));
-    },
+    findPool: (channelId) => poolOf.get(channelId) ?? ownPool(channelId),
   });
 
   /** A rest of an account concerns the pool that it shares. */
   function emit({ pool, model }: Room): void {
-    const room = { pool: pool.startsWith('#') ? (poolOfChannel.get(Number(pool.slice(1))) ?? pool) : pool, model };
+    const room = { pool: pool.startsWith('#') ? (poolOf.get(Number(pool.slice(1))) ?? pool) : pool, model };
     for (const listener of listeners) listener(room);
   }
   const alarms = new Map<string, number>();
@@ -122,10 +115,10 @@ export function createCapacity(deps: {
 
   const levels = ({ pool, model }: Scope) => {
     const channels = members(pool);
-    const accounts = accountsOfPool.get(pool) ?? [];
+    const channelIds = idsOfPool.get(pool) ?? [];
     return (model === '' ? [''] : ['', model]).flatMap((name) => {
       const limit = findStrictest(channels, name);
-      return limit ? [{ pool, model: name, limit, accounts }] : [];
+      return limit ? [{ pool, model: name, limit, channelIds }] : [];
     });
   };
   const isDeclared = (scope: Scope): boolean => levels(scope).some(({ limit }) => limit.maxRunning !== undefined);
@@ -179,7 +172,7 @@ export function createCapacity(deps: {
     const nowMs = mono();
     const resting = restable(scope);
     for (const { rest } of resting) if (rest.reason !== '') rest.trialTaskId ??= task.taskId;
-    slots.begin(heldSlots({ ...task, scope }));
+    slots.begin({ ...task, channelId: scope.channelId, upstreamModel: scope.model });
     const state = ofModel(scope);
     const { inFlight } = slots.find(scope.pool, scope.model);
     const isLearned = !isDeclared(scope);
@@ -193,7 +186,8 @@ export function createCapacity(deps: {
 
   function resize(dispatch: Dispatch, count: number): Dispatch {
     if (dispatch.slots === count) return dispatch;
-    slots.begin(heldSlots({ ...dispatch, slots: count }));
+    const { scope, ...task } = { ...dispatch, slots: count };
+    slots.begin({ ...task, channelId: scope.channelId, upstreamModel: scope.model });
     return { ...dispatch, slots: count };
   }
 
@@ -205,9 +199,8 @@ export function createCapacity(deps: {
 
   function end(task: HeldSlots): void {
     if (!slots.end(task)) return;
-    const pool = slots.findPool(task);
-    const { channelId, credentialId } = task;
-    const scope = { channelId, credentialId: credentialId ?? 0, pool, model: task.upstreamModel };
+    const pool = poolOf.get(task.channelId) ?? ownPool(task.channelId);
+    const scope = { channelId: task.channelId, pool, model: task.upstreamModel };
     leaveTrials({ scope, taskId: task.taskId });
     noteInFlight(ofModel(scope).learned, slots.find(pool, scope.model).inFlight, mono());
     emit({ pool, model: '' });
@@ -238,7 +231,7 @@ export function createCapacity(deps: {
     if (kind === 'balance' || kind === 'credential') states.beginRest(account(scope), dispatch, { kind, ...rest });
     else if (kind === 'rate' || kind === 'vendor_busy') states.beginRest(state, dispatch, { kind, ...rest });
     if (kind === 'in_doubt') slots.doubt(dispatch.taskId);
-    else slots.end(heldSlots(dispatch));
+    else slots.end({ ...dispatch, channelId: scope.channelId, upstreamModel: scope.model });
     if (kind === 'capacity') {
       const running = () => slots.find(scope.pool, scope.model).accepted;
       const runningInPool = slots.find(scope.pool, '').accepted;
@@ -308,11 +301,7 @@ export function createCapacity(deps: {
   }
 
   return {
-    scope: (account, model) => ({
-      ...{ channelId: account.channel.id, credentialId: account.credential.id },
-      ...{ pool: findPool(account), model },
-    }),
-    running: ({ credential }) => slots.ofCredential(credential.id).inFlight,
+    scope: (channel, model) => ({ channelId: channel.id, pool: findPool(channel), model }),
     declared: (scope): DeclaredLimit | undefined => mergeLimits(levels(scope).map(({ limit }) => limit)),
     relayLimit(scope) {
       isTouched = true;
@@ -342,45 +331,21 @@ export function createCapacity(deps: {
       replica.stop();
     },
     describe(channel) {
-      const pool = findChannelPool(channel);
+      const pool = findPool(channel);
       members(pool);
       return describeCapacity({ channel, pool, slots, states, levels, clock });
     },
     wake(channel, of = 'pool') {
-      const pools = of === 'account' ? [ownPool(channel.id)] : [ownPool(channel.id), findChannelPool(channel)];
+      const pools = of === 'account' ? [ownPool(channel.id)] : [ownPool(channel.id), findPool(channel)];
       return byHand(store.capacity.wake([...new Set(pools)]));
     },
-    clearCeilings: (channel) => byHand(store.capacity.clearCeilings(findChannelPool(channel))),
+    clearCeilings: (channel) => byHand(store.capacity.clearCeilings(findPool(channel))),
     clearAbandoned(channel) {
-      const pool = findChannelPool(channel);
+      const pool = findPool(channel);
       members(pool);
-      return byHand(store.capacity.clearAbandoned(accountsOfPool.get(pool) ?? []));
+      return byHand(store.capacity.clearAbandoned(idsOfPool.get(pool) ?? []));
     },
   };
 }
 
-const findChannelPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>): string => pool || ownPool(id);
-const findPool = ({ channel, credential }: Account): string => credential.pool || findChannelPool(channel);
-
-/** The slots that a start has taken. */
-export const heldSlots = ({ taskId, slots, scope }: Start & { scope: Scope }): HeldSlots => ({
-  ...{ taskId, slots, channelId: scope.channelId, credentialId: scope.credentialId, upstreamModel: scope.model },
-});
-
-const uniqueChannels = (accounts: readonly Account[]): ChannelRecord[] => [
-  ...new Map(accounts.map(({ channel }) => [channel.id, channel])).values(),
-];
-
-/** The accounts of each pool: the whole channel where all of its credentials belong to one. */
-function countedAccounts(accounts: readonly Account[]): Map<string, CountedAccount[]> {
-  const counted = new Map<string, CountedAccount[]>();
-  for (const own of Map.groupBy(accounts, ({ channel }) => channel.id).values()) {
-    const isOne = new Set(own.map(findPool)).size === 1;
-    for (const account of isOne ? own.slice(0, 1) : own) {
-      const pool = findPool(account);
-      const entry = { channelId: account.channel.id, credentialId: isOne ? 0 : account.credential.id };
-      counted.set(pool, [...(counted.get(pool) ?? []), entry]);
-    }
-  }
-  return counted;
-}
+const findPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>): string => (pool === '' ? ownPool(id) : pool);

@@ -7,18 +7,21 @@ import type { ResultDeps } from '../types.ts';
 import { readStillImage } from './images/read-still-image.ts';
 import { storePreview } from './store-preview.ts';
 
-export type OfferedPreview = { userId: number; taskId: string; artifactKey: string; image: Uint8Array };
+/** `readerId`: whose browser made it; null for an administrator, who may see every task. */
+export type OfferedPreview = { readerId: number | null; taskId: string; artifactKey: string; image: Uint8Array };
 
 /**
- * Takes a preview that its owner's browser made of an artifact: once, and only after it was
- * checked.
- * @throws tasks.task_not_found, also for another user's task, tasks.preview_*, tasks.artifact_*
+ * Takes a preview of an artifact from the browser of a person who may see it: once, and only after
+ * it was checked. It belongs to the task's owner.
+ * @throws tasks.task_not_found, also for a task that the reader may not see, tasks.preview_*,
+ *   tasks.artifact_*
  */
 export async function acceptPreview(deps: ResultDeps, offered: OfferedPreview): Promise<void> {
   const { store, clock } = deps;
-  const { userId, taskId, artifactKey } = offered;
-  const task = await ownTask(deps, userId, taskId);
-  if (!task) throw taskErrors.task_not_found();
+  const { readerId, taskId, artifactKey } = offered;
+  const task = readerId === null ? await store.tasks.byTaskId(taskId) : await ownTask(deps, readerId, taskId);
+  if (task?.hiddenAt !== 0) throw taskErrors.task_not_found();
+  const { userId } = task;
   if (task.status !== 'SUCCESS') throw resultErrors.artifact_not_ready();
   const key = previewKey(artifactKey);
   if ((await store.results.find(taskId, key))?.state === 'kept') throw resultErrors.preview_exists();

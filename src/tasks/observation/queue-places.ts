@@ -73,7 +73,8 @@ export function createQueuePlaces({ store, clock, pin, vendors, node }: PlacesDe
           channelTypes,
           model,
           group,
-          ...(channelId > 0 && { only: { channelId, credentialId: null } }),
+          except: [],
+          ...(channelId > 0 && { only: channelId }),
         };
         const channels = vendors.channels.known().filter((channel) => serves(channel, request));
         const inUse = channels.map(({ id, modelMapping }) => slots.get(`${id} ${mapModel(modelMapping, model)}`) ?? 0);

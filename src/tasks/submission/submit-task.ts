@@ -190,8 +190,7 @@ async function insertTask(
       ...(waiting
         ? { channelId: 0, phase: 'waiting' as const, waitingSince: createdAt, leaseOwner: null, leaseForMs: 0 }
         : {
-            channelId: choice.scope.channelId,
-            credentialId: choice.scope.credentialId,
+            channelId: choice.channel.id,
             upstreamModel: choice.scope.model,
             leaseOwner: deps.node.id,
             leaseForMs: SUBMIT_LEASE_MS,

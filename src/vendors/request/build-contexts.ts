@@ -117,15 +117,10 @@ const originContext = ({ tasks }: OriginTasks): Pick<DriverContext, 'originTasks
 });
 
 /** The account that a task is asked for, as the hooks of its plugin see it. */
-/** An account whose credential is resolved. */
-type ResolvedAccount = {
-  plugin: { manifest: Manifest };
-  channel: ChannelRecord;
-  credential: { context: CredentialContext };
-};
+type Account = { plugin: { manifest: Manifest }; channel: ChannelRecord; credential: { context: CredentialContext } };
 
 /** The context of a poll. The plugin contract promises these properties and no others. */
-export function queryContext(task: TaskRecord, account: ResolvedAccount): TaskQueryContext {
+export function queryContext(task: TaskRecord, account: Account): TaskQueryContext {
   const { plugin, channel } = account;
   const credential = account.credential.context;
   return {
@@ -146,7 +141,7 @@ export function queryContext(task: TaskRecord, account: ResolvedAccount): TaskQu
 
 /** One context for all tasks of a batch. */
 export function batchContext(
-  { plugin, channel, credential: { context } }: ResolvedAccount,
+  { plugin, channel, credential: { context } }: Account,
   tasks: TaskQueryContext[],
 ): BatchQueryContext {
   return {

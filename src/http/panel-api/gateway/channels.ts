@@ -6,7 +6,6 @@ import {
   type ChannelChange,
   type ChannelInput,
   type Channels,
-  channelErrors,
   mapModel,
   type SavedChannel,
   type ShownNetwork,
@@ -108,11 +107,7 @@ export function channelRoutes(
 ) {
   const { auth, channels, reports, tryChannel, audit, once } = deps;
 
-  const describe = (channel: Channel) => {
-    const [only, ...others] = channels.accounts(channel);
-    const keyHint = others.length === 0 ? (only?.credential.keyHint ?? '') : '';
-    return describeChannel(channel, { keyHint, network: channels.shownNetwork(channel) });
-  };
+  const describe = (channel: Channel) => describeChannel(channel, channels.shownNetwork(channel));
 
   const describeWithPrices = async (channel: Channel) => {
     const isPriced = (model: string): boolean => {
@@ -129,7 +124,7 @@ export function channelRoutes(
 
   const show = async (channel: Channel, health: ReadonlyMap<number, ChannelHealth>) => ({
     ...(await describeWithPrices(channel)),
-    key_readable: channels.accounts(channel).every(channels.isReadable),
+    key_readable: channels.isReadable(channel),
     health: describeHealth(health.get(channel.id)),
   });
 
@@ -264,7 +259,7 @@ export function channelRoutes(
       async ({ params, panel, origin, request }) => {
         await requireKeyProof(panel, readProof(request));
         const channel = await channels.get(readId(params.id));
-        const key = channels.key(channels.onlyAccount(channel));
+        const key = channels.credential(channel);
         await audit({ panel, origin }, { action: 'channel.key_view', target: `channel:${channel.id}`, detail: {} });
         return ok({ key });
       },
@@ -280,9 +275,7 @@ export function channelRoutes(
       '/api/channel/:id/test',
       async ({ params, panel, origin, request }) => {
         const channel = await channels.get(readId(params.id));
-        const [account] = channels.accounts(channel);
-        if (!account) throw channelErrors.credential_not_found();
-        const trial = await tryChannel(account, panel.user.id, request.signal);
+        const trial = await tryChannel(channel, panel.user.id, request.signal);
         const target = `channel:${channel.id}`;
         await audit({ panel, origin }, { action: 'channel.test', target, detail: { ok: trial.ok } });
         return ok(trial);
@@ -371,15 +364,12 @@ const describeTest = ({ at, failedStep, message, sentence }: NonNullable<Channel
   params: sentence?.params ?? null,
 });
 
-function describeChannel(
-  channel: Channel,
-  { keyHint, network }: { keyHint: string; network: ShownNetwork | undefined },
-) {
+function describeChannel(channel: Channel, network?: ShownNetwork) {
   return {
     id: channel.id,
     name: channel.name,
     type: channel.type,
-    key_hint: keyHint,
+    key_hint: channel.keyHint,
     base_url: channel.baseUrl,
     models: channel.models,
     groups: channel.groups,

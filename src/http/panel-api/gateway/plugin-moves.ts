@@ -23,7 +23,7 @@ export function pluginMoveRoutes(kit: Kit, { plugins, audit }: MoveDeps) {
         root: true,
         query: strictObject({ to }),
         detail: {
-          summary: 'What follows when another plugin takes the place of this one',
+          summary: 'Preview what follows when another plugin takes the place of this one',
           description:
             'channels with the models that they would lose, prices (kept: the other plugin has one of its own for the model), lost_routes. Tasks stay with the versions that began them and are found under the new key.',
         },

@@ -1,5 +1,4 @@
-import { Button, Collapse, UnstyledButton } from '@mantine/core';
-import { IconChevronRight } from '@tabler/icons-react';
+import { Button } from '@mantine/core';
 import { type ReactNode, useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -94,47 +93,53 @@ const refreshMs = 60_000;
 
 /** What an administrator should look at, each with a remedy; renders nothing if all is well. */
 export function AttentionList() {
-  const { t } = useTranslation();
   const role = useRole();
   const { data = [], error } = useApiQuery<AttentionItem[]>('/api/attention', { refreshMs });
   // A failed query must not look as if all were well.
   if (data.length === 0) return error && <ErrorNotice error={error} />;
   return (
     <AttentionStrip items={data}>
-      <ul className={classes.items}>
-        {withKeys(data).map(({ key, item }) => {
-          const { title, remedy } = texts[item.code];
-          const page = targetPage(item);
-          const variable = item.target.kind === 'setting' && page === null ? item.target.id : null;
-          return (
-            <li key={key} className={classes.item}>
-              <div className={classes.words}>
-                <h3 className={classes.title}>
-                  <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>{t(title)}</StatusLabel>
-                  <span className={classes.severity}>
-                    {t(item.severity === 'error' ? 'home.attention.error' : 'home.attention.warning')}
-                  </span>
-                </h3>
-                <p>{t(remedy)}</p>
-                {variable !== null && <p>{t('home.attention.variable', { name: variable })}</p>}
-                <p className={classes.detail}>{translateOrQuote(item, t)}</p>
-              </div>
-              {page !== null && role >= page.role && (
-                <Button
-                  component={Link}
-                  to={page.to}
-                  variant="default"
-                  size="xs"
-                  aria-label={t('home.attention.lookAt', { what: t(title) })}
-                >
-                  {t('home.attention.look')}
-                </Button>
-              )}
-            </li>
-          );
-        })}
-      </ul>
+      {(items) => (
+        <ul className={classes.items}>
+          {items.map(({ key, item }) => (
+            <Item key={key} item={item} role={role} />
+          ))}
+        </ul>
+      )}
     </AttentionStrip>
+  );
+}
+
+function Item({ item, role }: { item: AttentionItem; role: number }) {
+  const { t } = useTranslation();
+  const { title, remedy } = texts[item.code];
+  const page = targetPage(item);
+  const variable = item.target.kind === 'setting' && page === null ? item.target.id : null;
+  return (
+    <li className={classes.item}>
+      <div className={classes.words}>
+        <h3 className={classes.title}>
+          <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>{t(title)}</StatusLabel>
+          <span className={classes.severity}>
+            {t(item.severity === 'error' ? 'home.attention.error' : 'home.attention.warning')}
+          </span>
+        </h3>
+        <p>{t(remedy)}</p>
+        {variable !== null && <p>{t('home.attention.variable', { name: variable })}</p>}
+        <p className={classes.detail}>{translateOrQuote(item, t)}</p>
+      </div>
+      {page !== null && role >= page.role && (
+        <Button
+          component={Link}
+          to={page.to}
+          variant="default"
+          size="xs"
+          aria-label={t('home.attention.lookAt', { what: t(title) })}
+        >
+          {t('home.attention.look')}
+        </Button>
+      )}
+    </li>
   );
 }
 
@@ -149,34 +154,46 @@ function withKeys(items: readonly AttentionItem[]): { key: string; item: Attenti
   });
 }
 
-type AttentionStripProps = { items: readonly AttentionItem[]; children: ReactNode };
+type AttentionStripProps = {
+  items: readonly AttentionItem[];
+  children(items: ReturnType<typeof withKeys>): ReactNode;
+};
 
-/** One line that says how much needs attention; it unfolds what. */
+/** Items that are shown before the rest is asked for. */
+const unfolded = 3;
+
+/** How much needs attention, the first items, and a button that unfolds the others. */
 function AttentionStrip({ items, children }: AttentionStripProps) {
   const { t } = useTranslation();
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   const urgent = items.filter(({ severity }) => severity === 'error').length;
+  const keyed = withKeys(items);
+  const rest = items.length - unfolded;
   return (
     <section className={classes.strip} aria-label={t('home.attention')} data-urgent={urgent > 0 || undefined}>
       <h2 className={classes.heading}>
-        <UnstyledButton
-          className={classes.button}
-          aria-expanded={isOpen}
-          aria-controls={id}
-          onClick={() => setOpen(!isOpen)}
-        >
+        <span className={classes.summary}>
           <StatusLabel tone={urgent > 0 ? 'bad' : 'waiting'}>
             {t('home.attention.count', { count: items.length })}
           </StatusLabel>
           {urgent > 0 && <span className={classes.urgent}>{t('home.attention.urgent', { count: urgent })}</span>}
-          <IconChevronRight size={18} stroke={1.6} aria-hidden="true" data-open={isOpen || undefined} />
-        </UnstyledButton>
+        </span>
       </h2>
-      <div id={id}>
-        <Collapse expanded={isOpen}>
-          <div className={classes.content}>{children}</div>
-        </Collapse>
+      <div className={classes.content} id={id}>
+        {children(isOpen ? keyed : keyed.slice(0, unfolded))}
+        {rest > 0 && (
+          <Button
+            variant="subtle"
+            size="xs"
+            mt="sm"
+            aria-expanded={isOpen}
+            aria-controls={id}
+            onClick={() => setOpen(!isOpen)}
+          >
+            {isOpen ? t('task.timeline.less') : t('task.timeline.more', { count: rest })}
+          </Button>
+        )}
       </div>
     </section>
   );

@@ -14,7 +14,8 @@ import type { PagedRows } from '../../ui/table/data-table.tsx';
 import classes from './home.module.css';
 
 type Step = { text: TextKey; help: TextKey; action: TextKey; to: string; isDone: boolean };
-type FirstStepsProgress = { steps: readonly Step[]; isComplete: boolean };
+/** `hasRun`: a task exists, so the reader knows their way. */
+type FirstStepsProgress = { steps: readonly Step[]; hasRun: boolean };
 
 /** The progress of the first steps; null while it is unknown. */
 export function useFirstStepsProgress(): FirstStepsProgress | null {
@@ -48,7 +49,7 @@ export function useFirstStepsProgress(): FirstStepsProgress | null {
       isDone: channels.data.total > 0,
     });
   }
-  return { steps, isComplete: steps.every(({ isDone }) => isDone) };
+  return { steps, hasRun: tasks.data.total > 0 };
 }
 
 type FirstStepsProps = { progress: FirstStepsProgress; origin: string; onHide(): void };

@@ -15,11 +15,13 @@ type SummaryFiguresProps = {
   /** The reader's; null: the figures are everybody's. */
   balance: number | null;
   figures: UsageStats;
+  /** Of the period before; undefined while it is unknown. */
+  before: UsageReport['totals'] | undefined;
   days: string;
 };
 
 /** Balance, or everybody's ended tasks; spending, success rate and running tasks. */
-export function SummaryFigures({ balance, figures: { totals }, days }: SummaryFiguresProps) {
+export function SummaryFigures({ balance, figures: { totals }, before, days }: SummaryFiguresProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const hint = useGatewayStatus().data?.balance_hint || t('home.balanceAsk');
@@ -52,7 +54,11 @@ export function SummaryFigures({ balance, figures: { totals }, days }: SummaryFi
                 note: balance <= 0 ? <span>{`${t('home.balanceEmpty')} ${hint}`}</span> : <LowBalanceNote />,
               },
             ]),
-        { label: t('home.spent'), value: format.money(totals.spend), note: <span>{t('home.inDays', { days })}</span> },
+        {
+          label: t('home.spent'),
+          value: format.money(totals.spend),
+          note: <Change now={totals.spend} before={before?.spend} days={days} />,
+        },
         {
           label: t('home.success'),
           value: totals.success_rate === null ? '–' : format.percent(totals.success_rate),
@@ -63,11 +69,28 @@ export function SummaryFigures({ balance, figures: { totals }, days }: SummaryFi
             </>
           ),
         },
-        ...(balance === null ? [{ label: t('home.ended'), value: format.number(ended) }] : []),
+        ...(balance === null
+          ? [
+              {
+                label: t('home.ended'),
+                value: format.number(ended),
+                note: <Change now={ended} before={before && before.succeeded + before.failed} days={days} />,
+              },
+            ]
+          : []),
         { label: t('home.running'), value: format.number(totals.running), note: totals.running > 0 && runningLink },
       ]}
     />
   );
+}
+
+/** How much more or less than in the period before; else which period it is. */
+function Change({ now, before, days }: { now: number; before: number | undefined; days: string }) {
+  const { t, i18n } = useTranslation();
+  if (!before) return <span>{t('home.inDays', { days })}</span>;
+  const style = { style: 'percent', maximumFractionDigits: 0, signDisplay: 'exceptZero' } as const;
+  const change = new Intl.NumberFormat(i18n.language, style).format(now / before - 1);
+  return <span>{t('home.change', { change, days })}</span>;
 }
 
 type ModelFigures = UsageStats['slowest'][number];

@@ -1,4 +1,4 @@
-import { Anchor, SegmentedControl } from '@mantine/core';
+import { Anchor, Button, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -17,7 +17,7 @@ import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { TaskPoster } from '../tasks/task-poster.tsx';
-import { localZone, readDates } from '../usage/usage-period.ts';
+import { datesBefore, localZone, readDates } from '../usage/usage-period.ts';
 import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
 import { areStepsHidden, FirstSteps, hideSteps, useFirstStepsProgress } from './first-steps.tsx';
@@ -42,7 +42,8 @@ export function HomePage() {
   const { values, set } = useFilters(filterNames);
   const [isHidden, setHidden] = useState(areStepsHidden);
   const days = isSpan(values.days) ? values.days : defaultSpan;
-  const all = isAdmin && values.scope === 'all';
+  // Administrators look after everyone, until they choose otherwise.
+  const all = isAdmin && (values.scope || readScope()) !== 'own';
   const self = useQuery({
     queryKey: ['self', bundle?.session.sid],
     queryFn: () => session.send<User>({ method: 'GET', path: '/api/user/self' }),
@@ -54,6 +55,9 @@ export function HomePage() {
     withQuery('/api/usage', { ...period, zone: localZone(), scope: all ? 'all' : null }),
     { refreshMs },
   );
+  const before = useApiQuery<UsageReport>(
+    withQuery('/api/usage', { ...datesBefore(period), zone: localZone(), scope: all ? 'all' : null }),
+  );
   const progress = useFirstStepsProgress();
   const status = useGatewayStatus();
   if (bundle === null) return null;
@@ -63,7 +67,7 @@ export function HomePage() {
   };
   const user = self.data ?? bundle.user;
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
-  const isNew = progress?.isComplete === false && !isHidden;
+  const isNew = progress?.hasRun === false && !isHidden;
   const isQuiet = figures.data !== undefined && isEmpty(figures.data);
 
   return (
@@ -78,7 +82,10 @@ export function HomePage() {
               <SegmentedControl
                 aria-label={t('tasks.scope')}
                 value={all ? 'all' : 'own'}
-                onChange={(scope) => set('scope', scope === 'all' ? 'all' : '')}
+                onChange={(scope) => {
+                  rememberScope(scope);
+                  set('scope', scope);
+                }}
                 data={[
                   { value: 'own', label: t('tasks.scope.own') },
                   { value: 'all', label: t('tasks.scope.all') },
@@ -101,9 +108,19 @@ export function HomePage() {
       <QueryResult query={figures}>
         {(data) => (
           <>
-            <SummaryFigures balance={all ? null : user.quota} figures={withTotals(data, usage.data)} days={days} />
+            <SummaryFigures
+              balance={all ? null : user.quota}
+              figures={withTotals(data, usage.data)}
+              before={before.data?.totals}
+              days={days}
+            />
             {isEmpty(data) ? (
-              !isNew && <EmptyState heading={t('home.quiet')} text={t('home.quietText')} />
+              !isNew &&
+              (isAdmin && !all ? (
+                <NoneOfYours days={days} onShow={() => set('scope', 'all')} />
+              ) : (
+                <EmptyState heading={t('home.quiet')} text={t('home.quietText')} />
+              ))
             ) : (
               <>
                 <QueryResult query={usage}>{(report) => <Activity report={report} />}</QueryResult>
@@ -130,6 +147,41 @@ const withTotals = (figures: UsageStats, report: UsageReport | undefined): Usage
   report === undefined ? figures : { ...figures, totals: { ...figures.totals, ...report.totals } };
 
 const isEmpty = ({ totals: { succeeded, failed, running } }: UsageStats): boolean => succeeded + failed + running === 0;
+
+/** An administrator without tasks of their own is led to those of others. */
+function NoneOfYours({ days, onShow }: { days: string; onShow(): void }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { data } = useApiQuery<UsageStats>(withQuery('/api/stats', { days, scope: 'all' }));
+  const { succeeded, failed, running } = data?.totals ?? { succeeded: 0, failed: 0, running: 0 };
+  const others = succeeded + failed + running;
+  if (others === 0) return <EmptyState heading={t('home.quiet')} text={t('home.quietText')} />;
+  return (
+    <EmptyState
+      heading={t('home.noneOfYours')}
+      text={t('home.byOthers', { others: format.number(others) })}
+      action={<Button onClick={onShow}>{t('home.showThem')}</Button>}
+    />
+  );
+}
+
+const scopeKey = 'taskgate.homeScope';
+
+function readScope(): string {
+  try {
+    return localStorage.getItem(scopeKey) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function rememberScope(scope: string): void {
+  try {
+    localStorage.setItem(scopeKey, scope);
+  } catch {
+    // Storage is blocked: the address keeps the choice until the page is left.
+  }
+}
 
 const shown = 6;
 

@@ -12,12 +12,15 @@ import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { CodeTabs } from '../playground/code-tabs.tsx';
 import { chooseSample, type Sample } from './choose-sample.ts';
+import { FirstRequest } from './first-request.tsx';
 
 type KeyShownOnceProps = {
   heading: string;
   apiKey: string;
   /** The models that the key may use; empty: all. */
   models: readonly string[];
+  /** A new key: its first request is awaited here. */
+  keyId?: number;
   /** What else there is to say of the key. */
   note?: string;
   /** Further secrets that are shown only now. */
@@ -25,7 +28,7 @@ type KeyShownOnceProps = {
 };
 
 /** The end of making and of rotating a key: the key, shown once, and a first request with it. */
-export function KeyShownOnce({ heading, apiKey, models, note, children }: KeyShownOnceProps) {
+export function KeyShownOnce({ heading, apiKey, models, keyId, note, children }: KeyShownOnceProps) {
   const { t } = useTranslation();
   // A ref: the link below leads away in the same event.
   const isKept = useRef(false);
@@ -44,7 +47,7 @@ export function KeyShownOnce({ heading, apiKey, models, note, children }: KeySho
         <OneTimeSecret heading={t('keys.made.once')} text={text} secret={apiKey} onCopied={keep} />
         {children}
         <Section heading={t('keys.first')} intro={t('keys.firstIntro')}>
-          <KeySnippets apiKey={apiKey} models={models} />
+          <KeySnippets apiKey={apiKey} models={models} keyId={keyId} />
         </Section>
         <Group>
           <Button component={Link} to="/keys" onClick={keep}>
@@ -60,10 +63,11 @@ type KeySnippetsProps = {
   apiKey: string;
   /** The models that the key may use; empty: all. */
   models: readonly string[];
+  keyId: number | undefined;
 };
 
 /** A first request with the new key in curl, Python and JavaScript, for an available model. */
-function KeySnippets({ apiKey, models: allowed }: KeySnippetsProps) {
+function KeySnippets({ apiKey, models: allowed, keyId }: KeySnippetsProps) {
   const { t } = useTranslation();
   const status = useGatewayStatus();
   const models = useApiQuery<CallableModel[]>('/api/model');
@@ -73,7 +77,8 @@ function KeySnippets({ apiKey, models: allowed }: KeySnippetsProps) {
   if (models.isPending || catalog.isPending) return null;
   const offered = { offers: models.data ?? [], cards: catalog.data?.items ?? [] };
   const prompt = t('keys.samplePrompt');
-  const sample = chooseSample({ ...offered, allowed, prompt }) ?? placeholder(allowed[0], prompt);
+  const callable = chooseSample({ ...offered, allowed, prompt });
+  const sample = callable ?? placeholder(allowed[0], prompt);
   return (
     <Stack gap="md">
       <CodeTabs url={`${origin}${sample.path}`} body={sample.body} apiKey={apiKey} result={sample.result} />
@@ -83,6 +88,7 @@ function KeySnippets({ apiKey, models: allowed }: KeySnippetsProps) {
           {t('home.reference')}
         </Anchor>
       </Text>
+      {keyId !== undefined && <FirstRequest keyId={keyId} apiKey={apiKey} sample={callable} />}
     </Stack>
   );
 }

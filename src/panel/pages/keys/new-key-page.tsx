@@ -70,7 +70,12 @@ export function NewKeyPage() {
 function CreatedKey({ created }: { created: NewApiKey }) {
   const { t } = useTranslation();
   return (
-    <KeyShownOnce heading={t('keys.made.heading', { name: created.name })} apiKey={created.key} models={created.models}>
+    <KeyShownOnce
+      heading={t('keys.made.heading', { name: created.name })}
+      apiKey={created.key}
+      models={created.models}
+      keyId={created.id}
+    >
       {created.new_webhook_secret !== null && (
         <OneTimeSecret
           heading={t('keys.secret.once')}

@@ -2,7 +2,6 @@ import { ActionIcon, Button, CloseButton, FileButton, Group, Text, TextInput, To
 import { IconPaperclip } from '@tabler/icons-react';
 import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { localise } from '../../i18n/localise.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { attachedBytes, maxFileBytes } from './attached-files.ts';
@@ -126,8 +125,8 @@ export function useFileFault(): (file: File, others: number) => string | null {
 type FileFieldProps = FieldProps & { draft: RequestDraft };
 
 /** A file that the model takes: chosen here, or given by its URL. */
-export function FileField({ name, label, schema, isRequired, refusal, className, draft }: FileFieldProps) {
-  const { t, i18n } = useTranslation();
+export function FileField({ name, label, help, schema, isRequired, refusal, className, draft }: FileFieldProps) {
+  const { t } = useTranslation();
   const { error, attach } = useAttachFile(draft);
   const reset = useRef<() => void>(null);
   const value = draft.body[name];
@@ -140,7 +139,7 @@ export function FileField({ name, label, schema, isRequired, refusal, className,
     <TextInput
       {...(className === undefined ? {} : { className })}
       label={label}
-      description={localise(schema['x-description'], i18n.language) || t('play.file.orUrl')}
+      description={help || t('play.file.orUrl')}
       placeholder="https://"
       required={isRequired}
       spellCheck={false}

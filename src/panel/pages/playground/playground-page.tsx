@@ -27,8 +27,8 @@ import {
 import classes from './playground.module.css';
 import { CodeSamples, RequestJson } from './request-code.tsx';
 import { RequestForm } from './request-form.tsx';
-import { RunPanel } from './run-panel.tsx';
-import { RunningTask, TaskHistory } from './sent-tasks.tsx';
+import { type RefusedRun, RunPanel } from './run-panel.tsx';
+import { RefusedTask, RunningTask, TaskHistory } from './sent-tasks.tsx';
 import { useDroppedFiles } from './use-dropped-files.ts';
 import { type QuoteState, refusalText, useQuote } from './use-quote.ts';
 import { keepDraft, readDraft, useRequestDraft } from './use-request-draft.ts';
@@ -103,6 +103,7 @@ function Playground({ offers, source }: PlaygroundProps) {
       : initialBody(selection.offer, source),
   );
   const [rivalKey, setRivalKey] = useState<string | null>(null);
+  const [refusedRuns, setRefusedRuns] = useState<readonly RefusedRun[]>([]);
   // The current version of the selected offer. Changes of the list do not change the selection.
   const offer = offers.find((offer) => offerKey(offer) === offerKey(selection.offer)) ?? selection.offer;
   const rival = offers.find((each) => offerKey(each) === rivalKey && each !== offer) ?? null;
@@ -209,23 +210,39 @@ function Playground({ offers, source }: PlaygroundProps) {
           draft={draft}
           own={own}
           repeats={source?.id}
-          onRun={(ids) => updateQuery({ task: ids.join(',') })}
+          onRun={(ids, refused) => {
+            setRefusedRuns(refused);
+            updateQuery({ task: ids.join(',') });
+          }}
         />
       </div>
       {taskIds.length > 0 && (
-        <div className={classes.results} data-many={taskIds.length > 1 || undefined}>
+        <div className={classes.results} data-many={taskIds.length + refusedRuns.length > 1 || undefined}>
           {taskIds.slice(0, maxResults).map((id) => (
             <RunningTask
               key={id}
               id={id}
-              isOneOfMany={taskIds.length > 1}
+              isOneOfMany={taskIds.length + refusedRuns.length > 1}
               onClose={() => updateQuery({ task: taskIds.filter((each) => each !== id).join(',') || null })}
+            />
+          ))}
+          {refusedRuns.map((run, index) => (
+            <RefusedTask
+              key={`${run.model} ${index}`}
+              run={run}
+              onClose={() => setRefusedRuns(refusedRuns.filter((each) => each !== run))}
             />
           ))}
         </div>
       )}
       <div className={classes.code}>
-        <TaskHistory selected={taskIds} onSelect={(id) => updateQuery({ task: id })} />
+        <TaskHistory
+          selected={taskIds}
+          onSelect={(id) => {
+            setRefusedRuns([]);
+            updateQuery({ task: id });
+          }}
+        />
       </div>
       <div className={classes.code}>
         <CodeSamples offer={offer} body={withFileHints(draft.body, draft.files)} />

@@ -8,8 +8,11 @@ import classes from './playground.module.css';
 import type { QuoteState } from './use-quote.ts';
 import { refusalText } from './use-quote.ts';
 
-/** The price of the request, or what is missing to calculate it. */
-export function PriceView({ quote, isCurrent }: QuoteState) {
+/**
+ * The price of the request, or what is missing to calculate it. `hasBalance`: the balance is said
+ * beside it; of two prices, one says it.
+ */
+export function PriceView({ quote, isCurrent, hasBalance = true }: QuoteState & { hasBalance?: boolean }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const status = useGatewayStatus();
@@ -40,13 +43,15 @@ export function PriceView({ quote, isCurrent }: QuoteState) {
       <p className={classes.amount} data-stale={!isCurrent || undefined} aria-live="polite">
         {price.expression === null ? t('play.price.free') : format.money(price.quota)}
       </p>
-      <Text size="sm" c={isShort ? 'var(--mantine-color-error)' : 'dimmed'} lh={1.55}>
-        {price.expression === null
-          ? t('play.price.freeHint')
-          : isShort
-            ? `${t('play.price.short', { balance })} ${hint}`
-            : t('play.price.balance', { balance })}
-      </Text>
+      {(hasBalance || isShort) && (
+        <Text size="sm" c={isShort ? 'var(--mantine-color-error)' : 'dimmed'} lh={1.55}>
+          {price.expression === null
+            ? t('play.price.freeHint')
+            : isShort
+              ? `${t('play.price.short', { balance })} ${hint}`
+              : t('play.price.balance', { balance })}
+        </Text>
+      )}
       {price.steps.length > 0 && (
         <Collapsible label={t('play.price.steps')}>
           <pre className={classes.steps}>{[price.expression, ...price.steps].join('\n')}</pre>

@@ -13,6 +13,8 @@ export type FieldProps = {
   name: string;
   /** What people call the field. */
   label: string;
+  /** What else the plugin says of it; empty: nothing. */
+  help: string;
   schema: FieldSchema;
   isRequired: boolean;
   /** Why the plugin refuses the value; null: it does not. */
@@ -38,6 +40,7 @@ const isListed = ({ enum: choices = [], minimum = 0, maximum = 0 }: FieldSchema)
 export function RequestField({
   name,
   label,
+  help,
   schema,
   isRequired,
   refusal,
@@ -47,7 +50,6 @@ export function RequestField({
 }: RequestFieldProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  const help = localise(schema['x-description'], i18n.language);
   const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
   const common = {
     label,

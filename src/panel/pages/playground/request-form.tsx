@@ -39,6 +39,11 @@ export function RequestForm({ offer, draft, refused }: RequestFormProps) {
           const field = {
             name,
             label: labelField(offer.labels, name, i18n.language),
+            // A label says what a fact is; its description is for the bill.
+            help:
+              schema['x-input'] === undefined && Object.hasOwn(offer.labels, name)
+                ? ''
+                : localise(schema['x-description'], i18n.language),
             schema,
             isRequired: offer.schema.required.includes(name),
             refusal: refused?.field === name ? refused.text : null,

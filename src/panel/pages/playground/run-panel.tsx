@@ -34,6 +34,9 @@ type Attempt = { content: string; key: string; body: SubmitBody };
 
 const maxCount = 4;
 
+/** A run that the gateway or the vendor refused beside others that began. */
+export type RefusedRun = { model: string; error: Error };
+
 type RunPanelProps = {
   offer: CallableModel;
   /** A second model that gets the same request; null: none. */
@@ -43,7 +46,7 @@ type RunPanelProps = {
   own: QuoteState;
   /** The task whose request was edited. */
   repeats: string | undefined;
-  onRun(taskIds: readonly string[]): void;
+  onRun(taskIds: readonly string[], refused: readonly RefusedRun[]): void;
 };
 
 /** The price, and the button that submits the request, once or several times. */
@@ -66,13 +69,21 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
         if (outcome.status === 'fulfilled' || isOutcomeKnown(outcome.reason)) unsettled.current.delete(content);
         return outcome.status === 'fulfilled' ? [outcome.value.id] : [];
       });
+      const refused = outcomes.flatMap((outcome, index): RefusedRun[] =>
+        outcome.status === 'rejected' && isOutcomeKnown(outcome.reason)
+          ? [{ model: String(attempts[index]?.body.body.model ?? ''), error: outcome.reason as Error }]
+          : [],
+      );
       if (ids.length > 0) {
-        onRun(ids);
+        onRun(ids, refused);
         void refetchSpending(queries);
         // The balance has changed.
         void own.quote.refetch();
       }
-      const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+      // Beside a run that began, a refusal stands in the column of its model.
+      const failed = outcomes.find(
+        (outcome) => outcome.status === 'rejected' && (ids.length === 0 || !isOutcomeKnown(outcome.reason)),
+      ) as PromiseRejectedResult | undefined;
       if (failed) throw failed.reason;
     },
   });
@@ -144,7 +155,7 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
           <Text size="sm" c="dimmed">
             {rival.model}
           </Text>
-          <PriceView quote={other.quote} isCurrent={other.isCurrent} />
+          <PriceView quote={other.quote} isCurrent={other.isCurrent} hasBalance={false} />
         </div>
       )}
       <Group justify="space-between" gap="sm">

@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskSummary } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -14,8 +15,9 @@ import { TaskHeadline } from '../tasks/task/task-headline.tsx';
 import { TaskResult } from '../tasks/task/task-result.tsx';
 import { useTask } from '../tasks/task/use-task.ts';
 import classes from './playground.module.css';
+import type { RefusedRun } from './run-panel.tsx';
 
-type RunningTaskProps = { id: string; isOneOfMany: boolean; onClose(): void };
+type RunningTaskProps = { id: string; isOneOfMany: boolean; onClose?: () => void };
 
 /** The submitted task: its progress, then its result. */
 export function RunningTask({ id, isOneOfMany, onClose }: RunningTaskProps) {
@@ -31,7 +33,7 @@ export function RunningTask({ id, isOneOfMany, onClose }: RunningTaskProps) {
     <div ref={container}>
       <Section
         heading={isOneOfMany ? (task.data?.model ?? t('play.task')) : t('play.task')}
-        actions={<CloseButton aria-label={t('play.task.close')} onClick={onClose} />}
+        actions={onClose && <CloseButton aria-label={t('play.task.close')} onClick={onClose} />}
       >
         <QueryResult query={task}>
           {(data) => (
@@ -49,6 +51,16 @@ export function RunningTask({ id, isOneOfMany, onClose }: RunningTaskProps) {
         </QueryResult>
       </Section>
     </div>
+  );
+}
+
+/** A run of a comparison that was refused, in its own column. */
+export function RefusedTask({ run: { model, error }, onClose }: { run: RefusedRun; onClose(): void }) {
+  const { t } = useTranslation();
+  return (
+    <Section heading={model} actions={<CloseButton aria-label={t('play.task.close')} onClick={onClose} />}>
+      <ErrorNotice error={error} />
+    </Section>
   );
 }
 

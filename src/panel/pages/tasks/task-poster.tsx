@@ -1,7 +1,6 @@
 import { IconPhoto } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import type { TaskSummary } from '../../api/types.ts';
-import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useMissingPreview } from './previews/use-missing-preview.ts';
 import { artifactPath } from './read-task.ts';
 import classes from './task-poster.module.css';
@@ -12,16 +11,24 @@ type TaskPosterProps = {
   large?: boolean;
 };
 
-/** A small picture of a task's result. Decorative: the task is named beside it. */
+/**
+ * A small picture of a task's result; an empty place where there is no result. Decorative: the task
+ * is named beside it.
+ */
 export function TaskPoster({ task, large = false }: TaskPosterProps) {
-  const { bundle } = useSessionSnapshot();
   const [box, isSeen] = useSeen();
-  const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
-  useMissingPreview(task.id, isSeen && isOwn && task.status === 'SUCCESS' && task.poster === undefined);
+  useMissingPreview(task.id, isSeen && task.status === 'SUCCESS' && task.poster === undefined);
+  const hasResult = task.status === 'SUCCESS' || task.poster !== undefined;
   return (
-    <span ref={box} className={classes.poster} data-large={large || undefined} aria-hidden="true">
+    <span
+      ref={box}
+      className={classes.poster}
+      data-large={large || undefined}
+      data-empty={!hasResult || undefined}
+      aria-hidden="true"
+    >
       {task.poster === undefined ? (
-        <IconPhoto size={large ? 24 : 18} stroke={1.4} />
+        hasResult && <IconPhoto size={large ? 24 : 18} stroke={1.4} />
       ) : (
         <img src={artifactPath(task.poster.url)} width={64} height={40} loading="lazy" decoding="async" alt="" />
       )}

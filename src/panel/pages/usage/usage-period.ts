@@ -36,6 +36,14 @@ export function readDates(name: Exclude<PeriodName, 'custom'>, now: Date): Dates
   }
 }
 
+/** As many days, right before these. */
+export function datesBefore({ from, to }: Dates): Dates {
+  const at = (text: string): number => Date.parse(`${text}T12:00:00Z`);
+  const dayMs = 86_400_000;
+  const iso = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+  return { from: iso(2 * at(from) - at(to) - dayMs), to: iso(at(from) - dayMs) };
+}
+
 /** The reader's time zone, by its IANA name. */
 export const localZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
 

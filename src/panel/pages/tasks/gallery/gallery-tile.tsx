@@ -18,8 +18,6 @@ const playDelayMs = 180;
 type GalleryTileProps = {
   tile: Tile;
   title: string;
-  /** The reader's own, whose preview this browser may draw. */
-  isOwn: boolean;
   index: number;
   isFocusable: boolean;
   onOpen(index: number): void;
@@ -32,10 +30,10 @@ type GalleryTileProps = {
  * nothing before it plays, and is kept as it is while others come into view.
  */
 export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
-  const { tile, title, isOwn, index, isFocusable, onOpen, onFocus } = props;
+  const { tile, title, index, isFocusable, onOpen, onFocus } = props;
   const [isHovered, setHovered] = useState(false);
   const [isFocused, setFocused] = useState(false);
-  useMissingPreview(tile.id, isOwn && tile.status === 'SUCCESS' && tile.poster === undefined);
+  useMissingPreview(tile.id, tile.status === 'SUCCESS' && tile.poster === undefined);
   return (
     <button
       type="button"
@@ -89,7 +87,7 @@ function FailedNote() {
 }
 
 /** The files of a task, with fresh links. */
-export const useTaskFiles = (taskId: string, enabled: boolean) =>
+const useTaskFiles = (taskId: string, enabled: boolean) =>
   useApiQuery<TaskArtifacts>(`/api/task/${encodeURIComponent(taskId)}/artifacts`, { enabled, keepPrevious: false });
 
 const firstVideo = (found: TaskArtifacts | undefined): string | undefined =>

@@ -1,14 +1,20 @@
-import { ActionIcon, Anchor, Loader, Modal, Text } from '@mantine/core';
+import { ActionIcon, Anchor, Group, Loader, Modal, Text } from '@mantine/core';
 import { IconChevronLeft, IconChevronRight } from '@tabler/icons-react';
-import { type KeyboardEvent, useEffect, useEffectEvent } from 'react';
+import { type KeyboardEvent, type TouchEvent, useEffect, useEffectEvent, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { TaskArtifacts } from '../../../api/types.ts';
+import type { TaskDetail } from '../../../api/types.ts';
+import { useSessionSnapshot } from '../../../session/session-context.tsx';
+import { useApiQuery } from '../../../session/use-api.ts';
+import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
+import { ServerText } from '../../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
+import { useFormat } from '../../../ui/display/use-format.ts';
 import { artifactPath } from '../read-task.ts';
+import { FileActions } from '../task/task-result.tsx';
+import { useTaskActions } from '../task/use-task-actions.tsx';
 import { taskPath, useTaskTitle } from '../use-task-columns.tsx';
 import classes from './gallery.module.css';
-import { useTaskFiles } from './gallery-tile.tsx';
 import type { Tile } from './use-task-feed.ts';
 
 type GalleryViewerProps = {
@@ -19,12 +25,15 @@ type GalleryViewerProps = {
   onClose(): void;
 };
 
-/** A task's result over the whole screen; arrow keys lead to the others. */
+/**
+ * A task's result over the whole screen, with what it cost and what can be done with it; arrow keys
+ * and a swipe lead to the others.
+ */
 export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: GalleryViewerProps) {
   const { t } = useTranslation();
   const toTitle = useTaskTitle();
   const tile = tiles[index] as Tile;
-  const files = useTaskFiles(tile.id, tile.status === 'SUCCESS');
+  const task = useApiQuery<TaskDetail>(`/api/task/${encodeURIComponent(tile.id)}`, { keepPrevious: false });
   const isNearEnd = index >= tiles.length - 3;
   const loadMore = useEffectEvent(onNearEnd);
   useEffect(() => {
@@ -33,6 +42,7 @@ export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: Gal
   const move = (by: number): void => {
     if (tiles[index + by] !== undefined) onIndex(index + by);
   };
+  const swipe = useSwipe(move);
   const onKeyDown = (event: KeyboardEvent): void => {
     // A player moves its own position by these keys.
     if (event.target instanceof HTMLMediaElement) return;
@@ -62,21 +72,14 @@ export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: Gal
       >
         <IconChevronLeft size={22} stroke={1.6} />
       </ActionIcon>
-      <div className={classes.stage}>
-        {tile.status !== 'SUCCESS' ? (
-          <TaskStatus status={tile.status} isWaiting={tile.isWaiting} />
-        ) : files.data === undefined ? (
-          files.isError ? (
-            <Text>{t('task.artifact.failed')}</Text>
-          ) : (
-            <Loader aria-label={t('app.loading')} />
-          )
+      <div className={classes.stage} {...swipe}>
+        {task.data !== undefined ? (
+          <ViewedTask key={tile.id} task={task.data} label={toTitle(tile)} />
+        ) : task.isError ? (
+          <ErrorNotice error={task.error} />
         ) : (
-          <LargeMedia key={tile.id} found={files.data} label={toTitle(tile)} />
+          <Loader aria-label={t('app.loading')} />
         )}
-        <Anchor component={Link} to={taskPath(tile)} size="sm">
-          {t('tasks.gallery.open')}
-        </Anchor>
       </div>
       <ActionIcon
         variant="default"
@@ -91,16 +94,81 @@ export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: Gal
   );
 }
 
-function LargeMedia({ found, label }: { found: TaskArtifacts; label: string }) {
+/** Characters of a prompt that the dialog's title shows. */
+const maxTitle = 60;
+
+/** Pixels that a finger travels to lead on. */
+const swipePx = 60;
+
+/** A swipe leads to the other tasks; a player keeps those along its controls. */
+function useSwipe(move: (by: number) => void) {
+  const start = useRef<{ x: number; y: number } | null>(null);
+  return {
+    onTouchStart: ({ touches, target }: TouchEvent): void => {
+      const touch = touches.item(0);
+      const isOnControls =
+        target instanceof HTMLMediaElement && touch.clientY > target.getBoundingClientRect().bottom - swipePx;
+      start.current = touches.length > 1 || isOnControls ? null : { x: touch.clientX, y: touch.clientY };
+    },
+    onTouchEnd: ({ changedTouches }: TouchEvent): void => {
+      const from = start.current;
+      const touch = changedTouches.item(0);
+      start.current = null;
+      if (from === null) return;
+      const [x, y] = [touch.clientX - from.x, touch.clientY - from.y];
+      if (Math.abs(x) > swipePx && Math.abs(x) > 2 * Math.abs(y)) move(x < 0 ? 1 : -1);
+    },
+  };
+}
+
+/** The file, the prompt that made it, its model and cost, and what can be done with it. */
+function ViewedTask({ task, label }: { task: TaskDetail; label: string }) {
   const { t } = useTranslation();
-  const first = found.artifacts.find(({ type }) => type !== 'file');
-  const url = first?.content_url ?? found.legacy_content_url;
-  const type = first?.type ?? found.legacy_content_type ?? 'video';
-  if (url === undefined) return <Text c="dimmed">{t('task.resultNone')}</Text>;
+  const format = useFormat();
+  const { bundle } = useSessionSnapshot();
+  const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
+  const actions = useTaskActions(task, isOwn);
+  const file = task.artifacts.find(({ type }) => type !== 'file') ?? task.artifacts[0];
+  return (
+    <>
+      {file !== undefined ? (
+        <LargeMedia file={file} label={label} />
+      ) : task.fail_reason !== '' ? (
+        <Text maw={640} ta="center">
+          <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />
+        </Text>
+      ) : task.status === 'SUCCESS' ? (
+        <Text c="dimmed">{t('task.resultNone')}</Text>
+      ) : (
+        <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />
+      )}
+      {task.input.length > maxTitle && (
+        <Text size="sm" lineClamp={3} maw={760} ta="center">
+          {task.input}
+        </Text>
+      )}
+      <Text size="sm" c="dimmed">
+        {[task.model, format.money(task.bill.settled ?? task.bill.reserved)].join(' · ')}
+      </Text>
+      <Group gap="xs" justify="center">
+        {file !== undefined && <FileActions taskId={task.id} artifact={file} size="sm" />}
+        {actions.buttons}
+        <Anchor component={Link} to={taskPath(task)} size="sm">
+          {t('tasks.gallery.open')}
+        </Anchor>
+      </Group>
+    </>
+  );
+}
+
+type File = TaskDetail['artifacts'][number];
+
+function LargeMedia({ file: { type, content_url: url }, label }: { file: File; label: string }) {
   const path = artifactPath(url);
   if (type === 'image') return <img src={path} alt={label} />;
   // biome-ignore-start lint/a11y/useMediaCaption: vendors make no captions
   if (type === 'audio') return <audio controls src={path} aria-label={label} />;
-  return <video controls autoPlay playsInline src={path} aria-label={label} />;
+  if (type === 'video') return <video controls autoPlay playsInline src={path} aria-label={label} />;
   // biome-ignore-end lint/a11y/useMediaCaption: see above
+  return null;
 }

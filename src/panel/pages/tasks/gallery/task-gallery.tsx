@@ -1,7 +1,6 @@
 import { Button, Group, Loader, Text } from '@mantine/core';
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useSessionSnapshot } from '../../../session/session-context.tsx';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { useTaskTitle } from '../use-task-columns.tsx';
@@ -22,7 +21,6 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const toTitle = useTaskTitle();
-  const ownId = useSessionSnapshot().bundle?.user.id;
   const { feed, tiles, isCut } = useTaskFeed(tasks);
   const box = useRef<HTMLUListElement>(null);
   const [opened, setOpened] = useState<number | null>(null);
@@ -80,7 +78,6 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
                 <GalleryTile
                   tile={tile}
                   title={toTitle(tile)}
-                  isOwn={tile.user_id === undefined || tile.user_id === ownId}
                   index={index}
                   isFocusable={
                     index === focused || (offset === 0 && (focused < start || focused >= range.end * columns))

@@ -12,8 +12,8 @@ const tried = new Set<string>();
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Lets this browser draw the previews of a finished task that has none, when it is idle.
- * `isMissing` is false for tasks of others: the gateway takes previews from the owner alone.
+ * Lets this browser draw the previews of a finished task that has none, when it is idle. The
+ * gateway takes the first one, from any person who may see the task.
  */
 export function useMissingPreview(taskId: string, isMissing: boolean): void {
   const session = useSession();

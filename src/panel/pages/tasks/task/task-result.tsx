@@ -6,7 +6,6 @@ import { useTranslation } from 'react-i18next';
 import { translateOrQuote } from '../../../api/say-sentence.ts';
 import type { TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
-import { useSessionSnapshot } from '../../../session/session-context.tsx';
 import { useApiMutation } from '../../../session/use-api.ts';
 import { copyText } from '../../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
@@ -21,10 +20,8 @@ import classes from './task-result.module.css';
 export function TaskResult({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const queries = useQueryClient();
-  const { bundle } = useSessionSnapshot();
-  const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
   const isMissing = task.artifacts.some(({ type, preview }) => type !== 'file' && preview === undefined);
-  useMissingPreview(task.id, isOwn && task.status === 'SUCCESS' && isMissing);
+  useMissingPreview(task.id, task.status === 'SUCCESS' && isMissing);
   if (!isFinished(task)) return <Text c="dimmed">{t('task.resultPending')}</Text>;
   if (task.artifacts.length === 0) return <Text c="dimmed">{t('task.resultNone')}</Text>;
   const renew = () => queries.refetchQueries({ queryKey: ['api', `/api/task/${encodeURIComponent(task.id)}`] });
@@ -67,11 +64,6 @@ function ArtifactView({ taskId, artifact, onRenew, actions }: ArtifactViewProps)
     setErrorText(null);
     setTries((count) => count + 1);
   };
-  const copyLink = async (): Promise<void> => {
-    if (await copyText(artifact.content_url)) notifySuccess(t('task.linkCopied'));
-    else notifySuccess(t('app.copyFailed'));
-  };
-
   return (
     <Stack gap="sm">
       {errorText === null ? (
@@ -87,24 +79,7 @@ function ArtifactView({ taskId, artifact, onRenew, actions }: ArtifactViewProps)
         </Alert>
       )}
       <Group gap="xs">
-        <Button
-          component="a"
-          href={path}
-          download={`${taskId}-${artifact.key}${fileExtension(artifact)}`}
-          size="xs"
-          variant="default"
-          leftSection={<IconDownload size={17} stroke={1.6} aria-hidden="true" />}
-        >
-          {t('task.download')}
-        </Button>
-        <Button
-          size="xs"
-          variant="subtle"
-          leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />}
-          onClick={() => void copyLink()}
-        >
-          {t('task.copyLink')}
-        </Button>
+        <FileActions taskId={taskId} artifact={artifact} />
         {actions}
       </Group>
       <KeptState artifact={artifact} />
@@ -114,6 +89,39 @@ function ArtifactView({ taskId, artifact, onRenew, actions }: ArtifactViewProps)
         </Text>
       )}
     </Stack>
+  );
+}
+
+type FileActionsProps = { taskId: string; artifact: Artifact; size?: 'xs' | 'sm' };
+
+/** Downloads a file, or copies a link that needs no sign-in. */
+export function FileActions({ taskId, artifact, size = 'xs' }: FileActionsProps) {
+  const { t } = useTranslation();
+  const copyLink = async (): Promise<void> => {
+    if (await copyText(artifact.content_url)) notifySuccess(t('task.linkCopied'));
+    else notifySuccess(t('app.copyFailed'));
+  };
+  return (
+    <>
+      <Button
+        component="a"
+        href={artifactPath(artifact.content_url)}
+        download={`${taskId}-${artifact.key}${fileExtension(artifact)}`}
+        size={size}
+        variant="default"
+        leftSection={<IconDownload size={17} stroke={1.6} aria-hidden="true" />}
+      >
+        {t('task.download')}
+      </Button>
+      <Button
+        size={size}
+        variant="subtle"
+        leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />}
+        onClick={() => void copyLink()}
+      >
+        {t('task.copyLink')}
+      </Button>
+    </>
   );
 }
 

@@ -29,7 +29,8 @@ const failureClasses: Readonly<Record<string, TextKey>> = {
 };
 
 /** Longer timelines are folded: the first and last entries say most. */
-const foldAbove = 9;
+/** More than one entry is worth a button. */
+const foldAbove = 8;
 const keptAtStart = 3;
 const keptAtEnd = 4;
 
