@@ -36,6 +36,8 @@ const WATCH_MS = 1000;
 const SUSPECT_MS = 2000;
 /** A server that does not answer `select 1` for so long serves nobody: new calls fail at once. */
 const STALLED_MS = 2000;
+/** While a long statement runs, its server is asked so often. */
+const PROBE_EVERY_MS = 5000;
 /** Tries of a transaction that PostgreSQL aborts for a deadlock or a serialization failure. */
 const MAX_TRIES = 4;
 const CHANNEL = 'taskgate_changes';
@@ -128,6 +130,7 @@ export async function openPostgres(options: {
   const free: Slot[] = [];
   let isStalled = false;
   let isProbing = false;
+  let probedMs = Number.NEGATIVE_INFINITY;
 
   /**
    * Every use of the pool goes through here, so that `watch` finds calls that are not answered in
@@ -158,7 +161,8 @@ export async function openPostgres(options: {
       const [oldest] = pool.calls;
       if (stopping.signal.aborted || !oldest) continue;
       const ageMs = clock.monotonicMs() - oldest.sinceMs;
-      if (ageMs > SUSPECT_MS && !isProbing) void probe();
+      const isDue = clock.monotonicMs() - probedMs > PROBE_EVERY_MS;
+      if (ageMs > SUSPECT_MS && !isProbing && isDue) void probe();
       if (ageMs < ANSWER_TIMEOUT_MS) continue;
       options.logger.warn({ seconds: ANSWER_TIMEOUT_MS / 1000 }, 'PostgreSQL did not answer; opening new connections');
       const { sql } = pool;
@@ -190,6 +194,7 @@ export async function openPostgres(options: {
     } finally {
       isStalled = false;
       isProbing = false;
+      probedMs = clock.monotonicMs();
       void sql.close({ timeout: 0 }).catch(() => undefined);
     }
   }
