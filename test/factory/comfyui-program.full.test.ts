@@ -39,6 +39,8 @@ const WORKFLOWS = {
   },
 };
 
+const CHANNEL_WORKFLOWS = { ...WORKFLOWS, 'changed-picture': WORKFLOWS['turned-picture'] };
+
 let comfyui: ReturnType<typeof Bun.spawn> | undefined;
 let gateway: Gateway;
 let admin: Administrator;
@@ -59,11 +61,14 @@ beforeAll(async () => {
   await letNothingWait(admin);
   key = await admin.createKey();
   await admin.createChannel(url, {
-    ...{ name: 'comfyui', key: 'none', task_plugin_key: 'comfyui', models: Object.keys(WORKFLOWS) },
-    model_mapping: { 'plain-picture': 'comfyui-image', 'turned-picture': 'comfyui-video' },
-    settings: { workflows: WORKFLOWS },
+    ...{ name: 'comfyui', key: 'none', task_plugin_key: 'comfyui', models: Object.keys(CHANNEL_WORKFLOWS) },
+    model_mapping: {
+      ...{ 'plain-picture': 'comfyui-image', 'changed-picture': 'comfyui-image' },
+      'turned-picture': 'comfyui-video',
+    },
+    settings: { workflows: CHANNEL_WORKFLOWS },
   });
-  for (const model of Object.keys(WORKFLOWS)) {
+  for (const model of Object.keys(CHANNEL_WORKFLOWS)) {
     await admin.call('PUT', '/api/price', {
       plugin_key: 'comfyui',
       model,
@@ -120,6 +125,22 @@ testWithProgram('a picture of a form is uploaded, and its workflow follows', asy
   const file = await fetch(`${gateway.url}/v1/tasks/${id}/artifacts/image/content`, { headers });
   expect(kindOf(await file.bytes())).toEqual([0x89, 'P', 'N', 'G']);
   expect(file.headers.get('content-type')).toBe('image/png');
+});
+
+testWithProgram('an image is edited', async () => {
+  const form = new FormData();
+  for (const [name, value] of [
+    ['model', 'changed-picture'],
+    ['prompt', 'changed'],
+    ['response_format', 'b64_json'],
+  ] as const)
+    form.append(name, value);
+  form.append('image', new File([PICTURE], 'red.png', { type: 'image/png' }));
+  const headers = { authorization: `Bearer ${key}` };
+  const edited = await fetch(`${gateway.url}/v1/images/edits`, { method: 'POST', headers, body: form });
+  const { data = [] } = (await edited.json()) as { data?: { b64_json: string }[] };
+  expect([edited.status, data.length]).toEqual([200, 1]);
+  expect(kindOf(Buffer.from(data[0]?.b64_json ?? '', 'base64'))).toEqual([0x89, 'P', 'N', 'G']);
 });
 
 testWithProgram('what a node does not take is refused in its words, and costs nothing', async () => {
