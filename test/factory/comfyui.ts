@@ -34,7 +34,7 @@ const failed = (name: string) => ({
     },
   },
 });
-/** The id that the gateway proposes is a UUID; the rest must be the workflow with the values in it. */
+/** The id that the gateway proposes is a UUID; the rest must be the workflow with its values. */
 const expectWorkflow = (prompt: unknown): Expected => ({
   method: 'POST',
   path: '/prompt',
@@ -134,7 +134,7 @@ export const vendor: Vendor = {
         },
         ...content('uploaded-picture'),
       ],
-      // Three seconds by the settings. The vendor counts neither upload nor workflow as a submission.
+      // Three seconds by the settings. Upload and workflow are no submissions to the vendor.
       outcome: { artifacts: { image: videoBytes('uploaded-picture') }, bill: 0.02 * 3 * 500_000, attempts: 0, jobs: 0 },
     },
     {

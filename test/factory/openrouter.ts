@@ -14,7 +14,7 @@ const done = (name: string) =>
   });
 const expectJob = (json: unknown): Expected => ({ method: 'POST', path: '/v1/videos', json });
 const expectPoll = (name: string): Expected => ({ method: 'GET', path: `/v1/videos/job-${mark(name)}` });
-/** The vendor passes the file on to whoever has the key. */
+/** The vendor passes the file on to a client that has the key. */
 const content = (name: string): NonNullable<Scenario['content']> => [
   {
     expect: {

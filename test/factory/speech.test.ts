@@ -1,6 +1,6 @@
 /**
- * Shipped plugins that make audio, behind `POST /v1/audio/speech`: the bytes, and the bill. One that
- * reads recordings, behind `POST /v1/audio/transcriptions`.
+ * Shipped plugins that make audio, behind `POST /v1/audio/speech`: the bytes, and the bill.
+ * And one that reads recordings, behind `POST /v1/audio/transcriptions`.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI from 'openai';
