@@ -42,6 +42,7 @@ import postgres37 from './postgres/0037_sentences.sql' with { type: 'text' };
 import postgres38 from './postgres/0038_budgets.sql' with { type: 'text' };
 import postgres39 from './postgres/0039_waiting.sql' with { type: 'text' };
 import postgres40 from './postgres/0040_channel_network.sql' with { type: 'text' };
+import postgres41 from './postgres/0041_credentials.sql' with { type: 'text' };
 import postgres42 from './postgres/0042_plugin_changelogs.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
@@ -83,6 +84,7 @@ import sqlite37 from './sqlite/0037_sentences.sql' with { type: 'text' };
 import sqlite38 from './sqlite/0038_budgets.sql' with { type: 'text' };
 import sqlite39 from './sqlite/0039_waiting.sql' with { type: 'text' };
 import sqlite40 from './sqlite/0040_channel_network.sql' with { type: 'text' };
+import sqlite41 from './sqlite/0041_credentials.sql' with { type: 'text' };
 import sqlite42 from './sqlite/0042_plugin_changelogs.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
@@ -105,9 +107,11 @@ export type Migration = {
  * Whether `taskgate upgrade --back` crosses a migration. It removes nothing: the program of before
  * runs beside the tables and columns that it does not know, and the next upgrade finds them as they
  * were left. `unless`: what must not be found for that, since the program of before would break it,
- * lose it or take a promise back. `never`: why only a backup leads back.
+ * lose it or take a promise back. `moved`: what the migration moved elsewhere is put `back` for the
+ * program of before, and moved `again` by the next upgrade, in SQL of both dialects. `never`: why
+ * only a backup leads back.
  */
-export type WayBack = { unless: MigrationCheck[] } | { never: string };
+export type WayBack = { unless: MigrationCheck[]; moved?: { back: string; again: string } } | { never: string };
 
 /** What it made is new, and the program of before writes nothing that it would have to know. */
 const ALWAYS: WayBack = { unless: [] };
@@ -373,6 +377,54 @@ export const migrations: readonly Migration[] = [
       'select id from channels where proxy_sealed is not null or headers_sealed is not null limit 1',
       'Channels have a proxy or headers of their own, without which the program of before would call their vendors.',
     ),
+  },
+  {
+    number: 41,
+    name: '0041_credentials',
+    sql: { sqlite: sqlite41, postgres: postgres41 },
+    checks: [],
+    back: {
+      unless: [
+        {
+          query:
+            'select cast(channel_id as text) from credentials where removed_at = 0 group by channel_id having count(*) > 1 order by channel_id',
+          refusal: (ids) =>
+            `The program of before knows one key a channel, and these channels have several: ${ids.join(', ')}. Remove all but one of each.`,
+        },
+        {
+          query: 'select id from credentials where removed_at = 0 and status <> 1 limit 1',
+          refusal: () =>
+            'The program of before would use keys that are disabled: enable them, and disable their channels.',
+        },
+        {
+          query: `select tasks.id from tasks join credentials on credentials.id = tasks.credential_id
+            where tasks.status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and credentials.removed_at > 0 limit 1`,
+          refusal: () => 'Tasks run with keys that were removed: wait until they have ended.',
+        },
+      ],
+      moved: {
+        back: `
+          alter table channels add column key_sealed text not null default '';
+          alter table channels add column key_hint text not null default '';
+          update channels set
+            key_sealed = coalesce((select key_sealed from credentials where channel_id = channels.id and removed_at = 0), ''),
+            key_hint = coalesce((select key_hint from credentials where channel_id = channels.id and removed_at = 0), '');`,
+        again: `
+          delete from credentials where channel_id not in (select id from channels);
+          update credentials set
+            key_sealed = (select key_sealed from channels where channels.id = channel_id),
+            key_hint = (select key_hint from channels where channels.id = channel_id)
+          where removed_at = 0;
+          insert into credentials (channel_id, key_sealed, key_hint, used_quota, created_at, updated_at)
+            select id, key_sealed, key_hint, used_quota, created_at, updated_at from channels
+            where id not in (select channel_id from credentials where removed_at = 0) order by id;
+          update tasks set credential_id =
+            (select min(id) from credentials where channel_id = tasks.channel_id and removed_at = 0)
+          where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and channel_id > 0 and credential_id is null;
+          alter table channels drop column key_sealed;
+          alter table channels drop column key_hint;`,
+      },
+    },
   },
   {
     number: 42,

@@ -47,8 +47,6 @@ CREATE TABLE channels (
   id integer primary key autoincrement,
   name text not null,
   type integer not null,
-  key_sealed text not null,
-  key_hint text not null,
   base_url text not null,
   models text not null,
   groups text not null,
@@ -61,7 +59,7 @@ CREATE TABLE channels (
   used_quota integer not null default 0,
   created_at integer not null,
   updated_at integer not null
-, limits text default null, pool text not null default '', proxy_sealed text default null, headers_sealed text default null, body_defaults text default null);
+, limits text default null, pool text not null default '', proxy_sealed text default null, headers_sealed text default null, body_defaults text default null, spill integer not null default 1);
 CREATE TABLE task_plugins (
   id integer primary key autoincrement,
   key text not null,
@@ -367,7 +365,7 @@ CREATE TABLE relay_requests (
   lease_until integer not null,
   created_at integer not null,
   finished_at integer not null default 0
-, wallet_id integer default null);
+, wallet_id integer default null, credential_id integer default null);
 CREATE UNIQUE INDEX relay_requests_relay_id on relay_requests (relay_id);
 CREATE INDEX relay_requests_open on relay_requests (lease_until) where status = 'OPEN';
 CREATE TABLE relay_objects (
@@ -381,7 +379,7 @@ CREATE TABLE relay_objects (
   channel_id integer not null,
   relay_id varchar(64) not null,
   created_at integer not null
-, full_id text not null default '');
+, full_id text not null default '', credential_id integer default null);
 CREATE UNIQUE INDEX relay_objects_name on relay_objects (object_id, kind, vendor);
 CREATE INDEX relay_objects_relay on relay_objects (relay_id);
 CREATE INDEX relay_requests_ended on relay_requests (finished_at) where status <> 'OPEN';
@@ -691,8 +689,6 @@ CREATE TABLE budget_sums (
   spent integer not null
 );
 CREATE INDEX budget_sums_ended on budget_sums (ends_at);
-CREATE INDEX tasks_running on tasks (channel_id, upstream_model, slots)
-  where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';
 CREATE INDEX tasks_abandoned on tasks (channel_id, upstream_model, slot_until) where slot_until > 0;
 CREATE INDEX tasks_dispatched on tasks (channel_id, dispatched_at) where dispatched_at > 0;
 CREATE INDEX tasks_submitting on tasks (lease_until) where status = 'NOT_START' and phase = 'sending';
@@ -739,7 +735,7 @@ CREATE TABLE waiting_classes (
   channel_id integer not null default 0,
   waiting integer not null default 0,
   bytes integer not null default 0,
-  turn integer not null default 0,
+  turn integer not null default 0, credential_id integer not null default 0,
   primary key (class, priority)
 ) without rowid;
 CREATE TABLE waiting_turns (
@@ -766,6 +762,33 @@ CREATE TABLE capacity (
   primary key (pool, model)
 ) without rowid;
 CREATE INDEX kept_results_waiting on kept_results (task_id) where substr(artifact_key, 1, 8) = 'waiting:';
+CREATE TABLE credentials (
+  id integer primary key autoincrement,
+  channel_id integer not null,
+  key_sealed text not null,
+  -- The key's last four characters.
+  key_hint text not null,
+  label text not null default '',
+  -- The name that what shares its limit has; empty: it shares that of its channel.
+  pool text not null default '',
+  -- 1 enabled, 2 disabled.
+  status integer not null default 1,
+  -- Unix seconds, as those below; 0: it does not end.
+  expires_at integer not null default 0,
+  -- Why a vendor refused it last; empty: none has.
+  last_error text not null default '',
+  -- Its reason and parameters as JSON; null: vendors' own words.
+  last_error_sentence text,
+  last_error_at integer not null default 0,
+  used_quota integer not null default 0,
+  created_at integer not null,
+  updated_at integer not null,
+  -- 0: it is in use. A removed one serves only what was begun with it.
+  removed_at integer not null default 0
+);
+CREATE INDEX credentials_channel on credentials (channel_id);
+CREATE INDEX tasks_running on tasks (channel_id, upstream_model, credential_id, slots)
+  where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

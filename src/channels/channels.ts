@@ -2,6 +2,8 @@ import { type Clock, createReplica, type Logger, type Random, type SecretBox } f
 import {
   boundPluginKeys,
   type ChannelRecord,
+  type CredentialRecord,
+  type NewChannel,
   type Page,
   type Paged,
   STATUS,
@@ -21,18 +23,21 @@ import {
   boundPlugin,
   type ChannelInput,
   checkBinding,
-  checkEnteredKey,
   checkMapping,
   checkName,
   checkNames,
   checkSettings,
   type PluginFacts,
 } from './check-channel.ts';
+import { checkCredentials, replaceOnlyKey, sealCredential } from './credentials.ts';
 import { channelErrors } from './errors.ts';
-import { type PickRequest, pickChannel } from './pick-channel.ts';
+import { type Account, type PickRequest, pickAccount } from './pick-channel.ts';
 
 export type ChannelChange = Partial<ChannelInput>;
 export type SavedChannel = { channel: ChannelRecord; baseUrlSource: 'given' | 'plugin_default' };
+
+/** Where a task or a relayed object is; null: at the first credential of its channel. */
+type Begun = { channelId: number; credentialId: number | null };
 
 export type Channels = {
   start(): Promise<void>;
@@ -42,18 +47,26 @@ export type Channels = {
   /** All channels in this node's replica. */
   known(): readonly ChannelRecord[];
   /** `others`: the same request to other plugins that share its model. */
-  pick(request: PickRequest, ...others: PickRequest[]): ChannelRecord | undefined;
+  pick(request: PickRequest, ...others: PickRequest[]): Account | undefined;
   /**
-   * The vendor credential.
-   * @throws `channels.key_unreadable` when no current or previous secret opens it
+   * What something was begun with serves it to its end, also once its credential was disabled or
+   * removed. `undefined` for a deleted channel.
    */
-  credential(channel: ChannelRecord): string;
+  findBegun(begun: Begun): Promise<Account | undefined>;
+  /** @throws `channels.key_unreadable` when no current or previous secret opens it */
+  key(account: Account): string;
   /** Whether a current or previous secret opens all that is sealed of it. */
-  isReadable(channel: ChannelRecord): boolean;
+  isReadable(account: Account): boolean;
+  /** One for each credential of a channel in this node's replica, the disabled ones too. */
+  accounts(channel: Pick<ChannelRecord, 'id'>): readonly Account[];
+  /** @throws `channels.several_credentials`, `channels.credential_not_found` */
+  onlyAccount(channel: Pick<ChannelRecord, 'id'>): Account;
+  /** Those of all channels, also with removed credentials; a new list after each change. */
+  everyAccount(): readonly Account[];
   /** @throws `channels.key_unreadable` */
   network(channel: ChannelRecord): ChannelNetwork;
-  /** What texts must not show: the credential, the proxy's password, the values of headers. */
-  secrets(channel: ChannelRecord): readonly string[];
+  /** What texts must not show: all keys of its channel, the proxy's password, the values of headers. */
+  secrets(account: Account): readonly string[];
   /** Describes the proxy and the headers; undefined if they cannot be read. */
   shownNetwork(channel: ChannelRecord): ShownNetwork | undefined;
   get(id: number): Promise<ChannelRecord>;
@@ -86,16 +99,35 @@ export function createChannels(deps: {
   const { store, clock, random, logger, secretBox, plugins } = deps;
   let known: ChannelRecord[] = [];
   let byId = new Map<number, ChannelRecord>();
+  let every: readonly Account[] = [];
+  /** By channel; with removed credentials, too. */
+  let held = new Map<number, Account[]>();
+  let candidates: { channel: ChannelRecord; accounts: Account[] }[] = [];
+  let inUse = new Map<number, Account[]>();
   /** Decrypted once for each record of the replica: every poll needs the key. */
-  const openedKeys = new WeakMap<ChannelRecord, string>();
+  const openedKeys = new WeakMap<CredentialRecord, string>();
   const openedNetworks = new WeakMap<ChannelRecord, ChannelNetwork>();
 
   const replica = createReplica({
     topic: 'channels',
-    read: () => store.channels.all(),
-    apply(rows) {
-      known = rows;
-      byId = new Map(rows.map((channel) => [channel.id, channel]));
+    async read() {
+      // In this order, so that no channel is without the credentials that came with it.
+      const channels = await store.channels.all();
+      return { channels, credentials: await store.credentials.all() };
+    },
+    apply({ channels, credentials }) {
+      known = channels;
+      byId = new Map(channels.map((channel) => [channel.id, channel]));
+      every = credentials.flatMap((credential) => {
+        const channel = byId.get(credential.channelId);
+        return channel ? [{ channel, credential }] : [];
+      });
+      held = Map.groupBy(every, ({ channel }) => channel.id);
+      candidates = channels.map((channel) => ({
+        channel,
+        accounts: (held.get(channel.id) ?? []).filter(({ credential }) => credential.removedAt === 0),
+      }));
+      inUse = new Map(candidates.map(({ channel, accounts }) => [channel.id, accounts]));
     },
     subscribe: store.subscribe,
     intervalMs: deps.syncFrequencyMs,
@@ -128,8 +160,16 @@ export function createChannels(deps: {
     return { type, ...checkBinding(plugins, { type, taskPluginKey: plugin, baseUrl, settings }) };
   }
 
-  const isReadable = (channel: ChannelRecord): boolean =>
-    secretBox.open(channel.keySealed) !== undefined && openNetwork(secretBox, channel) !== undefined;
+  function openKey(credential: CredentialRecord): string | undefined {
+    const opened = openedKeys.get(credential) ?? secretBox.open(credential.keySealed);
+    if (opened !== undefined) openedKeys.set(credential, opened);
+    return opened;
+  }
+
+  const isReadable = ({ channel, credential }: Account): boolean =>
+    openKey(credential) !== undefined && openNetwork(secretBox, channel) !== undefined;
+
+  const accounts = ({ id }: Pick<ChannelRecord, 'id'>): readonly Account[] => inUse.get(id) ?? [];
 
   function network(channel: ChannelRecord): ChannelNetwork {
     const opened = openedNetworks.get(channel) ?? openNetwork(secretBox, channel);
@@ -138,26 +178,48 @@ export function createChannels(deps: {
     return opened;
   }
 
-  function credential(channel: ChannelRecord): string {
-    const opened = openedKeys.get(channel) ?? secretBox.open(channel.keySealed);
+  function key({ channel, credential }: Account): string {
+    const opened = openKey(credential);
     // Without its proxy or headers the key must not leave either.
     if (opened === undefined || !network(channel)) throw channelErrors.key_unreadable();
-    openedKeys.set(channel, opened);
     return opened;
+  }
+
+  async function findBegun({ channelId, credentialId }: Begun): Promise<Account | undefined> {
+    const isIt = ({ id }: CredentialRecord) => credentialId === null || id === credentialId;
+    const known = held.get(channelId)?.find(({ credential }) => isIt(credential));
+    if (known) return known;
+    // What another node added a moment ago is not in the replica yet.
+    const channel = await store.channels.byId(channelId);
+    const credential = (await store.credentials.ofChannel(channelId)).find(isIt);
+    return channel && credential && { channel, credential };
   }
 
   return {
     isReadable,
     network,
-    credential,
-    secrets: (channel) => [credential(channel), ...network(channel).secrets],
+    key,
+    accounts,
+    onlyAccount(channel) {
+      const [only, ...others] = accounts(channel);
+      if (others.length > 0) throw channelErrors.several_credentials();
+      if (!only) throw channelErrors.credential_not_found();
+      return only;
+    },
+    everyAccount: () => every,
+    findBegun,
+    secrets({ channel, credential }) {
+      const others = (held.get(channel.id) ?? []).map((account) => account.credential);
+      const keys = [credential, ...others].flatMap((one) => openKey(one) ?? []);
+      return [...new Set([...keys, ...network(channel).secrets])];
+    },
     shownNetwork(channel) {
       const opened = openNetwork(secretBox, channel);
       return opened && showNetwork(opened);
     },
     find: (id) => byId.get(id),
     known: () => known,
-    pick: (...requests) => pickChannel(known, requests, random),
+    pick: (...requests) => pickAccount(candidates, requests, { random, now: clock.unix() }),
     get,
     async list(page, filter = {}) {
       if (!isFilter(filter)) return store.channels.list(page);
@@ -168,7 +230,7 @@ export function createChannels(deps: {
 
     async start() {
       await replica.start();
-      const unreadable = known.filter((channel) => !isReadable(channel));
+      const unreadable = known.filter((channel) => !accounts(channel).every(isReadable));
       if (unreadable.length > 0) {
         logger.warn(
           { channels: unreadable.map(({ id, name }) => `${id} (${name})`) },
@@ -179,7 +241,8 @@ export function createChannels(deps: {
     stop: replica.stop,
 
     async create(input) {
-      const key = checkEnteredKey(input.key, boundPlugin(plugins, input)?.keyFormat);
+      const format = boundPlugin(plugins, input)?.keyFormat;
+      const credentials = checkCredentials(input).map((one) => sealCredential(secretBox, one, format));
       const binding = checkBinding(plugins, {
         type: input.type,
         taskPluginKey: input.taskPluginKey ?? null,
@@ -187,11 +250,9 @@ export function createChannels(deps: {
         settings: checkSettings(input.settings ?? {}),
       });
       const now = clock.unix();
-      const channel = await store.channels.insert({
+      const row: NewChannel = {
         name: checkName(input.name),
         type: input.type,
-        keySealed: secretBox.seal(key),
-        keyHint: shortenKey(key),
         baseUrl: binding.baseUrl,
         models: checkNames('models', input.models),
         groups: checkNames('groups', input.groups ?? ['default']),
@@ -208,6 +269,12 @@ export function createChannels(deps: {
         bodyDefaults: checkBodyDefaults(input.bodyDefaults ?? null),
         createdAt: now,
         updatedAt: now,
+      };
+      const channel = await store.transaction(async (tx) => {
+        const inserted = await tx.channels.insert(row);
+        const owned = { channelId: inserted.id, createdAt: now, updatedAt: now };
+        await tx.credentials.insert(credentials.map((credential) => ({ ...credential, ...owned })));
+        return inserted;
       });
       await reloadAndPublish();
       return { channel, baseUrlSource: binding.baseUrlSource };
@@ -226,13 +293,10 @@ export function createChannels(deps: {
       // it there.
       if ((moves || isShownToProxy) && change.key === undefined && !mayMoveKey)
         throw channelErrors.key_required({ param: 'key' });
-      const key =
-        change.key === undefined
-          ? undefined
-          : checkEnteredKey(change.key, boundPlugin(plugins, { ...before, ...binding })?.keyFormat);
-      const channel = await store.channels.update(id, {
+      const format = boundPlugin(plugins, { ...before, ...binding })?.keyFormat;
+      const sealed = change.key === undefined ? undefined : sealCredential(secretBox, { key: change.key }, format);
+      const changed = {
         ...(change.name === undefined ? {} : { name: checkName(change.name, before.name) }),
-        ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: shortenKey(key) }),
         // Unchanged columns are not written: the channel may have moved, with another key, since it
         // was read.
         ...(moves ? { type: binding.type, baseUrl: binding.baseUrl, taskPluginKey: binding.taskPluginKey } : {}),
@@ -253,6 +317,10 @@ export function createChannels(deps: {
           : { headersSealed: sealHeaders(secretBox, change.headers, openNetwork(secretBox, before)?.headers) }),
         ...(change.bodyDefaults === undefined ? {} : { bodyDefaults: checkBodyDefaults(change.bodyDefaults) }),
         updatedAt: clock.unix(),
+      };
+      const channel = await store.transaction(async (tx) => {
+        if (sealed) await replaceOnlyKey(tx, id, { ...sealed, updatedAt: changed.updatedAt });
+        return tx.channels.update(id, changed);
       });
       if (!channel) throw channelErrors.not_found();
       await reloadAndPublish();
@@ -267,9 +335,6 @@ export function createChannels(deps: {
     },
   };
 }
-
-/** The last four characters, if the key is long enough to reveal them safely. */
-export const shortenKey = (key: string): string => (key.length >= 12 ? key.slice(-4) : '');
 
 type ChannelFilter = {
   /** A part of a name, an address, a model, a group or a plugin's key, in any case. */

@@ -15,10 +15,22 @@ export const TASK_PLUGIN_TYPE = 61;
 /** The OpenAI-compatible relay. */
 export const RELAY_TYPE = 1;
 
+export type CredentialInput = {
+  key: string;
+  label?: string | undefined;
+  /** Empty: it shares the limit of its channel. */
+  pool?: string | undefined;
+  status?: EnabledStatus | undefined;
+  /** Unix seconds; 0: it does not end. */
+  expiresAt?: number | undefined;
+};
+
 export type ChannelInput = {
   name: string;
   type: number;
-  key: string;
+  /** Its only key; several are `credentials`. */
+  key?: string | undefined;
+  credentials?: CredentialInput[] | undefined;
   baseUrl?: string;
   models: string[];
   groups?: string[];
@@ -80,6 +92,15 @@ export function checkName(name: string, former?: string): string {
     throw invalid('name', sentence('channels.name_length', { max: MAX_NAME }));
   }
   rejectHiddenCharacters('name', trimmed, [former]);
+  return trimmed;
+}
+
+const MAX_LABEL = 64;
+
+export function checkLabel(label: string): string {
+  const trimmed = label.trim();
+  if ([...trimmed].length > MAX_LABEL || hasHiddenCharacters(trimmed))
+    throw invalid('label', sentence('channels.label_length', { max: MAX_LABEL }));
   return trimmed;
 }
 

@@ -11,6 +11,12 @@ export const channelErrors = defineErrors('channels', {
     'unavailable',
     'The stored key of this channel cannot be read with the current CRYPTO_SECRET. Enter the key again.',
   ],
+  several_credentials: ['conflict', 'This channel has several keys: change the one that is meant, by its id.'],
+  last_credential: [
+    'conflict',
+    'A channel keeps at least one key: replace this one, add another first, or disable the channel.',
+  ],
+  credential_not_found: ['not_found', 'The channel has no such credential.'],
   no_available_channel: ['unavailable', 'No channel is available for this model.'],
   demo_unavailable: ['conflict', 'The demo channel cannot be created here.'],
 });

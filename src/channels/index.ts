@@ -3,7 +3,7 @@
  * May touch: the store's channels. Never touches: plugins' code, HTTP, money.
  */
 
-export { createCapacity } from './capacity/capacity.ts';
+export { createCapacity, heldSlots } from './capacity/capacity.ts';
 export type {
   Capacity,
   CapacityService,
@@ -17,7 +17,7 @@ export type {
   Start,
 } from './capacity/types.ts';
 export { type ChannelNetwork, openNetwork, type ShownNetwork, sealProxy } from './channel-network.ts';
-export { type ChannelChange, type Channels, createChannels, type SavedChannel, shortenKey } from './channels.ts';
+export { type ChannelChange, type Channels, createChannels, type SavedChannel } from './channels.ts';
 export {
   type ChannelInput,
   checkBaseUrl,
@@ -31,5 +31,6 @@ export {
   RELAY_TYPE,
   TASK_PLUGIN_TYPE,
 } from './check-channel.ts';
+export { MAX_CREDENTIALS, shortenKey } from './credentials.ts';
 export { channelErrors, isUnreadableKey } from './errors.ts';
-export { type PickRequest, serves } from './pick-channel.ts';
+export { type Account, type PickRequest, serves } from './pick-channel.ts';

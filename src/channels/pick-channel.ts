@@ -1,47 +1,96 @@
 import type { Random } from '../kernel/index.ts';
-import { boundPluginKeys, type ChannelRecord, GATEWAY_TYPE, STATUS } from '../store/ports/index.ts';
+import {
+  boundPluginKeys,
+  type ChannelRecord,
+  type CredentialRecord,
+  GATEWAY_TYPE,
+  STATUS,
+} from '../store/ports/index.ts';
 import { TASK_PLUGIN_TYPE } from './check-channel.ts';
 
-export type PickRequest = {
+/** What requests to a vendor are sent with. */
+export type Account = { channel: ChannelRecord; credential: CredentialRecord };
+
+export type ServeRequest = {
   pluginKey: string;
   /** Legacy channel types that the plugin declares. */
   channelTypes: readonly number[];
   /** The name that the client sent. */
   model: string;
   group: string;
-  /** Channels that this request has already tried. */
+  /** The only account that may serve; without a credential, any of the channel. */
+  only?: { channelId: number; credentialId: number | null } | undefined;
+};
+
+export type PickRequest = ServeRequest & {
+  /** Credentials that this request has already tried. */
   except: readonly number[];
-  /** The only channel that may serve. */
-  only?: number;
-  /** Whether a channel has room; one without is passed over. Default: all have. */
-  hasRoom?: (channel: ChannelRecord) => boolean;
+  /** Whether an account has room; one without is passed over. Default: all have. */
+  hasRoom?: ((account: Account) => boolean) | undefined;
+  /** How much an account runs: of one channel, the one that runs least serves. */
+  running?: ((account: Account) => number) | undefined;
 };
 
 /**
- * Picks among the channels that one of the requests may use: the highest priority, then at random
- * in proportion to weight. A weight of 0 is picked only where all weights are 0.
+ * Picks among the channels that one of the requests may use and that have an account with room: the highest
+ * priority, then at random in proportion to weight, then the account that runs least. A weight of 0
+ * is picked only where all weights are 0. Where a channel does not spill, those of a lower priority
+ * are left.
  */
-export function pickChannel(
-  channels: readonly ChannelRecord[],
+export function pickAccount(
+  candidates: readonly { channel: ChannelRecord; accounts: readonly Account[] }[],
   requests: readonly PickRequest[],
-  random: Random,
-): ChannelRecord | undefined {
-  let best: ChannelRecord[] = [];
-  for (const channel of channels) {
-    if (!requests.some((request) => serves(channel, request) && request.hasRoom?.(channel) !== false)) continue;
-    const top = best[0]?.priority ?? Number.NEGATIVE_INFINITY;
-    if (channel.priority > top) best = [channel];
-    else if (channel.priority === top) best.push(channel);
+  { random, now }: { random: Random; now: number },
+): Account | undefined {
+  let best: { channel: ChannelRecord; free: Account[] }[] = [];
+  let spillsDownTo = Number.NEGATIVE_INFINITY;
+  for (const { channel, accounts } of candidates) {
+    const own = requests.filter((request) => serves(channel, request));
+    const usable = accounts.filter(({ credential }) => own.some((request) => mayServe(credential, request, now)));
+    if (usable.length === 0) continue;
+    if (!channel.spill) spillsDownTo = Math.max(spillsDownTo, channel.priority);
+    const free = usable.filter((account) =>
+      own.some(
+        (request) =>
+          mayServe(account.credential, request, now) &&
+          !request.except.includes(account.credential.id) &&
+          request.hasRoom?.(account) !== false,
+      ),
+    );
+    const top = best[0]?.channel.priority ?? Number.NEGATIVE_INFINITY;
+    if (free.length === 0 || channel.priority < top) continue;
+    if (channel.priority > top) best = [];
+    best.push({ channel, free });
   }
-  const total = best.reduce((sum, channel) => sum + channel.weight, 0);
+  if ((best[0]?.channel.priority ?? spillsDownTo) < spillsDownTo) return undefined;
+  const chosen = chooseByWeight(best, random);
+  return chosen && chooseIdlest(chosen.free, requests[0]?.running, random);
+}
+
+function chooseByWeight<T extends { channel: ChannelRecord }>(best: readonly T[], random: Random): T | undefined {
+  const total = best.reduce((sum, { channel }) => sum + channel.weight, 0);
   if (total === 0) return best[best.length > 1 ? random.below(best.length) : 0];
   let remaining = random.below(total);
-  for (const channel of best) {
-    remaining -= channel.weight;
-    if (remaining < 0) return channel;
+  for (const each of best) {
+    remaining -= each.channel.weight;
+    if (remaining < 0) return each;
   }
   return undefined;
 }
+
+function chooseIdlest(free: readonly Account[], running: PickRequest['running'], random: Random): Account | undefined {
+  if (free.length < 2) return free[0];
+  const counts = free.map((account) => running?.(account) ?? 0);
+  const least = Math.min(...counts);
+  const idle = free.filter((_, index) => counts[index] === least);
+  return idle[idle.length > 1 ? random.below(idle.length) : 0];
+}
+
+/** Whether a credential may begin something new for a request. */
+const mayServe = ({ id, status, expiresAt }: CredentialRecord, { only }: ServeRequest, now: number): boolean =>
+  status === STATUS.enabled &&
+  (expiresAt === 0 || expiresAt > now) &&
+  (!only || only.credentialId === null || only.credentialId === id);
 
 /** Whether the plugin drives the channel: bound by key, or by a type that the plugin declares. */
 const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: readonly number[]): boolean =>
@@ -50,10 +99,9 @@ const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: rea
     : channelTypes.includes(channel.type);
 
 /** Whether a channel may serve a request. */
-export const serves = (channel: ChannelRecord, request: PickRequest): boolean =>
+export const serves = (channel: ChannelRecord, request: ServeRequest): boolean =>
   channel.status === STATUS.enabled &&
-  (request.only === undefined || channel.id === request.only) &&
-  !request.except.includes(channel.id) &&
+  (request.only === undefined || channel.id === request.only.channelId) &&
   isDrivenBy(channel, request.pluginKey, request.channelTypes) &&
   channel.models.includes(request.model) &&
   channel.groups.includes(request.group);

@@ -4,6 +4,7 @@ import {
   checkMapping,
   checkName,
   checkNames,
+  MAX_CREDENTIALS,
   RELAY_TYPE,
   sealProxy,
   shortenKey,
@@ -11,14 +12,18 @@ import {
 import { AppError, hasHiddenCharacters, isObject, type JsonObject, parseJson, pluralize } from '../kernel/index.ts';
 import { OFFICIAL_KEYS } from '../plugins/index.ts';
 import type { SourceRow } from '../store/index.ts';
-import { type EnabledStatus, type NewChannel, STATUS } from '../store/ports/index.ts';
+import { type NewChannel, type NewCredential, STATUS } from '../store/ports/index.ts';
 import { CHANNEL_TYPES, type ChannelRule, GATEWAY_KEY_TYPES, UNKNOWN_TYPE } from './new-api-mapping.ts';
 import { type PlanContext, readObject, splitList } from './plan-context.ts';
 import { findFault, readNumber, readText } from './read-source.ts';
 import { isObjectOrNone, unsupportedColumns } from './unsupported-columns.ts';
 
-/** One channel here for each of its keys. `sourceId`: `10`, or `10/2` for the second of several. */
-export type PlannedChannel = { sourceId: string; channel: NewChannel };
+/** A channel and its keys. `sourceId`: `10`. */
+export type PlannedChannel = {
+  sourceId: string;
+  channel: NewChannel;
+  credentials: Omit<NewCredential, 'channelId' | 'createdAt' | 'updatedAt'>[];
+};
 
 /** The plugin key of relayed models and their prices. */
 export const EVERYWHERE = '*';
@@ -31,7 +36,7 @@ const MAX_GROUP = 64;
 const MAX_MAPPED = 1000;
 const MAX_RANK = 1_000_000;
 /** All channels together: one transaction writes them, and a gateway beside it waits for that. */
-const MAX_CHANNELS = 5000;
+const MAX_KEYS = 5000;
 
 /** All channels: there are tens. `models`: those of channels that are taken, now or earlier. */
 export async function planChannels(
@@ -44,6 +49,7 @@ export async function planChannels(
     rows.map((row) => readText(row, 'id')),
   );
   const planned: PlannedChannel[] = [];
+  let keys = 0;
   const models = new Map<string, Set<string>>();
   const seen = new Set<string>();
   for (const row of rows) {
@@ -52,8 +58,9 @@ export async function planChannels(
     const isTwice = seen.has(id);
     seen.add(id);
     if (isPresent) context.report.skip('channel');
-    const own = isPresent ? [] : planChannel(context, row, { isTwice, room: MAX_CHANNELS - planned.length });
+    const own = isPresent ? [] : planChannel(context, row, { isTwice, room: MAX_KEYS - keys });
     planned.push(...own);
+    keys += own.reduce((sum, { credentials }) => sum + credentials.length, 0);
     const rule = ruleOfChannel(row);
     if (rule === undefined || (own.length === 0 && !isPresent)) continue;
     const served = rule.plugin === undefined ? [] : [rule.plugin];
@@ -106,12 +113,11 @@ function planChannel(
     remark('left', fault === undefined ? 'unknown_type' : 'unreadable', refusal ?? UNKNOWN_TYPE);
     return [];
   }
-  if (keys.length > room) {
-    remark(
-      'left',
-      'too_many',
-      `with its ${pluralize(keys.length, 'key')} there would be more than ${MAX_CHANNELS} channels`,
-    );
+  if (keys.length > Math.min(room, MAX_CREDENTIALS)) {
+    const own = pluralize(keys.length, 'key');
+    const why =
+      keys.length > room ? `there would be more than ${MAX_KEYS}` : `a channel has at most ${MAX_CREDENTIALS}`;
+    remark('left', 'too_many', `it has ${own}: ${why}`);
     return [];
   }
   if (keys.length === 0) {
@@ -131,8 +137,6 @@ function planChannel(
       `it is disabled until you review it: it has ${off.join(', ')}, which channels here do not support`,
     );
   }
-  if (keys.length > 1)
-    remark('changed', 'split', `its ${keys.length} keys became ${keys.length} channels, which share its weight`);
   if (isHidden) remark('changed', 'renamed', 'its name has characters that are not shown');
   const [priority, weight] = [readNumber(row, 'priority') ?? 0, Math.max(0, readNumber(row, 'weight') ?? 0)];
   if (Math.abs(priority) > MAX_RANK || weight > MAX_RANK) {
@@ -146,23 +150,26 @@ function planChannel(
     }
     const shared = sharedFields(context, row, { ...rule, plugins: bound });
     const isOn = readNumber(row, 'status') === STATUS.enabled && off.length === 0;
-    const planned = keys.map(({ key, enabled }, index) => ({
-      sourceId: keys.length === 1 ? id : `${id}/${index + 1}`,
+    const planned: PlannedChannel = {
+      sourceId: id,
       channel: {
         ...shared,
         proxySealed: proxySealed ?? null,
-        ...keyFields(context, key),
-        name: checkName(keys.length === 1 ? name : `${cut(name, 56)} (${index + 1})`),
-        weight: Math.ceil(Math.min(weight, MAX_RANK) / keys.length),
-        status: (isOn && enabled ? STATUS.enabled : STATUS.disabled) as EnabledStatus,
+        name: checkName(name),
+        weight: Math.min(weight, MAX_RANK),
+        status: isOn ? STATUS.enabled : STATUS.disabled,
       },
-    }));
+      credentials: keys.map(({ key, enabled }) => ({
+        ...keyFields(context, key),
+        status: enabled ? STATUS.enabled : STATUS.disabled,
+      })),
+    };
     // Another gateway serves what its plugins do not by OpenAI's API.
-    const relayed = rule.relay && bound.length > 0 ? planned.map(toRelay) : [];
+    const relayed = rule.relay && bound.length > 0 ? [toRelay(planned)] : [];
     if (relayed.length > 0)
       remark('changed', 'relay', 'it became two channels: one for its plugins, one that relays all else');
-    context.report.take('channel', planned.length + relayed.length);
-    return [...planned, ...relayed];
+    context.report.take('channel', 1 + relayed.length);
+    return [planned, ...relayed];
   } catch (error) {
     // What the channels' own rules refuse.
     if (!(error instanceof AppError)) throw error;
@@ -198,7 +205,8 @@ function keyFields({ secretBox }: PlanContext, text: string) {
   return { keySealed: secretBox.seal(key), keyHint: shortenKey(key) };
 }
 
-const toRelay = ({ sourceId, channel }: PlannedChannel): PlannedChannel => ({
+const toRelay = ({ sourceId, channel, credentials }: PlannedChannel): PlannedChannel => ({
+  credentials,
   sourceId: `${sourceId}/relay`,
   channel: {
     ...channel,

@@ -45,12 +45,11 @@ export async function writeSettings(
       if (!created) throw changedMeanwhile();
       rows.providers.push({ sourceId, targetId: created.id, createdAt: now });
     }
-    for (const { sourceId, channel } of planned.channels) {
-      const { id } = await tx.channels.insert(channel);
+    for (const { sourceId, channel, credentials } of planned.channels) {
+      const { id, createdAt } = await tx.channels.insert(channel);
+      const owned = { channelId: id, createdAt, updatedAt: now };
+      await tx.credentials.insert(credentials.map((credential) => ({ ...credential, ...owned })));
       rows.channels.push({ sourceId, targetId: id, createdAt: now });
-      // A channel of several keys is known by the first of them.
-      if (sourceId.endsWith('/1'))
-        rows.channels.push({ sourceId: sourceId.slice(0, -2), targetId: id, createdAt: now });
     }
     for (const { plugin, active } of planned.plugins) {
       if (!(await tx.plugins.insert(plugin))) throw changedMeanwhile();

@@ -51,7 +51,7 @@ export function calculateBill(deps: RelayDeps, delivery: Delivery, { tap, how }:
  */
 function refuseReport(
   deps: RelayDeps,
-  { intent, relay, channel }: Delivery,
+  { intent, relay, account: { channel } }: Delivery,
   { tap, facts }: { tap: UsageTap; facts: UsageFacts },
 ): Sentence | undefined {
   const allowed = mostPlausible(intent, relay.billing.facts);
@@ -69,13 +69,13 @@ function refuseReport(
   return undefined;
 }
 
-const modelKey = ({ channel, intent: { model } }: Pick<Delivery, 'channel' | 'intent'>): string =>
+const modelKey = ({ account: { channel }, intent: { model } }: Pick<Delivery, 'account' | 'intent'>): string =>
   `${channel.id} ${mapModel(channel.modelMapping, model)}`;
 
 /** Whether an earlier answer of the model told of thoughts that did not come as text. */
 export const hasThoughtUnseen = (
   { thinkingModels }: Pick<RelayShared, 'thinkingModels'>,
-  delivery: Pick<Delivery, 'channel' | 'intent'>,
+  delivery: Pick<Delivery, 'account' | 'intent'>,
 ): boolean => thinkingModels.has(modelKey(delivery));
 
 /** Whether the request makes the model think before it answers. */

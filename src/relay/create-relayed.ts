@@ -1,5 +1,5 @@
 import type { Quote } from '../billing/index.ts';
-import { mapModel, RELAY_TYPE } from '../channels/index.ts';
+import { type Account, mapModel, RELAY_TYPE } from '../channels/index.ts';
 import {
   AppError,
   holdSlotUntilSent,
@@ -16,7 +16,7 @@ import {
   type Caller,
   type Doubt,
   type Idempotency,
-  MAX_CHANNELS,
+  MAX_ATTEMPTS,
   runIdempotently,
   skipUnreadableChannel,
   taskErrors,
@@ -28,7 +28,7 @@ import { checkAnswer } from './check-answer.ts';
 import { deliverAnswer } from './deliver-answer.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { estimateUsage, readsReport } from './estimate-usage.ts';
-import { findPinnedChannel } from './find-references.ts';
+import { findPinnedAccount } from './find-references.ts';
 import { addDefaults, readRelayRequest } from './read-relay-request.ts';
 import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from './relay-answers.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
@@ -88,7 +88,7 @@ export async function createRelayed(deps: RelayDeps, caller: Caller, request: Re
 async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<RelayAnswer> {
   const { caller, idempotency, onStreamEnd, doubt } = creation;
   const { requestId } = creation.request;
-  const only = await findPinnedChannel(deps, caller, creation.intent);
+  const only = await findPinnedAccount(deps, caller, creation.intent);
   const tried: number[] = [];
   let relay: RelayRecord | undefined;
   let lease: { stop(): void } | undefined;
@@ -107,13 +107,14 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
   let answered = 0;
   let unreadable: AppError | undefined;
   try {
-    while (tried.length < MAX_CHANNELS) {
-      const channel = pick(deps, creation, { except: tried, only });
-      if (!channel) break;
-      tried.push(channel.id);
+    while (tried.length < MAX_ATTEMPTS) {
+      const account = pick(deps, creation, { except: tried, only });
+      if (!account) break;
+      const { channel } = account;
+      tried.push(account.credential.id);
       let key: string;
       try {
-        key = deps.vendors.channels.credential(channel);
+        key = deps.vendors.channels.key(account);
       } catch (error) {
         unreadable = skipUnreadableChannel(deps, channel, error);
         if (!unreadable) throw error;
@@ -121,7 +122,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       }
       // Nothing waits once money is reserved.
       const waitMs = relay ? 0 : waitsUntilMs - deps.clock.monotonicMs();
-      const place = await enter(deps, creation, { channel, waitMs });
+      const place = await enter(deps, creation, { account, waitMs });
       if (!place) {
         isFull = true;
         continue;
@@ -131,15 +132,15 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       const { request, intent } = completed;
       const quote = await quoteFor(deps, completed, channel);
       relay = relay
-        ? await moveRelay(deps, relay, { channel, quote, attempt: tried.length })
-        : await openRelay(deps, { caller, requestId, intent, idempotency, channel, quote });
+        ? await moveRelay(deps, relay, { account, quote, attempt: tried.length })
+        : await openRelay(deps, { caller, requestId, intent, idempotency, account, quote });
       const { relayId, leaseOwner } = relay;
       // Renewed until the bill is written and the answer read: repeats wait for both.
       lease ??= deps.node.leases.hold(relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
       const hidesUsage = intent.hidesUsage && asksForUsage(deps, quote, channel);
-      const attempt = await send(deps, completed, { channel, key, hidesUsage });
+      const attempt = await send(deps, completed, { account, key, hidesUsage });
       if (attempt.kind === 'accepted') {
         const { response } = attempt;
         answered = response.status;
@@ -148,7 +149,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
           onStreamEnd();
         };
         const ends = { onStreamEnd: endStream, release };
-        const delivery = { request, intent, channel, relay, response, hidesUsage, ...ends };
+        const delivery = { request, intent, account, relay, response, hidesUsage, ...ends };
         const answer = await deliverAnswer(deps, delivery);
         isReleasedLater = answer.body instanceof ReadableStream;
         return answer;
@@ -191,16 +192,16 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
 }
 
 /**
- * Takes a place at the channel's account. `undefined`: none became free.
+ * Takes a place at the account. `undefined`: none became free.
  * @throws tasks.client_left
  */
 async function enter(
   { shared, node }: RelayDeps,
   { caller, request, intent }: Creation,
-  { channel, waitMs }: { channel: ChannelRecord; waitMs: number },
+  { account, waitMs }: { account: Account; waitMs: number },
 ): Promise<(() => void) | undefined> {
   const { signal } = request.client;
-  const scope = node.capacity.scope(channel, mapModel(channel.modelMapping, intent.model));
+  const scope = node.capacity.scope(account, mapModel(account.channel.modelMapping, intent.model));
   const leave = await shared.places.enter({ owner: userOwner(caller.user.id), scope }, { waitMs, signal });
   if (!leave && signal?.aborted) throw taskErrors.client_left();
   return leave;
@@ -209,8 +210,8 @@ async function enter(
 const pick = (
   deps: RelayDeps,
   { caller: { group }, intent: { model } }: Creation,
-  { except, only }: { except: number[]; only: number | undefined },
-): ChannelRecord | undefined =>
+  { except, only }: { except: number[]; only: Account | undefined },
+): Account | undefined =>
   deps.vendors.channels.pick({
     // No plugin has this key, so channels of plugins are left out.
     pluginKey: RELAY_PLUGIN_KEY,
@@ -218,7 +219,7 @@ const pick = (
     model,
     group,
     except,
-    ...(only === undefined ? {} : { only }),
+    only: only && { channelId: only.channel.id, credentialId: only.credential.id },
   });
 
 async function quoteFor(
@@ -255,8 +256,9 @@ const asksForUsage = ({ billing }: RelayDeps, { snapshot }: Quote, { settings }:
 async function send(
   deps: RelayDeps,
   { request: { client, headers, remix }, intent: { kind, stream, model } }: Creation,
-  { channel, key, hidesUsage }: { channel: ChannelRecord; key: string; hidesUsage: boolean },
+  { account, key, hidesUsage }: { account: Account; key: string; hidesUsage: boolean },
 ): Promise<Attempt> {
+  const { channel } = account;
   const { submitTimeoutMs } = deps.limits;
   const { answers } = ENDPOINTS[kind];
   const accept = answers ? '*/*' : stream ? 'text/event-stream' : 'application/json';
@@ -299,7 +301,7 @@ async function send(
   if (status === 401 || status === 403) {
     deps.logger.warn({ channel_id: channel.id, status }, "vendor refused the channel's key; check the key");
   }
-  const outcome = await refusalAnswer(deps.clock, sent.value, deps.vendors.channels.secrets(channel)).catch(
+  const outcome = await refusalAnswer(deps.clock, sent.value, deps.vendors.channels.secrets(account)).catch(
     (error: AppError) => error,
   );
   const mayBeDone = classifyStatus(status) === 'in_doubt';

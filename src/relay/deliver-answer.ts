@@ -35,7 +35,7 @@ export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promis
  * ours, and is refunded.
  */
 async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap | undefined): Promise<RelayAnswer> {
-  const { channel, relay, response } = delivery;
+  const { account, relay, response } = delivery;
   const { status } = response;
   const body = await response.bytes(MAX_ANSWER_BYTES);
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
@@ -44,14 +44,14 @@ async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap |
   if (keepsObject(relay.kind)) {
     const ids = await findVendorIds(relay.kind, body.value);
     if (!ids.some(({ kind }) => kind === relay.kind)) {
-      const logFields = { relay_id: relay.relayId, channel_id: channel.id };
+      const logFields = { relay_id: relay.relayId, channel_id: account.channel.id };
       deps.logger.warn(logFields, "vendor's answer has no object id; the object cannot be retrieved");
     }
-    await storeVendorIds(deps, { relay, channel, ids });
+    await storeVendorIds(deps, { relay, account, ids });
     const watch = watchForFailure({ isEvents: false });
     for await (const slice of sliceChunks([body.value])) watch.push(slice);
     if (!tap && watch.hasFailed()) await refundFailedJob(deps, relay.relayId);
   }
-  const redacted = redactKey(body.value, deps.vendors.channels.secrets(channel));
+  const redacted = redactKey(body.value, deps.vendors.channels.secrets(account));
   return { status, headers: vendorHeaders(response, { whole: true }), body: redacted, replayed: false };
 }

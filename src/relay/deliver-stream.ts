@@ -73,14 +73,14 @@ export async function deliverStream(
 
 /** Reads usage and ids from the events that pass, and takes out what is not for the client. */
 function readWhilePassing(deps: RelayDeps, delivery: Delivery, tap: UsageTap | undefined): Transfer {
-  const { channel, relay, hidesUsage } = delivery;
+  const { account, relay, hidesUsage } = delivery;
   const ids = keepsObject(relay.kind) ? createVendorIdFinder(relay.kind) : undefined;
   const filter = hidesUsage ? removeUsageEvent() : undefined;
   /** A price that reads usage bills what came in any case. */
   const watch = ids && !tap ? watchForFailure({ isEvents: true }) : undefined;
   const events = readEvents([tap, ids, watch, filter].flatMap((reader) => (reader ? [reader.events] : [])));
   const storeIds = async () => {
-    if (ids) await storeVendorIds(deps, { relay, channel, ids: ids.take() });
+    if (ids) await storeVendorIds(deps, { relay, account, ids: ids.take() });
   };
   return {
     async push(chunk) {

@@ -1,35 +1,36 @@
+import type { Account } from '../channels/index.ts';
 import type { RelayObject, RelayObjectKind, RelayPartKind } from '../store/ports/index.ts';
 import type { Caller, TaskDeps } from '../tasks/index.ts';
 import { relayErrors } from './errors.ts';
-import { findOwnObject, requireChannel } from './forward-call.ts';
+import { findMaker, findOwnObject } from './forward-call.ts';
 import type { Reference, RelayIntent } from './types.ts';
 import { isObjectId } from './vendor-ids.ts';
 
 /**
- * Finds the one channel that made all objects that the request builds on; undefined when it builds
+ * Finds the one account that made all objects that the request builds on; undefined when it builds
  * on none. An object of another user is reported as missing.
  * @throws tasks.previous_response_not_found, .referenced_video_not_found, .relay_request_invalid
  */
-export async function findPinnedChannel(
+export async function findPinnedAccount(
   deps: TaskDeps,
   { user }: Caller,
   { references }: RelayIntent,
-): Promise<number | undefined> {
+): Promise<Account | undefined> {
   const [items, containers] = await Promise.all([
     ownParts(deps, { userId: user.id, kind: 'item', references }),
     ownParts(deps, { userId: user.id, kind: 'container', references }),
   ]);
   const own = { item: items, container: containers };
-  let only: number | undefined;
+  let only: Account | undefined;
   for (const reference of references) {
     const { kind, objectId } = reference;
     const object =
       kind === 'item' || kind === 'container'
         ? own[kind].get(objectId)
         : await findOwnObject(deps, { userId: user.id, kind, id: objectId });
-    const channel = object && (await requireChannel(deps, object));
-    if (!channel || (only !== undefined && only !== channel.id)) throw notFound(reference);
-    only = channel.id;
+    const account = object && (await findMaker(deps, object));
+    if (!account || (only && only.credential.id !== account.credential.id)) throw notFound(reference);
+    only = account;
   }
   return only;
 }

@@ -1,4 +1,4 @@
-import { RELAY_TYPE } from '../channels/index.ts';
+import { type Account, RELAY_TYPE } from '../channels/index.ts';
 import { holdSlotUntilSent } from '../kernel/index.ts';
 import type { ChannelRecord, RelayObject, RelayObjectKind } from '../store/ports/index.ts';
 import { type TaskDeps, taskErrors } from '../tasks/index.ts';
@@ -69,14 +69,15 @@ export const findOwnObject = async (
 ): Promise<RelayObject | undefined> => (isObjectId(id) ? store.relays.ownObject(userId, kind, id) : undefined);
 
 /**
- * The channel that made an object; undefined when it was deleted or now points to another vendor.
+ * The account that made an object; undefined when its channel was deleted or now points to another
+ * vendor.
  */
-export async function requireChannel(
-  deps: TaskDeps,
-  object: Pick<RelayObject, 'channelId' | 'vendor'>,
-): Promise<ChannelRecord | undefined> {
-  const channel = deps.vendors.channels.find(object.channelId) ?? (await deps.store.channels.byId(object.channelId));
-  return channel?.type === RELAY_TYPE && vendorHost(channel) === object.vendor ? channel : undefined;
+export async function findMaker(
+  { vendors: { channels } }: TaskDeps,
+  object: Pick<RelayObject, 'channelId' | 'credentialId' | 'vendor'>,
+): Promise<Account | undefined> {
+  const account = await channels.findBegun(object);
+  return account?.channel.type === RELAY_TYPE && vendorHost(account.channel) === object.vendor ? account : undefined;
 }
 
 /**
@@ -100,12 +101,13 @@ async function send(
   deps: TaskDeps,
   { object, call, onStreamEnd }: { object: RelayObject; call: RelayCall; onStreamEnd: () => void },
 ): Promise<RelayAnswer> {
-  const channel = await requireChannel(deps, object);
-  if (!channel) throw relayErrors.relay_object_gone();
+  const account = await findMaker(deps, object);
+  if (!account) throw relayErrors.relay_object_gone();
+  const { channel } = account;
   const { operation, query, signal } = call;
   const { path, method: defaultMethod } = OPERATIONS[operation];
   const method = defaultMethod === 'GET' && call.headersOnly ? 'HEAD' : defaultMethod;
-  const key = deps.vendors.channels.credential(channel);
+  const key = deps.vendors.channels.key(account);
   const names = operation === 'content' ? [...RELAYED_HEADERS, ...CONTENT_HEADERS] : RELAYED_HEADERS;
   const request = (verb: typeof method) =>
     buildRelayRequest(
@@ -137,7 +139,7 @@ async function send(
   const { status } = sent.value;
   const isUnchanged = status === 304 || (operation === 'content' && status === 416);
   if ((status < 200 || status >= 300) && !isUnchanged)
-    return refusalAnswer(deps.clock, sent.value, deps.vendors.channels.secrets(channel));
+    return refusalAnswer(deps.clock, sent.value, deps.vendors.channels.secrets(account));
   if (method === 'HEAD' || status === 304 || status === 204) {
     sent.value.discard();
     return { status, headers: vendorHeaders(sent.value, { whole: method !== 'HEAD' }), body: null, replayed: false };
@@ -154,7 +156,7 @@ async function send(
     await outcome?.end();
     // A video's bytes are never searched for the key.
     const redacted =
-      operation === 'content' ? body.value : redactKey(body.value, deps.vendors.channels.secrets(channel));
+      operation === 'content' ? body.value : redactKey(body.value, deps.vendors.channels.secrets(account));
     return { status, headers: vendorHeaders(sent.value, { whole: true }), body: redacted, replayed: false };
   }
   const body = streamThrough(sent.value.stream(), { signal, onStop: onStreamEnd, transfer: outcome });

@@ -1,6 +1,7 @@
 import type { Quote } from '../billing/index.ts';
+import type { Account } from '../channels/index.ts';
 import { type JsonObject, newRelayId, type Sentence, sentence } from '../kernel/index.ts';
-import type { ChannelRecord, RelayClaim, RelayRecord, Repositories } from '../store/ports/index.ts';
+import type { RelayClaim, RelayRecord, Repositories } from '../store/ports/index.ts';
 import {
   type Caller,
   type Idempotency,
@@ -20,7 +21,7 @@ type NewRelay = {
   requestId: string;
   intent: RelayIntent;
   idempotency: Idempotency | undefined;
-  channel: ChannelRecord;
+  account: Account;
   quote: Quote;
 };
 
@@ -33,7 +34,7 @@ export const RELAY_PLUGIN_KEY = '*';
  */
 export function openRelay(
   deps: TaskDeps,
-  { caller, requestId, intent, idempotency, channel, quote: { quota, snapshot } }: NewRelay,
+  { caller, requestId, intent, idempotency, account, quote: { quota, snapshot } }: NewRelay,
 ): Promise<RelayRecord> {
   const owner = { userId: caller.user.id, walletId: caller.walletId, apiKeyId: caller.key?.id ?? null };
   const relayId = newRelayId(deps.clock.nowMs(), deps.node.random);
@@ -43,7 +44,8 @@ export function openRelay(
       relayId,
       kind: intent.kind,
       group: caller.group,
-      channelId: channel.id,
+      channelId: account.channel.id,
+      credentialId: account.credential.id,
       model: intent.model,
       quota,
       billing: snapshot,
@@ -67,18 +69,18 @@ export function openRelay(
   });
 }
 
-type Move = { channel: ChannelRecord; quote: Quote; attempt: number };
+type Move = { account: Account; quote: Quote; attempt: number };
 
 /**
- * Moves the request to another channel and replaces its reservation, as the price may differ.
+ * Moves the request to another account and replaces its reservation, as the price may differ.
  * @throws billing.*, tasks.submission_interrupted
  */
 export async function moveRelay(
   deps: TaskDeps,
   relay: RelayRecord,
-  { channel, quote: { quota, snapshot: billing }, attempt }: Move,
+  { account, quote: { quota, snapshot: billing }, attempt }: Move,
 ): Promise<RelayRecord> {
-  const change = { channelId: channel.id, quota, billing };
+  const change = { channelId: account.channel.id, credentialId: account.credential.id, quota, billing };
   const held = await deps.store.transaction(async (tx) => {
     const { relayId, leaseOwner } = relay;
     if (!(await tx.relays.move(relayId, leaseOwner, { ...change, leaseForMs: SUBMIT_LEASE_MS }))) return false;

@@ -1,5 +1,6 @@
+import type { Account } from '../channels/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
-import type { ChannelRecord, RelayKind, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
+import type { RelayKind, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
 import type { ClientRequest, TaskDeps } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
@@ -56,7 +57,7 @@ export type RelayIntent = {
 export type Delivery = {
   request: RelayedRequest;
   intent: RelayIntent;
-  channel: ChannelRecord;
+  account: Account;
   relay: RelayRecord;
   response: UpstreamResponse;
   /** The client gets the stream without the usage that the gateway asked for. */

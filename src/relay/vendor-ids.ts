@@ -1,3 +1,4 @@
+import type { Account } from '../channels/index.ts';
 import {
   createJsonValueFinder,
   type FoundValue,
@@ -5,7 +6,7 @@ import {
   sliceChunks,
   type WantedValue,
 } from '../kernel/index.ts';
-import type { ChannelRecord, RelayObject, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
+import type { RelayObject, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
 import type { TaskDeps } from '../tasks/index.ts';
 import { vendorHost } from './build-relay-request.ts';
 import { keepsObject } from './endpoints.ts';
@@ -95,7 +96,7 @@ export function createVendorIdFinder(kind: RelayObjectKind): VendorIdFinder {
   };
 }
 
-type FoundIds = { relay: RelayRecord; channel: ChannelRecord; ids: readonly VendorId[] };
+type FoundIds = { relay: RelayRecord; account: Account; ids: readonly VendorId[] };
 
 /**
  * Stores the ids with their owner, so that only this user can use the objects. A failure is only
@@ -104,9 +105,10 @@ type FoundIds = { relay: RelayRecord; channel: ChannelRecord; ids: readonly Vend
  */
 export async function storeVendorIds(
   { store, clock, logger }: TaskDeps,
-  { relay: { relayId, kind, userId }, channel, ids }: FoundIds,
+  { relay: { relayId, kind, userId }, account, ids }: FoundIds,
 ): Promise<void> {
   if (!keepsObject(kind)) return;
+  const { channel, credential } = account;
   const logFields = { relay_id: relayId, channel_id: channel.id };
   const storable = ids.filter(({ objectId }) => isObjectId(objectId));
   if (storable.length < ids.length) {
@@ -117,7 +119,10 @@ export async function storeVendorIds(
     );
   }
   if (storable.length === 0) return;
-  const origin = { vendor: vendorHost(channel), userId, channelId: channel.id, relayId, createdAt: clock.unix() };
+  const origin = {
+    ...{ vendor: vendorHost(channel), userId, channelId: channel.id, credentialId: credential.id },
+    ...{ relayId, createdAt: clock.unix() },
+  };
   const [object] = storable.filter((id) => id.kind === kind);
   const parts = storable.flatMap(({ kind: part, objectId }) =>
     part === 'item' || part === 'container' ? [{ ...origin, kind: part, objectId }] : [],

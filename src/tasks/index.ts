@@ -37,7 +37,7 @@ export {
 } from './state/describe-task.ts';
 export { ownTask, ownTaskShown, ownTasks } from './state/own-tasks.ts';
 export { traceEvent } from './state/trace-event.ts';
-export { MAX_CHANNELS } from './submission/attempt-channels.ts';
+export { MAX_ATTEMPTS } from './submission/attempt-channels.ts';
 export { findProtocolOwners, type ProtocolOwner } from './submission/find-protocol-owner.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';

@@ -1,4 +1,4 @@
-import type { Channels } from '../channels/index.ts';
+import type { Account, Channels } from '../channels/index.ts';
 import type { RequestBody } from '../files/index.ts';
 import type { Clock, Json, JsonObject, Redactor, Result } from '../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
@@ -26,13 +26,13 @@ export type SendToVendor = (
 ) => Promise<Result<UpstreamResponse, UpstreamFailure>>;
 
 /**
- * What a channel's key is known by in texts; `certain`: without what could be an id, and what
+ * What the keys of a channel are known by in texts; `certain`: without what could be an id, and what
  * replaces that.
  */
 export type KeySecrets = Record<'all' | 'certain', readonly string[]> & { redactCertain: Redactor };
 
-/** Finds the secrets of a channel's key. Every poll needs them, so they are computed once. */
-export type FindKeySecrets = (channel: ChannelRecord, key: string) => KeySecrets;
+/** Finds the secrets of a channel's keys. Every poll needs them, so they are computed once. */
+export type FindKeySecrets = (account: Account) => KeySecrets;
 
 /**
  * Limits what flows from a vendor to clients with an API key, so that one user cannot take all
@@ -62,10 +62,10 @@ export type ReceivedRequest = {
 export type Intent = { model: string; action: string; requestBody: Json | undefined };
 
 /**
- * Earlier tasks that a submission builds on, in the decoder's order, and the one channel that made
+ * Earlier tasks that a submission builds on, in the decoder's order, and the one account that made
  * them.
  */
-export type OriginTasks = { tasks: readonly TaskRecord[]; channelId: number };
+export type OriginTasks = { tasks: readonly TaskRecord[]; channelId: number; credentialId: number };
 
 export type CredentialContext = { auth: JsonObject; authHeader: string; apiKey?: string; authError?: string };
 

@@ -26,19 +26,17 @@ async function fill(store: Store): Promise<() => Promise<string[]>> {
     formers: [{ sealed: old.seal('former'), until: 5 }],
   });
   const common = {
-    keyHint: '',
     baseUrl: 'https://vendor.example',
     models: ['m'],
     groups: ['default'],
     createdAt: 1,
     updatedAt: 1,
   };
-  await store.channels.insert({
+  const { id: channelId } = await store.channels.insert({
     ...{
       ...common,
       name: 'channel',
       type: 1,
-      keySealed: old.seal('vendor key'),
       priority: 0,
       weight: 1,
       modelMapping: {},
@@ -46,6 +44,8 @@ async function fill(store: Store): Promise<() => Promise<string[]>> {
     ...{ taskPluginKey: null, settings: { mark: old.seal('address'), other: 'v1.' }, status: 1 },
     ...{ proxySealed: old.seal('direct'), headersSealed: old.seal('{}') },
   });
+  const credential = { channelId, keySealed: old.seal('vendor key'), keyHint: '', createdAt: 1, updatedAt: 1 };
+  await store.credentials.insert([credential]);
   await store.balanceAlerts.setSecret(id, old.seal('alert'));
   await store.twoFactor.begin({ userId: id, secretSealed: old.seal('FACTOR'), createdAt: 1 });
   await store.options.put('SMTPToken', old.seal('mail'));
@@ -75,7 +75,7 @@ async function fill(store: Store): Promise<() => Promise<string[]>> {
     const [channel] = await store.channels.all();
     const stored = await store.apiKeys.byId(key.id);
     return [
-      channel?.keySealed,
+      (await store.credentials.all())[0]?.keySealed,
       channel?.settings.mark,
       channel?.proxySealed,
       channel?.headersSealed,
@@ -169,7 +169,7 @@ const SEALERS = [
   'src/auth/credentials/authenticator.ts',
   'src/auth/own-account/balance-alert.ts',
   'src/channels/channel-network.ts',
-  'src/channels/channels.ts',
+  'src/channels/credentials.ts',
   'src/kernel/crypto.ts',
   'src/settings/settings-service.ts',
 ];

@@ -3,11 +3,13 @@ import {
   type CapacityService,
   createCapacity,
   type Dispatch,
+  heldSlots,
   type RefusalKind,
   type Room,
 } from '../../src/channels/index.ts';
 import { type Clock, silentLogger } from '../../src/kernel/index.ts';
 import type { CapacityRecord, CapacityStore, ChannelRecord, RunningCount, Store } from '../../src/store/ports/index.ts';
+import { toAccount, toAccounts } from '../support/accounts.ts';
 
 /** A clock that stands still until it is moved, and then ends the sleeps that are over. */
 function createStillClock() {
@@ -32,9 +34,9 @@ function createStillClock() {
 }
 
 const channel = (change: Partial<ChannelRecord> = {}): ChannelRecord => ({
-  ...{ id: 1, name: 'vendor', type: 61, keySealed: '', keyHint: '', baseUrl: 'https://vendor.example' },
+  ...{ id: 1, name: 'vendor', type: 61, baseUrl: 'https://vendor.example' },
   ...{ models: ['m'], groups: ['default'], priority: 0, weight: 1, modelMapping: {}, taskPluginKey: 'demo' },
-  ...{ settings: {}, status: 1, usedQuota: 0, createdAt: 1, updatedAt: 1, limits: null, pool: '' },
+  ...{ settings: {}, status: 1, usedQuota: 0, createdAt: 1, updatedAt: 1, limits: null, pool: '', spill: true },
   ...{ proxySealed: null, headersSealed: null, bodyDefaults: null },
   ...change,
 });
@@ -59,7 +61,10 @@ describe('capacity', () => {
       all: async () => rows,
       running: async (except) => {
         const stored = [...running].filter(({ taskId }) => !except.includes(taskId)).length;
-        return [...elsewhere, { channelId: 1, model: 'm', accepted: stored, sending: 0, abandoned: 0 }];
+        return [
+          ...elsewhere,
+          { channelId: 1, credentialId: 1, model: 'm', accepted: stored, sending: 0, abandoned: 0 },
+        ];
       },
       beginRest: async () => true,
       endRest: async () => true,
@@ -77,14 +82,15 @@ describe('capacity', () => {
       random: { bytes: (length) => new Uint8Array(length), below: () => 0 },
       logger: silentLogger,
       nodeId: 'node',
-      channels: () => channels,
+      accounts: toAccounts(() => channels),
       syncFrequencyMs: 60_000,
     });
     await capacity.start();
     return () => capacity.stop();
   });
 
-  const scope = (model = 'm', id = 1) => capacity.scope(channels.find((one) => one.id === id) ?? channel(), model);
+  const scope = (model = 'm', id = 1) =>
+    capacity.scope(toAccount(channels.find((one) => one.id === id) ?? channel()), model);
   const room = (model = 'm') => capacity.room(scope(model));
   const begin = (userId = 1, id = 1): Dispatch => {
     sent += 1;
@@ -118,7 +124,7 @@ describe('capacity', () => {
   const finish = (count = 1) => {
     for (const { taskId, slots, scope: place } of [...running].slice(0, count)) {
       running.delete([...running].find((one) => one.taskId === taskId) as Dispatch);
-      capacity.end({ taskId, channelId: place.channelId, upstreamModel: place.model, slots });
+      capacity.end(heldSlots({ taskId, slots, scope: place, userId: 1 }));
     }
   };
   const view = () => {
@@ -259,7 +265,7 @@ describe('capacity', () => {
   });
 
   test('what a crash left behind holds up only an account that has refused before', async () => {
-    elsewhere = [{ channelId: 1, model: 'm', accepted: 0, sending: 0, abandoned: 4 }];
+    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 0, sending: 0, abandoned: 4 }];
     await capacity.recount();
     expect(room()).toBe(4);
     accept(begin());
@@ -270,14 +276,14 @@ describe('capacity', () => {
     await capacity.recount();
     expect(view()).toMatchObject({ ceiling: 1, reason: 'refused' });
     expect(room()).toBe(1);
-    elsewhere = [{ channelId: 1, model: 'm', accepted: 0, sending: 0, abandoned: 1 }];
+    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 0, sending: 0, abandoned: 1 }];
     await capacity.recount();
     expect(room()).toBe(0);
   });
 
   test('tasks that other nodes have there count for the ceiling', async () => {
     accept(begin());
-    elsewhere = [{ channelId: 1, model: 'm', accepted: 6, sending: 0, abandoned: 0 }];
+    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 6, sending: 0, abandoned: 0 }];
     await refuse(4);
     expect(view().ceiling).toBe(7);
   });
@@ -295,10 +301,10 @@ describe('capacity', () => {
     const node = createCapacity({
       ...{ store, clock, logger: silentLogger, nodeId: 'node', syncFrequencyMs: 60_000 },
       random: { bytes: (length) => new Uint8Array(length), below: () => 0 },
-      channels: () => [channel({ limits: { maxRunning } })],
+      accounts: toAccounts(() => [channel({ limits: { maxRunning } })]),
     });
     await node.start();
-    expect(node.relayLimit({ channelId: 1, pool: '#1', model: 'm' })).toBe(expected);
+    expect(node.relayLimit({ channelId: 1, credentialId: 1, pool: '#1', model: 'm' })).toBe(expected);
     node.stop();
   });
 
@@ -422,7 +428,7 @@ describe('capacity', () => {
       capacity.refused(trial, { kind: 'content' });
       expect(room()).toBe(1);
       const next = begin();
-      capacity.end({ ...next, channelId: 1, upstreamModel: 'm' });
+      capacity.end(heldSlots(next));
       expect(room()).toBe(1);
       accept(begin());
       expect(view().rest).toBe('');

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { type CapacityService, createCapacity } from '../../src/channels/index.ts';
 import { newTaskId, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import type { ChannelRecord, NewTask, Store } from '../../src/store/ports/index.ts';
+import { toAccount, toAccounts } from '../support/accounts.ts';
 import { describeEachStore, newTask, type OpenedStore } from './each-store.ts';
 import { runRaw } from './open-raw.ts';
 
@@ -19,7 +20,7 @@ function suite(opened: () => OpenedStore): void {
   const newChannel = (change: Partial<ChannelRecord> = {}): ChannelRecord => {
     channels += 1;
     return {
-      ...{ id: channels, name: 'vendor', type: 61, keySealed: '', keyHint: '', baseUrl: 'https://vendor.example' },
+      ...{ id: channels, name: 'vendor', type: 61, baseUrl: 'https://vendor.example' },
       ...{ models: ['m'], groups: ['default'], priority: 0, weight: 1, modelMapping: {}, taskPluginKey: 'demo' },
       ...{
         settings: {},
@@ -29,6 +30,7 @@ function suite(opened: () => OpenedStore): void {
         updatedAt: 1,
         limits: null,
         pool: '',
+        spill: true,
         proxySealed: null,
         headersSealed: null,
         bodyDefaults: null,
@@ -43,7 +45,7 @@ function suite(opened: () => OpenedStore): void {
         clock: systemClock,
         random: systemRandom,
         logger: silentLogger,
-        channels: typeof known === 'function' ? known : () => known,
+        accounts: toAccounts(typeof known === 'function' ? known : () => known),
       },
       nodeId: 'node',
       syncFrequencyMs: 60_000,
@@ -57,7 +59,7 @@ function suite(opened: () => OpenedStore): void {
     const begun = await Promise.all(
       Array.from({ length: AT_ONCE }, async (_, index) => {
         const { store, capacity } = nodes[index % 2] as (typeof nodes)[number];
-        const scope = capacity.scope(known[index % known.length] as ChannelRecord, 'm');
+        const scope = capacity.scope(toAccount(known[index % known.length] as ChannelRecord), 'm');
         return store.transaction(async (tx) => {
           const places = await capacity.places(tx, [scope]);
           const row = task(scope.channelId, { countsStart: true, ...change });
@@ -118,7 +120,7 @@ function suite(opened: () => OpenedStore): void {
     let known = [newChannel({ pool, limits }), newChannel({ pool, limits })];
     const [left, deleted] = known as [ChannelRecord, ChannelRecord];
     const node = createNode(store, () => known);
-    const scope = node.scope(left, 'm');
+    const scope = node.scope(toAccount(left), 'm');
     const row = task(deleted.id);
     await store.tasks.insert(row);
     await node.recount();
@@ -183,7 +185,7 @@ function suite(opened: () => OpenedStore): void {
     expect(written.filter(Boolean)).toHaveLength(1);
     const node = createNode(store, [channel]);
     await node.start();
-    const scope = node.scope(channel, 'm');
+    const scope = node.scope(toAccount(channel), 'm');
     expect(node.room(scope)).toBe([5, 6, 7][written.indexOf(true)] as number);
     expect(await node.clearCeilings(channel)).toBe(1);
     expect(node.room(scope)).toBe(4);
@@ -194,7 +196,7 @@ function suite(opened: () => OpenedStore): void {
     const [store, other] = await openNodes();
     const channel = newChannel();
     const node = createNode(store, [channel]);
-    const scope = node.scope(channel, 'm');
+    const scope = node.scope(toAccount(channel), 'm');
     const rows = Array.from({ length: 3 }, () => task(channel.id));
     for (const row of rows) {
       node.begin(scope, { taskId: row.taskId, slots: 1, userId: 1 });
@@ -207,8 +209,8 @@ function suite(opened: () => OpenedStore): void {
     await other.tasks.insert(foreign);
     await node.recount();
     expect(node.room(scope)).toBe(0);
-    node.end({ taskId: foreign.taskId, channelId: channel.id, upstreamModel: 'm', slots: 1 });
-    node.end({ taskId: foreign.taskId, channelId: channel.id, upstreamModel: 'm', slots: 1 });
+    node.end({ taskId: foreign.taskId, channelId: channel.id, credentialId: null, upstreamModel: 'm', slots: 1 });
+    node.end({ taskId: foreign.taskId, channelId: channel.id, credentialId: null, upstreamModel: 'm', slots: 1 });
     expect(node.room(scope)).toBe(1);
     const { databaseUrl, dataDir } = opened();
     await runRaw({ databaseUrl, dataDir }, `update tasks set status = 'FAILURE' where task_id = '${foreign.taskId}'`);

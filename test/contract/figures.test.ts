@@ -157,8 +157,6 @@ describeEachStore(
         ...{
           name: 'c',
           type: 61,
-          keySealed: '',
-          keyHint: '',
           baseUrl: '',
           models: [],
           groups: [],

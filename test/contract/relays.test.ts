@@ -23,6 +23,7 @@ const newRelay = (change: Partial<NewRelay> = {}): NewRelay => ({
   apiKeyId: null,
   group: 'default',
   channelId: 3,
+  credentialId: null,
   model: 'gpt-x',
   quota: 250_000,
   billing,
@@ -63,10 +64,17 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.renew(relay.relayId, 'node-b', 1)).toBe(false);
     expect(await relays.renew(relay.relayId, 'node-a', 60_000)).toBe(true);
     const other = { ...billing, usd: 0.2 };
-    expect(await relays.move(relay.relayId, 'node-b', { channelId: 4, quota: 7, billing, leaseForMs: 1 })).toBe(false);
-    const change = { channelId: 4, quota: 100_000, billing: other, leaseForMs: 60_000 };
+    expect(
+      await relays.move(relay.relayId, 'node-b', { channelId: 4, credentialId: 5, quota: 7, billing, leaseForMs: 1 }),
+    ).toBe(false);
+    const change = { channelId: 4, credentialId: 5, quota: 100_000, billing: other, leaseForMs: 60_000 };
     expect(await relays.move(relay.relayId, 'node-a', change)).toBe(true);
-    expect(await relays.byRelayId(relay.relayId)).toMatchObject({ channelId: 4, quota: 100_000, billing: other });
+    expect(await relays.byRelayId(relay.relayId)).toMatchObject({
+      channelId: 4,
+      credentialId: 5,
+      quota: 100_000,
+      billing: other,
+    });
     // A caller that has not seen the move must not refund another amount than is reserved.
     expect(await relays.end(claim, billed)).toBe(false);
     const moved = { ...claim, reserved: 100_000 };
@@ -114,6 +122,7 @@ describeEachStore('relayed requests', (opened) => {
       vendor: 'api.one.example',
       userId: 1,
       channelId: 3,
+      credentialId: null,
       relayId: newRelayId(Date.now()),
       createdAt: 100,
       ...change,
@@ -145,7 +154,7 @@ describeEachStore('relayed requests', (opened) => {
 
   test('ids of 2,048 characters are stored whole, and differ in their last one', async () => {
     const { relays } = store();
-    const part = { vendor: 'v.example', userId: 1, channelId: 3, createdAt: 100 };
+    const part = { vendor: 'v.example', userId: 1, channelId: 3, credentialId: null, createdAt: 100 };
     const same = '视'.repeat(2047);
     const digest = `=${new Bun.CryptoHasher('sha256').update(`${same}1`).digest('hex')}`;
     const ids = [`${same}1`, `${same}2`, digest, 'x'.repeat(191), 'x'.repeat(192)];
@@ -167,7 +176,7 @@ describeEachStore('relayed requests', (opened) => {
   test('parts of answers are found by their owner, and are not the object that the request created', async () => {
     const { relays } = store();
     const relayId = newRelayId(Date.now());
-    const part = { vendor: 'v.example', userId: 1, channelId: 3, relayId, createdAt: 100 };
+    const part = { vendor: 'v.example', userId: 1, channelId: 3, credentialId: null, relayId, createdAt: 100 };
     const parts: RelayObject<RelayPartKind>[] = [
       { ...part, kind: 'item', objectId: 'rs_1' },
       { ...part, kind: 'item', objectId: 'rs_2' },
@@ -210,6 +219,7 @@ describeEachStore('relayed requests', (opened) => {
       vendor: 'v.example',
       userId: 1,
       channelId: 3,
+      credentialId: null,
       relayId: newRelayId(Date.now()),
     } as const;
     for (const createdAt of [5, 6, 50])

@@ -7,8 +7,6 @@ import { runRaw } from './open-raw.ts';
 const channel = (change: Partial<NewChannel> = {}): Required<NewChannel> => ({
   name: 'vendor',
   type: 61,
-  keySealed: 'v1.a.b.c',
-  keyHint: '1234',
   baseUrl: 'https://vendor.example',
   models: ['m1', 'm2'],
   groups: ['default'],
@@ -22,6 +20,7 @@ const channel = (change: Partial<NewChannel> = {}): Required<NewChannel> => ({
   updatedAt: 1,
   limits: { maxRunning: 5, models: { m: { maxPerMinute: 3 } } },
   pool: 'shared',
+  spill: false,
   proxySealed: 'v1.d.e.f',
   headersSealed: 'v1.g.h.i',
   bodyDefaults: { max_tokens: 4096, z: 1, a: [null] },

@@ -76,7 +76,7 @@ describeEachStore(
       await total(0, 3);
       await total(1, 4);
       await total(2, 0);
-      const found = { class: 'c', plugin: 'demo', model: 'm', group: 'g', channelId: 0, waiting: 7 };
+      const found = { class: 'c', plugin: 'demo', model: 'm', group: 'g', channelId: 0, credentialId: 0, waiting: 7 };
       expect(await store.waitingList.totals()).toEqual([found]);
 
       await store.tasks.insert(newTask({ userId: user.id, channelId: 8 }));

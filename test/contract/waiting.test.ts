@@ -12,7 +12,7 @@ let classes = 0;
 
 const newClass = (): WaitingClass => {
   classes += 1;
-  return { class: `c${classes}`, plugin: 'demo', model: 'demo-1', group: 'default', channelId: 0 };
+  return { class: `c${classes}`, plugin: 'demo', model: 'demo-1', group: 'default', channelId: 0, credentialId: 0 };
 };
 
 async function line(store: Store, of: WaitingClass, places: Partial<NewWaiting>[]): Promise<string[]> {
@@ -27,7 +27,7 @@ async function line(store: Store, of: WaitingClass, places: Partial<NewWaiting>[
   return tasks.map(({ taskId }) => taskId);
 }
 
-const sending = { channelId: 7, upstreamModel: 'up-1', slots: 1 };
+const sending = { channelId: 7, credentialId: 70, upstreamModel: 'up-1', slots: 1 };
 
 /** As a node sends the first of a class. */
 const send = (

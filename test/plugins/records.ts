@@ -7,8 +7,6 @@ import { addUser } from '../support/add-user.ts';
 export const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
   name: 'c',
   type: 61,
-  keySealed: 'x',
-  keyHint: 'abcd',
   baseUrl: 'https://api.example',
   models: ['acme-1'],
   groups: ['default'],

@@ -92,7 +92,7 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
   const facts = createPluginFacts(plugins);
   const secretBox = createSecretBox([SECRET]);
   const channels = createChannels({ ...common, random, secretBox, plugins: facts });
-  const capacity = createCapacity({ ...common, nodeId: name, random, channels: channels.known });
+  const capacity = createCapacity({ ...common, nodeId: name, random, accounts: channels.everyAccount });
   const billing = createBilling({
     ...common,
     declaredFacts: facts.declaredFacts,

@@ -103,7 +103,10 @@ test('tasks in line wait, rest and end after as long as they should, whichever w
   await store.waiting.put([{ ...NEW_WAITING, taskId }]);
   const send = () =>
     store.transaction(async (tx) => {
-      const taken = await tx.waiting.take([{ taskId, sending: { channelId: 1, upstreamModel: 'm', slots: 1 } }], CLAIM);
+      const taken = await tx.waiting.take(
+        [{ taskId, sending: { channelId: 1, credentialId: 1, upstreamModel: 'm', slots: 1 } }],
+        CLAIM,
+      );
       await tx.waiting.count(taken, { isSent: true });
       return taken;
     });

@@ -63,6 +63,7 @@ const requests: Work[] = [
   ['the timeline of a task', ({ tasks }, { task }) => tasks.events(task.taskId)],
   ['the ledger of a task', ({ ledger }, { task }) => ledger.byTask(task.taskId)],
   ['a channel', ({ channels }, { channelId }) => channels.byId(channelId)],
+  ['its credentials', ({ credentials }, { channelId }) => credentials.ofChannel(channelId)],
   ['a user by its id', ({ users }, { userId }) => users.byId(userId)],
   ['a user by a personal access token', ({ users }) => users.byAccessToken('hash')],
   ['an API key by its hash', ({ apiKeys }) => apiKeys.byHash('hash', 1)],
@@ -146,13 +147,20 @@ const relays: Work[] = [
           apiKeyId: keyId,
           group: 'default',
           channelId: 1,
+          credentialId: null,
           model: 'm',
         },
         ...{ quota: 1, billing: {} as never, requestId: 'r', leaseOwner: owner, createdAt: at, leaseForMs: 1 },
       });
-      const object = { userId, channelId: 1, relayId, vendor: 'v', createdAt: at };
+      const object = { userId, channelId: 1, credentialId: null, relayId, vendor: 'v', createdAt: at };
       await relays.addObject({ ...object, objectId: newUuid(), kind: 'response' });
-      await relays.move(relayId, owner, { channelId: 2, quota: 2, billing: {} as never, leaseForMs: 1 });
+      await relays.move(relayId, owner, {
+        channelId: 2,
+        credentialId: null,
+        quota: 2,
+        billing: {} as never,
+        leaseForMs: 1,
+      });
       await relays.renew(relayId, owner, 1);
       const ended = { quota: 2, billing: {} as never, httpStatus: 200, finishedAt: at };
       await relays.end({ relayId, by: { owner }, reserved: 2 }, { ...ended, status: 'BILLED' });
@@ -195,7 +203,8 @@ const submissions: Work[] = [
   ['the rows of limits', ({ capacity }) => capacity.lock([{ pool: newUuid(), model: 'm' }])],
   [
     'what limits count',
-    ({ capacity }, { channelId }) => capacity.count([{ channelIds: [channelId], model: 'm', starts: true }], 62_000),
+    ({ capacity }, { channelId }) =>
+      capacity.count([{ accounts: [{ channelId, credentialId: 0 }], model: 'm', starts: true }], 62_000),
   ],
   ['what runs', ({ capacity }, { task }) => capacity.running([task.taskId, newUuid()])],
   [
@@ -275,6 +284,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
     'delete deleteAll endFormer forgetFormers insert list names rotate rotateWebhookSecret update usable withWebhookSecret',
   capacity: 'all beginRest clearAbandoned clearCeilings endRest putCeiling wake',
   channels: 'addUsedQuota all delete insert list update',
+  credentials: 'all byId deleteUnused insert noteError remove update',
   figures: 'addUpDays channelHealth countOverdue databaseSize openTasks usageByDay',
   usage: 'addUp byDimension byTime channelFailures channelHours deleteOld names quartersFrom recordTest',
   samples: 'addGateway addNode deleteOld gateway isMissing nodes',

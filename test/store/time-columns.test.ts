@@ -212,6 +212,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
 const CALENDAR = [
   'api_keys.expires_at',
   'budget_sums.ends_at',
+  'credentials.expires_at',
   'kept_results.kept_until',
   'usage_sums_progress.quarters_from',
   ...['usage_days.day', 'usage_quarters.start', 'usage_dates.start', 'channel_hours.start'],
@@ -235,6 +236,7 @@ const RECORDS: Readonly<Record<string, string>> = {
   api_keys: 'created_at last_used_at',
   task_views: 'created_at',
   channels: 'created_at updated_at',
+  credentials: 'created_at last_error_at removed_at updated_at',
   task_plugins: 'created_at',
   prices: 'updated_at',
   nodes: 'started_at',

@@ -2,20 +2,21 @@ import { expect, test } from 'bun:test';
 import type { ChannelRecord, WaitingCount } from '../../src/store/ports/index.ts';
 import { giveSlots } from '../../src/tasks/dispatch/give-slots.ts';
 import { createUserShares } from '../../src/tasks/dispatch/user-shares.ts';
+import { toAccount } from '../support/accounts.ts';
 
 type Line = { name: string; priority: number; tasks: string[] };
 
 /** Gives one slot after the other away. A task is named by its user, whose id is its first letter. */
 async function giveOneByOne(lines: readonly Line[], times: number): Promise<string> {
   const shares = createUserShares();
-  const channel = { id: 1 } as ChannelRecord;
-  const scope = { channelId: 1, pool: '#1', model: 'm' };
+  const account = toAccount({ id: 1 } as ChannelRecord);
+  const scope = { channelId: 1, credentialId: 1, pool: '#1', model: 'm' };
   let given = '';
   for (let time = 0; time < times; time += 1) {
     const plans = lines
       .filter(({ tasks }) => tasks.length > 0)
       .map(({ name: of, priority }) => ({
-        ...{ of: { class: of, priority } as WaitingCount, channel, scope, limit: 1 },
+        ...{ of: { class: of, priority } as WaitingCount, account, scope, limit: 1 },
       }))
       .sort((a, b) => b.of.priority - a.of.priority);
     let free = 1;

@@ -109,7 +109,7 @@ export async function startEngine(
   const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
   const channels = createChannels({ ...common, random: systemRandom, secretBox, plugins: facts });
   const nodeId = newUuid();
-  const capacity = createCapacity({ ...common, nodeId, random: systemRandom, channels: channels.known });
+  const capacity = createCapacity({ ...common, nodeId, random: systemRandom, accounts: channels.everyAccount });
   const billing = createBilling({
     ...common,
     declaredFacts: facts.declaredFacts,

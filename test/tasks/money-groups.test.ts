@@ -50,7 +50,7 @@ describeEachStore('money in groups', (opened) => {
       capacity: createCapacity({
         ...{ store, clock: systemClock, random: systemRandom, logger: silentLogger },
         nodeId: 'node',
-        channels: () => [],
+        accounts: () => [],
         syncFrequencyMs: 60_000,
       }),
     });

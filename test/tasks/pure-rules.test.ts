@@ -16,6 +16,7 @@ import { retryAfterMs } from '../../src/upstream/retry-after.ts';
 import { pointsToSelf } from '../../src/vendors/content/check-redirects.ts';
 import { createKeySecrets } from '../../src/vendors/credentials/key-secrets.ts';
 import { buildUpstreamRequest } from '../../src/vendors/request/build-upstream-request.ts';
+import { toAccount } from '../support/accounts.ts';
 
 const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   ...NEW_TASK,
@@ -239,19 +240,16 @@ test.each<[string, boolean]>([
   expect(pointsToSelf(own, new URL(url))).toBe(here);
 });
 
-test("a key's secrets are computed once for a channel, and anew for another key or gateway", () => {
-  const channel = { id: 1 } as ChannelRecord;
-  const find = createKeySecrets({ network: () => ({ proxy: undefined, headers: {}, secrets: [] }) });
-  const first = find(channel, 'vendor-key-0123456789');
-  expect(first.all).toContain('vendor-key-0123456789');
-  expect(find(channel, 'vendor-key-0123456789')).toBe(first);
-  expect(find(channel, 'other-key-0123456789').all).not.toContain('vendor-key-0123456789');
-  expect(
-    createKeySecrets({ network: () => ({ proxy: undefined, headers: {}, secrets: [] }) })(
-      channel,
-      'vendor-key-0123456789',
-    ),
-  ).not.toBe(first);
+test("the secrets of a channel's keys are computed once, and anew for another channel or gateway", () => {
+  const KEYS = ['vendor-key-0123456789', 'other-key-0123456789'];
+  const channels = { key: () => KEYS[0] ?? '', secrets: () => KEYS };
+  const account = toAccount({ id: 1 } as ChannelRecord);
+  const find = createKeySecrets(channels);
+  const first = find(account);
+  for (const key of KEYS) expect(first.all).toContain(key);
+  expect(find(toAccount(account.channel, { id: 2 }))).toBe(first);
+  expect(find(toAccount({ id: 1 } as ChannelRecord))).not.toBe(first);
+  expect(createKeySecrets(channels)(account)).not.toBe(first);
 });
 
 test('a form that names several models is refused: plugin and vendor could each take another', () => {

@@ -210,7 +210,10 @@ test('a limit of one model holds nobody else back, and without a wait the answer
   const relayLimit = ({ model }: { model: string }) => limits[model] ?? 3;
   const places = createRelayPlaces({ clock: systemClock, capacity: { relayLimit } });
   const enter = (model: string) =>
-    places.enter({ owner: 'user:1', scope: { channelId: 1, pool: 'p', model } }, { waitMs: 0, signal: undefined });
+    places.enter(
+      { owner: 'user:1', scope: { channelId: 1, credentialId: 1, pool: 'p', model } },
+      { waitMs: 0, signal: undefined },
+    );
   const narrow = await enter('narrow');
   expect(await enter('narrow')).toBeUndefined();
   expect(await enter('wide')).toBeDefined();

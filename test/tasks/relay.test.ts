@@ -16,6 +16,7 @@ import type { UpstreamResponse } from '../../src/upstream/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { runRaw } from '../contract/open-raw.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { changeSealedKey } from '../support/accounts.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { FAR_MS } from '../support/far-limits.ts';
 import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
@@ -65,7 +66,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     await addRelay(second, { models: ['gpt-bold'], key: 'no key of the vendor' });
     for (const model of ['gpt-sealed', 'gpt-shut']) {
       const id = await addRelay(vendor, { models: [model], priority: 9 });
-      await store.channels.update(id, { keySealed: 'sealed by a secret that is gone' });
+      await changeSealedKey(store, id, 'sealed by a secret that is gone');
     }
     await addRelay(second, { models: ['gpt-sealed'] });
     for (const model of ['gpt-x', 'gpt-y', 'gpt-two', 'gpt-brave', 'gpt-lost', 'gpt-bold', 'gpt-sealed', 'gpt-shut']) {

@@ -9,6 +9,7 @@ import { createFolderFiles } from '../../src/store/index.ts';
 import type { FileStore, ResultRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { changeSealedKey } from '../support/accounts.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -485,7 +486,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
   test('an error that comes each time is an attempt, which ends some day', async () => {
     await using proxy = await throughProxy((ask) => ask());
     const task = await make(await addCaller(store));
-    await store.channels.update(proxy.id, { keySealed: createSecretBox(['another']).seal('a key') });
+    await changeSealedKey(store, proxy.id, createSecretBox(['another']).seal('a key'));
     const node = await startEngine(store, sandbox);
     engines.push(node);
     await node.results.start();

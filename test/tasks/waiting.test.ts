@@ -164,7 +164,7 @@ describeEachStore(
         await until(
           'it came back',
           async () =>
-            engine.capacity.room(engine.capacity.scope({ id: cheap, pool: '' }, 'cheap')) === 0 &&
+            engine.capacity.room(engine.capacity.scope(engine.channels.onlyAccount({ id: cheap }), 'cheap')) === 0 &&
             (await read()).phase === 'waiting',
         );
         expect([(await read()).quota, await balanceOf(store, caller.user.id)]).toEqual([

@@ -123,7 +123,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     random: systemRandom,
     logger,
     nodeId,
-    channels: channels.known,
+    accounts: channels.everyAccount,
     syncFrequencyMs,
   });
   const node: NodeAddress = { ...configuredNode(config), listening: '' };

@@ -148,9 +148,9 @@ export function composeTasks(parts: TaskParts): TaskRooms {
 
   return {
     ...{ tasks, surfaces, results, relay, reports, webhooks, unrecorded },
-    async tryChannel(channel, userId, signal) {
-      const trial = await tryChannel({ ...deps.vendors, pin: deps.pin }, { channel, userId, signal });
-      if (!signal.aborted) await recordTrial({ store, clock }, channel.id, trial);
+    async tryChannel(account, userId, signal) {
+      const trial = await tryChannel({ ...deps.vendors, pin: deps.pin }, { account, userId, signal });
+      if (!signal.aborted) await recordTrial({ store, clock }, account.channel.id, trial);
       reports.channelHealth.forget();
       return trial;
     },

@@ -74,9 +74,10 @@ export function createDemoChannel(deps: {
 
   async function syncVendor(): Promise<void> {
     const channel = await find();
-    if (!channel || !channels.isReadable(channel)) return stopVendor();
+    const account = channel && (await channels.findBegun({ channelId: channel.id, credentialId: null }));
+    if (!account || !channels.isReadable(account)) return stopVendor();
     const before = vendor;
-    const address = await serve(channels.credential(channel), channel.baseUrl);
+    const address = await serve(channels.key(account), channel.baseUrl);
     if (vendor === before) return;
     if (address !== channel.baseUrl) {
       const settings = { ...channel.settings, ...toMark(address) };

@@ -1,5 +1,6 @@
 import { type Clock, createReplica, type Logger, type Random, sleepInStep } from '../../kernel/index.ts';
-import type { CapacityKey, ChannelRecord, DeclaredLimit, Store } from '../../store/ports/index.ts';
+import type { CapacityKey, ChannelRecord, CountedAccount, DeclaredLimit, Store } from '../../store/ports/index.ts';
+import type { Account } from '../pick-channel.ts';
 import { findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
 import { countFreeSlots } from './free-slots.ts';
@@ -32,8 +33,8 @@ export function createCapacity(deps: {
   logger: Logger;
   /** This node's row among `nodes`. */
   nodeId: string;
-  /** All channels in this node's replica; a new list after each change. */
-  channels: () => readonly ChannelRecord[];
+  /** All accounts in this node's replica; a new list after each change. */
+  accounts: () => readonly Account[];
   syncFrequencyMs: number;
 }): CapacityService {
   const { store, clock, random, logger } = deps;
@@ -48,20 +49,23 @@ export function createCapacity(deps: {
   /** Nodes that may send to the same accounts, and the place of this one when slots are divided. */
   let nodes = { count: 1, turn: 0 };
 
-  let known: readonly ChannelRecord[] = [];
+  let known: readonly Account[] = [];
   let byPool = new Map<string, ChannelRecord[]>();
-  /** A deleted channel keeps its last pool: its vendor may still run tasks that ended with it. */
-  const poolOf = new Map<number, string>();
-  let idsOfPool = new Map<string, number[]>();
+  /** What was deleted keeps its last pool: a vendor may still run tasks that ended with it. */
+  const seen = new Map<number, Account>();
+  const poolOfChannel = new Map<number, string>();
+  let accountsOfPool = new Map<string, CountedAccount[]>();
   /** Reads pools and members anew after a change of channels. */
   function members(pool: string): readonly ChannelRecord[] {
-    const channels = deps.channels();
-    if (channels !== known) {
-      known = channels;
-      byPool = Map.groupBy(channels, findPool);
-      for (const channel of channels) poolOf.set(channel.id, findPool(channel));
-      idsOfPool = new Map();
-      for (const [id, name] of poolOf) idsOfPool.set(name, [...(idsOfPool.get(name) ?? []), id]);
+    const accounts = deps.accounts();
+    if (accounts !== known) {
+      known = accounts;
+      for (const account of accounts) {
+        seen.set(account.credential.id, account);
+        poolOfChannel.set(account.channel.id, findChannelPool(account.channel));
+      }
+      byPool = new Map([...Map.groupBy(accounts, findPool)].map(([name, own]) => [name, uniqueChannels(own)]));
+      accountsOfPool = countedAccounts([...seen.values()]);
       slots.rebuild();
     }
     return byPool.get(pool) ?? [];
@@ -69,12 +73,15 @@ export function createCapacity(deps: {
 
   const slots = createRunningSlots({
     clock,
-    findPool: (channelId) => poolOf.get(channelId) ?? ownPool(channelId),
+    findPool({ channelId, credentialId }) {
+      const account = seen.get(credentialId ?? 0);
+      return account ? findPool(account) : (poolOfChannel.get(channelId) ?? ownPool(channelId));
+    },
   });
 
   /** A rest of an account concerns the pool that it shares. */
   function emit({ pool, model }: Room): void {
-    const room = { pool: pool.startsWith('#') ? (poolOf.get(Number(pool.slice(1))) ?? pool) : pool, model };
+    const room = { pool: pool.startsWith('#') ? (poolOfChannel.get(Number(pool.slice(1))) ?? pool) : pool, model };
     for (const listener of listeners) listener(room);
   }
   const alarms = new Map<string, number>();
@@ -115,10 +122,10 @@ export function createCapacity(deps: {
 
   const levels = ({ pool, model }: Scope) => {
     const channels = members(pool);
-    const channelIds = idsOfPool.get(pool) ?? [];
+    const accounts = accountsOfPool.get(pool) ?? [];
     return (model === '' ? [''] : ['', model]).flatMap((name) => {
       const limit = findStrictest(channels, name);
-      return limit ? [{ pool, model: name, limit, channelIds }] : [];
+      return limit ? [{ pool, model: name, limit, accounts }] : [];
     });
   };
   const isDeclared = (scope: Scope): boolean => levels(scope).some(({ limit }) => limit.maxRunning !== undefined);
@@ -172,7 +179,7 @@ export function createCapacity(deps: {
     const nowMs = mono();
     const resting = restable(scope);
     for (const { rest } of resting) if (rest.reason !== '') rest.trialTaskId ??= task.taskId;
-    slots.begin({ ...task, channelId: scope.channelId, upstreamModel: scope.model });
+    slots.begin(heldSlots({ ...task, scope }));
     const state = ofModel(scope);
     const { inFlight } = slots.find(scope.pool, scope.model);
     const isLearned = !isDeclared(scope);
@@ -186,8 +193,7 @@ export function createCapacity(deps: {
 
   function resize(dispatch: Dispatch, count: number): Dispatch {
     if (dispatch.slots === count) return dispatch;
-    const { scope, ...task } = { ...dispatch, slots: count };
-    slots.begin({ ...task, channelId: scope.channelId, upstreamModel: scope.model });
+    slots.begin(heldSlots({ ...dispatch, slots: count }));
     return { ...dispatch, slots: count };
   }
 
@@ -199,8 +205,9 @@ export function createCapacity(deps: {
 
   function end(task: HeldSlots): void {
     if (!slots.end(task)) return;
-    const pool = poolOf.get(task.channelId) ?? ownPool(task.channelId);
-    const scope = { channelId: task.channelId, pool, model: task.upstreamModel };
+    const pool = slots.findPool(task);
+    const { channelId, credentialId } = task;
+    const scope = { channelId, credentialId: credentialId ?? 0, pool, model: task.upstreamModel };
     leaveTrials({ scope, taskId: task.taskId });
     noteInFlight(ofModel(scope).learned, slots.find(pool, scope.model).inFlight, mono());
     emit({ pool, model: '' });
@@ -231,7 +238,7 @@ export function createCapacity(deps: {
     if (kind === 'balance' || kind === 'credential') states.beginRest(account(scope), dispatch, { kind, ...rest });
     else if (kind === 'rate' || kind === 'vendor_busy') states.beginRest(state, dispatch, { kind, ...rest });
     if (kind === 'in_doubt') slots.doubt(dispatch.taskId);
-    else slots.end({ ...dispatch, channelId: scope.channelId, upstreamModel: scope.model });
+    else slots.end(heldSlots(dispatch));
     if (kind === 'capacity') {
       const running = () => slots.find(scope.pool, scope.model).accepted;
       const runningInPool = slots.find(scope.pool, '').accepted;
@@ -301,7 +308,11 @@ export function createCapacity(deps: {
   }
 
   return {
-    scope: (channel, model) => ({ channelId: channel.id, pool: findPool(channel), model }),
+    scope: (account, model) => ({
+      ...{ channelId: account.channel.id, credentialId: account.credential.id },
+      ...{ pool: findPool(account), model },
+    }),
+    running: ({ credential }) => slots.ofCredential(credential.id).inFlight,
     declared: (scope): DeclaredLimit | undefined => mergeLimits(levels(scope).map(({ limit }) => limit)),
     relayLimit(scope) {
       isTouched = true;
@@ -331,21 +342,45 @@ export function createCapacity(deps: {
       replica.stop();
     },
     describe(channel) {
-      const pool = findPool(channel);
+      const pool = findChannelPool(channel);
       members(pool);
       return describeCapacity({ channel, pool, slots, states, levels, clock });
     },
     wake(channel, of = 'pool') {
-      const pools = of === 'account' ? [ownPool(channel.id)] : [ownPool(channel.id), findPool(channel)];
+      const pools = of === 'account' ? [ownPool(channel.id)] : [ownPool(channel.id), findChannelPool(channel)];
       return byHand(store.capacity.wake([...new Set(pools)]));
     },
-    clearCeilings: (channel) => byHand(store.capacity.clearCeilings(findPool(channel))),
+    clearCeilings: (channel) => byHand(store.capacity.clearCeilings(findChannelPool(channel))),
     clearAbandoned(channel) {
-      const pool = findPool(channel);
+      const pool = findChannelPool(channel);
       members(pool);
-      return byHand(store.capacity.clearAbandoned(idsOfPool.get(pool) ?? []));
+      return byHand(store.capacity.clearAbandoned(accountsOfPool.get(pool) ?? []));
     },
   };
 }
 
-const findPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>): string => (pool === '' ? ownPool(id) : pool);
+const findChannelPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>): string => pool || ownPool(id);
+const findPool = ({ channel, credential }: Account): string => credential.pool || findChannelPool(channel);
+
+/** The slots that a start has taken. */
+export const heldSlots = ({ taskId, slots, scope }: Start & { scope: Scope }): HeldSlots => ({
+  ...{ taskId, slots, channelId: scope.channelId, credentialId: scope.credentialId, upstreamModel: scope.model },
+});
+
+const uniqueChannels = (accounts: readonly Account[]): ChannelRecord[] => [
+  ...new Map(accounts.map(({ channel }) => [channel.id, channel])).values(),
+];
+
+/** The accounts of each pool: the whole channel where all of its credentials belong to one. */
+function countedAccounts(accounts: readonly Account[]): Map<string, CountedAccount[]> {
+  const counted = new Map<string, CountedAccount[]>();
+  for (const own of Map.groupBy(accounts, ({ channel }) => channel.id).values()) {
+    const isOne = new Set(own.map(findPool)).size === 1;
+    for (const account of isOne ? own.slice(0, 1) : own) {
+      const pool = findPool(account);
+      const entry = { channelId: account.channel.id, credentialId: isOne ? 0 : account.credential.id };
+      counted.set(pool, [...(counted.get(pool) ?? []), entry]);
+    }
+  }
+  return counted;
+}

@@ -21,7 +21,7 @@ export function describeCapacity({ channel, pool, slots, states, levels, clock }
     .list(pool)
     .filter(({ model, stored, rest }) => model !== '' && (stored > 0 || rest.reason !== ''));
   const names = [...new Set([...known.map(({ model }) => model), ...slots.listModels(pool)])].sort();
-  const scope = (model: string): Scope => ({ channelId: channel.id, pool, model });
+  const scope = (model: string): Scope => ({ channelId: channel.id, credentialId: 0, pool, model });
 
   const describeRest = (found: PoolState[]): Pick<ModelCapacity, 'restingUntil' | 'restReason'> => {
     const longest = found.filter(({ rest }) => rest.reason !== '').sort((a, b) => b.rest.untilMs - a.rest.untilMs)[0];

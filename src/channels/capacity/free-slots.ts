@@ -1,9 +1,9 @@
-import type { CapacityKey, DeclaredLimit, Repositories } from '../../store/ports/index.ts';
+import type { CapacityKey, CountedAccount, DeclaredLimit, Repositories } from '../../store/ports/index.ts';
 import { COUNTED_MS, nextStartMs } from './start-times.ts';
 import type { Dispatch, FreeSlots, Scope, Start } from './types.ts';
 
 /** A declared limit of a pool, or of one of its models. */
-type Level = CapacityKey & { limit: DeclaredLimit; channelIds: readonly number[] };
+type Level = CapacityKey & { limit: DeclaredLimit; accounts: readonly CountedAccount[] };
 /** A rest that is over, and whose trial may be claimed. */
 export type DueTrial = CapacityKey & { generation: number };
 
@@ -42,7 +42,7 @@ export async function countFreeSlots(
   await tx.capacity.lock([...locked.values()].map(({ pool, model }) => ({ pool, model })));
   const asked = [...levels.values()];
   const counted = await tx.capacity.count(
-    asked.map(({ channelIds, model, limit }) => ({ channelIds, model, starts: limit.maxPerMinute !== undefined })),
+    asked.map(({ accounts, model, limit }) => ({ accounts, model, starts: limit.maxPerMinute !== undefined })),
     COUNTED_MS,
   );
   const { nowMs } = counted;

@@ -23,6 +23,13 @@ export type SlotCount = {
 
 type Entry = HeldSlots & { state: 'sending' | 'accepted' | 'ended'; atMs: number; count: SlotCount };
 
+type Place = Pick<RunningCount, 'channelId' | 'credentialId' | 'model'>;
+const placeOf = ({ channelId, credentialId, upstreamModel }: HeldSlots): Place => ({
+  channelId,
+  credentialId,
+  model: upstreamModel,
+});
+
 const none = (): SlotCount => ({ inFlight: 0, accepted: 0, abandoned: 0, sending: 0, counted: 0 });
 
 /**
@@ -32,7 +39,7 @@ const none = (): SlotCount => ({ inFlight: 0, accepted: 0, abandoned: 0, sending
  */
 export function createRunningSlots(deps: {
   clock: Pick<Clock, 'monotonicMs' | 'unix'>;
-  findPool: (channelId: number) => string;
+  findPool: (place: Pick<HeldSlots, 'channelId' | 'credentialId'>) => string;
 }) {
   const { clock, findPool } = deps;
   const entries = new Map<string, Entry>();
@@ -42,17 +49,23 @@ export function createRunningSlots(deps: {
   /** By pool, then by model; an empty model stands for all of them. */
   let totals = new Map<string, Map<string, SlotCount>>();
   let byChannel = new Map<number, SlotCount>();
+  let byCredential = new Map<number, SlotCount>();
 
-  function add({ channelId, model }: { channelId: number; model: string }, count: SlotCount, sign: 1 | -1): void {
-    const pool = findPool(channelId);
+  function add(place: Place, count: SlotCount, sign: 1 | -1): void {
+    const { channelId, model } = place;
+    const credentialId = place.credentialId ?? 0;
+    const pool = findPool(place);
     const models = totals.get(pool) ?? new Map<string, SlotCount>();
     totals.set(pool, models);
-    const sums = [models.get(''), models.get(model), byChannel.get(channelId)].map((sum) => sum ?? none());
-    const [whole = none(), one = none(), channel = none()] = sums;
+    const whole = models.get('') ?? none();
+    const one = model === '' ? none() : (models.get(model) ?? none());
+    const channel = byChannel.get(channelId) ?? none();
+    const credential = byCredential.get(credentialId) ?? none();
     models.set('', whole);
     if (model !== '') models.set(model, one);
     byChannel.set(channelId, channel);
-    for (const sum of model === '' ? [whole, channel] : [whole, one, channel]) {
+    byCredential.set(credentialId, credential);
+    for (const sum of [whole, one, channel, credential]) {
       sum.inFlight += sign * count.inFlight;
       sum.accepted += sign * count.accepted;
       sum.abandoned += sign * count.abandoned;
@@ -62,19 +75,18 @@ export function createRunningSlots(deps: {
 
   function put(task: HeldSlots, state: Entry['state'], count: SlotCount): void {
     const before = entries.get(task.taskId);
-    const place = { channelId: task.channelId, model: task.upstreamModel };
-    if (before) add({ channelId: before.channelId, model: before.upstreamModel }, before.count, -1);
+    if (before) add(placeOf(before), before.count, -1);
     entries.set(task.taskId, { ...task, state, atMs: clock.monotonicMs(), count });
-    add(place, count, 1);
+    add(placeOf(task), count, 1);
   }
 
   function rebuild(): void {
     totals = new Map();
     byChannel = new Map();
-    for (const { channelId, model, accepted, sending, abandoned } of counted)
-      add({ channelId, model }, { ...none(), inFlight: accepted + sending + abandoned, accepted, abandoned }, 1);
-    for (const { channelId, upstreamModel, count } of entries.values())
-      add({ channelId, model: upstreamModel }, count, 1);
+    byCredential = new Map();
+    for (const { accepted, sending, abandoned, ...place } of counted)
+      add(place, { ...none(), inFlight: accepted + sending + abandoned, accepted, abandoned }, 1);
+    for (const entry of entries.values()) add(placeOf(entry), entry.count, 1);
     for (const models of totals.values()) for (const sum of models.values()) sum.counted = sum.inFlight;
   }
 
@@ -107,8 +119,10 @@ export function createRunningSlots(deps: {
 
     find: (pool: string, model: string): Readonly<SlotCount> => totals.get(pool)?.get(model) ?? none(),
     ofChannel: (channelId: number): Readonly<SlotCount> => byChannel.get(channelId) ?? none(),
+    ofCredential: (id: number): Readonly<SlotCount> => byCredential.get(id) ?? none(),
     listModels: (pool: string): string[] => [...(totals.get(pool)?.keys() ?? [])].filter((model) => model !== ''),
     isIdle: (): boolean => entries.size === 0 && counted.length === 0,
+    findPool,
     rebuild,
 
     /** Counts by `read`, which leaves out the tasks that are counted here. */

@@ -1,10 +1,11 @@
 import type { ChannelRecord, DeclaredLimit, Repositories } from '../../store/ports/index.ts';
+import type { Account } from '../pick-channel.ts';
 
 /**
- * Where a task would run. `pool`: what shares the vendor's limit, `#ID` for a channel that names
- * none. `model`: the upstream model.
+ * Where a task would run. `credentialId`: 0 where none is chosen yet. `pool`: what shares the
+ * vendor's limit, `#ID` for a channel that names none. `model`: the upstream model.
  */
-export type Scope = { channelId: number; pool: string; model: string };
+export type Scope = { channelId: number; credentialId: number; pool: string; model: string };
 
 /** What became free; an empty model stands for every model of the pool. */
 export type Room = Pick<Scope, 'pool' | 'model'>;
@@ -38,6 +39,7 @@ export type Dispatch = Start & {
 export type HeldSlots = {
   taskId: string;
   channelId: number;
+  credentialId: number | null;
   upstreamModel: string;
   slots: number;
   submitTime?: number;
@@ -61,7 +63,9 @@ export type FreeSlots = {
  * or `refused`, or `end` for a start that did not happen.
  */
 export type Capacity = {
-  scope(channel: { id: number; pool: string }, upstreamModel: string): Scope;
+  scope(account: Account, upstreamModel: string): Scope;
+  /** What an account runs, as far as this node knows. */
+  running(account: Account): number;
   /** The strictest that the pool's channels declare for pool or model; `undefined`: none. */
   declared(scope: Scope): DeclaredLimit | undefined;
   /**

@@ -17,6 +17,8 @@ export const settingsReasons = {
   'channels.defaults_length': 'body_defaults must have at most {{max}} characters.',
   'channels.address_query': 'base_url must not contain a query or a fragment.',
   'channels.list_empty': '{{field}} must name at least one entry.',
+  'channels.key_missing': 'A channel needs a key: enter key, or one of credentials.',
+  'channels.label_length': 'label must have at most {{max}} characters, and no hidden ones.',
   'channels.list_max': '{{field}} may have at most {{max}} entries.',
   'channels.list_empty_entry': '{{field}} must not contain an empty entry.',
   'channels.list_twice': '{{field}} names an entry twice.',

@@ -119,7 +119,12 @@ async function checkAudit(store: Store): Promise<Finding> {
 
 async function checkSecrets(store: Store, secretBox: SecretBox): Promise<Finding> {
   const channels = await store.channels.all();
-  const lost = channels.filter((channel) => secretBox.open(channel.keySealed) === undefined);
+  const unreadable = new Set(
+    (await store.credentials.all())
+      .filter(({ keySealed }) => secretBox.open(keySealed) === undefined)
+      .map(({ channelId }) => channelId),
+  );
+  const lost = channels.filter(({ id }) => unreadable.has(id));
   if (lost.length === 0) {
     return { check: 'secrets', level: 'ok', message: `every channel's key can be read (${channels.length})` };
   }

@@ -26,7 +26,7 @@ export async function listChannelAttention(deps: {
         ...(found ? failingChannelItems(found, channel.name, target) : []),
         ...restItems(capacity.describe(channel), { now: clock.unix(), name: channel.name, target }),
       ];
-      if (channels.isReadable(channel)) return unwell;
+      if (channels.accounts(channel).every(channels.isReadable)) return unwell;
       const said = sentence('attention.channel_key_unreadable', { channel: channel.name });
       return [...unwell, { code: 'channel_key_unreadable', severity: 'error', target, ...said }];
     });

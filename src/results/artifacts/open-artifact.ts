@@ -71,9 +71,10 @@ async function open(
     artifact: artifact.key,
     method: client.method,
   });
-  const channel = deps.vendors.channels.find(task.channelId) ?? (await deps.store.channels.byId(task.channelId));
-  if (!channel) throw vendorErrors.artifact_gone({ message: 'The channel of this task was deleted.' });
-  const credential = await resolveCredential(deps.vendors, plugin.manifest, channel);
+  const account = await deps.vendors.channels.findBegun(task);
+  if (!account) throw vendorErrors.artifact_gone({ message: 'The channel of this task was deleted.' });
+  const { channel } = account;
+  const credential = await resolveCredential(deps.vendors, plugin.manifest, account);
   const source = { plugin, channel, credential, task, client };
   const { onUnauthorized } = credential;
   const send = (described: DescribedContent): Promise<VendorContent> =>

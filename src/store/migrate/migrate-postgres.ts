@@ -9,6 +9,7 @@ import {
   CREATE_HISTORY,
   CREATE_LEFT,
   checkAhead,
+  findMoves,
   isLeft,
   pendingMigrations,
   READ_HISTORY,
@@ -63,6 +64,7 @@ export const revertPostgres = (databaseUrl: string, steps: readonly Migration[])
       await tx.unsafe(CREATE_LEFT);
       for (const step of steps) {
         await requireReversible(step, (query) => values(tx, query));
+        await tx.unsafe(findMoves(step).back);
         await tx.unsafe('insert into left_migrations (number, name) values ($1, $2)', [step.number, step.name]);
         await tx.unsafe('delete from schema_migrations where number = $1', [step.number]);
       }
@@ -144,6 +146,7 @@ const runOne = (sql: SQL, migration: Migration, now: number): Promise<boolean> =
     for (const check of migration.checks) requireNone(migration, check, await values(tx, check.query));
     if (isLeft(migration, await leftIn(tx))) {
       await tx.unsafe('delete from left_migrations where number = $1', [migration.number]);
+      await tx.unsafe(findMoves(migration).again);
     } else await tx.unsafe(migration.sql.postgres);
     await tx.unsafe('insert into schema_migrations (number, name, applied_at) values ($1, $2, $3)', [
       migration.number,

@@ -13,7 +13,16 @@ import {
   sqlitePath,
   unwritableDataDir,
 } from '../sqlite/open-sqlite.ts';
-import { CREATE_HISTORY, checkAhead, isLeft, pendingMigrations, READ_HISTORY, READ_LEFT, requireNone } from './plan.ts';
+import {
+  CREATE_HISTORY,
+  checkAhead,
+  findMoves,
+  isLeft,
+  pendingMigrations,
+  READ_HISTORY,
+  READ_LEFT,
+  requireNone,
+} from './plan.ts';
 
 /**
  * Names of the migrations that the database in `dataDir` lacks; creates nothing. `dryRun`: rejects
@@ -110,9 +119,10 @@ function runOne(file: SqliteFile, migration: Migration, now: number): void {
     // Another process may have run it by now.
     if (history(file).includes(migration.number)) return;
     for (const check of migration.checks) requireNone(migration, check, file.query(check.query).values());
-    if (isLeft(migration, leftIn(file)))
+    if (isLeft(migration, leftIn(file))) {
       file.query('delete from left_migrations where number = ?').run(migration.number);
-    else file.run(migration.sql.sqlite);
+      file.run(findMoves(migration).again);
+    } else file.run(migration.sql.sqlite);
     recordMigration(file, migration, now);
   });
 }

@@ -101,3 +101,9 @@ export async function requireReversible(
     if (found.length > 0) throw closed(name, refusal(found.map(([text]) => String(text))));
   }
 }
+
+const NOTHING = { back: 'select 1', again: 'select 1' };
+
+/** What the way back and the next upgrade move for the program that runs then. */
+export const findMoves = ({ back }: Migration): { back: string; again: string } =>
+  ('moved' in back && back.moved) || NOTHING;

@@ -5,7 +5,7 @@ import { toStoreError } from '../drivers/errors.ts';
 import { lockDataDir } from '../sqlite/lock-data-dir.ts';
 import { requireOneFile } from '../sqlite/log-owner.ts';
 import { copySqliteFile, openSqliteFile, sqlitePath } from '../sqlite/open-sqlite.ts';
-import { CREATE_LEFT, READ_HISTORY, refuseIrreversible, requireReversible } from './plan.ts';
+import { CREATE_LEFT, findMoves, READ_HISTORY, refuseIrreversible, requireReversible } from './plan.ts';
 
 type Place = { databaseUrl: string; dataDir: string };
 
@@ -75,7 +75,9 @@ async function revertSqlite(dataDir: string, steps: readonly Migration[]): Promi
       for (const step of steps) await requireReversible(step, (query) => file.query(query).values());
       file.transaction(() => {
         file.run(CREATE_LEFT);
-        for (const { number, name } of steps) {
+        for (const step of steps) {
+          const { number, name } = step;
+          file.run(findMoves(step).back);
           file.query('insert into left_migrations (number, name) values (?, ?)').run(number, name);
           file.query('delete from schema_migrations where number = ?').run(number);
         }

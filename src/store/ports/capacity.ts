@@ -17,9 +17,13 @@ export type CapacityRecord = CapacityKey & {
   changedAt: number;
 };
 
-/** Tasks of a channel and upstream model, in slots. */
+/** An account whose tasks are counted; `credentialId` 0: all of the channel. */
+export type CountedAccount = { channelId: number; credentialId: number };
+
+/** Tasks of a credential and upstream model, in slots. */
 export type RunningCount = {
   channelId: number;
+  credentialId: number | null;
   model: string;
   /** Those that a vendor has accepted. */
   accepted: number;
@@ -29,7 +33,7 @@ export type RunningCount = {
 };
 
 /** `starts`: whether those of the last `withinMs` are wanted. */
-export type CountedScope = { channelIds: readonly number[]; model: string; starts: boolean };
+export type CountedScope = { accounts: readonly CountedAccount[]; model: string; starts: boolean };
 export type ScopeCount = { running: number; abandoned: number; startsMs: number[] };
 
 export interface CapacityStore {
@@ -41,7 +45,7 @@ export interface CapacityStore {
   lock(keys: readonly CapacityKey[]): Promise<void>;
   /** What runs, is abandoned, and was started within `withinMs`. Call it after `lock`. */
   count(scopes: readonly CountedScope[], withinMs: number): Promise<{ nowMs: number; scopes: ScopeCount[] }>;
-  /** What runs by channel and model, but for the tasks of `except`. */
+  /** What runs by credential and model, but for the tasks of `except`. */
   running(except: readonly string[]): Promise<RunningCount[]>;
   /** Begins a rest after `generation`; false: a newer one has begun. */
   beginRest(
@@ -58,6 +62,6 @@ export interface CapacityStore {
   wake(pools: readonly string[]): Promise<number>;
   /** Forgets what was learned of a pool. Returns of how many models. */
   clearCeilings(pool: string): Promise<number>;
-  /** Frees the slots of ended tasks of these channels. Returns how many tasks had one. */
-  clearAbandoned(channelIds: readonly number[]): Promise<number>;
+  /** Frees the slots of ended tasks of these accounts. Returns how many tasks had one. */
+  clearAbandoned(accounts: readonly CountedAccount[]): Promise<number>;
 }

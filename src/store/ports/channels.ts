@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../kernel/index.ts';
+import type { JsonObject, Sentence, StoredSentence } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 import type { EnabledStatus } from './users.ts';
 
@@ -15,10 +15,6 @@ export type ChannelRecord = {
    * plugin declares.
    */
   type: number;
-  /** The vendor credential, sealed with CRYPTO_SECRET. */
-  keySealed: string;
-  /** The credential's last four characters. */
-  keyHint: string;
   baseUrl: string;
   models: string[];
   groups: string[];
@@ -35,6 +31,8 @@ export type ChannelRecord = {
   limits: DeclaredLimits | null;
   /** The name that channels of one limit share; empty: the channel has its own. */
   pool: string;
+  /** Whether channels of a lower priority serve while it has no room. */
+  spill: boolean;
   /** The proxy of its requests, sealed; null: the gateway's. */
   proxySealed: string | null;
   /** Further headers of its requests, a sealed JSON object. */
@@ -67,7 +65,7 @@ export type DeclaredLimit = { maxRunning?: number; maxPerMinute?: number; burst?
 /** Those of all models together, and of single upstream models. */
 export type DeclaredLimits = DeclaredLimit & { models?: Record<string, DeclaredLimit> };
 
-type Optional = 'limits' | 'pool' | 'proxySealed' | 'headersSealed' | 'bodyDefaults';
+type Optional = 'limits' | 'pool' | 'spill' | 'proxySealed' | 'headersSealed' | 'bodyDefaults';
 
 export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota' | Optional> & Partial<Pick<ChannelRecord, Optional>>;
 
@@ -81,8 +79,62 @@ export interface ChannelStore {
     id: number,
     change: Partial<Omit<ChannelRecord, 'id' | 'usedQuota' | 'createdAt'>>,
   ): Promise<ChannelRecord | undefined>;
+  /** Deletes its credentials, too. */
   delete(id: number): Promise<boolean>;
   addUsedQuota(id: number, delta: number): Promise<void>;
+}
+
+/** A key of a channel. */
+export type CredentialRecord = {
+  id: number;
+  channelId: number;
+  /** Sealed with CRYPTO_SECRET. */
+  keySealed: string;
+  /** The key's last four characters. */
+  keyHint: string;
+  label: string;
+  /** The name that what shares its limit has; empty: it shares that of its channel. */
+  pool: string;
+  status: EnabledStatus;
+  /** 0: it does not end. */
+  expiresAt: number;
+  /** Why a vendor refused it last; empty: none has. */
+  lastError: string;
+  /** What `lastError` says; null: vendors' own words. */
+  lastErrorSentence: StoredSentence | null;
+  lastErrorAt: number;
+  usedQuota: number;
+  createdAt: number;
+  updatedAt: number;
+  /** 0: it is in use. A removed one serves only what was begun with it. */
+  removedAt: number;
+};
+
+export type NewCredential = Pick<CredentialRecord, 'channelId' | 'keySealed' | 'keyHint' | 'createdAt' | 'updatedAt'> &
+  Partial<Pick<CredentialRecord, 'label' | 'pool' | 'status' | 'expiresAt'>>;
+
+export interface CredentialStore {
+  /** All credentials, the removed ones too, in order of id. */
+  all(): Promise<CredentialRecord[]>;
+  byId(id: number): Promise<CredentialRecord | undefined>;
+  /** Those of a channel, the removed ones too, in order of id. */
+  ofChannel(channelId: number): Promise<CredentialRecord[]>;
+  insert(credentials: readonly NewCredential[]): Promise<CredentialRecord[]>;
+  /** Changes one that is in use. */
+  update(
+    id: number,
+    change: Partial<
+      Pick<CredentialRecord, 'keySealed' | 'keyHint' | 'label' | 'pool' | 'status' | 'expiresAt' | 'updatedAt'>
+    >,
+  ): Promise<CredentialRecord | undefined>;
+  /**
+   * Removes one that is in use, for what is begun from now on. False: it is the last one of its
+   * channel, or was removed before.
+   */
+  remove(id: number, at: number): Promise<boolean>;
+  noteError(id: number, error: { said: Sentence; at: number }): Promise<void>;
+  /** Deletes removed ones that no task and no relayed object needs. Returns how many. */
+  deleteUnused(): Promise<number>;
 }
 
 export type PriceRecord = { pluginKey: string; model: string; expression: string; updatedAt: number };

@@ -36,6 +36,8 @@ export type RelayRecord = {
   leaseUntilMs: number;
   createdAt: number;
   finishedAt: number;
+  /** The credential of the channel; null: its first. */
+  credentialId: number | null;
 };
 
 export type NewRelay = Omit<RelayRecord, 'id' | 'status' | 'httpStatus' | 'leaseUntilMs' | 'finishedAt'> & {
@@ -60,6 +62,8 @@ export type RelayObject<Kind extends RelayObjectKind | RelayPartKind = RelayObje
   channelId: number;
   relayId: string;
   createdAt: number;
+  /** The credential of the channel; null: its first. */
+  credentialId: number | null;
 };
 
 /**
@@ -81,11 +85,11 @@ export interface RelayStore {
   release(relayId: string, owner: string): Promise<void>;
   /** Whether no lease is held any more, so that everything known of the answer is stored. */
   isDelivered(relayId: string): Promise<boolean>;
-  /** Moves an open request to another channel, with a new lease. False when it has ended. */
+  /** Moves an open request to another account, with a new lease. False when it has ended. */
   move(
     relayId: string,
     owner: string,
-    change: Pick<RelayRecord, 'channelId' | 'quota' | 'billing'> & { leaseForMs: number },
+    change: Pick<RelayRecord, 'channelId' | 'credentialId' | 'quota' | 'billing'> & { leaseForMs: number },
   ): Promise<boolean>;
   /**
    * Ends an open request; a billed one keeps its lease. False when it is not open, the caller may

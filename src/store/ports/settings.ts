@@ -43,7 +43,7 @@ export interface NodeStore {
 
 /** Columns whose values are sealed with CRYPTO_SECRET, whole or inside JSON. */
 export const SEALED_COLUMNS = [
-  'channels.key_sealed',
+  'credentials.key_sealed',
   'channels.settings',
   'channels.proxy_sealed',
   'channels.headers_sealed',

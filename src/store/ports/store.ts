@@ -12,7 +12,7 @@ import { AppError, type Sentence } from '../../kernel/index.ts';
 import type { ApiKeyStore } from './api-keys.ts';
 import type { BackupStore } from './backups.ts';
 import type { CapacityStore } from './capacity.ts';
-import type { ChannelStore, PriceStore } from './channels.ts';
+import type { ChannelStore, CredentialStore, PriceStore } from './channels.ts';
 import type { ClockStore } from './clock.ts';
 import type { ImportStore } from './imports.ts';
 import type { BalanceAlertStore, LedgerStore } from './ledger.ts';
@@ -46,6 +46,7 @@ export interface Repositories {
   readonly providers: OAuthProviderStore;
   readonly apiKeys: ApiKeyStore;
   readonly channels: ChannelStore;
+  readonly credentials: CredentialStore;
   readonly capacity: CapacityStore;
   readonly plugins: PluginStore;
   readonly pluginSources: PluginSourceStore;

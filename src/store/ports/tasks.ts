@@ -23,7 +23,12 @@ export type NewTask = Pick<
   | 'billing'
   | 'createdAt'
 > &
-  Partial<Pick<TaskRecord, 'callbackUrl' | 'sourceHash' | 'phase' | 'upstreamModel' | 'slots' | 'waitingSince'>> & {
+  Partial<
+    Pick<
+      TaskRecord,
+      'credentialId' | 'callbackUrl' | 'sourceHash' | 'phase' | 'upstreamModel' | 'slots' | 'waitingSince'
+    >
+  > & {
     walletId: number;
     /** null: it waits, and nobody has it. */
     leaseOwner: string | null;

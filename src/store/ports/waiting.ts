@@ -16,10 +16,17 @@ export const RESTORED_NODE = '#restored';
 export const END_WAITING = `update waiting set node = '${RESTORED_NODE}', deadline = 0, due_at = 0`;
 
 /**
- * What waits for the same places: tasks of one plugin and model of one group. `channelId`: the only
- * channel that may serve; 0: any.
+ * What waits for the same places: tasks of one plugin and model of one group. `channelId` and
+ * `credentialId`: the only account that may serve; 0: any.
  */
-export type WaitingClass = { class: string; plugin: string; model: string; group: string; channelId: number };
+export type WaitingClass = {
+  class: string;
+  plugin: string;
+  model: string;
+  group: string;
+  channelId: number;
+  credentialId: number;
+};
 
 /** A task that waits. */
 export type WaitingRecord = {
@@ -62,7 +69,10 @@ export type NewWaiting = Pick<
 export type WaitingCount = WaitingClass & { priority: number; waiting: number; bytes: number; turn: number };
 
 /** What takes a task out: the channel that it is sent by, or nothing for one that ends. */
-export type Takeout = { taskId: string; sending?: { channelId: number; upstreamModel: string; slots: number } };
+export type Takeout = {
+  taskId: string;
+  sending?: { channelId: number; credentialId: number | null; upstreamModel: string; slots: number };
+};
 
 /** A task that was taken out, as it is stored now, and its former place. */
 export type TakenWaiting = { task: TaskRecord; place: WaitingRecord };

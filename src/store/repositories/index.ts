@@ -13,6 +13,7 @@ import { type ContextDeps, createContext, declareAlike, findDeclaration } from '
 import { createBackupStore } from './gateway/backups.ts';
 import { createChannelStore } from './gateway/channels.ts';
 import { createClockStore } from './gateway/clock.ts';
+import { createCredentialStore } from './gateway/credentials.ts';
 import { createPluginOutcomeStore, createPluginSourceStore } from './gateway/plugin-history.ts';
 import { createPluginStore } from './gateway/plugins.ts';
 import { createNodeStore, createOptionStore, createPriceStore, createSealedStore } from './gateway/settings.ts';
@@ -49,6 +50,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     providers: withStoreErrors(createOAuthProviderStore(context)),
     apiKeys: withStoreErrors(createApiKeyStore(context)),
     channels: withStoreErrors(createChannelStore(context)),
+    credentials: withStoreErrors(createCredentialStore(context)),
     capacity: withStoreErrors(createCapacityStore(context)),
     plugins: withStoreErrors(createPluginStore(context)),
     pluginSources: withStoreErrors(createPluginSourceStore(context)),

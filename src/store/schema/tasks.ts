@@ -241,6 +241,7 @@ export const defineRelay = (kit: Kit) => ({
     leaseUntilMs: kit.big('lease_until').notNull(),
     createdAt: kit.big('created_at').notNull(),
     finishedAt: kit.big('finished_at').notNull().default(0),
+    credentialId: kit.big('credential_id'),
   }),
 
   relayObjects: kit.table('relay_objects', {
@@ -255,6 +256,7 @@ export const defineRelay = (kit: Kit) => ({
     channelId: kit.big('channel_id').notNull(),
     relayId: kit.varchar('relay_id', 64).notNull(),
     createdAt: kit.big('created_at').notNull(),
+    credentialId: kit.big('credential_id'),
   }),
 });
 
@@ -289,6 +291,7 @@ export const defineWaiting = (kit: Kit) => ({
     model: kit.text('model').notNull(),
     group: kit.text('group').notNull(),
     channelId: kit.big('channel_id').notNull().default(0),
+    credentialId: kit.big('credential_id').notNull().default(0),
     waiting: kit.int('waiting').notNull().default(0),
     bytes: kit.big('bytes').notNull().default(0),
     turn: kit.big('turn').notNull().default(0),

@@ -37,8 +37,8 @@ export async function quoteRequest(
     if (!plugin)
       throw surfaceErrors.plugin_not_found({ message: `There is no task plugin with the key "${pluginKey}".` });
     const { channelTypes } = plugin.manifest;
-    const channel = deps.vendors.channels.pick({ pluginKey, channelTypes, model, group: caller.group, except: [] });
-    if (!channel) {
+    const account = deps.vendors.channels.pick({ pluginKey, channelTypes, model, group: caller.group, except: [] });
+    if (!account) {
       const message = `No channel in your group serves the model "${model.slice(0, 100)}".`;
       throw taskErrors.model_not_found({ message, param: 'model' });
     }
@@ -55,7 +55,7 @@ export async function quoteRequest(
     const release = await deps.node.slots.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
     try {
       const publicTaskId = newTaskId(deps.clock.nowMs(), deps.node.random);
-      const attempt = { channel, publicTaskId, findCredential: localCredential };
+      const attempt = { account, publicTaskId, findCredential: localCredential };
       return (await prepareSubmission(deps, submission, attempt)).quote;
     } finally {
       release();

@@ -1,5 +1,5 @@
-import type { Dispatch, Scope } from '../../channels/index.ts';
-import { type ChannelRecord, FILES_NODE, isStoreUnavailable, type TakenWaiting } from '../../store/ports/index.ts';
+import { type Account, type Dispatch, heldSlots, type Scope } from '../../channels/index.ts';
+import { FILES_NODE, isStoreUnavailable, type TakenWaiting } from '../../store/ports/index.ts';
 import { attemptChannels, failSubmission } from '../submission/attempt-channels.ts';
 import type { TaskDeps } from '../types.ts';
 import { restoreSubmission } from '../waiting/stored-request.ts';
@@ -12,7 +12,7 @@ const PLUGIN_AWAY_MS = 10_000;
 const STORE_AWAY_MS = 1000;
 
 /** A task that left its line, and the slot that it is sent with. */
-export type Sending = TakenWaiting & { channel: ChannelRecord; scope: Scope; dispatch: Dispatch; isTrial: boolean };
+export type Sending = TakenWaiting & { account: Account; scope: Scope; dispatch: Dispatch; isTrial: boolean };
 
 /**
  * Sends a task that has waited: as its client asked, by the version of the plugin that accepted it,
@@ -24,10 +24,11 @@ export async function dispatchTask(
   sending: Sending,
   { findCaller, stopping }: { findCaller: FindCaller; stopping: AbortSignal },
 ): Promise<void> {
-  const { task, place, channel, scope, dispatch, isTrial } = sending;
+  const { task, place, account, scope, dispatch, isTrial } = sending;
   const doubt = { vendorMayHaveJob: false };
+  const { channel } = account;
   const logFields = { task_id: task.taskId, channel_id: channel.id, request_id: task.execution.requestId };
-  const endSlot = () => deps.node.capacity.end({ ...dispatch, channelId: scope.channelId, upstreamModel: scope.model });
+  const endSlot = () => deps.node.capacity.end(heldSlots(dispatch));
   const waitedMs = deps.clock.nowMs() - place.sinceMs;
   const pin = deps.pin();
   let isEnded = false;
@@ -41,7 +42,7 @@ export async function dispatchTask(
     const caller = await findCaller(task);
     const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });
     isEnded = true;
-    const choice = { kind: 'begun' as const, channel, order: submission, scope, dispatch };
+    const choice = { kind: 'begun' as const, account, order: submission, scope, dispatch };
     const run = { taskId: task.taskId, doubt, taken: { task, place, choice, isTrial } };
     const sent = await attemptChannels(deps, submission, run);
     if (sent.phase === 'waiting') return;

@@ -1,8 +1,7 @@
-import { type Dispatch, mapModel, type Scope } from '../../channels/index.ts';
+import { type Account, type Dispatch, heldSlots, mapModel, type Scope } from '../../channels/index.ts';
 import { detachFromRequest, sentence } from '../../kernel/index.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import {
-  type ChannelRecord,
   FILES_NODE,
   RESTORED_NODE,
   type TakenWaiting,
@@ -99,11 +98,11 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     hasFiles = (await deps.kept.files.findFault().catch(() => 'not readable')) === undefined;
   }
 
-  const scopeOf = (channel: ChannelRecord, model: string): Scope =>
-    capacity.scope(channel, mapModel(channel.modelMapping, model));
+  const scopeOf = (account: Account, model: string): Scope =>
+    capacity.scope(account, mapModel(account.channel.modelMapping, model));
 
   /**
-   * Which tasks could be sent by which channels, by what this node knows of their room. Lines of one
+   * Which tasks could be sent by which accounts, by what this node knows of their room. Lines of one
    * priority may want the same slots: `giveSlots` decides between them.
    */
   function plan(classes: readonly WaitingCount[]): Plan[] {
@@ -134,17 +133,20 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const plans: Plan[] = [];
     if (!plugin || plugin.suspended()) return plans;
     for (let left = Math.min(of.waiting, MAX_BATCH); left > 0; ) {
-      const channel = deps.vendors.channels.pick({
+      const account = deps.vendors.channels.pick({
         pluginKey: of.plugin,
         channelTypes: plugin.manifest.channelTypes,
-        ...{ model: of.model, group: of.group, except: plans.map((one) => one.channel.id) },
-        ...(of.channelId > 0 ? { only: of.channelId } : {}),
+        ...{ model: of.model, group: of.group, except: plans.map((one) => one.account.credential.id) },
+        only: of.channelId > 0 ? { channelId: of.channelId, credentialId: of.credentialId || null } : undefined,
         hasRoom: (one) => free(scopeOf(one, of.model)) > 0,
+        running: capacity.running,
       });
-      if (!channel) break;
-      const scope = scopeOf(channel, of.model);
-      const limit = Math.min(left, free(scope));
-      plans.push({ of, channel, scope, limit });
+      if (!account) break;
+      const scope = scopeOf(account, of.model);
+      // Accounts of one channel share what is free.
+      const sharing = deps.vendors.channels.accounts(account.channel).length;
+      const limit = Math.min(left, Math.ceil(free(scope) / sharing));
+      plans.push({ of, account, scope, limit });
       left -= limit;
     }
     return plans;
@@ -154,8 +156,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   async function begin(plans: readonly Plan[]): Promise<Sending[]> {
     const begun = new Map<string, Dispatch>();
     let taken: Sending[] = [];
-    const endSlot = (dispatch: Dispatch): void =>
-      capacity.end({ ...dispatch, channelId: dispatch.scope.channelId, upstreamModel: dispatch.scope.model });
+    const endSlot = (dispatch: Dispatch): void => capacity.end(heldSlots(dispatch));
     try {
       const nodes = hasFiles ? ['', FILES_NODE] : [''];
       const sendings = await store.transaction(async (tx) => {
@@ -191,7 +192,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
           const [one, dispatch] = [planOf.get(each.task.taskId), begun.get(each.task.taskId)];
           if (!one || !dispatch) continue;
           const isTrial = asking.has(one) && capacity.declared(one.scope) === undefined;
-          found.push({ ...each, channel: one.channel, scope: one.scope, dispatch, isTrial });
+          found.push({ ...each, account: one.account, scope: one.scope, dispatch, isTrial });
         }
         taken = found;
         await tx.waiting.count(found as TakenWaiting[], { isSent: true });

@@ -1,9 +1,9 @@
-import type { Scope } from '../../channels/index.ts';
-import type { ChannelRecord, Takeout, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
+import type { Account, Scope } from '../../channels/index.ts';
+import type { Takeout, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
 import type { UserShares } from './user-shares.ts';
 
-/** So many tasks of a class at most could be sent by a channel. */
-export type Plan = { of: WaitingCount; channel: ChannelRecord; scope: Scope; limit: number };
+/** So many tasks of a class at most could be sent by an account. */
+export type Plan = { of: WaitingCount; account: Account; scope: Scope; limit: number };
 
 type Head = Pick<WaitingRecord, 'taskId' | 'userId' | 'sinceMs'> & { slots: number };
 
@@ -18,7 +18,7 @@ type Steps = {
 
 /**
  * Gives free slots away: the highest priority first, and within it the heads of those lines that may
- * be sent by a channel, by the shares of their users. Returns what is to be taken out of its line.
+ * be sent by an account, by the shares of their users. Returns what is to be taken out of its line.
  */
 export async function giveSlots(
   { shares, plans }: { shares: UserShares; plans: readonly Plan[] },
@@ -34,14 +34,14 @@ export async function giveSlots(
           own.reduce((sum, { limit }) => sum + limit, 0),
         )),
       ]);
-    for (const ofChannel of Map.groupBy(rivals, ({ channel }) => channel.id).values()) {
-      const left = new Map(ofChannel.map((plan) => [plan, plan.limit]));
+    for (const ofAccount of Map.groupBy(rivals, ({ account }) => account.credential.id).values()) {
+      const left = new Map(ofAccount.map((plan) => [plan, plan.limit]));
       for (;;) {
         const next = [...left].flatMap(([plan, limit]) => {
           const head = limit > 0 ? lines.get(plan.of)?.[0] : undefined;
           return head ? [{ ...head, plan }] : [];
         });
-        const found = shares.next(ofChannel[0]?.scope.pool ?? '', next);
+        const found = shares.next(ofAccount[0]?.scope.pool ?? '', next);
         if (!found || takeouts.length >= most) break;
         const { plan, taskId, userId, slots } = found;
         if (!(await start(plan, found))) {
@@ -51,7 +51,15 @@ export async function giveSlots(
         lines.get(plan.of)?.shift();
         left.set(plan, (left.get(plan) ?? 0) - 1);
         shares.got(plan.scope.pool, userId, slots);
-        takeouts.push({ taskId, sending: { channelId: plan.channel.id, upstreamModel: plan.scope.model, slots } });
+        takeouts.push({
+          taskId,
+          sending: {
+            channelId: plan.scope.channelId,
+            credentialId: plan.scope.credentialId,
+            upstreamModel: plan.scope.model,
+            slots,
+          },
+        });
       }
     }
   }

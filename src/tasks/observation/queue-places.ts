@@ -73,8 +73,7 @@ export function createQueuePlaces({ store, clock, pin, vendors, node }: PlacesDe
           channelTypes,
           model,
           group,
-          except: [],
-          ...(channelId > 0 && { only: channelId }),
+          ...(channelId > 0 && { only: { channelId, credentialId: null } }),
         };
         const channels = vendors.channels.known().filter((channel) => serves(channel, request));
         const inUse = channels.map(({ id, modelMapping }) => slots.get(`${id} ${mapModel(modelMapping, model)}`) ?? 0);

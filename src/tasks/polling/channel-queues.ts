@@ -133,7 +133,8 @@ export function createChannelQueues({
 }
 
 /**
- * One task, or, for batch plugins, as many tasks of the same version as fit into one request. A
+ * One task, or, for batch plugins, as many tasks of the same version and
+ * credential as fit into one request. A
  * version that is not loaded yet gets one task, and is loaded by its poll.
  */
 function takeGroup(queue: Queue, { generation }: Pin): Claimed[] {
@@ -142,7 +143,10 @@ function takeGroup(queue: Queue, { generation }: Pin): Claimed[] {
   if (plugin?.manifest.fetchMode !== 'batch') return [first];
   const isSuspect = ({ task }: Claimed) => task.pollFailures >= SUSPECT_AFTER;
   const alike = queue.waiting.filter(
-    (entry) => generation.findLoadedPlugin(entry.task) === plugin && isSuspect(entry) === isSuspect(first),
+    (entry) =>
+      entry.task.credentialId === first.task.credentialId &&
+      generation.findLoadedPlugin(entry.task) === plugin &&
+      isSuspect(entry) === isSuspect(first),
   );
   // The group shrinks with every further failure, until the id that breaks its batch is alone.
   const size = isSuspect(first)

@@ -133,8 +133,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     if (!first || !deps.node.canStore()) return;
     const now = clock.nowMs();
     for (const { task } of group) deps.telemetry.onPoll(Math.max(0, now - task.nextPollAtMs));
-    const channel = deps.vendors.channels.find(channelId) ?? (await store.channels.byId(channelId));
-    if (!channel) {
+    const account = await deps.vendors.channels.findBegun(first.task);
+    if (!account) {
       for (const { task } of group) await endTask(task, sentence('tasks.channel_deleted'));
       return;
     }
@@ -148,8 +148,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       try {
         verdicts =
           plugin.manifest.fetchMode === 'batch'
-            ? await pollVendorBatch(deps, { plugin, channel, tasks, onAnswer })
-            : [await pollVendor(deps, { plugin, channel, task: first.task, onAnswer, repeatedAnswers })];
+            ? await pollVendorBatch(deps, { plugin, account, tasks, onAnswer })
+            : [await pollVendor(deps, { plugin, account, task: first.task, onAnswer, repeatedAnswers })];
       } catch (error) {
         // The start and the panel name such channels; a line for each poll would only fill the log.
         const isKnown = isUnreadableKey(error);

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Account } from '../../channels/index.ts';
 import {
   createRedactor,
   type Json,
@@ -63,16 +64,17 @@ const hookOptions = ({ secrets, certainSecrets, redactCertain }: Credential): Ho
 });
 
 /** `onAnswer` is called when the vendor's part is done. */
-type Poll = { plugin: LoadedPlugin; channel: ChannelRecord; onAnswer: () => void };
+type Poll = { plugin: LoadedPlugin; account: Account; onAnswer: () => void };
 
 /**
  * Polls one task with one request. An answer in `repeatedAnswers` is not parsed again.
  */
 export async function pollVendor(
   deps: TaskDeps,
-  { plugin, channel, task, onAnswer, repeatedAnswers }: Poll & { task: TaskRecord; repeatedAnswers: RepeatedAnswers },
+  { plugin, account, task, onAnswer, repeatedAnswers }: Poll & { task: TaskRecord; repeatedAnswers: RepeatedAnswers },
 ): Promise<Verdict> {
-  const credential = await resolveCredential(deps.vendors, plugin.manifest, channel);
+  const { channel } = account;
+  const credential = await resolveCredential(deps.vendors, plugin.manifest, account);
   if (credential.failure) return pollFailed('auth', credential.failure);
   const context = queryContext(task, { plugin, channel, credential });
   const options = hookOptions(credential);
@@ -111,17 +113,18 @@ export async function pollVendor(
   return verdict;
 }
 
-/** Polls many tasks of a channel with one request. Returns a verdict for each task, in order. */
+/** Polls many tasks of an account with one request. Returns a verdict for each task, in order. */
 export async function pollVendorBatch(
   deps: TaskDeps,
-  { plugin, channel, tasks, onAnswer }: Poll & { tasks: readonly TaskRecord[] },
+  { plugin, account, tasks, onAnswer }: Poll & { tasks: readonly TaskRecord[] },
 ): Promise<Verdict[]> {
   const all = (verdict: Verdict): Verdict[] => tasks.map(() => verdict);
-  const credential = await resolveCredential(deps.vendors, plugin.manifest, channel);
+  const { channel } = account;
+  const credential = await resolveCredential(deps.vendors, plugin.manifest, account);
   if (credential.failure) return all(pollFailed('auth', credential.failure));
-  const account = { plugin, channel, credential };
-  const contexts = tasks.map((task) => queryContext(task, account));
-  const context = batchContext(account, contexts);
+  const resolved = { plugin, channel, credential };
+  const contexts = tasks.map((task) => queryContext(task, resolved));
+  const context = batchContext(resolved, contexts);
   const options = hookOptions(credential);
   const descriptor = await buildBatchQueryRequest(plugin, context, options);
   if (!descriptor.ok) return all(hookVerdict(descriptor.error));

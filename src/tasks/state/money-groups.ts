@@ -1,5 +1,5 @@
 import type { Billing } from '../../billing/index.ts';
-import type { Capacity, Dispatch } from '../../channels/index.ts';
+import { type Capacity, type Dispatch, heldSlots } from '../../channels/index.ts';
 import { type AppError, batchCalls, type Clock, err, nextTurn, ok, type Result, sentence } from '../../kernel/index.ts';
 import { isStoreLocked, isStoreUnavailable, type Repositories, type Store } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -56,8 +56,7 @@ type Begun = Dispatch & { dispatchedAtMs: number };
 async function openAll(deps: Deps, openings: readonly Opening<unknown>[]): Promise<Result<unknown, unknown>[]> {
   const begun = new Map<Opening<unknown>, Begun>();
   const release = (dispatches: Iterable<Begun>): void => {
-    for (const { scope, taskId, slots } of dispatches)
-      deps.capacity.end({ taskId, slots, channelId: scope.channelId, upstreamModel: scope.model });
+    for (const dispatch of dispatches) deps.capacity.end(heldSlots(dispatch));
   };
   try {
     const results = await deps.store.transaction((tx) => openIn(deps, tx, { openings, begun }));

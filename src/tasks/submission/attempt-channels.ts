@@ -1,4 +1,4 @@
-import type { Dispatch } from '../../channels/index.ts';
+import { type Dispatch, heldSlots } from '../../channels/index.ts';
 import { AppError, quoted, type Sentence, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, localCredential } from '../../vendors/index.ts';
@@ -18,8 +18,8 @@ import { sendSubmission } from './send-submission.ts';
 import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
 import type { Doubt } from './submission-doubt.ts';
 
-/** Channels that one submission may try. */
-export const MAX_CHANNELS = 5;
+/** Accounts that one submission may try. */
+export const MAX_ATTEMPTS = 5;
 
 /** Holds a slot of the node's local work. */
 export type LocalWork = { pause<T>(work: () => Promise<T>): Promise<T> };
@@ -38,7 +38,7 @@ export type Run = {
 };
 
 /**
- * Sends a task by one channel after the other until a vendor accepts it, and returns it as it is
+ * Sends a task by one account after the other until a vendor accepts it, and returns it as it is
  * stored then, or as it waits. A task that is stored and came to nothing is ended here.
  * @throws why it came to nothing
  */
@@ -56,17 +56,18 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
    */
   let retryable = true;
   // Held before the row is there, and renewed until the submission ends: preparing the request for
-  // another channel takes time too.
+  // another account takes time too.
   const lease = deps.node.leases.hold(taskId, async (forMs) => !!task && deps.store.tasks.renew(toLease(task), forMs));
   try {
-    while (tried.length < MAX_CHANNELS) {
+    while (tried.length < MAX_ATTEMPTS) {
       const isFirst = tried.length === 0;
       const choice = (isFirst && taken?.choice) || chooseChannel(deps, submitted, { taskId, tried, isNew: !task });
       if (!choice || (choice.kind === 'full' && task)) break;
-      const { channel } = choice;
+      const { account } = choice;
+      const { channel } = account;
       submission = { ...submitted, ...choice.order };
       const { plugin } = submission;
-      tried.push(channel.id);
+      tried.push(account.credential.id);
       const logFields = { request_id: requestId, task_id: taskId, plugin: plugin.key, channel_id: channel.id };
       traceEvent(deps.logger, 'channel_choice', { ...logFields, attempt: tried.length });
       deps.telemetry.tracer?.note({
@@ -90,7 +91,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
       };
       try {
         prepared = await prepareSubmission(deps, submission, {
-          channel,
+          account,
           publicTaskId: taskId,
           accepted: taken?.task,
           // What waits is not sent now: no token is needed for it.
@@ -181,9 +182,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
 }
 
 const endSlot = (deps: TaskDeps, dispatch: Dispatch | undefined): void => {
-  if (!dispatch) return;
-  const { scope, taskId, slots } = dispatch;
-  deps.node.capacity.end({ taskId, slots, channelId: scope.channelId, upstreamModel: scope.model });
+  if (dispatch) deps.node.capacity.end(heldSlots(dispatch));
 };
 
 /** The returned function ends the running phase, under its name, and begins the next. */

@@ -1,11 +1,18 @@
-import { type Dispatch, mapModel, type PickRequest, type Scope, type Start, serves } from '../../channels/index.ts';
-import type { ChannelRecord } from '../../store/ports/index.ts';
+import {
+  type Account,
+  type Dispatch,
+  mapModel,
+  type PickRequest,
+  type Scope,
+  type Start,
+  serves,
+} from '../../channels/index.ts';
 import type { PluginOrder, Submission, TaskDeps } from '../types.ts';
 import { waitingClass } from '../waiting/waiting-line.ts';
 
-/** The channel that a submission is sent by, or would be if it had room. */
+/** The account that a submission is sent by, or would be if it had room. */
 export type Choice = {
-  channel: ChannelRecord;
+  account: Account;
   /** What the plugin that drives the channel makes of the request. */
   order: PluginOrder;
   scope: Scope;
@@ -29,11 +36,13 @@ export const classOf = ({ plugin, intent, caller, originTasks }: PluginOrder & P
     model: intent.model,
     group: caller.group,
     channelId: originTasks?.channelId ?? 0,
+    credentialId: originTasks?.credentialId ?? 0,
   });
 
 /**
- * Picks a channel that has room, and takes a slot there. Where nothing waits only a declared limit
- * holds a submission back. Undefined: no channel serves the model, or all were tried.
+ * Picks an account that has room, and takes a slot there. Where nothing waits only a declared limit
+ * holds a submission back: then one that rests serves if no other has room. Undefined: no channel
+ * serves the model, or all accounts were tried.
  */
 export function chooseChannel(
   deps: TaskDeps,
@@ -44,12 +53,10 @@ export function chooseChannel(
   const { caller } = submission;
   const orders: PluginOrder[] = [submission, ...(submission.alternatives ?? [])];
   const waits = mayWait(deps, caller.group);
-  const findScope = (channel: ChannelRecord): Scope =>
-    capacity.scope(channel, mapModel(channel.modelMapping, submission.intent.model));
-  const hasRoom = (channel: ChannelRecord): boolean => {
-    const scope = findScope(channel);
-    return (!waits && capacity.declared(scope) === undefined) || capacity.room(scope) > 0;
-  };
+  const findScope = (account: Account): Scope =>
+    capacity.scope(account, mapModel(account.channel.modelMapping, submission.intent.model));
+  const hasRoom = (account: Account): boolean => capacity.room(findScope(account)) > 0;
+  const isUndeclared = (account: Account): boolean => capacity.declared(findScope(account)) === undefined;
   const isBehind = (order: PluginOrder): boolean =>
     isNew && waits && deps.node.line.isBusy(classOf({ ...order, caller }).class);
   const requestFor = ({ plugin, intent, originTasks }: PluginOrder) => ({
@@ -58,27 +65,26 @@ export function chooseChannel(
     model: intent.model,
     group: caller.group,
     except: tried,
-    ...(originTasks ? { only: originTasks.channelId } : {}),
+    only: originTasks,
+    running: capacity.running,
   });
   const pick = (from: readonly PluginOrder[], room: Pick<PickRequest, 'hasRoom'>) => {
     const [request, ...others] = from.map((order) => ({ ...requestFor(order), ...room }));
-    const picked = request && deps.vendors.channels.pick(request, ...others);
-    const order = picked && from.find((one) => serves(picked, requestFor(one)));
-    return order && { channel: picked, order };
+    const account = request && deps.vendors.channels.pick(request, ...others);
+    const order = account && from.find((one) => serves(account.channel, requestFor(one)));
+    return order && { account, order };
   };
-  const free = pick(
-    orders.filter((order) => !isBehind(order)),
-    { hasRoom },
-  );
+  const ahead = orders.filter((order) => !isBehind(order));
+  const free = pick(ahead, { hasRoom }) ?? (waits ? undefined : pick(ahead, { hasRoom: isUndeclared }));
   if (!free) {
     const full = pick(orders, {});
-    return full && { kind: 'full', ...full, scope: findScope(full.channel) };
+    return full && { kind: 'full', ...full, scope: findScope(full.account) };
   }
-  const { channel, order } = free;
-  const scope = findScope(channel);
+  const { account, order } = free;
+  const scope = findScope(account);
   const start = { taskId, slots: 1, userId: caller.user.id };
   const asks = capacity.asksStore(scope) && (waits || capacity.declared(scope) !== undefined);
   return asks
-    ? { kind: 'asks', channel, order, scope, start }
-    : { kind: 'begun', channel, order, scope, dispatch: capacity.begin(scope, start) };
+    ? { kind: 'asks', account, order, scope, start }
+    : { kind: 'begun', account, order, scope, dispatch: capacity.begin(scope, start) };
 }

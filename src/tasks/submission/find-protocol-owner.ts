@@ -41,7 +41,7 @@ export function findProtocolOwners(
     const plugin = findDriver(generation, channel, upstreamModel);
     if (!plugin) continue;
     const { channelTypes, protocols } = plugin.manifest;
-    if (!serves(channel, { pluginKey: plugin.key, channelTypes, model, group, except: [] })) continue;
+    if (!serves(channel, { pluginKey: plugin.key, channelTypes, model, group })) continue;
     if (claimed.some((owner) => owner.plugin === plugin)) {
       withChannel.add(plugin);
       continue;

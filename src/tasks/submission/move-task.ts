@@ -11,9 +11,9 @@ import { reservationNumber, type TakenPlace } from './return-to-line.ts';
 type Move = { task: TaskRecord; choice: Choice; attempt: number; taken: TakenPlace | undefined };
 
 /**
- * Moves the task to the channel that it is sent by now. A task that waited keeps the price that was
+ * Moves the task to the account that it is sent by now. A task that waited keeps the price that was
  * accepted for its model at the vendor; for another model it costs what that costs now, and never
- * more than was accepted. Undefined: this channel cannot take it.
+ * more than was accepted. Undefined: this account cannot take it.
  * @throws tasks.submission_interrupted if the lease was lost
  */
 export async function moveTask(
@@ -24,7 +24,8 @@ export async function moveTask(
   const accepted = taken?.task;
   const isAccepted = accepted?.properties.upstreamModelName === upstreamModel;
   if (accepted && !isAccepted && quote.quota > accepted.quota) return undefined;
-  const isInPlace = task === accepted && task.channelId === channel.id && choice.kind === 'begun';
+  const { credentialId } = choice.scope;
+  const isInPlace = task === accepted && task.credentialId === credentialId && choice.kind === 'begun';
   if (isAccepted && isInPlace && task.action === action && task.slots === slots)
     return { task, dispatch: choice.dispatch };
   const { quota, snapshot } = accepted && isAccepted ? { quota: accepted.quota, snapshot: accepted.billing } : quote;
@@ -34,7 +35,15 @@ export async function moveTask(
     ...(isOther
       ? { platform: pluginKey, sourceHash, execution: { ...task.execution, pluginKey, pluginVersion, generation } }
       : {}),
-    ...{ channelId: channel.id, action, quota, billing: snapshot, upstreamModel: choice.scope.model, slots },
+    ...{
+      channelId: channel.id,
+      credentialId,
+      action,
+      quota,
+      billing: snapshot,
+      upstreamModel: choice.scope.model,
+      slots,
+    },
     properties: { ...task.properties, upstreamModelName: upstreamModel },
   };
   let begun: Dispatch | undefined =

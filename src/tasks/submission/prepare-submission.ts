@@ -1,5 +1,5 @@
 import { parsePriceExpression, type Quote } from '../../billing/index.ts';
-import { mapModel } from '../../channels/index.ts';
+import { type Account, mapModel } from '../../channels/index.ts';
 import { createRedactor, type JsonObject, mapSentence, sentence, userOwner } from '../../kernel/index.ts';
 import {
   buildSubmitRequest,
@@ -45,7 +45,7 @@ const DEFAULT_ACTION = 'text_to_video';
 const MAX_ACTION = 40;
 
 type Attempt = {
-  channel: ChannelRecord;
+  account: Account;
   publicTaskId: string;
   /** `localCredential` makes no request of its own: for quotes. */
   findCredential?: typeof resolveCredential | typeof localCredential;
@@ -59,10 +59,11 @@ type Attempt = {
 export async function prepareSubmission(
   deps: TaskDeps,
   submission: Submission,
-  { channel, publicTaskId, findCredential = resolveCredential, accepted }: Attempt,
+  { account, publicTaskId, findCredential = resolveCredential, accepted }: Attempt,
 ): Promise<PreparedSubmission> {
   const { plugin, intent, request: client, caller } = submission;
-  const credential = await findCredential(deps.vendors, plugin.manifest, channel);
+  const { channel } = account;
+  const credential = await findCredential(deps.vendors, plugin.manifest, account);
   const { secrets } = credential;
   const mapped = mapModel(channel.modelMapping, intent.model);
   const callbackUrl = deps.vendors.callbacks.address(publicTaskId);

@@ -1,6 +1,7 @@
+import type { Account } from '../../channels/index.ts';
 import type { Json } from '../../kernel/index.ts';
 import { type LoadedPlugin, readOriginTaskIds, servesPlatform } from '../../plugins/index.ts';
-import { STATUS } from '../../store/ports/index.ts';
+import { STATUS, type TaskRecord } from '../../store/ports/index.ts';
 import type { OriginTasks } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { ownOriginTasks } from '../state/own-tasks.ts';
@@ -11,8 +12,7 @@ type NamedTasks = { caller: Caller; plugin: LoadedPlugin; named: Json | undefine
 
 /**
  * Reads the tasks that a decoder named as `originTaskIds`; undefined when it named none. All must
- * be the caller's, of this plugin, and on the same enabled channel: the vendor's account behind
- * another channel does not know them.
+ * be the caller's, of this plugin, and of the same enabled account: others do not know them.
  * @throws tasks.invalid_origin_task_ids, tasks.origin_task_not_found,
  * tasks.origin_task_platform_mismatch, tasks.origin_task_channel_conflict,
  * tasks.origin_task_channel_disabled
@@ -33,8 +33,23 @@ export async function resolveOriginTasks(
   } finally {
     pin.release();
   }
-  const [channelId, ...others] = new Set(tasks.map((task) => task.channelId));
-  if (channelId === undefined || others.length > 0) throw taskErrors.origin_task_channel_conflict();
-  if (deps.vendors.channels.find(channelId)?.status !== STATUS.enabled) throw taskErrors.origin_task_channel_disabled();
-  return { tasks, channelId };
+  const { channel, credential } = await findOriginAccount(deps, tasks);
+  if (channel.status !== STATUS.enabled || credential.status !== STATUS.enabled)
+    throw taskErrors.origin_task_channel_disabled();
+  return { tasks, channelId: channel.id, credentialId: credential.id };
+}
+
+/**
+ * The one account that made these tasks, and knows them.
+ * @throws tasks.origin_task_channel_conflict, tasks.origin_task_channel_disabled
+ */
+export async function findOriginAccount(
+  { vendors: { channels } }: Pick<TaskDeps, 'vendors'>,
+  tasks: readonly TaskRecord[],
+): Promise<Account> {
+  const accounts = await Promise.all(tasks.map((task) => channels.findBegun(task)));
+  const [account, ...others] = new Map(accounts.map((each) => [each?.credential.id, each])).values();
+  if (others.length > 0) throw taskErrors.origin_task_channel_conflict();
+  if (!account || account.credential.removedAt > 0) throw taskErrors.origin_task_channel_disabled();
+  return account;
 }

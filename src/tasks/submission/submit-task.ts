@@ -190,7 +190,8 @@ async function insertTask(
       ...(waiting
         ? { channelId: 0, phase: 'waiting' as const, waitingSince: createdAt, leaseOwner: null, leaseForMs: 0 }
         : {
-            channelId: choice.channel.id,
+            channelId: choice.scope.channelId,
+            credentialId: choice.scope.credentialId,
             upstreamModel: choice.scope.model,
             leaseOwner: deps.node.id,
             leaseForMs: SUBMIT_LEASE_MS,

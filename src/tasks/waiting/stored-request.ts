@@ -10,6 +10,7 @@ import {
   type WaitingRecord,
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import { findOriginAccount } from '../submission/resolve-origin-tasks.ts';
 import type { Caller, ClientRequest, Submission, TaskDeps } from '../types.ts';
 
 /** A submission as it is stored until it is sent. */
@@ -103,8 +104,7 @@ export async function restoreSubmission(
 async function findOrigin(deps: TaskDeps, user: KeyOwner, ids: readonly string[]) {
   const tasks = await Promise.all(ids.map((id) => deps.store.tasks.byUser(user.id, id)));
   const found = tasks.filter((task) => task !== undefined);
-  const channelId = found[0]?.channelId;
-  if (channelId === undefined || found.length < ids.length) throw taskErrors.origin_task_not_found();
-  if (!deps.vendors.channels.find(channelId)) throw taskErrors.origin_task_channel_disabled();
-  return { tasks: found, channelId };
+  if (found.length < ids.length) throw taskErrors.origin_task_not_found();
+  const { channel, credential } = await findOriginAccount(deps, found);
+  return { tasks: found, channelId: channel.id, credentialId: credential.id };
 }

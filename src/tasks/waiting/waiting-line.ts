@@ -27,10 +27,11 @@ export function createWaitingLine({ isOpen: opened }: { isOpen: boolean }): Wait
   };
 }
 
-type ClassParts = { plugin: string; model: string; group: string; channelId: number };
+type ClassParts = { plugin: string; model: string; group: string; channelId: number; credentialId: number };
 
 /** What waits for the same places. The name is short, for each row of a waiting task has it. */
-export const waitingClass = (parts: ClassParts): WaitingClass => ({
-  ...parts,
-  class: sha256Hex(JSON.stringify([parts.plugin, parts.model, parts.group, parts.channelId])).slice(0, 16),
-});
+export const waitingClass = (parts: ClassParts): WaitingClass => {
+  const { plugin, model, group, channelId, credentialId } = parts;
+  const places = [plugin, model, group, channelId, ...(credentialId > 0 ? [credentialId] : [])];
+  return { ...parts, class: sha256Hex(JSON.stringify(places)).slice(0, 16) };
+};

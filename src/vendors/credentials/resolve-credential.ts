@@ -1,3 +1,4 @@
+import type { Account } from '../../channels/index.ts';
 import {
   createWholeRedactor,
   isObject,
@@ -71,22 +72,19 @@ function collectSecrets(own: KeySecrets): CollectedSecrets {
 }
 
 /**
- * The channel's credential as hooks see it: the raw key without "Bearer" (plugins write the scheme
+ * A credential of a channel as hooks see it: the raw key without "Bearer" (plugins write the scheme
  * themselves), or, for a service account, a token and the project but never the key. Without a
  * token `authError` says why.
  * @throws channels.key_unreadable
  */
-export async function resolveCredential(
-  deps: VendorDeps,
-  manifest: Manifest,
-  channel: ChannelRecord,
-): Promise<Credential> {
-  if (!needsServiceAccount(manifest, channel)) return localCredential(deps, manifest, channel);
-  const key = deps.channels.credential(channel);
+export async function resolveCredential(deps: VendorDeps, manifest: Manifest, account: Account): Promise<Credential> {
+  if (!needsServiceAccount(manifest, account.channel)) return localCredential(deps, manifest, account);
+  const { channel } = account;
+  const key = deps.channels.key(account);
   const { proxy } = deps.channels.network(channel);
   const answer = await deps.serviceAccounts.get(key, channel.baseUrl, proxy);
   const onUnauthorized = () => deps.serviceAccounts.refused(key, channel.baseUrl);
-  const own = deps.keySecrets(channel, key);
+  const own = deps.keySecrets(account);
   if (!answer.ok) {
     return {
       context: { auth: {}, authHeader: '', authError: answer.error.message },
@@ -110,17 +108,18 @@ export async function resolveCredential(
 export function localCredential(
   { channels, keySecrets }: Pick<VendorDeps, 'channels' | 'keySecrets'>,
   manifest: Manifest,
-  channel: ChannelRecord,
+  account: Account,
 ): Credential {
-  const key = channels.credential(channel);
-  const account = needsServiceAccount(manifest, channel);
+  const { channel } = account;
+  const key = channels.key(account);
+  const needsToken = needsServiceAccount(manifest, channel);
   // Another gateway takes its own keys as bearer tokens, whatever the vendor does.
-  const authHeader = account ? 'Bearer none' : channel.type === GATEWAY_TYPE ? `Bearer ${key}` : key;
+  const authHeader = needsToken ? 'Bearer none' : channel.type === GATEWAY_TYPE ? `Bearer ${key}` : key;
   return {
-    context: account
+    context: needsToken
       ? { auth: { authHeader, projectId: 'none' }, authHeader }
       : { auth: { authHeader }, authHeader, apiKey: key },
-    ...collectSecrets(keySecrets(channel, key)),
+    ...collectSecrets(keySecrets(account)),
     onUnauthorized: () => {},
   };
 }

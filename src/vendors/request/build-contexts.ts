@@ -117,10 +117,15 @@ const originContext = ({ tasks }: OriginTasks): Pick<DriverContext, 'originTasks
 });
 
 /** The account that a task is asked for, as the hooks of its plugin see it. */
-type Account = { plugin: { manifest: Manifest }; channel: ChannelRecord; credential: { context: CredentialContext } };
+/** An account whose credential is resolved. */
+type ResolvedAccount = {
+  plugin: { manifest: Manifest };
+  channel: ChannelRecord;
+  credential: { context: CredentialContext };
+};
 
 /** The context of a poll. The plugin contract promises these properties and no others. */
-export function queryContext(task: TaskRecord, account: Account): TaskQueryContext {
+export function queryContext(task: TaskRecord, account: ResolvedAccount): TaskQueryContext {
   const { plugin, channel } = account;
   const credential = account.credential.context;
   return {
@@ -141,7 +146,7 @@ export function queryContext(task: TaskRecord, account: Account): TaskQueryConte
 
 /** One context for all tasks of a batch. */
 export function batchContext(
-  { plugin, channel, credential: { context } }: Account,
+  { plugin, channel, credential: { context } }: ResolvedAccount,
   tasks: TaskQueryContext[],
 ): BatchQueryContext {
   return {

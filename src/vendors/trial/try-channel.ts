@@ -1,4 +1,4 @@
-import { findApiAddress, mapModel, RELAY_TYPE } from '../../channels/index.ts';
+import { type Account, findApiAddress, mapModel, RELAY_TYPE } from '../../channels/index.ts';
 import {
   type Clock,
   err,
@@ -46,7 +46,7 @@ export type ChannelTrialStep = {
 export type ChannelTrial = { ok: boolean; steps: ChannelTrialStep[]; status: number | null; ms: number | null };
 
 /** Tests a channel step by step and at no cost: is its vendor reachable, does it accept the key? */
-export type TryChannel = (channel: ChannelRecord, userId: number, signal: AbortSignal) => Promise<ChannelTrial>;
+export type TryChannel = (account: Account, userId: number, signal: AbortSignal) => Promise<ChannelTrial>;
 
 /** `hint`: the message of the credential step when the request carries no credential. */
 type Probe = { request: UpstreamRequest; carriesCredential: boolean; hint?: Sentence };
@@ -57,8 +57,9 @@ type Probe = { request: UpstreamRequest; carriesCredential: boolean; hint?: Sent
  */
 export async function tryChannel(
   deps: VendorDeps & { pin: () => Pin },
-  { channel, userId, signal }: { channel: ChannelRecord; userId: number; signal: AbortSignal },
+  { account, userId, signal }: { account: Account; userId: number; signal: AbortSignal },
 ): Promise<ChannelTrial> {
+  const { channel } = account;
   const steps: ChannelTrialStep[] = [];
   const done = (status: number | null = null, ms: number | null = null): ChannelTrial => ({
     ok: steps.every((step) => step.ok !== false),
@@ -71,7 +72,7 @@ export async function tryChannel(
     return good !== false;
   };
 
-  const readable = deps.channels.isReadable(channel);
+  const readable = deps.channels.isReadable(account);
   if (!step('key', readable, sentence(readable ? 'trial.key_read' : 'trial.key_lost'))) return done();
 
   const pin = deps.pin();
@@ -87,8 +88,8 @@ export async function tryChannel(
       else step('plugin', true, sentence('trial.plugin_active', { plugin: key, version }));
     }
     const probe = plugin
-      ? await probeOfPlugin(deps, { plugin, channel, owner: userOwner(userId) })
-      : ok(probeOfRelay(deps, channel));
+      ? await probeOfPlugin(deps, { plugin, account, owner: userOwner(userId) })
+      : ok(probeOfRelay(deps, account));
     if (!probe.ok) {
       step('credential', false, probe.error);
       return done();
@@ -123,8 +124,9 @@ function checkCredential(status: number, body: Json): [ok: boolean | null, said:
 }
 
 /** OpenAI-compatible vendors have a list of models, which costs nothing to read. */
-function probeOfRelay({ channels }: VendorDeps, channel: ChannelRecord): Probe {
-  const headers = { authorization: `Bearer ${channels.credential(channel)}`, accept: 'application/json' };
+function probeOfRelay({ channels }: VendorDeps, account: Account): Probe {
+  const { channel } = account;
+  const headers = { authorization: `Bearer ${channels.key(account)}`, accept: 'application/json' };
   return {
     request: plainRequest(channel, `${findApiAddress(channel.baseUrl)}/models`, headers),
     carriesCredential: true,
@@ -133,9 +135,10 @@ function probeOfRelay({ channels }: VendorDeps, channel: ChannelRecord): Probe {
 
 async function probeOfPlugin(
   deps: VendorDeps,
-  { plugin, channel, owner }: { plugin: LoadedPlugin; channel: ChannelRecord; owner: string },
+  { plugin, account, owner }: { plugin: LoadedPlugin; account: Account; owner: string },
 ): Promise<Result<Probe, Sentence>> {
-  const credential = await resolveCredential(deps, plugin.manifest, channel);
+  const { channel } = account;
+  const credential = await resolveCredential(deps, plugin.manifest, account);
   if (credential.failure) return err(credential.failure);
   const { context: auth, secrets } = credential;
   const model = channel.models[0] ?? '';

@@ -24,7 +24,7 @@ describeEachStore(
         user: 9,
         api_key: 12,
         identity: 12,
-        channel: 15,
+        channel: 12,
         provider: 1,
         price: 19,
         option: 11,
@@ -77,11 +77,18 @@ describeEachStore(
       const channels = await store.channels.all();
       expect(channels.map(({ name, type, status }) => `${name} ${type} ${status}`)).toEqual([
         ...['kling 50 1', 'vidu 52 2', 'sora 55 1', 'jimeng 51 1', 'hailuo 35 1'],
-        ...['doubao-multi (1) 54 1', 'doubao-multi (2) 54 2', 'doubao-multi (3) 54 1', 'ali 17 1', 'gemini 24 1'],
-        ...['openai-compatible 1 2', 'vertex-multi (1) 41 1', 'vertex-multi (2) 41 1', 'suno 36 2', 'custom-old 1 2'],
+        ...['doubao-multi 54 1', 'ali 17 1', 'gemini 24 1'],
+        ...['openai-compatible 1 2', 'vertex-multi 41 1', 'suno 36 2', 'custom-old 1 2'],
       ]);
       expect(channels.find(({ name }) => name.startsWith('doubao'))?.groups).toEqual(['default', 'vip']);
-      expect(channels.every(({ keySealed }) => secretBox.open(keySealed) !== undefined)).toBeTrue();
+      const credentials = await store.credentials.all();
+      expect(credentials.every(({ keySealed }) => secretBox.open(keySealed) !== undefined)).toBeTrue();
+      // A channel of several keys keeps them, and those that were switched off are.
+      const keys = (name: string) => {
+        const channel = channels.find((each) => each.name === name);
+        return credentials.filter(({ channelId }) => channelId === channel?.id).map(({ status }) => status);
+      };
+      expect([keys('doubao-multi'), keys('vertex-multi'), keys('kling')]).toEqual([[1, 2, 1], [1, 1], [1]]);
       const options = new Map((await store.options.all()).map(({ key, value }) => [key, value]));
       expect(secretBox.open(options.get('GitHubClientSecret') ?? '')).toBe('fake-github-client-secret');
       expect(JSON.parse(options.get('groups') ?? '')).toEqual({ default: 1, vip: 0.8, enterprise: 0.5, promo: 0 });
@@ -99,7 +106,7 @@ describeEachStore(
       ]);
       expect(codes(report, 'identity')).toEqual(['github of user 3 left github_name']);
       expect(codes(report, 'channel')).toEqual([
-        ...['6 changed split', '9 changed disabled', '10 changed split', '12 changed disabled', '13 left unknown_type'],
+        ...['9 changed disabled', '12 changed disabled', '13 left unknown_type'],
       ]);
       const text = `${JSON.stringify(report)}${describeReport(report)}`;
       for (const secret of [

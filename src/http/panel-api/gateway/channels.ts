@@ -6,6 +6,7 @@ import {
   type ChannelChange,
   type ChannelInput,
   type Channels,
+  channelErrors,
   mapModel,
   type SavedChannel,
   type ShownNetwork,
@@ -107,7 +108,11 @@ export function channelRoutes(
 ) {
   const { auth, channels, reports, tryChannel, audit, once } = deps;
 
-  const describe = (channel: Channel) => describeChannel(channel, channels.shownNetwork(channel));
+  const describe = (channel: Channel) => {
+    const [only, ...others] = channels.accounts(channel);
+    const keyHint = others.length === 0 ? (only?.credential.keyHint ?? '') : '';
+    return describeChannel(channel, { keyHint, network: channels.shownNetwork(channel) });
+  };
 
   const describeWithPrices = async (channel: Channel) => {
     const isPriced = (model: string): boolean => {
@@ -124,7 +129,7 @@ export function channelRoutes(
 
   const show = async (channel: Channel, health: ReadonlyMap<number, ChannelHealth>) => ({
     ...(await describeWithPrices(channel)),
-    key_readable: channels.isReadable(channel),
+    key_readable: channels.accounts(channel).every(channels.isReadable),
     health: describeHealth(health.get(channel.id)),
   });
 
@@ -259,7 +264,7 @@ export function channelRoutes(
       async ({ params, panel, origin, request }) => {
         await requireKeyProof(panel, readProof(request));
         const channel = await channels.get(readId(params.id));
-        const key = channels.credential(channel);
+        const key = channels.key(channels.onlyAccount(channel));
         await audit({ panel, origin }, { action: 'channel.key_view', target: `channel:${channel.id}`, detail: {} });
         return ok({ key });
       },
@@ -275,7 +280,9 @@ export function channelRoutes(
       '/api/channel/:id/test',
       async ({ params, panel, origin, request }) => {
         const channel = await channels.get(readId(params.id));
-        const trial = await tryChannel(channel, panel.user.id, request.signal);
+        const [account] = channels.accounts(channel);
+        if (!account) throw channelErrors.credential_not_found();
+        const trial = await tryChannel(account, panel.user.id, request.signal);
         const target = `channel:${channel.id}`;
         await audit({ panel, origin }, { action: 'channel.test', target, detail: { ok: trial.ok } });
         return ok(trial);
@@ -364,12 +371,15 @@ const describeTest = ({ at, failedStep, message, sentence }: NonNullable<Channel
   params: sentence?.params ?? null,
 });
 
-function describeChannel(channel: Channel, network?: ShownNetwork) {
+function describeChannel(
+  channel: Channel,
+  { keyHint, network }: { keyHint: string; network: ShownNetwork | undefined },
+) {
   return {
     id: channel.id,
     name: channel.name,
     type: channel.type,
-    key_hint: channel.keyHint,
+    key_hint: keyHint,
     base_url: channel.baseUrl,
     models: channel.models,
     groups: channel.groups,

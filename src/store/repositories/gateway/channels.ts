@@ -1,9 +1,9 @@
 import { asc, eq, sql } from 'drizzle-orm';
 import type { ChannelStore } from '../../ports/index.ts';
-import { type Context, countAll, isEmpty, lazy, paged } from '../context.ts';
+import { atomic, type Context, countAll, isEmpty, lazy, paged } from '../context.ts';
 
 export function createChannelStore({ db, tables }: Context): ChannelStore {
-  const { channels } = tables;
+  const { channels, credentials } = tables;
   const find = lazy(() =>
     db
       .select()
@@ -37,9 +37,10 @@ export function createChannelStore({ db, tables }: Context): ChannelStore {
       return row;
     },
 
-    async delete(id) {
+    delete: atomic(async (id) => {
+      await db.delete(credentials).where(eq(credentials.channelId, id));
       return (await db.delete(channels).where(eq(channels.id, id)).returning({ id: channels.id })).length === 1;
-    },
+    }),
 
     async addUsedQuota(id, delta) {
       await db

@@ -93,7 +93,7 @@ const numbered = (table: string, key: string, column: string): Location => ({
 });
 
 const LOCATIONS: Readonly<Record<SealedColumn, Location>> = {
-  'channels.key_sealed': numbered('channels', 'id', 'key_sealed'),
+  'credentials.key_sealed': numbered('credentials', 'id', 'key_sealed'),
   'channels.settings': numbered('channels', 'id', 'settings'),
   'channels.proxy_sealed': numbered('channels', 'id', 'proxy_sealed'),
   'channels.headers_sealed': numbered('channels', 'id', 'headers_sealed'),

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { CapacityKey, CapacityStore, ScopeCount } from '../../ports/index.ts';
+import type { CapacityKey, CapacityStore, CountedAccount, ScopeCount } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, isOverIn, lazy, plainText } from '../context.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 
@@ -33,8 +33,11 @@ export function createCapacityStore(context: Context): CapacityStore {
       select asked.pool, asked.model, ${nowSeconds} from ${keys} where true order by 1, 2 on conflict do nothing`),
   );
 
-  const scopes = lists.records('asked', { no: 'integer', channel_id: 'bigint', model: 'text', starts: 'integer' });
-  const ofScope = sql`${scopes} join tasks on tasks.channel_id = asked.channel_id
+  const account = { channel_id: 'bigint', credential_id: 'bigint' } as const;
+  const scopes = lists.records('asked', { no: 'integer', ...account, model: 'text', starts: 'integer' });
+  const isOfAccount = sql`tasks.channel_id = asked.channel_id
+    and (asked.credential_id = 0 or tasks.credential_id = asked.credential_id)`;
+  const ofScope = sql`${scopes} join tasks on ${isOfAccount}
     and (asked.model = '' or tasks.upstream_model = asked.model)`;
   const countAll = lazy(() =>
     prepare(sql`select 'now', 0, ${nowMs}
@@ -48,11 +51,11 @@ export function createCapacityStore(context: Context): CapacityStore {
 
   const isOther = sql`tasks.task_id not in (select id from ${lists.records('known', { id: 'text' })})`;
   const countRunning = lazy(() =>
-    prepare(sql`select channel_id, upstream_model,
+    prepare(sql`select channel_id, credential_id, upstream_model,
         sum(case when status = 'NOT_START' then 0 else slots end), sum(case when status = 'NOT_START' then slots else 0 end), 0
-      from tasks where ${isRunning} and ${isOther} group by channel_id, upstream_model
-      union all select channel_id, upstream_model, 0, 0, sum(slots)
-      from tasks where ${isAbandoned} and ${isOther} group by channel_id, upstream_model`),
+      from tasks where ${isRunning} and ${isOther} group by channel_id, credential_id, upstream_model
+      union all select channel_id, credential_id, upstream_model, 0, 0, sum(slots)
+      from tasks where ${isAbandoned} and ${isOther} group by channel_id, credential_id, upstream_model`),
   );
 
   const begin = lazy(() =>
@@ -98,8 +101,8 @@ export function createCapacityStore(context: Context): CapacityStore {
       where pool = ${at('pool')} and ceiling > 0 returning 1`),
   );
   const free = lazy(() =>
-    prepare(sql`update tasks set slot_until = 0
-      where ${lists.amongIds(sql`channel_id`, 'channelIds')} and slot_until > 0 returning 1`),
+    prepare(sql`update tasks set slot_until = 0 from ${lists.records('asked', account)}
+      where ${isOfAccount} and tasks.slot_until > 0 returning 1`),
   );
 
   return {
@@ -128,8 +131,8 @@ export function createCapacityStore(context: Context): CapacityStore {
     }),
 
     async count(asked, withinMs) {
-      const rows = asked.flatMap(({ channelIds, model, starts }, no) =>
-        channelIds.map((channelId) => ({ no, channel_id: channelId, model: plainText(model), starts: starts ? 1 : 0 })),
+      const rows = asked.flatMap(({ accounts, model, starts }, no) =>
+        accounts.map((each) => ({ no, ...toRow(each), model: plainText(model), starts: starts ? 1 : 0 })),
       );
       const counts = asked.map((): ScopeCount => ({ running: 0, abandoned: 0, startsMs: [] }));
       let at = 0;
@@ -145,12 +148,13 @@ export function createCapacityStore(context: Context): CapacityStore {
 
     async running(except) {
       const known = JSON.stringify(except.map((id) => ({ id: plainText(id) })));
-      return (await countRunning()({ known, ...now() })).map(([channelId, model, accepted, sending, abandoned]) => ({
+      return (await countRunning()({ known, ...now() })).map(([channelId, credentialId, model, ...counts]) => ({
         channelId: Number(channelId),
+        credentialId: credentialId === null ? null : Number(credentialId),
         model: String(model),
-        accepted: Number(accepted),
-        sending: Number(sending),
-        abandoned: Number(abandoned),
+        accepted: Number(counts[0]),
+        sending: Number(counts[1]),
+        abandoned: Number(counts[2]),
       }));
     },
 
@@ -160,9 +164,14 @@ export function createCapacityStore(context: Context): CapacityStore {
     putCeiling: async (key, ceiling) => (await put()({ ...plain(key), ...ceiling, ...now() })).length === 1,
     wake: async (pools) => (await wake()({ pools: encodeTexts(pools), ...now() })).length,
     clearCeilings: async (pool) => (await clear()({ pool: plainText(pool), ...now() })).length,
-    clearAbandoned: async (channelIds) => (await free()({ channelIds: JSON.stringify(channelIds) })).length,
+    clearAbandoned: async (accounts) => (await free()({ asked: JSON.stringify(accounts.map(toRow)) })).length,
   };
 }
+
+const toRow = ({ channelId, credentialId }: CountedAccount) => ({
+  channel_id: channelId,
+  credential_id: credentialId,
+});
 
 const toKey = (text: string): CapacityKey => {
   const [pool, model] = JSON.parse(text) as [string, string];

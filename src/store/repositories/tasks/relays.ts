@@ -78,7 +78,7 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
       .where(and(isRelay, not(leaseHasExpired)))
       .prepare(),
   );
-  const move = lazyByShape((change: Pick<RelayRecord, 'channelId' | 'quota' | 'billing'>) =>
+  const move = lazyByShape((change: Pick<RelayRecord, 'channelId' | 'credentialId' | 'quota' | 'billing'>) =>
     db
       .update(requests)
       .set({ ...columnPlaceholders(getTableColumns(requests), change), leaseUntilMs })

@@ -107,14 +107,15 @@ export function createWaitingList({ db, tables, statement }: Context): WaitingLi
 
     async totals() {
       const rows = await statement(sql`
-        select class, plugin, model, "group", channel_id, sum(waiting) from waiting_classes
-        where waiting > 0 group by 1, 2, 3, 4, 5 order by 6 desc, 1`);
-      return rows.map(([name, plugin, model, group, channelId, count]) => ({
+        select class, plugin, model, "group", channel_id, credential_id, sum(waiting) from waiting_classes
+        where waiting > 0 group by 1, 2, 3, 4, 5, 6 order by 7 desc, 1`);
+      return rows.map(([name, plugin, model, group, channelId, credentialId, count]) => ({
         class: String(name),
         plugin: String(plugin),
         model: String(model),
         group: String(group),
         channelId: Number(channelId),
+        credentialId: Number(credentialId),
         waiting: Number(count),
       }));
     },

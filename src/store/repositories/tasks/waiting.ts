@@ -17,6 +17,7 @@ const QUARTERS = 4;
 const SENDING = {
   task_id: 'text',
   channel_id: 'bigint',
+  credential_id: 'bigint',
   upstream_model: 'text',
   slots: 'bigint',
 } as const satisfies RecordColumns;
@@ -32,7 +33,7 @@ const inOrder = (a: { class: string; priority: number }, b: { class: string; pri
 
 export function createWaitingStore(context: Context): WaitingStore {
   const { db, dialect, tables, nowMs, now, prepare, lists } = context;
-  const { tasks, waiting, waitingClasses: classes, waitingTurns: turns, users, apiKeys, channels } = tables;
+  const { tasks, waiting, waitingClasses: classes, waitingTurns: turns, users, apiKeys, credentials } = tables;
   const at = sql.placeholder;
   const larger = dialect === 'sqlite' ? sql.raw('max') : sql.raw('greatest');
   const skipLocked = dialect === 'sqlite' ? sql`` : sql`for update skip locked`;
@@ -43,9 +44,9 @@ export function createWaitingStore(context: Context): WaitingStore {
   };
 
   const addToClass = lazy(() =>
-    prepare(sql`insert into waiting_classes (class, priority, plugin, model, "group", channel_id, waiting, bytes)
+    prepare(sql`insert into waiting_classes (class, priority, plugin, model, "group", channel_id, credential_id, waiting, bytes)
       values (${at('class')}, ${at('priority')}, ${at('plugin')}, ${at('model')}, ${at('group')}, ${at('channelId')},
-        ${at('tasks')}, ${at('bytes')})
+        ${at('credentialId')}, ${at('tasks')}, ${at('bytes')})
       on conflict (class, priority) do update set waiting = waiting_classes.waiting + excluded.waiting,
         bytes = waiting_classes.bytes + excluded.bytes
       returning turn`),
@@ -117,6 +118,7 @@ export function createWaitingStore(context: Context): WaitingStore {
         model: classes.model,
         group: classes.group,
         channelId: classes.channelId,
+        credentialId: classes.credentialId,
       })
       .from(classes)
       .where(eq(classes.class, name))
@@ -133,6 +135,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       .set({
         phase: 'waiting',
         channelId: 0,
+        credentialId: null,
         leaseOwner: null,
         leaseUntilMs: 0,
         dispatchedAtMs: 0,
@@ -157,6 +160,7 @@ export function createWaitingStore(context: Context): WaitingStore {
     prepare(sql`update tasks set phase = 'sending', lease_owner = ${at('owner')}, lease_until = ${nowMs} + ${at('leaseForMs')},
         lease_seq = tasks.lease_seq + 1,
         channel_id = coalesce(given.channel_id, tasks.channel_id),
+        credential_id = coalesce(given.credential_id, tasks.credential_id),
         upstream_model = coalesce(given.upstream_model, tasks.upstream_model),
         slots = coalesce(given.slots, tasks.slots),
         dispatched_at = case when given.channel_id is null then 0 else ${nowMs} end
@@ -185,7 +189,8 @@ export function createWaitingStore(context: Context): WaitingStore {
       lost_keys as (select id from used_keys where id is not null and not exists (
         select 1 from ${apiKeys} where ${apiKeys.id} = used_keys.id and ${apiKeys.status} = ${enabled})),
       lost_classes as (select distinct class from waiting_classes where channel_id > 0 and waiting > 0 and not exists (
-        select 1 from ${channels} where ${channels.id} = waiting_classes.channel_id))
+        select 1 from ${credentials} where ${credentials.channelId} = waiting_classes.channel_id
+          and waiting_classes.credential_id in (0, ${credentials.id}) and ${credentials.removedAt} = 0))
       select task_id, 'caller' from lost_users cross join waiting where user_id = lost_users.id
       union select task_id, 'caller' from lost_keys cross join waiting where api_key_id = lost_keys.id
       union select task_id, 'channel' from lost_classes cross join waiting
@@ -231,7 +236,12 @@ export function createWaitingStore(context: Context): WaitingStore {
         .map(({ taskId, sending }) => ({
           task_id: taskId,
           ...(sending
-            ? { channel_id: sending.channelId, upstream_model: sending.upstreamModel, slots: sending.slots }
+            ? {
+                channel_id: sending.channelId,
+                credential_id: sending.credentialId,
+                upstream_model: sending.upstreamModel,
+                slots: sending.slots,
+              }
             : {}),
         }));
       if (rows.length === 0) return [];

@@ -1,0 +1,84 @@
+import { and, asc, eq, ne, sql } from 'drizzle-orm';
+import { withoutMessage } from '../../../kernel/index.ts';
+import type { CredentialStore } from '../../ports/index.ts';
+import { atomic, type Context, lazy } from '../context.ts';
+
+export function createCredentialStore({ db, tables, lockRows, statement }: Context): CredentialStore {
+  const { channels, credentials, relayObjects, tasks } = tables;
+  const all = lazy(() => db.select().from(credentials).orderBy(asc(credentials.id)).prepare());
+  const find = lazy(() =>
+    db
+      .select()
+      .from(credentials)
+      .where(eq(credentials.id, sql.placeholder('id')))
+      .prepare(),
+  );
+  const findOfChannel = lazy(() =>
+    db
+      .select()
+      .from(credentials)
+      .where(eq(credentials.channelId, sql.placeholder('channelId')))
+      .orderBy(asc(credentials.id))
+      .prepare(),
+  );
+  const isInUse = eq(credentials.removedAt, 0);
+
+  return {
+    all: () => all().execute(),
+    byId: async (id) => (await find().execute({ id }))[0],
+    ofChannel: (channelId) => findOfChannel().execute({ channelId }),
+
+    async insert(added) {
+      if (added.length === 0) return [];
+      const rows = await db
+        .insert(credentials)
+        .values([...added])
+        .returning();
+      return rows.sort((a, b) => a.id - b.id);
+    },
+
+    async update(id, change) {
+      const [row] = await db
+        .update(credentials)
+        .set(change)
+        .where(and(eq(credentials.id, id), isInUse))
+        .returning();
+      return row;
+    },
+
+    remove: atomic(async (id, at) => {
+      const [found] = await db.select().from(credentials).where(eq(credentials.id, id));
+      if (!found) return false;
+      // Two that are removed at once would each see the other as the one that stays.
+      await statement(sql`select 1 from ${channels} where ${channels.id} = ${found.channelId} ${lockRows}`);
+      const hasOther = sql`exists (select 1 from ${credentials} as other
+        where other.channel_id = ${found.channelId} and other.removed_at = 0 and other.id <> ${id})`;
+      const removed = await db
+        .update(credentials)
+        .set({ removedAt: at, updatedAt: at })
+        .where(and(eq(credentials.id, id), isInUse, hasOther))
+        .returning({ id: credentials.id });
+      return removed.length === 1;
+    }),
+
+    async noteError(id, { said, at }) {
+      await db
+        .update(credentials)
+        .set({ lastError: said.message, lastErrorSentence: withoutMessage(said), lastErrorAt: at })
+        .where(eq(credentials.id, id));
+    },
+
+    async deleteUnused() {
+      const isUsed = (table: typeof tasks | typeof relayObjects) =>
+        sql`exists (select 1 from ${table} where ${table.channelId} = ${credentials.channelId}
+          and coalesce(${table.credentialId},
+            (select min(first.id) from ${credentials} as first where first.channel_id = ${credentials.channelId})
+          ) = ${credentials.id})`;
+      const deleted = await db
+        .delete(credentials)
+        .where(and(ne(credentials.removedAt, 0), sql`not ${isUsed(tasks)}`, sql`not ${isUsed(relayObjects)}`))
+        .returning({ id: credentials.id });
+      return deleted.length;
+    },
+  };
+}
