@@ -141,8 +141,16 @@ describeEachStore(
         await engine.addChannel({ baseUrl: vendor.url.origin });
         const [first, second] = [await addCaller(store), await addCaller(store)];
         expect(await code(submit(engine, first))).toBe('tasks.vendor_failed');
-        expect((await submit(engine, second)).phase).toBe('waiting');
+        const { taskId, phase } = await submit(engine, second);
+        expect(phase).toBe('waiting');
         expect(await balanceOf(store, first.user.id)).toBe(BALANCE);
+        const passedOver = async () =>
+          (await store.tasks.events(taskId)).flatMap(({ kind, detail }) => (kind === 'passed_over' ? [detail] : []));
+        expect(await passedOver()).toEqual(['#1 credential']);
+        // However often it is turned away, its timeline has one row for it, with the latest ten.
+        for (let time = 2; time <= 12; time += 1)
+          await store.tasks.notePassedOver(taskId, { at: time, channels: [`#${time} rate`] });
+        expect(await passedOver()).toEqual([Array.from({ length: 10 }, (_, index) => `#${index + 3} rate`).join(', ')]);
         await vendor.stop(true);
       }));
 

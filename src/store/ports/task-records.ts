@@ -261,7 +261,10 @@ export type TaskShown = Pick<
 > &
   ReservedQuota & { propertiesJson: string; dataJson: string | null };
 
-export type TaskEventKind = 'created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'late_success';
+/** `passed_over`: one row of a task, which grows. */
+export type TaskEventKind =
+  | ('created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'late_success')
+  | 'passed_over';
 
 export type TaskEventRecord = {
   id: number;

@@ -250,6 +250,8 @@ export interface TaskStore extends TaskListStore {
    * and late successes are always written.
    */
   addEvent(event: NewTaskEvent): Promise<void>;
+  /** Adds to the one row of the timeline that names the latest channels that did not take it. */
+  notePassedOver(taskId: string, noted: { at: number; channels: readonly string[] }): Promise<void>;
   /** Adds any number of events in one statement, as in `TaskAdvance`. */
   addEvents(events: readonly NewTaskEvent[]): Promise<void>;
   events(taskId: string): Promise<TaskEventRecord[]>;

@@ -51,6 +51,9 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
   let task = taken?.task;
   let lastError: AppError | undefined;
   let lastAttempt: FailedAttempt | undefined;
+  /** The channels that did not take it, and why. One that ends it at once says so itself. */
+  const passedOver: string[] = [];
+  let isNoted = taken !== undefined;
   /**
    * No vendor has a job and none refused the request itself: the same request may succeed later.
    */
@@ -108,6 +111,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           if (!moved) {
             endSlot(deps, dispatch);
             lastError ??= taskErrors.queue_full({ message: sentence('tasks.too_dear') });
+            passedOver.push(`#${channel.id} price`);
             continue;
           }
           task = moved.task;
@@ -119,6 +123,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
         const unreadable = skipUnreadableChannel(deps, channel, error);
         if (unreadable) {
           lastError ??= unreadable;
+          passedOver.push(`#${channel.id} key`);
           continue;
         }
         // What waited and was not sent waits again, once the store answers (`dispatch-task.ts`).
@@ -143,12 +148,14 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
       // for.
       if (attempt.kind === 'accepted') {
         deps.node.capacity.accepted(dispatch);
+        isNoted = true;
         const { result, isCut } = attempt;
         const recorded = await recordAccepted(deps, prepared, { task, result, isCut });
         endPhase('record');
         return recorded;
       }
       const refusal = deps.node.capacity.refused(dispatch, attempt.refusal);
+      passedOver.push(`#${channel.id} ${refusal.kind}`);
       doubt.vendorMayHaveJob = wasInDoubt || attempt.outcome === 'in_doubt';
       lastError = attempt.error;
       lastAttempt = { ...attempt, refusal };
@@ -166,7 +173,10 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
     // Only what proves that no vendor has a job lets it wait again.
     if (!doubt.vendorMayHaveJob) {
       const returned = await returnToLine(deps, submission, { task, taken, refusal: lastAttempt?.refusal });
-      if (returned.kind === 'waits') return returned.task;
+      if (returned.kind === 'waits') {
+        isNoted = true;
+        return returned.task;
+      }
       if (returned.kind === 'cancelled') {
         const cancelled = taskErrors.task_cancelled();
         await failSubmission(deps, { task, error: cancelled, reason: sentence('tasks.cancelled') });
@@ -178,7 +188,15 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
     throw error;
   } finally {
     lease.stop();
+    if (task && passedOver.length > (isNoted ? 0 : 1)) await notePassedOver(deps, task, passedOver);
   }
+}
+
+/** Why it took so long, for people who run the gateway. It is no reason to fail. */
+async function notePassedOver({ store, clock, logger }: TaskDeps, { taskId }: TaskRecord, channels: string[]) {
+  await store.tasks
+    .notePassedOver(taskId, { at: clock.unix(), channels })
+    .catch((error: unknown) => logger.warn({ err: error, task_id: taskId }, 'the timeline of a task lacks a row'));
 }
 
 const endSlot = (deps: TaskDeps, dispatch: Dispatch | undefined): void => {

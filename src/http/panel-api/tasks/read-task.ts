@@ -46,15 +46,18 @@ export function createTaskReader({ tasks, results, surfaces, channels }: TaskRea
       bill: explainBill(task),
       /** What the vendor bills by the channel's cost prices, and what is left of the charge. */
       ...(isAdmin(panel) ? { vendor_cost: vendorCost(task, channels.find(task.channelId)?.settings) ?? null } : {}),
-      timeline: events.map((event) => ({
-        at: event.at,
-        kind: event.kind,
-        status: event.status,
-        class: event.class,
-        http_status: event.httpStatus,
-        detail: event.detail,
-        detail_sentence: event.detailSentence,
-      })),
+      // Which accounts did not take it is for administrators.
+      timeline: events
+        .filter(({ kind }) => kind !== 'passed_over' || isAdmin(panel))
+        .map((event) => ({
+          at: event.at,
+          kind: event.kind,
+          status: event.status,
+          class: event.class,
+          http_status: event.httpStatus,
+          detail: event.detail,
+          detail_sentence: event.detailSentence,
+        })),
       ledger: ledger.map((line) => ({
         kind: line.kind,
         attempt: line.attempt,

@@ -1,12 +1,15 @@
-import { asc, eq, sql } from 'drizzle-orm';
+import { and, asc, eq, sql } from 'drizzle-orm';
 import type { NewTaskEvent, TaskEventKind, TaskStore } from '../../ports/index.ts';
-import { type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
+import { atomic, type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
 
 /**
  * The most rows in the timeline of a task. Rows that end it or move its money are written beyond
  * that.
  */
 const MAX_EVENTS = 50;
+/** The latest channels that did not take a task. */
+const MAX_PASSED_OVER = 10;
+const BETWEEN = ', ';
 const ALWAYS_WRITTEN: ReadonlySet<TaskEventKind> = new Set(['settled', 'refunded', 'late_success']);
 
 /** The columns of an event. `always`: it is written into a timeline that is full. */
@@ -45,6 +48,14 @@ export function createTaskEvents({ db, tables, prepare, lists: { records } }: Co
     if (added.length > 0) await add()({ event: JSON.stringify(added.map(encode)) });
   };
   const addEvent = async (event: NewTaskEvent): Promise<void> => void (await addOne()(encode(event)));
+  const passedOver = lazy(() =>
+    db
+      .select({ id: events.id, detail: events.detail })
+      .from(events)
+      .where(and(eq(events.taskId, sql.placeholder('taskId')), eq(events.kind, 'passed_over')))
+      .limit(1)
+      .prepare(),
+  );
   const ofTask = lazy(() =>
     db
       .select()
@@ -56,8 +67,15 @@ export function createTaskEvents({ db, tables, prepare, lists: { records } }: Co
   return {
     addEvents,
     addEvent,
+    notePassedOver: atomic(async (taskId, { at, channels }) => {
+      const [row] = await passedOver().execute({ taskId });
+      const known = row ? row.detail.split(BETWEEN) : [];
+      const detail = plainText([...known, ...channels].slice(-MAX_PASSED_OVER).join(BETWEEN));
+      if (row) await db.update(events).set({ at, detail }).where(eq(events.id, row.id));
+      else await addEvent({ taskId, at, kind: 'passed_over', status: 'NOT_START', detail });
+    }),
     events: (taskId) => ofTask().execute({ taskId }),
-  } satisfies Pick<TaskStore, 'addEvent' | 'addEvents' | 'events'>;
+  } satisfies Pick<TaskStore, 'addEvent' | 'addEvents' | 'notePassedOver' | 'events'>;
 }
 
 function encode({ taskId, at, kind, status, class: errorClass = '', httpStatus = 0, detail = '' }: NewTaskEvent) {

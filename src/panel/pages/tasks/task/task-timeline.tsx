@@ -126,6 +126,8 @@ function timelineText({ kind, status, detail }: TimelineEntry, t: TFunction, for
       return t('task.timeline.refunded', { amount: format.money(quota) });
     case 'poll_failure':
       return t('task.timeline.pollFailure');
+    case 'passed_over':
+      return t('task.timeline.passedOver');
     case 'late_success':
       return t('task.timeline.late');
     default:
