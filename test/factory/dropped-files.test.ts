@@ -85,6 +85,6 @@ test('sora sends the file of input_reference and of input_reference[], and refus
   }
   expect(await submit('sora-2', ['image'])).toMatchObject({ code: 'tasks.plugin_request_invalid', param: 'image' });
   const twice = await submit('sora-2', ['input_reference', 'input_reference']);
-  expect(twice?.message).toContain('no further file in the field "input_reference"');
+  expect(twice?.message).toContain('only one file in the field "input_reference"');
   expect(seen).toEqual([]);
 });
