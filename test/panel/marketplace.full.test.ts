@@ -105,7 +105,7 @@ describe('what a plugin may do', () => {
   test('made for a newer contract: the page names what is needed, and no fields', async () => {
     publish(market, '/later', {
       plugins: [
-        { key: 'later', version: '1.0.0', source: source('later', { upstreams: ['x'] }) },
+        { key: 'later', version: '1.0.0', source: source('later', { tripwires: ['x'] }) },
         { ...offer('loom'), more: { minApiVersion: 2 } },
       ],
     });
@@ -116,7 +116,7 @@ describe('what a plugin may do', () => {
     await page.getByRole('link', { name: 'later' }).click();
     const alert = page.getByRole('alert').filter({ hasText: 'Requires a newer gateway (needs newer manifest fields)' });
     await alert.waitFor();
-    expect(await alert.getByText('upstreams').count()).toBe(0);
+    expect(await alert.getByText('tripwires').count()).toBe(0);
   });
 });
 
