@@ -89,7 +89,7 @@ const account = (url: string, name: string, prefix: string, channelKey: string) 
 
 async function order(model: string): Promise<{ bytes: Buffer; task: { platform: string } }> {
   const { status, body } = await ask(`${front.url}/v1/videos`, { token: key, body: { model, prompt: 'a cat' } });
-  expect([status, body.error]).toEqual([200, undefined]);
+  expect([status, body.error ?? null]).toEqual([200, null]);
   const { status: end, fail_reason: why } = await waitForEnd(front.url, key, String(body.id));
   expect([end, why]).toEqual(['SUCCESS', '']);
   const content = await fetch(`${front.url}/v1/videos/${body.id}/content`, {

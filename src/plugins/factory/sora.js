@@ -66,6 +66,10 @@ export const vendorInfo = {
   },
   keyUrl: 'https://platform.openai.com/api-keys',
   keyFormat: 'sk-…',
+  keyHelp: {
+    en: 'OpenAI ended this API on 24 September 2026. Use it for Azure, and for other vendors with the same API.',
+    zh: 'OpenAI 已于 2026 年 9 月 24 日停止此接口。请用于 Azure 或提供相同接口的其他服务商。',
+  },
   ranges: {
     seconds: { values: SECONDS.map(Number) },
     // The size says it.

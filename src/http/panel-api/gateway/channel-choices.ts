@@ -35,6 +35,8 @@ const describeChoice = (
   base_url: meta?.baseUrl ?? '',
   models: narrowedModels ?? meta?.models ?? [],
   channel_types: meta?.channelTypes ?? [],
+  /** It may be bound to a channel of type 60: an account at another gateway that has it. */
+  addresses_gateways: meta?.upstreams?.includes('new_api') ?? false,
   /** `service_account`: the key is the JSON file of a service account. */
   credential: isServiceAccount(meta?.auth) ? ('service_account' as const) : ('key' as const),
   /** From the plugin's `vendorInfo`. */

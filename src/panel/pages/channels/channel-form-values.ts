@@ -11,7 +11,10 @@ type LimitRow = { model: string; max_running: string; max_per_minute: string };
 /** The form's values. Field names are the API's, so that server errors map to them. */
 export type ChannelValues = {
   name: string;
-  /** A plugin's key, `relay`, or `type:50` for a channel of a declared type. */
+  /**
+   * A plugin's key, `relay`, `gateway:KEY` for a plugin of another gateway, or `type:50` for a
+   * channel of a declared type.
+   */
   task_plugin_key: string;
   base_url: string;
   /** Empty keeps the stored key. */
@@ -40,9 +43,11 @@ export type ChannelValues = {
 };
 
 /**
- * The API's channel types for the OpenAI-compatible relay and for channels bound by a plugin's key.
+ * The API's channel types for the OpenAI-compatible relay, for another gateway, and for channels
+ * bound by a plugin's key.
  */
 const relayType = 1;
+const gatewayType = 60;
 const pluginType = 61;
 
 export const emptyChannel: ChannelValues = {
@@ -69,6 +74,7 @@ export const emptyChannel: ChannelValues = {
 };
 
 export const readSource = ({ type, task_plugin_key: key }: Pick<Channel, 'type' | 'task_plugin_key'>): string => {
+  if (type === gatewayType) return `gateway:${key ?? ''}`;
   if (key !== null) return key;
   return type === relayType ? 'relay' : `type:${type}`;
 };
@@ -114,11 +120,26 @@ const toSettingFields = ({
   settings: JSON.stringify(settings, null, 2),
 });
 
-/** The plugin that serves channels of this source. */
-export const findPlugin = (choices: ChannelChoices, source: string): PluginChoice | undefined =>
-  choices.plugins.find(
-    ({ key, channel_types: types }) => key === source || types.some((type) => source === `type:${type}`),
+/**
+ * The plugin that serves channels of this source. At another gateway the address and the key are
+ * that gateway's, whatever its vendor's are.
+ */
+export function findPlugin(choices: ChannelChoices, source: string): PluginChoice | undefined {
+  const isGateway = source.startsWith('gateway:');
+  const name = isGateway ? source.slice('gateway:'.length) : source;
+  const found = choices.plugins.find(
+    ({ key, channel_types: types }) => key === name || types.some((type) => name === `type:${type}`),
   );
+  const foreign = {
+    base_url: '',
+    credential: 'key',
+    key_url: '',
+    key_formats: [],
+    key_pattern: '',
+    key_help: null,
+  } as const;
+  return found && isGateway ? { ...found, ...foreign, key_formats: [] } : found;
+}
 
 /** How the vendor's keys look, by how many parts they have; empty: nothing is told. */
 export const listKeyFormats = (plugin: PluginChoice | undefined): { single: string[]; joined: string[] } => {
@@ -280,6 +301,7 @@ function readLimits(values: ChannelValues): object | null {
 function readBinding(source: string): Record<string, unknown> {
   if (source === 'relay') return { type: relayType };
   if (source.startsWith('type:')) return { type: Number(source.slice('type:'.length)) };
+  if (source.startsWith('gateway:')) return { type: gatewayType, task_plugin_key: source.slice('gateway:'.length) };
   return { type: pluginType, task_plugin_key: source };
 }
 

@@ -43,12 +43,16 @@ export function PluginSelect({ choices, value, onChange, error, inputRef }: Plug
   const types = serving.flatMap(({ name, channel_types: declared }) =>
     declared.map((type) => ({ value: `type:${type}`, label: t('channels.ofType', { name, type }) })),
   );
+  const gateways = serving
+    .filter((plugin) => plugin.addresses_gateways)
+    .map(({ key, name }) => ({ value: `gateway:${key}`, label: t('channels.ofGateway', { name }) }));
   // The type of a stored channel whose plugin is gone.
   const isLost = value.startsWith('type:') && !types.some((type) => type.value === value);
   const data: ComboboxData = [
     ...(isLost ? [{ value, label: t('channels.typeUnknown', { type: value.slice(5) }) }] : []),
     ...serving.map(({ key, name }) => ({ value: key, label: name })),
     { value: 'relay', label: t('channels.relay') },
+    ...(gateways.length === 0 ? [] : [{ group: t('channels.gateways'), items: gateways }]),
     ...(types.length === 0 ? [] : [{ group: t('channels.declaredTypes'), items: types }]),
   ];
   const describe = (source: string): string =>
