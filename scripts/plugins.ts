@@ -21,10 +21,13 @@ const FILES = [
 ];
 
 await buildExecutable();
-const tests = Bun.spawn([process.execPath, 'test', ...FILES.map((file) => join(root, file)), ...process.argv.slice(2)], {
-  cwd: root,
-  stdin: 'ignore',
-  stdout: 'inherit',
-  stderr: 'inherit',
-});
+const tests = Bun.spawn(
+  [process.execPath, 'test', ...FILES.map((file) => join(root, file)), ...process.argv.slice(2)],
+  {
+    cwd: root,
+    stdin: 'ignore',
+    stdout: 'inherit',
+    stderr: 'inherit',
+  },
+);
 process.exitCode = await tests.exited;

@@ -95,7 +95,8 @@ export { createPluginService, type PluginService, type Uploaded } from './servic
 export type { PluginDetail, PluginSummary, PluginVersion } from './service/describe-plugins.ts';
 export type { VersionDiff } from './service/diff-versions.ts';
 export type { DryRun, DryRunOutcome } from './service/dry-run.ts';
-export { OFFICIAL_KEYS, type PluginMove } from './service/move-plugin.ts';
+export type { PluginMove } from './service/move-plugin.ts';
+export { OFFICIAL_KEYS } from './service/official-keys.ts';
 export type { ActivationPreview } from './service/preview-activation.ts';
 export type { ReplayVerdict } from './service/replay-tasks.ts';
 export type { PluginUpload } from './service/upload-plugin.ts';

@@ -1,6 +1,6 @@
 /**
- * A channel of type 60 is an account at another gateway of this kind, ours or new-api: three shipped
- * plugins do the main job through it, with one key for all.
+ * A channel of type 60 is an account at another gateway of this kind, ours or new-api: three
+ * shipped plugins do the main job through it, with one key for all.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
@@ -79,12 +79,12 @@ afterAll(async () => {
   await Promise.all([vendors.stop(), reference.stop()]);
 });
 
-const account = (url: string, name: string, prefix: string, channelKey: string) =>
+const account = (name: string, { url, key }: { url: string; key: string }) =>
   admin.createChannel(url, {
-    ...{ name, type: 60, key: channelKey, task_plugin_key: 'sora' },
+    ...{ name, type: 60, key, task_plugin_key: 'sora' },
     settings: { task_extend_plugin_keys: ['kling', 'doubao'] },
-    models: PLUGINS.map((plugin) => `${prefix}-${plugin}`),
-    model_mapping: Object.fromEntries(PLUGINS.map((plugin) => [`${prefix}-${plugin}`, MODELS[plugin]])),
+    models: PLUGINS.map((plugin) => `${name}-${plugin}`),
+    model_mapping: Object.fromEntries(PLUGINS.map((plugin) => [`${name}-${plugin}`, MODELS[plugin]])),
   });
 
 async function order(model: string): Promise<{ bytes: Buffer; task: { platform: string } }> {
@@ -102,7 +102,7 @@ async function order(model: string): Promise<{ bytes: Buffer; task: { platform: 
 }
 
 test('two gateways in a row do the main job', async () => {
-  await account(back.url, 'ours', 'ours', backKey);
+  await account('ours', { url: back.url, key: backKey });
   for (const plugin of PLUGINS) {
     const { bytes, task } = await order(`ours-${plugin}`);
     expect([plugin, bytes.toString(), task.platform]).toEqual([plugin, film(plugin).toString(), plugin]);
@@ -114,7 +114,7 @@ test('two gateways in a row do the main job', async () => {
 });
 
 test('a gateway of the reference does it too, with its key for every plugin', async () => {
-  await account(reference.url, 'theirs', 'theirs', 'key-of-the-reference');
+  await account('theirs', { url: reference.url, key: 'key-of-the-reference' });
   for (const plugin of PLUGINS) {
     const { bytes, task } = await order(`theirs-${plugin}`);
     expect([plugin, bytes.toString(), task.platform]).toEqual([plugin, film(plugin).toString(), plugin]);

@@ -80,6 +80,7 @@ export type PluginDryRun = DataOf<PluginApi[':key']['dryrun']['post']>;
 export type MarketplaceSource = DataOf<PluginApi['marketplace']['get']>[number];
 export type MarketplacePlugin = MarketplaceSource['plugins'][number];
 export type MarketplaceSourceText = DataOf<PluginApi['marketplace']['source']['get']>;
+export type PluginMove = DataOf<PluginApi[':key']['move']['get']>;
 export type MarketplaceInstall = DataOf<PluginApi['marketplace']['install']['post']>;
 export type Price = DataOf<Api['price']['get']>['items'][number];
 export type UnpricedPluginModels = DataOf<Api['price']['missing']['get']>[number];

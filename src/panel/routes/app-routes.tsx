@@ -45,6 +45,7 @@ const {
   PluginPage,
   DiffPage,
   ActivatePage,
+  MovePage,
   PricesPage,
   PluginPricesPage,
   AuditPage,
@@ -181,6 +182,7 @@ export function AppRoutes() {
             <Route path="/plugins/:key" element={<PluginPage />} />
             <Route path="/plugins/:key/diff" element={<DiffPage />} />
             <Route path="/plugins/:key/activate" element={<ActivatePage />} />
+            <Route path="/plugins/:key/move" element={<MovePage />} />
             <Route path="/marketplace" element={<MarketplacePage />} />
             <Route path="/marketplace/:source/:key" element={<MarketplacePluginPage />} />
             <Route path="/prices" element={<PricesPage />} />

@@ -54,6 +54,7 @@ export const adminPages = {
   PluginsPage: () => import('../pages/plugins/plugins-page.tsx'),
   PluginPage: () => import('../pages/plugins/plugin-page.tsx'),
   DiffPage: () => import('../pages/plugins/diff-page.tsx'),
+  MovePage: () => import('../pages/plugins/move-page.tsx'),
   ActivatePage: () => import('../pages/plugins/activate-page.tsx'),
   PricesPage: () => import('../pages/prices/prices-page.tsx'),
   PluginPricesPage: () => import('../pages/prices/plugin-prices-page.tsx'),

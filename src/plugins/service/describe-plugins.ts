@@ -12,6 +12,7 @@ import type { CompiledPlugin, Compiler } from '../worker/compile-plugin.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
 import { findActiveRow, findSource, readRow, type SourceContext } from './find-source.ts';
 import { boundChannels } from './find-use.ts';
+import { findCounterpart } from './official-keys.ts';
 
 /** A stored version without its source. */
 export type PluginVersion = Omit<PluginRecord, 'source' | 'icon'> & { hasIcon: boolean };
@@ -46,6 +47,8 @@ export type PluginSummary = {
   shareModels: boolean;
   runtimeStatus: 'registered' | 'compile_failed' | 'not_registered' | 'disabled_fallback' | 'disabled';
   runtimeError?: Sentence;
+  /** The serving plugin that it can take the place of: the same vendor under another key. */
+  takesPlaceOf: string | null;
   /** The factory plugin of this key, if a stored version overrides it. */
   factoryMeta?: Meta;
   channelCount: number;
@@ -161,6 +164,7 @@ export async function listPlugins(ctx: {
       remark,
       narrowedModels,
       shareModels: snapshot.sharing.has(key),
+      takesPlaceOf: findCounterpart(key, (each) => live.has(each)),
       runtimeStatus,
       ...(runtimeError === undefined ? {} : { runtimeError }),
       ...(shipped ? { factoryMeta: publishMeta(shipped.manifest) } : {}),
@@ -187,6 +191,7 @@ export async function listPlugins(ctx: {
       remark: '',
       narrowedModels: narrowFactory(snapshot, compiled),
       shareModels: snapshot.sharing.has(key),
+      takesPlaceOf: findCounterpart(key, (each) => live.has(each)),
       runtimeStatus: registered ? 'registered' : enabled ? 'not_registered' : 'disabled',
       ...(runtimeError === undefined ? {} : { runtimeError }),
       ...(await count(key, manifest)),

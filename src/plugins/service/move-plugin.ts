@@ -13,13 +13,6 @@ import { type FoundSource, findActiveRow, findSource } from './find-source.ts';
 import { boundChannels } from './find-use.ts';
 import { serveSource } from './serve-source.ts';
 
-/** The keys of plugins that ship with this gateway, by those that the official marketplace uses. */
-export const OFFICIAL_KEYS: Readonly<Record<string, string>> = {
-  alibaba: 'ali',
-  google: 'gemini',
-  'vertex-ai': 'vertex',
-};
-
 /** What follows when one plugin takes the place of another, under a key of its own. */
 export type PluginMove = {
   from: { key: string; version: string };

@@ -50,6 +50,7 @@ export const describeSummary = (plugin: PluginSummary) => ({
   remark: plugin.remark,
   narrowed_models: plugin.narrowedModels,
   share_models: plugin.shareModels,
+  takes_place_of: plugin.takesPlaceOf,
   runtime_status: plugin.runtimeStatus,
   ...describeRuntimeError(plugin.runtimeError),
   ...(plugin.factoryMeta === undefined ? {} : { factory_meta: plugin.factoryMeta }),

@@ -126,22 +126,22 @@ export function pluginPriceRoutes(kit: Kit, { billing, plugins, offeredModels }:
     ({ params }) => {
       const manifest = plugins.current().plugins.get(params.key)?.manifest;
       if (!manifest) throw pluginErrors.not_found();
-      const models = Map.groupBy(
-        offeredModels().filter(({ pluginKey }) => pluginKey === params.key),
-        ({ model }) => model,
-      );
+      const every = Map.groupBy(offeredModels(), ({ model }) => model);
       const { listPrices } = manifest.vendor ?? {};
       return ok({
         plugin_key: params.key,
         plugin_name: manifest.name,
         facts: describeFacts(manifest),
         list_prices: listPrices ? { url: listPrices.url ?? null, as_of: listPrices.asOf ?? null } : null,
-        models: [...models]
-          .map(([model, offers]) => ({
+        models: [...every]
+          .map(([model, all]) => ({ model, all, offers: all.filter(({ pluginKey }) => pluginKey === params.key) }))
+          .filter(({ offers }) => offers.length > 0)
+          .map(({ model, all, offers }) => ({
             model,
             offered: offers.some(({ offered }) => offered),
             price: describeExpression(findPrice(billing, params.key, offers)),
             list_price: describeExpression(ownEntry(listPrices?.models, offers[0]?.upstreamModel ?? model)),
+            others: listOtherPrices(billing, params.key, all),
           }))
           .sort((a, b) => Number(b.offered) - Number(a.offered) || (a.model < b.model ? -1 : 1)),
       });
@@ -151,7 +151,7 @@ export function pluginPriceRoutes(kit: Kit, { billing, plugins, offeredModels }:
       detail: {
         summary: "Get the prices of a plugin's models, with the vendor's list prices",
         description:
-          'facts are what a price can depend on. price and list_price have the expression and, where it is an amount or a table of amounts times facts, a summary. list_price is what the plugin tells of the vendor; nothing is charged by it. offered: an enabled channel lists the model.',
+          'facts are what a price can depend on. price and list_price have the expression and, where it is an amount or a table of amounts times facts, a summary. list_price is what the plugin tells of the vendor; nothing is charged by it. others: the prices of the other plugins that serve the model. offered: an enabled channel lists the model.',
       },
     },
   );
@@ -160,6 +160,12 @@ export function pluginPriceRoutes(kit: Kit, { billing, plugins, offeredModels }:
 const findPrice = ({ prices }: Billing, pluginKey: string, offers: readonly OfferedModel[]): string | undefined =>
   offers.map(({ model, upstreamModel }) => prices.find(pluginKey, model, upstreamModel)).find((found) => found)?.row
     .expression;
+
+/** What the other plugins that serve a model charge for it. */
+const listOtherPrices = (billing: Billing, pluginKey: string, offers: readonly OfferedModel[]) =>
+  [...Map.groupBy(offers, (offer) => offer.pluginKey)].flatMap(([key, own]) =>
+    key === pluginKey ? [] : [{ plugin_key: key, price: describeExpression(findPrice(billing, key, own)) }],
+  );
 
 const describeExpression = (expression: string | undefined) =>
   expression === undefined ? null : { expression, summary: summarizePrice(expression) };

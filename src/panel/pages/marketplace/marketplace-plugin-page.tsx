@@ -130,6 +130,11 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
   return (
     <>
       <TrustNotice source={source} trust={trust} />
+      {plugin.replaces !== null && (
+        <Alert color="gate" variant="light" title={t('plugins.move.offer', { from: plugin.replaces, to: plugin.key })}>
+          <Text size="sm">{t('market.replacesText')}</Text>
+        </Alert>
+      )}
       {install.isError && <PluginErrors error={install.error} />}
       <Section
         heading={t('plugins.about')}

@@ -21,8 +21,8 @@ const signs = { added: '+', removed: '−', changed: '~' } as const;
  * The differences between two manifests. Hosts come first: they say where requests and keys may go.
  */
 export function PreviewChanges({ preview }: { preview: PluginPreview }) {
-  const { t } = useTranslation();
-  const groups = listGroups(preview, t).filter(({ lines }) => lines.length > 0);
+  const { t, i18n } = useTranslation();
+  const groups = listGroups(preview, { t, language: i18n.language }).filter(({ lines }) => lines.length > 0);
   return (
     <>
       <Section heading={t('plugins.preview.changes')}>
@@ -104,7 +104,8 @@ const toLines = ({
   ...removed.map((name) => ({ kind: 'removed' as const, text: String(name) })),
 ];
 
-function listGroups(preview: PluginPreview, t: TFunction): Group[] {
+function listGroups(preview: PluginPreview, words: { t: TFunction; language: string }): Group[] {
+  const { t } = words;
   const {
     hosts,
     models,
@@ -155,7 +156,7 @@ function listGroups(preview: PluginPreview, t: TFunction): Group[] {
         ...usage.changed.map(({ name, from, to }) => ({
           kind: 'changed' as const,
           text: name,
-          note: `${usageFieldLabel(from, t)} → ${usageFieldLabel(to, t)}`,
+          note: `${usageFieldLabel(from, words)} → ${usageFieldLabel(to, words)}`,
         })),
       ],
     },

@@ -8,11 +8,12 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { ExternalLink } from '../../ui/page/links.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { MoveNotice } from './move-page.tsx';
 import { PermissionSection, pluginHosts } from './permission-list.tsx';
 import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
-import { usageFieldLabel } from './usage-field.ts';
+import { type UsageField, usageFieldLabel } from './usage-field.ts';
 
 /** What the version that serves may do. */
 function PluginPermissions({ pluginKey }: { pluginKey: string }) {
@@ -23,13 +24,17 @@ function PluginPermissions({ pluginKey }: { pluginKey: string }) {
 
 /** A plugin's metadata, the hosts it may reach and its endpoints. */
 export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const { meta } = plugin;
   if (meta === null) return <PluginState plugin={plugin} />;
   const hosts = pluginHosts({ base: meta.baseUrl, allowed: meta.allowedHosts });
-  const usage = Object.entries(meta.usageSchema ?? {});
+  const profiles = [
+    ...(meta.usageProfiles ?? []).map(({ models, schema }) => ({ models, schema })),
+    { models: [], schema: meta.usageSchema ?? {} },
+  ].filter(({ schema }) => Object.keys(schema).length > 0);
   return (
     <Stack gap="xl">
+      {plugin.takes_place_of !== null && <MoveNotice from={plugin.takes_place_of} to={plugin.key} />}
       <Section heading={t('plugins.about')}>
         <dl className={classes.facts}>
           <dt>{t('plugins.state')}</dt>
@@ -92,28 +97,44 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
           ))}
         </ul>
       </Section>
-      {usage.length > 0 && (
+      {profiles.length > 0 && (
         <Section heading={t('plugins.usage')} intro={t('plugins.usageIntro')}>
-          <dl className={classes.facts}>
-            {usage.map(([name, field]) => (
-              <div key={name} style={{ display: 'contents' }}>
-                <dt>
-                  <Code>{name}</Code>
-                </dt>
-                <dd>
-                  {usageFieldLabel(field, t)}
-                  {field.description !== undefined && (
-                    <Text size="sm" c="dimmed">
-                      {localise(field.description, i18n.language)}
-                    </Text>
-                  )}
-                </dd>
-              </div>
-            ))}
-          </dl>
+          {profiles.map(({ models, schema }) => (
+            <Stack key={models.join()} gap="xs">
+              {profiles.length > 1 && (
+                <Text fw={600} size="sm">
+                  {models.length === 0 ? t('plugins.usageOthers') : models.join(', ')}
+                </Text>
+              )}
+              <UsageFacts schema={schema} />
+            </Stack>
+          ))}
         </Section>
       )}
     </Stack>
+  );
+}
+
+function UsageFacts({ schema }: { schema: Readonly<Record<string, UsageField>> }) {
+  const { t, i18n } = useTranslation();
+  return (
+    <dl className={classes.facts}>
+      {Object.entries(schema).map(([name, field]) => (
+        <div key={name} style={{ display: 'contents' }}>
+          <dt>
+            <Code>{name}</Code>
+          </dt>
+          <dd>
+            {usageFieldLabel(field, { t, language: i18n.language })}
+            {field.description !== undefined && (
+              <Text size="sm" c="dimmed">
+                {localise(field.description, i18n.language)}
+              </Text>
+            )}
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

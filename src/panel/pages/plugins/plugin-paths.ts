@@ -2,6 +2,10 @@ import { ApiError } from '../../api/api-error.ts';
 
 export const pluginPath = (key: string): string => `/api/plugin/task/${encodeURIComponent(key)}`;
 
+/** The page of a move: `to` takes the place of `from`. */
+export const movePath = (from: string, to: string): string =>
+  `/plugins/${encodeURIComponent(from)}/move?to=${encodeURIComponent(to)}`;
+
 /** Path prefixes to refetch after a plugin was changed, enabled or disabled. */
 export const pluginDependentPaths = [
   '/api/plugin',

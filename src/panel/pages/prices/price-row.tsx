@@ -84,6 +84,19 @@ export function PriceRow(props: PriceRowProps) {
             </Anchor>
           </>
         )}
+        {row.others.map(({ plugin_key: key, price }) => (
+          <Text key={key} size="sm" c="dimmed">
+            {t('prices.table.other', {
+              plugin: key,
+              price:
+                price === null
+                  ? t('prices.table.noPrice')
+                  : price.summary === null
+                    ? price.expression
+                    : words(price.summary, units, readLabels(facts)).short,
+            })}
+          </Text>
+        ))}
       </div>
     </li>
   );

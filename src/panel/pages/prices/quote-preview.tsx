@@ -78,7 +78,7 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
             key={name}
             name={name}
             field={field}
-            hint={localise(field.description, i18n.language) || usageFieldLabel(field, t)}
+            hint={localise(field.description, i18n.language) || usageFieldLabel(field, { t, language: i18n.language })}
             value={facts[name]}
             onChange={(value) => setEditedFacts((before) => ({ ...before, [name]: value }))}
           />
