@@ -48,7 +48,7 @@ export function createTaskPlugins(
   const findServingPlugin = ({ platform }: Pick<TaskOrigin, 'platform'>): LoadedPlugin | undefined =>
     serving.get(platform) ??
     serving.get(moved.get(platform) ?? '') ??
-    (/^\d{1,10}$/.test(platform)
+    (/^[1-9]\d{0,9}$/.test(platform)
       ? serving.values().find(({ manifest }) => manifest.channelTypes.includes(Number(platform)))
       : undefined);
 
