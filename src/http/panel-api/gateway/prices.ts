@@ -164,7 +164,9 @@ const findPrice = ({ prices }: Billing, pluginKey: string, offers: readonly Offe
 /** What the other plugins that serve a model charge for it. */
 const listOtherPrices = (billing: Billing, pluginKey: string, offers: readonly OfferedModel[]) =>
   [...Map.groupBy(offers, (offer) => offer.pluginKey)].flatMap(([key, own]) =>
-    key === null || key === pluginKey ? [] : [{ plugin_key: key, price: describeExpression(findPrice(billing, key, own)) }],
+    key === null || key === pluginKey
+      ? []
+      : [{ plugin_key: key, price: describeExpression(findPrice(billing, key, own)) }],
   );
 
 const describeExpression = (expression: string | undefined) =>
