@@ -102,7 +102,7 @@ describe('what a plugin may do', () => {
     await gained.filter({ hasText: 'Sends requests to cdn.needle.example' }).waitFor();
   });
 
-  test('made for a newer contract: the page names what is needed, and no fields', async () => {
+  test('made for a newer contract: the page names what is needed, and no place', async () => {
     publish(market, '/later', {
       plugins: [
         { key: 'later', version: '1.0.0', source: source('later', { tripwires: ['x'] }) },
@@ -114,9 +114,9 @@ describe('what a plugin may do', () => {
     await page.getByText('Entries that can’t be installed: 1').click();
     await waitForText(page, 'loom 1.0.0 Requires a newer gateway (needs plugin API 2)');
     await page.getByRole('link', { name: 'later' }).click();
-    const alert = page.getByRole('alert').filter({ hasText: 'Requires a newer gateway (needs newer manifest fields)' });
+    const alert = page.getByRole('alert').filter({ hasText: 'Requires a newer gateway (needs the manifest field tripwires)' });
     await alert.waitFor();
-    expect(await alert.getByText('tripwires').count()).toBe(0);
+    expect(await page.getByText('/tripwires').count()).toBe(0);
   });
 });
 
