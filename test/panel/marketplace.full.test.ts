@@ -114,7 +114,9 @@ describe('what a plugin may do', () => {
     await page.getByText('Entries that can’t be installed: 1').click();
     await waitForText(page, 'loom 1.0.0 Requires a newer gateway (needs plugin API 2)');
     await page.getByRole('link', { name: 'later' }).click();
-    const alert = page.getByRole('alert').filter({ hasText: 'Requires a newer gateway (needs the manifest field tripwires)' });
+    const alert = page
+      .getByRole('alert')
+      .filter({ hasText: 'Requires a newer gateway (needs the manifest field tripwires)' });
     await alert.waitFor();
     expect(await page.getByText('/tripwires').count()).toBe(0);
   });
