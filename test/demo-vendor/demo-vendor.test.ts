@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { drawScene } from '../../src/app/demo-vendor/draw-scene.ts';
 import { createDemoVendor, type DemoVendorOptions } from '../../src/app/demo-vendor/index.ts';
 import { type Clock, sha256Hex, systemClock } from '../../src/kernel/index.ts';
 
@@ -245,7 +246,13 @@ describe('content', () => {
     const boxes = [];
     for (let at = 0; at < bytes.length; at += Buffer.from(bytes).readUInt32BE(at))
       boxes.push(Buffer.from(bytes.subarray(at + 4, at + 8)).toString());
-    expect(boxes).toEqual(['ftyp', 'moov', 'free', 'mdat', 'free']);
+    expect(boxes).toEqual(['ftyp', 'moov', 'mdat', 'free']);
+  });
+
+  test('shows the scene that its prompt names', () => {
+    const digest = (prompt: string) => sha256Hex(drawScene(prompt));
+    expect(digest('a boat at night')).toBe(digest('a boat at night'));
+    expect(new Set(['a boat at night', 'a boat at noon', 'a city at night', ''].map(digest)).size).toBe(4);
   });
 
   test('HEAD, ranges, conditions', async () => {

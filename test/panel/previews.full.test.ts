@@ -4,7 +4,7 @@
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { sampleVideo } from '../../src/app/demo-vendor/serve-video.ts';
+import { drawScene } from '../../src/app/demo-vendor/draw-scene.ts';
 import { addArtifactPlugins, startVendor } from '../http/v1/artifact-harness.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Gateway, ROOT } from '../support/gateway.ts';
@@ -51,7 +51,7 @@ const panel = usePanel(
     vendor.files.set('/image.png', makePng({ width: 1024, height: 768 }));
     vendor.files.set('/cover.png', makePng({ width: 300, height: 300 }));
     vendor.files.set('/sound.wav', makeWave());
-    vendor.files.set('/film.mp4', sampleVideo());
+    vendor.files.set('/film.mp4', drawScene('a boat on a lake'));
     await addArtifactPlugins(root, vendor.url);
     await root.call('PUT', '/api/option', { key: 'results.keep', value: 'all' });
     key = await root.createKey({});
