@@ -71,15 +71,6 @@ export const taskStates: readonly PanelState[] = [
   { name: 'home-empty', path: '/', age: 'empty' },
   { name: 'home', path: '/' },
   { name: 'home-everyone', path: '/?scope=all&days=90' },
-  {
-    name: 'home-attention',
-    path: '/',
-    act: ({ page, text }) =>
-      page
-        .getByRole('region', { name: text('home.attention') })
-        .getByRole('button')
-        .click(),
-  },
   { name: 'home-of-user', path: '/', viewer: 'member' },
   {
     name: 'home-notice',

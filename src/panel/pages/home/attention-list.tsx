@@ -169,7 +169,9 @@ function AttentionStrip({ items, children }: AttentionStripProps) {
   const [isOpen, setOpen] = useState(false);
   const urgent = items.filter(({ severity }) => severity === 'error').length;
   const keyed = withKeys(items);
-  const rest = items.length - unfolded;
+  const rest = Math.max(0, items.length - unfolded);
+  // One more item takes hardly more room than a button.
+  const isFolded = rest > 1;
   return (
     <section className={classes.strip} aria-label={t('home.attention')} data-urgent={urgent > 0 || undefined}>
       <h2 className={classes.heading}>
@@ -181,8 +183,8 @@ function AttentionStrip({ items, children }: AttentionStripProps) {
         </span>
       </h2>
       <div className={classes.content} id={id}>
-        {children(isOpen ? keyed : keyed.slice(0, unfolded))}
-        {rest > 0 && (
+        {children(isOpen || !isFolded ? keyed : keyed.slice(0, unfolded))}
+        {isFolded && (
           <Button
             variant="subtle"
             size="xs"
