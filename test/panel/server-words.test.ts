@@ -40,6 +40,7 @@ const neverInPanel: Readonly<Record<string, readonly string[]>> = {
     'REMIX_UNSUPPORTED',
     'RESPONSE_FORM_INVALID',
     'RESPONSE_FORM_UNSUPPORTED',
+    'TASK_TIMEOUT',
     'RESPONSE_GONE',
     'VIDEO_REQUEST_INVALID',
   ],

@@ -49,6 +49,7 @@ export const gatewayStates: readonly PanelState[] = [
   { name: 'plugin-dryrun', path: '/plugins/demo?tab=dryrun' },
   { name: 'plugin-activate', path: ({ pluginVersion }) => `/plugins/demo/activate?version=${pluginVersion}` },
   { name: 'plugin-diff', path: ({ pluginVersion }) => `/plugins/demo/diff?version=${pluginVersion}` },
+  { name: 'plugin-move', path: '/plugins/demo/move?to=kling' },
   { name: 'plugin-missing', path: '/plugins/gone' },
   { name: 'marketplace-empty', path: '/marketplace', age: 'empty' },
   { name: 'marketplace', path: '/marketplace' },
