@@ -12,6 +12,7 @@ export type {
   FreeSlots,
   Refusal,
   RefusalKind,
+  RestView,
   Room,
   Scope,
   Start,

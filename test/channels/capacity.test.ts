@@ -50,6 +50,7 @@ describe('capacity', () => {
   let rows: CapacityRecord[];
   let sent = 0;
   const running = new Set<Dispatch>();
+  let common: Omit<Parameters<typeof createCapacity>[0], 'accounts'>;
 
   beforeEach(async () => {
     clock = createStillClock();
@@ -71,20 +72,12 @@ describe('capacity', () => {
       wake: async () => 0,
       putCeiling: async () => true,
     };
-    capacity = createCapacity({
-      store: {
-        dialect: 'sqlite',
-        capacity: stored,
-        publish: async () => {},
-        subscribe: () => () => {},
-      } as unknown as Store,
-      clock,
+    const store = { dialect: 'sqlite', capacity: stored, publish: async () => {}, subscribe: () => () => {} };
+    common = {
+      ...{ store: store as unknown as Store, clock, logger: silentLogger, nodeId: 'node', syncFrequencyMs: 60_000 },
       random: { bytes: (length) => new Uint8Array(length), below: () => 0 },
-      logger: silentLogger,
-      nodeId: 'node',
-      accounts: toAccounts(() => channels),
-      syncFrequencyMs: 60_000,
-    });
+    };
+    capacity = createCapacity({ ...common, accounts: toAccounts(() => channels) });
     await capacity.start();
     return () => capacity.stop();
   });
@@ -484,6 +477,65 @@ describe('capacity', () => {
       capacity.refused(begin(1, 2), { kind: 'rate' });
       expect(rooms()).toEqual([false, false]);
       expect(capacity.room(scope('other', 2))).toBeGreaterThan(0);
+    });
+
+    describe('of one of three keys', () => {
+      const KEYS = [1, 2, 3];
+      let three: CapacityService;
+      const place = (id: number) => three.scope(toAccount(channel(), { id }), 'm');
+      const rooms = () => KEYS.map((id) => three.room(place(id)) > 0);
+      let tasks = 0;
+      const send = (id: number, userId = 1) => {
+        tasks += 1;
+        return three.begin(place(id), { taskId: `key_${tasks}`, slots: 1, userId });
+      };
+      beforeEach(async () => {
+        const accounts = KEYS.map((id) => toAccount(channel(), { id }));
+        three = createCapacity({ ...common, accounts: () => accounts });
+        await three.start();
+        return () => three.stop();
+      });
+
+      test.each<RefusalKind>(['credential', 'balance'])(
+        'for %s leaves the others, and ends with a trial',
+        async (kind) => {
+          three.refused(send(2), { kind });
+          expect(rooms()).toEqual([true, false, true]);
+          const { credentials, restReason } = three.describe(channel());
+          expect(restReason).toBe('');
+          expect(credentials.map((one) => one.restReason)).toEqual(['', kind as 'credential', '']);
+          expect(three.rests(channel(), 'm')).toBe(false);
+          expect(three.begunRests().get(kind as 'credential')).toBe(1);
+          await clock.pass(kind === 'credential' ? 600_000 : 1_800_000);
+          expect(rooms()).toEqual([true, true, true]);
+          const trial = send(2);
+          expect(rooms()).toEqual([true, false, true]);
+          three.accepted(trial);
+          expect(rooms()).toEqual([true, true, true]);
+          expect(three.describe(channel()).credentials[1]?.restReason).toBe('');
+        },
+      );
+
+      test('of each is a rest of the channel, until the first may be tried', async () => {
+        for (const id of KEYS) three.refused(send(id), { kind: id === 3 ? 'credential' : 'balance' });
+        expect(three.rests(channel(), 'm')).toBe(true);
+        expect(three.describe(channel())).toMatchObject({ restReason: 'credential', restStep: 1 });
+        expect(three.describe(channel()).restingSince).toBe(clock.unix());
+      });
+
+      test('begins with bare 403s of two users to that key, and those to different keys begin none', () => {
+        expect(three.refused(send(1, 1), { kind: 'forbidden' }).kind).toBe('content');
+        expect(three.refused(send(2, 2), { kind: 'forbidden' }).kind).toBe('content');
+        expect(rooms()).toEqual([true, true, true]);
+        expect(three.refused(send(1, 2), { kind: 'forbidden' }).kind).toBe('credential');
+        expect(rooms()).toEqual([false, true, true]);
+      });
+
+      test('is not that of an outage, which is of the vendor', () => {
+        for (const id of [1, 2, 3, 1, 2]) three.refused(send(id), { kind: 'in_doubt' });
+        expect(rooms()).toEqual([false, false, false]);
+        expect(three.describe(channel()).restReason).toBe('outage');
+      });
     });
 
     test('tells when it is over', async () => {

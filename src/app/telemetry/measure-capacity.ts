@@ -1,5 +1,6 @@
-import { Gauge, type Registry } from 'prom-client';
-import type { CapacityService, Channels } from '../../channels/index.ts';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { type CapacityService, type Channels, mapModel } from '../../channels/index.ts';
+import { STATUS } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import { boundedLabel } from '../../telemetry/metrics/bounded-label.ts';
 import { readFromStore } from '../../telemetry/metrics/read-from-store.ts';
@@ -8,7 +9,7 @@ import { readFromStore } from '../../telemetry/metrics/read-from-store.ts';
 const MAX_MODELS = 200;
 
 type Services = {
-  capacity: Pick<CapacityService, 'describe'>;
+  capacity: Pick<CapacityService, 'describe' | 'rests' | 'begunRests'>;
   channels: Pick<Channels, 'known'>;
   tasks: Pick<Tasks, 'queue' | 'stats'>;
 };
@@ -43,6 +44,33 @@ export function measureCapacity(registry: Registry, { capacity, channels, tasks 
     collect() {
       this.reset();
       for (const { labels, limit } of describeEach()) if (limit !== null) this.set(labels, limit);
+    },
+  });
+  new Counter({
+    name: 'taskgate_rests_total',
+    help: 'Pauses that this node has begun, in which nothing new is sent to an account, by reason: capacity, rate, balance, credential, vendor_busy, outage.',
+    labelNames: ['reason'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [reason, rests] of capacity.begunRests()) this.inc({ reason }, rests);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_model_resting',
+    help: '1 for a model of the client whose every account rests, so that its tasks wait; absent otherwise.',
+    labelNames: ['model'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      const serving = new Set<string>();
+      const resting = new Set<string>();
+      for (const channel of channels.known()) {
+        if (channel.status !== STATUS.enabled) continue;
+        for (const model of channel.models)
+          (capacity.rests(channel, mapModel(channel.modelMapping, model)) ? resting : serving).add(model);
+      }
+      for (const model of resting) if (!serving.has(model)) this.set({ model: modelLabel(model) }, 1);
     },
   });
   new Gauge({

@@ -1,7 +1,14 @@
 import { type Clock, createReplica, type Logger, type Random, sleepInStep } from '../../kernel/index.ts';
-import type { CapacityKey, ChannelRecord, CountedAccount, DeclaredLimit, Store } from '../../store/ports/index.ts';
+import {
+  type CapacityKey,
+  type ChannelRecord,
+  type CountedAccount,
+  type DeclaredLimit,
+  STATUS,
+  type Store,
+} from '../../store/ports/index.ts';
 import type { Account } from '../pick-channel.ts';
-import { findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
+import { credentialPool, findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
 import { countFreeSlots } from './free-slots.ts';
 import { forgetRise, isGrowing, noteBegun, noteInFlight, riseAtMs, roomBelow } from './learned-ceiling.ts';
@@ -17,8 +24,8 @@ const RECOUNT_MS = 5000;
 const SHARED_RECOUNT_MS = 1000;
 /** So long a node has what remains of free slots when they are divided. */
 const SHARE_SECONDS = 3;
-/** A node that was silent for longer does not count as alive. */
-const NODE_ALIVE_SECONDS = 90;
+/** A node that was silent for longer has no share: one that was killed would keep slots free. */
+const NODE_ALIVE_SECONDS = 40;
 /** Another node has the trial: look again after this. */
 const TRIAL_AGAIN_MS = 2000;
 
@@ -42,7 +49,7 @@ export function createCapacity(deps: {
   const stopping = new AbortController();
   const listeners = new Set<(room: Room) => void>();
   const outages = new Map<number, ReturnType<typeof createOutageWatch>>();
-  const forbidden = new Map<number, ReturnType<typeof createForbiddenWatch>>();
+  const forbidden = new Map<string, ReturnType<typeof createForbiddenWatch>>();
   /** When a declared rate allows the next start, by key. */
   const startsFrom = new Map<string, number>();
   let isTouched = false;
@@ -81,7 +88,10 @@ export function createCapacity(deps: {
 
   /** A rest of an account concerns the pool that it shares. */
   function emit({ pool, model }: Room): void {
-    const room = { pool: pool.startsWith('#') ? (poolOfChannel.get(Number(pool.slice(1))) ?? pool) : pool, model };
+    const [channelId, credentialId] = pool.startsWith('#') ? pool.slice(1).split('/').map(Number) : [];
+    const found = credentialId === undefined ? undefined : seen.get(credentialId);
+    const shared = found ? findPool(found) : poolOfChannel.get(channelId ?? 0);
+    const room = { pool: shared ?? pool, model };
     for (const listener of listeners) listener(room);
   }
   const alarms = new Map<string, number>();
@@ -112,13 +122,13 @@ export function createCapacity(deps: {
   });
   states.onLost(() => void replica.reload());
 
-  const account = ({ channelId }: Scope): PoolState => find({ pool: ownPool(channelId), model: '' });
+  const channelState = ({ channelId }: Scope): PoolState => find({ pool: ownPool(channelId), model: '' });
+  const credentialState = (scope: Scope): PoolState => find({ pool: credentialPool(scope), model: '' });
   const ofModel = ({ pool, model }: Scope): PoolState => find({ pool, model });
-  /** What may rest: the account, and the model of what shares its limit. */
-  const restable = (scope: Scope): PoolState[] => {
-    const [whole, one] = [account(scope), ofModel(scope)];
-    return whole === one ? [whole] : [whole, one];
-  };
+  /** What may rest: the channel, its credential, and the model of what shares a limit. */
+  const restable = (scope: Scope): PoolState[] => [
+    ...new Set([channelState(scope), credentialState(scope), ofModel(scope)]),
+  ];
 
   const levels = ({ pool, model }: Scope) => {
     const channels = members(pool);
@@ -155,7 +165,7 @@ export function createCapacity(deps: {
     if (nodes.count === 1 || inFlight >= learned.ceiling) return Math.max(0, free);
     // Another node may take what was free when it was counted: until the next count each has a
     // share.
-    const share = shareOf(learned.ceiling - counted) + counted - inFlight;
+    const share = Math.max(isGrowing(learned) ? 1 : 0, shareOf(learned.ceiling - counted)) + counted - inFlight;
     return Math.max(0, Math.min(free, share));
   }
 
@@ -218,7 +228,7 @@ export function createCapacity(deps: {
     const state = ofModel(scope);
     slots.accept(dispatch.taskId);
     outageWatch(scope.channelId).note({ failed: false, userId: dispatch.userId });
-    forbidden.get(scope.channelId)?.accepted();
+    forbidden.get(credentialPool(scope))?.accepted();
     const running = slots.find(scope.pool, scope.model).accepted;
     states.accept(state, dispatch, { running, learns: !isDeclared(scope) });
     states.widen(state);
@@ -233,9 +243,10 @@ export function createCapacity(deps: {
     const state = ofModel(scope);
     const failed = kind === 'in_doubt' || kind === 'vendor_busy';
     const isOut = outageWatch(scope.channelId).note({ failed, userId: dispatch.userId });
-    if (isOut) states.beginRest(account(scope), dispatch, { kind: 'outage' });
+    if (isOut) states.beginRest(channelState(scope), dispatch, { kind: 'outage' });
     const rest = retryAfterMs === undefined ? {} : { retryAfterMs };
-    if (kind === 'balance' || kind === 'credential') states.beginRest(account(scope), dispatch, { kind, ...rest });
+    if (kind === 'balance' || kind === 'credential')
+      states.beginRest(credentialState(scope), dispatch, { kind, ...rest });
     else if (kind === 'rate' || kind === 'vendor_busy') states.beginRest(state, dispatch, { kind, ...rest });
     if (kind === 'in_doubt') slots.doubt(dispatch.taskId);
     else slots.end(heldSlots(dispatch));
@@ -252,10 +263,10 @@ export function createCapacity(deps: {
   }
 
   function classifyForbidden({ scope, userId }: Dispatch): 'content' | 'credential' {
-    const watch = forbidden.get(scope.channelId) ?? createForbiddenWatch(mono);
-    forbidden.set(scope.channelId, watch);
+    const watch = forbidden.get(credentialPool(scope)) ?? createForbiddenWatch(mono);
+    forbidden.set(credentialPool(scope), watch);
     // A trial of a credential that is answered so again has not ended its rest.
-    const isOfAccount = watch.note(userId) || account(scope).rest.reason === 'credential';
+    const isOfAccount = watch.note(userId) || credentialState(scope).rest.reason === 'credential';
     return isOfAccount ? 'credential' : 'content';
   }
 
@@ -307,6 +318,10 @@ export function createCapacity(deps: {
     return changed;
   }
 
+  /** Enabled ones. */
+  const accountsOf = ({ id }: Pick<ChannelRecord, 'id'>): Account[] =>
+    deps.accounts().filter(({ channel, credential }) => channel.id === id && credential.status === STATUS.enabled);
+
   return {
     scope: (account, model) => ({
       ...{ channelId: account.channel.id, credentialId: account.credential.id },
@@ -344,11 +359,22 @@ export function createCapacity(deps: {
     describe(channel) {
       const pool = findChannelPool(channel);
       members(pool);
-      return describeCapacity({ channel, pool, slots, states, levels, clock });
+      const credentialIds = accountsOf(channel).map(({ credential }) => credential.id);
+      return describeCapacity({ channel, credentialIds, pool, slots, states, levels, clock });
     },
+    rests(channel, model) {
+      members('');
+      const scopes = accountsOf(channel).map((one) => ({
+        ...{ channelId: channel.id, credentialId: one.credential.id, pool: findPool(one), model },
+      }));
+      return scopes.length > 0 && scopes.every((scope) => restable(scope).some(({ rest }) => rest.reason !== ''));
+    },
+    begunRests: states.begunRests,
     wake(channel, of = 'pool') {
-      const pools = of === 'account' ? [ownPool(channel.id)] : [ownPool(channel.id), findChannelPool(channel)];
-      return byHand(store.capacity.wake([...new Set(pools)]));
+      const accounts = accountsOf(channel);
+      const own = accounts.map(({ credential: { id } }) => credentialPool({ channelId: channel.id, credentialId: id }));
+      const shared = of === 'account' ? [] : [findChannelPool(channel), ...accounts.map(findPool)];
+      return byHand(store.capacity.wake([...new Set([ownPool(channel.id), ...own, ...shared])]));
     },
     clearCeilings: (channel) => byHand(store.capacity.clearCeilings(findChannelPool(channel))),
     clearAbandoned(channel) {

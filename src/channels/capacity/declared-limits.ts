@@ -6,8 +6,12 @@ const HIGHEST = 1_000_000;
 const MAX_POOL = 64;
 const MAX_MODELS = 1000;
 
-/** The pool of a channel that names none, and where a rest of its account is kept. */
+/** The pool of a channel that names none, and where an outage of its vendor is kept. */
 export const ownPool = (channelId: number): string => `#${channelId}`;
+
+/** Where a rest of a channel's credential is kept. */
+export const credentialPool = ({ channelId, credentialId }: { channelId: number; credentialId: number }): string =>
+  credentialId === 0 ? ownPool(channelId) : `#${channelId}/${credentialId}`;
 
 /**
  * What an account may run, as the operator says.

@@ -1,12 +1,13 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { ChannelRecord, DeclaredLimit } from '../../store/ports/index.ts';
-import { ownPool } from './declared-limits.ts';
+import { credentialPool, ownPool } from './declared-limits.ts';
 import type { PoolState, PoolStates } from './pool-states.ts';
 import type { RunningSlots, SlotCount } from './running-slots.ts';
-import type { CapacityView, ModelCapacity, Scope } from './types.ts';
+import type { CapacityView, RestView, Scope } from './types.ts';
 
 type Described = {
   channel: ChannelRecord;
+  credentialIds: readonly number[];
   pool: string;
   slots: RunningSlots;
   states: PoolStates;
@@ -16,18 +17,21 @@ type Described = {
 };
 
 /** What people see of a channel: its own tasks, what limits it, and each model that it has run. */
-export function describeCapacity({ channel, pool, slots, states, levels, clock }: Described): CapacityView {
+export function describeCapacity(of: Described): CapacityView {
+  const { channel, credentialIds, pool, slots, states, levels, clock } = of;
   const known = states
     .list(pool)
     .filter(({ model, stored, rest }) => model !== '' && (stored > 0 || rest.reason !== ''));
   const names = [...new Set([...known.map(({ model }) => model), ...slots.listModels(pool)])].sort();
   const scope = (model: string): Scope => ({ channelId: channel.id, credentialId: 0, pool, model });
 
-  const describeRest = (found: PoolState[]): Pick<ModelCapacity, 'restingUntil' | 'restReason'> => {
+  const describeRest = (found: PoolState[]): RestView => {
     const longest = found.filter(({ rest }) => rest.reason !== '').sort((a, b) => b.rest.untilMs - a.rest.untilMs)[0];
-    if (!longest) return { restingUntil: 0, restReason: '' };
+    if (!longest) return { restingUntil: 0, restReason: '', restingSince: 0, restStep: 0 };
     const leftMs = Math.max(0, longest.rest.untilMs - clock.monotonicMs());
-    return { restingUntil: clock.unix() + Math.ceil(leftMs / 1000), restReason: longest.rest.reason };
+    const { reason, since, step } = longest.rest;
+    const restingUntil = clock.unix() + Math.ceil(leftMs / 1000);
+    return { restingUntil, restReason: reason, restingSince: since, restStep: step };
   };
   const count = ({ inFlight, abandoned }: SlotCount) => ({ running: Math.max(0, inFlight - abandoned), abandoned });
   const maxRunning = (model: string): number | undefined =>
@@ -48,12 +52,20 @@ export function describeCapacity({ channel, pool, slots, states, levels, clock }
   });
   const whole = maxRunning('') ?? null;
   const own = states.find({ pool: ownPool(channel.id), model: '' });
+  const keys = credentialIds.map((credentialId) =>
+    states.find({ pool: credentialPool({ channelId: channel.id, credentialId }), model: '' }),
+  );
+  // One that does not rest serves for all; else the channel rests until the first may be tried.
+  const first = keys.every(({ rest }) => rest.reason !== '')
+    ? keys.toSorted((a, b) => a.rest.untilMs - b.rest.untilMs).slice(0, 1)
+    : [];
   return {
     ...count(slots.ofChannel(channel.id)),
     limit: whole ?? (models.length > 0 ? models.reduce((sum, { limit }) => sum + (limit ?? 0), 0) : null),
     learned: whole === null,
     limitReason: '',
-    ...describeRest([own, ...models.map(({ model }) => states.find({ pool, model }))]),
+    ...describeRest([own, ...first, ...models.map(({ model }) => states.find({ pool, model }))]),
     models,
+    credentials: credentialIds.map((id, index) => ({ id, ...describeRest(keys.slice(index, index + 1)) })),
   };
 }

@@ -71,6 +71,7 @@ export function createPoolStates(deps: {
 }) {
   const { store, clock, random, logger, inFlight, emit, emitIn } = deps;
   const states = new Map<string, PoolState>();
+  const begun = new Map<RestReason, number>();
   let lost = () => {};
   const share = () => random.below(1000 * SPREAD) / 1000;
 
@@ -134,7 +135,9 @@ export function createPoolStates(deps: {
       ...{ reason: kind, share: share() },
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     });
-    state.rest = { ...NO_REST, ...next, untilMs: clock.monotonicMs() + forMs };
+    const since = before.reason === kind ? before.since : clock.unix();
+    state.rest = { ...NO_REST, ...next, since, untilMs: clock.monotonicMs() + forMs };
+    begun.set(kind, (begun.get(kind) ?? 0) + 1);
     state.window = undefined;
     const line = { pool, model, reason: kind, seconds: Math.ceil(forMs / 1000), in_a_row: next.step };
     logger[kind === 'capacity' ? 'info' : 'warn'](line, 'nothing is sent to an account for a while');
@@ -148,6 +151,7 @@ export function createPoolStates(deps: {
 
   return {
     find,
+    begunRests: (): ReadonlyMap<RestReason, number> => begun,
     list: (pool: string): PoolState[] => [...states.values()].filter((state) => state.pool === pool),
     /** `listener`: what is stored is newer than this node's memory. */
     onLost(listener: () => void): void {
@@ -247,7 +251,8 @@ export function createPoolStates(deps: {
         if (!isKnown) {
           const untilMs = clock.monotonicMs() + row.restingForMs;
           const reason = row.restReason as Rest['reason'];
-          state.rest = { ...NO_REST, reason, untilMs, step: row.restStep, generation: row.restGeneration };
+          const since = state.rest.reason === reason ? state.rest.since : row.changedAt;
+          state.rest = { ...NO_REST, reason, untilMs, since, step: row.restStep, generation: row.restGeneration };
           if (reason === '') state.window = FIRST_WINDOW;
           emitIn({ pool, model }, row.restingForMs);
         }

@@ -20,6 +20,8 @@ export type Rest = {
   reason: RestReason | '';
   /** On the monotonic clock. */
   untilMs: number;
+  /** When the first of its reason in a row began, in Unix seconds. */
+  since: number;
   /** How many of its reason came one after the other. */
   step: number;
   /** Grows with each rest, so that the answer to an older request is known as one. */
@@ -31,7 +33,7 @@ export type Rest = {
 };
 
 export const NO_REST: Rest = {
-  ...{ reason: '', untilMs: 0, step: 0, generation: 0 },
+  ...{ reason: '', untilMs: 0, since: 0, step: 0, generation: 0 },
   ...{ trialTaskId: undefined, nextTrialMs: 0 },
 };
 

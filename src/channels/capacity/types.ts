@@ -99,7 +99,11 @@ export type CapacityService = Capacity & {
   start(): Promise<void>;
   stop(): void;
   describe(channel: ChannelRecord): CapacityView;
-  /** Ends the rests of a channel, and of its pool unless `account` is said. Returns how many. */
+  /** Whether every credential of a channel rests for a model of the vendor, for whatever reason. */
+  rests(channel: Pick<ChannelRecord, 'id'>, upstreamModel: string): boolean;
+  /** How many rests this node has begun, by reason. */
+  begunRests(): ReadonlyMap<RestReason, number>;
+  /** Ends the rests of a channel, its credentials, and of its pool unless `account` is said. Returns how many. */
   wake(channel: ChannelRecord, of?: 'account' | 'pool'): Promise<number>;
   /** Forgets what was learned of its pool. Returns of how many models. */
   clearCeilings(channel: ChannelRecord): Promise<number>;
@@ -108,7 +112,19 @@ export type CapacityService = Capacity & {
 };
 
 /** What people see of a channel's capacity. Times are Unix seconds; 0: none. */
-export type CapacityView = ModelCapacity & { models: (ModelCapacity & { model: string })[] };
+export type CapacityView = ModelCapacity & {
+  models: (ModelCapacity & { model: string })[];
+  credentials: ({ id: number } & RestView)[];
+};
+
+/** `restingSince`: when the first rest in a row for this reason began, as far as this node knows. */
+export type RestView = {
+  restingUntil: number;
+  restReason: RestReason | '';
+  restingSince: number;
+  /** How many came in a row. */
+  restStep: number;
+};
 
 export type ModelCapacity = {
   running: number;
@@ -117,9 +133,7 @@ export type ModelCapacity = {
   learned: boolean;
   limitReason: CeilingReason | '';
   abandoned: number;
-  restingUntil: number;
-  restReason: RestReason | '';
-};
+} & RestView;
 
 export type CeilingReason = 'start' | 'grown' | 'refused' | 'raised';
 export type RestReason = 'capacity' | 'rate' | 'balance' | 'credential' | 'vendor_busy' | 'outage';

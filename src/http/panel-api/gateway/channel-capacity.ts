@@ -4,6 +4,7 @@ import {
   type CapacityView,
   type Channels,
   mapModel,
+  type RestView,
   type SavedChannel,
 } from '../../../channels/index.ts';
 import type { Tasks } from '../../../tasks/index.ts';
@@ -153,13 +154,14 @@ export async function describeCapacity(
   { capacity, tasks }: { capacity: CapacityService; tasks: Pick<Tasks, 'queue'> },
   channel: Channel,
 ) {
-  const { models, ...whole } = capacity.describe(channel);
+  const { models, credentials, ...whole } = capacity.describe(channel);
   const waiting = await countWaiting(tasks, channel);
   const known = new Set(models.map(({ model }) => model));
   const sum = [...waiting.values()].reduce((all, count) => all + count, 0);
   const unknown = [...waiting.keys()].filter((model) => !known.has(model));
   return {
     ...describeModelCapacity(whole, sum),
+    credentials: credentials.map(({ id, ...rest }) => ({ id, ...describeRest(rest) })),
     models: [...models, ...unknown.map((model) => ({ ...IDLE, model }))].map((one) => ({
       model: one.model,
       ...describeModelCapacity(one, waiting.get(one.model) ?? 0),
@@ -167,9 +169,10 @@ export async function describeCapacity(
   };
 }
 
-type ModelCapacity = Omit<CapacityView, 'models'>;
+type ModelCapacity = Omit<CapacityView, 'models' | 'credentials'>;
 const IDLE: ModelCapacity = {
-  ...{ running: 0, limit: null, learned: true, limitReason: '', abandoned: 0, restingUntil: 0, restReason: '' },
+  ...{ running: 0, limit: null, learned: true, limitReason: '', abandoned: 0 },
+  ...{ restingUntil: 0, restReason: '', restingSince: 0, restStep: 0 },
 };
 
 const describeModelCapacity = (view: ModelCapacity, waiting: number) => ({
@@ -179,6 +182,13 @@ const describeModelCapacity = (view: ModelCapacity, waiting: number) => ({
   learned: view.learned,
   limit_reason: view.limitReason,
   abandoned: view.abandoned,
+  ...describeRest(view),
+});
+
+/** `resting_since`: the first of `rest_step` rests in a row. Times are 0 where there is none. */
+const describeRest = (view: RestView) => ({
   resting_until: view.restingUntil,
   rest_reason: view.restReason,
+  resting_since: view.restingSince,
+  rest_step: view.restStep,
 });

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Progress, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { Channel } from '../../api/types.ts';
@@ -8,12 +8,13 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { IconAlert } from '../../ui/icons.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import classes from './channels.module.css';
 
 type Capacity = Channel['capacity'];
-type ModelCapacity = Omit<Capacity, 'models'>;
+type ModelCapacity = Omit<Capacity, 'models' | 'credentials'>;
 
 const limitReasons: Readonly<Record<Capacity['limit_reason'], TextKey>> = {
   '': 'channels.limit.unknown',
@@ -32,6 +33,33 @@ const restReasons: Readonly<Record<Exclude<Capacity['rest_reason'], ''>, TextKey
 };
 
 const isResting = ({ resting_until: until }: ModelCapacity): boolean => until > Date.now() / 1000;
+
+/** Why nothing new is sent to the whole channel, and what ends that; nothing where it is sent. */
+export function ChannelRest({ channel }: { channel: Channel }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { rest_reason: reason, resting_since: since, resting_until: until, rest_step: count } = channel.capacity;
+  const isOfModels = channel.capacity.models.some((one) => one.rest_reason === reason && one.resting_until === until);
+  if (reason === '' || isOfModels) return null;
+  const times = { since: format.time(since), when: format.ago(until) };
+  return (
+    <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
+      <Stack gap="sm">
+        <Text size="sm" inherit>
+          {t('channels.pausedSince', { ...times, reason: t(restReasons[reason]), count })}
+        </Text>
+        <Group gap="xs">
+          {reason === 'credential' && (
+            <Button component={Link} to={`/channels/${channel.id}?tab=settings`} size="xs">
+              {t('channels.replaceKey')}
+            </Button>
+          )}
+          <CapacityActions channel={channel} rests learned={false} abandoned={0} />
+        </Group>
+      </Stack>
+    </Alert>
+  );
+}
 
 /** Which slots of the account are in use, what waits for one, the ceiling and why it is that. */
 export function ChannelCapacity({ channel }: { channel: Channel }) {

@@ -17,7 +17,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
 import { playgroundPath } from '../playground/playground-path.ts';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
-import { ChannelCapacity } from './channel-capacity.tsx';
+import { ChannelCapacity, ChannelRest } from './channel-capacity.tsx';
 import { ChannelCharts } from './channel-charts.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { type ChannelValues, findPlugin, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
@@ -93,6 +93,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
               <Stack gap="lg">
                 {isNew && <ChannelStart channel={channel} pluginKey={plugin?.key} />}
                 {isNew && <ChannelTest channel={channel} runsAtOnce />}
+                <ChannelRest channel={channel} />
                 <ChannelStatus channel={channel} />
                 <ChannelCapacity channel={channel} />
                 {!isNew && <ChannelTest channel={channel} />}
