@@ -1,0 +1,131 @@
+/** Accounts that heal: a key, a balance or a vendor that fails is seen by no client. */
+import { afterAll, expect, test } from 'bun:test';
+import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { DATABASES } from '../support/databases.ts';
+import { IS_FULL_RUN } from '../support/full-run.ts';
+import { addCaller, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+const KEYS = ['good-key-0000001', 'weak-key-0000002', 'good-key-0000003'];
+const RULES = {
+  ...{ maxWaitMs: 3_600_000, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9, priority: 0 },
+};
+
+/** The demo vendor, which takes these keys and refuses some of them with a status. */
+function startVendor(url: string) {
+  const refused = new Map<string, number>();
+  const asked = new Map<string, number>();
+  const server = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      const key = (request.headers.get('authorization') ?? '').replace('Bearer ', '');
+      const isOrder = request.method === 'POST';
+      if (isOrder) asked.set(key, (asked.get(key) ?? 0) + 1);
+      const status = isOrder ? refused.get(key) : undefined;
+      if (status !== undefined) return Response.json({ error: { message: 'refused' } }, { status });
+      const headers = new Headers(request.headers);
+      headers.set('authorization', 'Bearer vendor-key-0123456789');
+      const { pathname, search } = new URL(request.url);
+      const body = isOrder ? await request.text() : null;
+      return fetch(`${url}${pathname}${search}`, { method: request.method, headers, body });
+    },
+  });
+  return { url: server.url.origin, refused, asked, stop: () => server.stop(true) };
+}
+
+type World = { engine: Engine; store: Store; vendor: ReturnType<typeof startVendor> };
+
+async function withVendor({ store }: OpenedStore, work: (world: World) => Promise<void>): Promise<void> {
+  const engine = await startEngine(store, sandbox, { waiting: () => RULES });
+  const vendor = startVendor(engine.vendorUrl);
+  try {
+    await engine.start();
+    await work({ engine, store, vendor });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
+  } finally {
+    await engine.stop();
+    await vendor.stop();
+  }
+}
+
+type Caller = Awaited<ReturnType<typeof addCaller>>;
+const submit = ({ engine }: World, caller: Caller): Promise<TaskRecord> =>
+  engine.surfaces.submitGeneric(caller, {
+    requestId: 'request',
+    pluginKey: 'demo',
+    request: jsonRequest({ model: 'demo-video', prompt: 'a [duration=0.1]', seconds: 5 }),
+  });
+
+/** Tasks sent one after the other: one whose account refuses it waits for another, and succeeds. */
+async function complete(world: World, count: number): Promise<void> {
+  const caller = await addCaller(world.store);
+  for (let index = 0; index < count; index++) {
+    const { taskId } = await submit(world, caller);
+    expect((await ended(world.store, taskId)).status).toBe('SUCCESS');
+  }
+}
+
+describeEachStore(
+  'health',
+  (opened) => {
+    test.each([
+      ['that the vendor rejects', 401, 'credential'],
+      ['whose balance is used up', 402, 'balance'],
+    ] as const)('one key of three %s is seen by no client, rests at once, and is back when it works', (_, status, reason) =>
+      withVendor(opened(), async (world) => {
+        const { engine, vendor } = world;
+        const [, weak = ''] = KEYS;
+        const id = await engine.addChannel({
+          ...{ key: undefined, baseUrl: vendor.url, credentials: KEYS.map((key) => ({ key })) },
+        });
+        vendor.refused.set(weak, status);
+        await complete(world, 9);
+        expect(vendor.asked.get(weak)).toBe(1);
+        const channel = await engine.channels.get(id);
+        const rests = () => engine.capacity.describe(channel).credentials.map((one) => one.restReason);
+        expect(rests()).toEqual(['', reason, '']);
+        // Tried once, and refused once more.
+        await engine.capacity.wake(channel, 'account');
+        await complete(world, 6);
+        expect(vendor.asked.get(weak)).toBe(2);
+        vendor.refused.clear();
+        await engine.capacity.wake(channel, 'account');
+        await complete(world, 6);
+        expect(rests()).toEqual(['', '', '']);
+        expect(vendor.asked.get(weak)).toBeGreaterThan(2);
+      }),
+    );
+
+    test('an outage of one channel of two is seen by no client, and rests after five failures', () =>
+      withVendor(opened(), async (world) => {
+        const { engine, vendor } = world;
+        const [first = '', second = ''] = KEYS;
+        // Where a channel does not accept the risk of a second job, its first five clients see it.
+        const settings = { retry_on_5xx: true };
+        await engine.addChannel({ key: first, baseUrl: vendor.url, settings });
+        const id = await engine.addChannel({ key: second, baseUrl: vendor.url, settings });
+        vendor.refused.set(second, 500);
+        await complete(world, 25);
+        expect(vendor.asked.get(second)).toBe(5);
+        expect(engine.capacity.describe(await engine.channels.get(id)).restReason).toBe('outage');
+      }));
+
+    test('a 403 for the prompts of one user hurts nobody else', () =>
+      withVendor(opened(), async (world) => {
+        const { engine, store, vendor } = world;
+        const [key = ''] = KEYS;
+        const id = await engine.addChannel({ key, baseUrl: vendor.url });
+        const rude = await addCaller(store);
+        vendor.refused.set(key, 403);
+        for (let index = 0; index < 3; index++) await expect(submit(world, rude)).rejects.toThrow();
+        vendor.refused.clear();
+        await complete(world, 3);
+        expect(engine.capacity.describe(await engine.channels.get(id)).restReason).toBe('');
+      }));
+  },
+  { fresh: 'test', databases: IS_FULL_RUN ? DATABASES : ['sqlite'] },
+);
