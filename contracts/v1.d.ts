@@ -933,10 +933,11 @@ export interface VendorInfo {
   /**
    * How the vendor counts what an account runs at once. `slots`: how many places a request takes,
    * as an expression like a price, over the same facts (`u("images")`), rounded up; 1 without it, and
-   * where it cannot be evaluated.
+   * where it cannot be evaluated. `queues`: the vendor accepts more than it runs and says `QUEUED` of
+   * the rest, so nothing more is sent while more than two tasks of a model stand there.
    * @since 2026-11
    */
-  capacity?: { slots?: string };
+  capacity?: { slots?: string; queues?: boolean };
   /**
    * What requests may say, by the names of facts in `usageSchema`. `null`: nothing, the fact comes
    * from elsewhere, so forms leave it out. `models` is what differs for models, by their names in

@@ -93,8 +93,8 @@ export type VendorInfo = {
   /** Suggested for new channels; see the channel's setting of this name. */
   notFoundGraceSeconds?: number;
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
-  /** `slots`: how many of an account's places a request takes, as an expression like a price. */
-  capacity?: { slots: string };
+  /** How many of an account's places a request takes; whether the vendor accepts more than it runs. */
+  capacity?: { slots?: string; queues: boolean };
   /** By the names of facts. */
   ranges?: Record<string, FactRanges>;
   /** Fields of requests besides `prompt` and the facts, by name. */

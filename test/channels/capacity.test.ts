@@ -64,7 +64,7 @@ describe('capacity', () => {
         const stored = [...running].filter(({ taskId }) => !except.includes(taskId)).length;
         return [
           ...elsewhere,
-          { channelId: 1, credentialId: 1, model: 'm', accepted: stored, sending: 0, abandoned: 0 },
+          { channelId: 1, credentialId: 1, model: 'm', accepted: stored, queued: 0, sending: 0, abandoned: 0 },
         ];
       },
       beginRest: async () => true,
@@ -258,7 +258,7 @@ describe('capacity', () => {
   });
 
   test('what a crash left behind holds up only an account that has refused before', async () => {
-    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 0, sending: 0, abandoned: 4 }];
+    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 0, queued: 0, sending: 0, abandoned: 4 }];
     await capacity.recount();
     expect(room()).toBe(4);
     accept(begin());
@@ -269,14 +269,14 @@ describe('capacity', () => {
     await capacity.recount();
     expect(view()).toMatchObject({ ceiling: 1, reason: 'refused' });
     expect(room()).toBe(1);
-    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 0, sending: 0, abandoned: 1 }];
+    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 0, queued: 0, sending: 0, abandoned: 1 }];
     await capacity.recount();
     expect(room()).toBe(0);
   });
 
   test('tasks that other nodes have there count for the ceiling', async () => {
     accept(begin());
-    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 6, sending: 0, abandoned: 0 }];
+    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 6, queued: 0, sending: 0, abandoned: 0 }];
     await refuse(4);
     expect(view().ceiling).toBe(7);
   });
@@ -573,6 +573,18 @@ describe('capacity', () => {
       expect(room()).toBe(3);
       for (let count = 0; count < 8; count++) await clock.pass(5000);
       expect(room()).toBe(4);
+    });
+
+    test('is free only while a vendor that queues by itself has begun all tasks but two', async () => {
+      capacity = createCapacity({ ...common, accounts: toAccounts(() => channels), queues: () => true });
+      for (const queued of [2, 3]) {
+        elsewhere = [
+          { channelId: 1, credentialId: 1, model: 'm', accepted: 3, queued, sending: 0, abandoned: 0 },
+          { channelId: 1, credentialId: 1, model: 'other', accepted: 1, queued: 0, sending: 0, abandoned: 0 },
+        ];
+        await capacity.recount();
+        expect([room() > 0, room('other') > 0]).toEqual([queued === 2, true]);
+      }
     });
 
     test('is taken by what is declared, for the pool and for a model', () => {

@@ -10,7 +10,7 @@ test('what a plugin tells of its vendor is read, texts as maps', () => {
     keyFormat: 'sk-…',
     keyHelp: 'One a project.',
     listPrices: { url: 'https://example.com/prices', asOf: '2026-05-01', models: { a: '0.1 * u("seconds")' } },
-    capacity: { slots: 'u("images")' },
+    capacity: { slots: 'u("images")', queues: true },
     ranges: { seconds: { minimum: 1, maximum: 60 } },
     examples: [{ label: { en: 'Boat', zh: '船' }, models: ['a'], request: { prompt: 'a boat', seconds: 4 } }],
   };
@@ -75,7 +75,7 @@ test.each([
   ['texts without English', { keyHelp: { zh: '密钥' } }],
   ['long texts', { keyFormat: 'x'.repeat(101), keyHelp: 'x'.repeat(513) }],
   ['a format that is no text', { keyFormat: ['sk-…', 5] }],
-  ['places that are no expression', { capacity: { slots: 3 } }],
+  ['places that are no expression', { capacity: { slots: 3, queues: 'yes' } }],
   ['prices that are no texts', { listPrices: { models: { a: 1 } } }],
   ['an example without a request', { examples: [{ label: 'a' }] }],
   ['a huge example', { examples: [{ label: 'a', request: { prompt: 'x'.repeat(9000) } }] }],

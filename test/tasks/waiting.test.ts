@@ -77,14 +77,14 @@ describeEachStore(
         const { generation, release } = engine.plugins.pin();
         release();
         const { manifest } = generation.plugins.get('demo') as LoadedPlugin;
-        manifest.vendor = { examples: [], ...manifest.vendor, capacity: { slots: 'u("seconds") / 2.5' } };
+        manifest.vendor = { examples: [], ...manifest.vendor, capacity: { slots: 'u("seconds") / 2.5', queues: false } };
         await engine.addChannel({ limits: { maxRunning: 5 } });
         const caller = await addCaller(store);
         const tasks = await Promise.all(Array.from({ length: 6 }, () => submit(engine, caller)));
         expect(tasks.map(({ slots }) => slots)).toEqual(Array(6).fill(2));
         for (const { taskId } of tasks) expect((await ended(store, taskId)).slots).toBe(2);
         expect(await engine.vendorCounts()).toMatchObject({ full: 0, most_running: 2 });
-        manifest.vendor.capacity = { slots: '7' };
+        manifest.vendor.capacity = { slots: '7', queues: false };
         const large = await submit(engine, caller);
         expect(await ended(store, large.taskId)).toMatchObject({ status: 'SUCCESS', slots: 7 });
       }));

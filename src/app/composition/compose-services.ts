@@ -124,6 +124,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     logger,
     nodeId,
     accounts: channels.everyAccount,
+    queues: facts.queues,
     syncFrequencyMs,
   });
   const node: NodeAddress = { ...configuredNode(config), listening: '' };

@@ -3,9 +3,11 @@ import type { PluginFacts } from '../../channels/index.ts';
 import { findUsage, type Generation, type Manifest, NUMBER_LIMITS, type UsageField } from '../../plugins/index.ts';
 
 /** What channels and prices may know of the plugins, without importing their room. */
-export function createPluginFacts(plugins: {
-  current(): Generation;
-}): PluginFacts & { declaredFacts(pluginKey: string, model: string): Record<string, DeclaredFact> | undefined } {
+export function createPluginFacts(plugins: { current(): Generation }): PluginFacts & {
+  declaredFacts(pluginKey: string, model: string): Record<string, DeclaredFact> | undefined;
+  /** Whether the vendor of a channel accepts more than it runs. */
+  queues(channel: { type: number; taskPluginKey: string | null }): boolean;
+} {
   const describe = ({ key, baseUrl, vendor, addressesGateways }: Manifest) => {
     const keyFormat = vendor?.keyFormat?.[0];
     return {
@@ -23,6 +25,11 @@ export function createPluginFacts(plugins: {
     byChannelType(type) {
       const plugin = plugins.current().byChannelType(type);
       return plugin && describe(plugin.manifest);
+    },
+    queues({ type, taskPluginKey }) {
+      const { plugins: all, byChannelType } = plugins.current();
+      const plugin = taskPluginKey ? all.get(taskPluginKey) : byChannelType(type);
+      return plugin?.manifest.vendor?.capacity?.queues === true;
     },
     declaredFacts(pluginKey, model) {
       const plugin = plugins.current().plugins.get(pluginKey);

@@ -28,6 +28,8 @@ const SHARE_SECONDS = 3;
 const NODE_ALIVE_SECONDS = 40;
 /** Another node has the trial: look again after this. */
 const TRIAL_AGAIN_MS = 2000;
+/** A vendor that queues by itself is full where it has not begun more tasks than these. */
+const MOST_QUEUED = 2;
 
 /**
  * What accounts run at once and in a minute, whether declared or learned, and when they rest. The
@@ -42,6 +44,8 @@ export function createCapacity(deps: {
   nodeId: string;
   /** All accounts in this node's replica; a new list after each change. */
   accounts: () => readonly Account[];
+  /** Whether the vendor of a channel accepts more than it runs, and lets it wait. Default: none does. */
+  queues?: (channel: ChannelRecord) => boolean;
   syncFrequencyMs: number;
 }): CapacityService {
   const { store, clock, random, logger } = deps;
@@ -140,13 +144,19 @@ export function createCapacity(deps: {
   };
   const isDeclared = (scope: Scope): boolean => levels(scope).some(({ limit }) => limit.maxRunning !== undefined);
 
+  function isQueueing({ credentialId, pool, model }: Scope): boolean {
+    if (slots.find(pool, model).queued <= MOST_QUEUED) return false;
+    const channel = seen.get(credentialId)?.channel;
+    return channel !== undefined && deps.queues?.(channel) === true;
+  }
+
   const phases = (scope: Scope) => {
     const nowMs = mono();
     return restable(scope).map((state) => ({ state, phase: restPhase(state.rest, nowMs) }));
   };
   const dueTrials = (scope: Scope) => {
     const found = phases(scope);
-    if (found.some(({ phase }) => phase === 'resting')) return undefined;
+    if (found.some(({ phase }) => phase === 'resting') || isQueueing(scope)) return undefined;
     return found.flatMap(({ state: { pool, model, rest }, phase }) =>
       phase === 'trial' ? [{ pool, model, generation: rest.generation }] : [],
     );

@@ -17,6 +17,8 @@ export type SlotCount = {
   abandoned: number;
   /** Tasks, not slots, that this node is sending. */
   sending: number;
+  /** Accepted tasks that their vendor had not begun when the database was counted last. */
+  queued: number;
   /** What was in flight when the database was counted last. */
   counted: number;
 };
@@ -30,7 +32,9 @@ const placeOf = ({ channelId, credentialId, upstreamModel }: HeldSlots): Place =
   model: upstreamModel,
 });
 
-const none = (): SlotCount => ({ inFlight: 0, accepted: 0, abandoned: 0, sending: 0, counted: 0 });
+const none = (): SlotCount => ({
+  ...{ inFlight: 0, accepted: 0, queued: 0, abandoned: 0, sending: 0, counted: 0 },
+});
 
 /**
  * The slots in use, as this node knows them: what the database counted last, and the tasks that it
@@ -68,6 +72,7 @@ export function createRunningSlots(deps: {
     for (const sum of [whole, one, channel, credential]) {
       sum.inFlight += sign * count.inFlight;
       sum.accepted += sign * count.accepted;
+      sum.queued += sign * count.queued;
       sum.abandoned += sign * count.abandoned;
       sum.sending += sign * count.sending;
     }
@@ -84,8 +89,8 @@ export function createRunningSlots(deps: {
     totals = new Map();
     byChannel = new Map();
     byCredential = new Map();
-    for (const { accepted, sending, abandoned, ...place } of counted)
-      add(place, { ...none(), inFlight: accepted + sending + abandoned, accepted, abandoned }, 1);
+    for (const { accepted, queued, sending, abandoned, ...place } of counted)
+      add(place, { ...none(), inFlight: accepted + sending + abandoned, accepted, queued, abandoned }, 1);
     for (const entry of entries.values()) add(placeOf(entry), entry.count, 1);
     for (const models of totals.values()) for (const sum of models.values()) sum.counted = sum.inFlight;
   }

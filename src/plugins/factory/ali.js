@@ -79,6 +79,7 @@ const byModel = (rangeOf) => ({
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  capacity: { queues: true },
   labels: {
     seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
     resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },

@@ -66,6 +66,7 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  capacity: { queues: true },
   labels: {
     seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
     images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },

@@ -101,7 +101,8 @@ function readListPrices(value: unknown): VendorInfo['listPrices'] {
 function readCapacity(value: unknown): VendorInfo['capacity'] {
   if (!isObject(value)) return undefined;
   const slots = textUpTo(MAX_EXPRESSION, value.slots);
-  return slots === undefined ? undefined : { slots };
+  const queues = value.queues === true;
+  return slots === undefined && !queues ? undefined : { ...(slots !== undefined && { slots }), queues };
 }
 
 function readExample(value: unknown): VendorInfo['examples'] {

@@ -27,6 +27,8 @@ export type RunningCount = {
   model: string;
   /** Those that a vendor has accepted. */
   accepted: number;
+  /** Of these, those that it says it has not begun, in tasks. */
+  queued: number;
   sending: number;
   /** Ended tasks that a vendor may still run. */
   abandoned: number;

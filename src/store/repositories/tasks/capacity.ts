@@ -52,9 +52,10 @@ export function createCapacityStore(context: Context): CapacityStore {
   const isOther = sql`tasks.task_id not in (select id from ${lists.records('known', { id: 'text' })})`;
   const countRunning = lazy(() =>
     prepare(sql`select channel_id, credential_id, upstream_model,
-        sum(case when status = 'NOT_START' then 0 else slots end), sum(case when status = 'NOT_START' then slots else 0 end), 0
+        sum(case when status = 'NOT_START' then 0 else slots end), sum(case when status = 'NOT_START' then slots else 0 end), 0,
+        sum(case when status = 'QUEUED' then 1 else 0 end)
       from tasks where ${isRunning} and ${isOther} group by channel_id, credential_id, upstream_model
-      union all select channel_id, credential_id, upstream_model, 0, 0, sum(slots)
+      union all select channel_id, credential_id, upstream_model, 0, 0, sum(slots), 0
       from tasks where ${isAbandoned} and ${isOther} group by channel_id, credential_id, upstream_model`),
   );
 
@@ -155,6 +156,7 @@ export function createCapacityStore(context: Context): CapacityStore {
         accepted: Number(counts[0]),
         sending: Number(counts[1]),
         abandoned: Number(counts[2]),
+        queued: Number(counts[3]),
       }));
     },
 
