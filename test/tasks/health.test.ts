@@ -75,29 +75,31 @@ describeEachStore(
     test.each([
       ['that the vendor rejects', 401, 'credential'],
       ['whose balance is used up', 402, 'balance'],
-    ] as const)('one key of three %s is seen by no client, rests at once, and is back when it works', (_, status, reason) =>
-      withVendor(opened(), async (world) => {
-        const { engine, vendor } = world;
-        const [, weak = ''] = KEYS;
-        const id = await engine.addChannel({
-          ...{ key: undefined, baseUrl: vendor.url, credentials: KEYS.map((key) => ({ key })) },
-        });
-        vendor.refused.set(weak, status);
-        await complete(world, 9);
-        expect(vendor.asked.get(weak)).toBe(1);
-        const channel = await engine.channels.get(id);
-        const rests = () => engine.capacity.describe(channel).credentials.map((one) => one.restReason);
-        expect(rests()).toEqual(['', reason, '']);
-        // Tried once, and refused once more.
-        await engine.capacity.wake(channel, 'account');
-        await complete(world, 6);
-        expect(vendor.asked.get(weak)).toBe(2);
-        vendor.refused.clear();
-        await engine.capacity.wake(channel, 'account');
-        await complete(world, 6);
-        expect(rests()).toEqual(['', '', '']);
-        expect(vendor.asked.get(weak)).toBeGreaterThan(2);
-      }),
+    ] as const)(
+      'one key of three %s is seen by no client, rests at once, and is back when it works',
+      (_, status, reason) =>
+        withVendor(opened(), async (world) => {
+          const { engine, vendor } = world;
+          const [, weak = ''] = KEYS;
+          const id = await engine.addChannel({
+            ...{ key: undefined, baseUrl: vendor.url, credentials: KEYS.map((key) => ({ key })) },
+          });
+          vendor.refused.set(weak, status);
+          await complete(world, 9);
+          expect(vendor.asked.get(weak)).toBe(1);
+          const channel = await engine.channels.get(id);
+          const rests = () => engine.capacity.describe(channel).credentials.map((one) => one.restReason);
+          expect(rests()).toEqual(['', reason, '']);
+          // Tried once, and refused once more.
+          await engine.capacity.wake(channel, 'account');
+          await complete(world, 6);
+          expect(vendor.asked.get(weak)).toBe(2);
+          vendor.refused.clear();
+          await engine.capacity.wake(channel, 'account');
+          await complete(world, 6);
+          expect(rests()).toEqual(['', '', '']);
+          expect(vendor.asked.get(weak)).toBeGreaterThan(2);
+        }),
     );
 
     test('an outage of one channel of two is seen by no client, and rests after five failures', () =>

@@ -19,6 +19,14 @@ const showFullAccount = ({ page, filled }: Scene) =>
     await route.fulfill({ json: { success: true, data: { ...data, capacity } } });
   });
 
+const showRefusedKey = ({ page, filled }: Scene) =>
+  page.route(`**/api/channel/${filled.channelId}`, async (route) => {
+    const { data } = (await (await route.fetch()).json()) as { data: { capacity: object } };
+    const rest = { rest_reason: 'credential', resting_until: inSeconds(4200), resting_since: inSeconds(-5400) };
+    const capacity = { ...data.capacity, ...rest, rest_step: 3 };
+    await route.fulfill({ json: { success: true, data: { ...data, capacity } } });
+  });
+
 /** What administrators make: channels, plugins, prices, users. */
 export const gatewayStates: readonly PanelState[] = [
   { name: 'channels-empty', path: '/channels', age: 'empty' },
@@ -26,6 +34,7 @@ export const gatewayStates: readonly PanelState[] = [
   { name: 'channel-new', path: '/channels/new' },
   { name: 'channel', path: ({ channelId }) => `/channels/${channelId}` },
   { name: 'channel-full', path: ({ channelId }) => `/channels/${channelId}`, before: showFullAccount },
+  { name: 'channel-refused', path: ({ channelId }) => `/channels/${channelId}`, before: showRefusedKey },
   { name: 'channel-made', path: ({ channelId }) => `/channels/${channelId}?new=1` },
   { name: 'channel-settings', path: ({ channelId }) => `/channels/${channelId}?tab=settings` },
   {
