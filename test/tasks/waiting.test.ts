@@ -77,7 +77,11 @@ describeEachStore(
         const { generation, release } = engine.plugins.pin();
         release();
         const { manifest } = generation.plugins.get('demo') as LoadedPlugin;
-        manifest.vendor = { examples: [], ...manifest.vendor, capacity: { slots: 'u("seconds") / 2.5', queues: false } };
+        manifest.vendor = {
+          examples: [],
+          ...manifest.vendor,
+          capacity: { slots: 'u("seconds") / 2.5', queues: false },
+        };
         await engine.addChannel({ limits: { maxRunning: 5 } });
         const caller = await addCaller(store);
         const tasks = await Promise.all(Array.from({ length: 6 }, () => submit(engine, caller)));
