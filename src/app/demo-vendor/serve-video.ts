@@ -5,8 +5,8 @@ import type { Job } from './jobs.ts';
 const BOX_HEADER_BYTES = 8;
 
 /**
- * The scene of the prompt with the job's id in a `free` box at its end, so that no two jobs have the
- * same bytes.
+ * The scene of the prompt with the job's id in a `free` box at its end, so that no two jobs have
+ * the same bytes.
  * Players skip the box.
  */
 function makeVideo(job: Job): Uint8Array {
