@@ -212,9 +212,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a wait that is over is not refunded',
     edits: [
       {
-        file: FINISH,
-        search: 'refund: succeeded ? undefined : { reason: ending.reason } },',
-        replace: 'refund: succeeded || waits ? undefined : { reason: ending.reason } },',
+        file: 'src/tasks/state/money-groups.ts',
+        search: 'closings.filter((_, index) => moved[index]).map(({ ended }) => ended),',
+        replace: 'closings.filter(({ taken }, index) => moved[index] && !taken?.().length).map(({ ended }) => ended),',
       },
     ],
   },
