@@ -29,7 +29,7 @@ export type PriceBook = {
     upstreamModel: string,
   ): { row: PriceRecord; expression: PriceExpression } | undefined;
   all(): PriceRecord[];
-  /** As `parsePriceExpression`, which costs more than an evaluation: it remembers what it parsed. */
+  /** As `parsePriceExpression`, which costs more than an evaluation, so this remembers. */
   parse: typeof parsePriceExpression;
   /** The keys that `u()` reads in an expression that was valid once. */
   listFactKeys(expression: string): readonly string[];
