@@ -92,6 +92,21 @@ describe('the list', () => {
     expect(await findPageIssues(page)).toEqual([]);
   });
 
+  testInFullRun('the statements of last month are one row an account that matches', async () => {
+    const page = await openAsRoot('/users?role=10');
+    await page.getByRole('button', { name: 'Export' }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('menuitem', { name: /^Statements of \d{4}-\d\d, CSV$/ }).click(),
+    ]);
+    const rows = (await Bun.file(await download.path()).text()).trimEnd().split('\r\n');
+    expect(rows).toEqual([
+      expect.stringContaining('opening_usd'),
+      expect.stringContaining('ada'),
+      expect.stringContaining('grace'),
+    ]);
+  });
+
   testInFullRun('Escape asks before it loses what was typed into a dialog', async () => {
     const page = await openAsRoot('/users');
     await page.getByRole('button', { name: 'Add user' }).click();

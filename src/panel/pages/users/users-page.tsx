@@ -24,6 +24,10 @@ const filterNames = ['keyword', 'role', 'status', 'group', 'sort'] as const;
 const deletedFilter = '-1';
 type FilterName = (typeof filterNames)[number];
 
+/** The last month that is over in UTC, such as `2026-10`. */
+const lastMonth = (now: Date): string =>
+  new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1)).toISOString().slice(0, 7);
+
 /** All accounts. */
 export function UsersPage() {
   const { t } = useTranslation();
@@ -33,6 +37,7 @@ export function UsersPage() {
   const [sortBy, order] = sort.split('.');
   const wanted = { keyword, role, status, group, sort_by: sortBy || 'id', sort_order: order || 'desc' };
   const query = useApiQuery<AccountPage>(withQuery('/api/user', { page: filters.page, ...wanted }));
+  const month = lastMonth(new Date());
   const columns = useColumns(query.data?.items ?? []);
   return (
     <Page
@@ -40,7 +45,17 @@ export function UsersPage() {
       intro={t('users.intro')}
       actions={
         <>
-          <ExportMenu path="/api/user/export" query={wanted} name="users" />
+          <ExportMenu
+            path="/api/user/export"
+            query={wanted}
+            name="users"
+            other={{
+              label: t('export.statements', { month }),
+              path: '/api/user/statement/export',
+              query: { ...wanted, month },
+              name: `statements-${month}`,
+            }}
+          />
           <Button
             leftSection={<IconUserPlus size={18} stroke={1.6} aria-hidden="true" />}
             onClick={() => setAdding(true)}

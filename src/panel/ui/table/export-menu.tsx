@@ -11,24 +11,29 @@ const timeoutMs = 600_000;
 
 const formats = ['csv', 'jsonl'] as const;
 
-type ExportMenuProps = {
+type ExportMenuProps = Exported & {
+  /** Another file, as CSV, below the list itself. */
+  other?: Exported & { label: string };
+  size?: 'xs' | 'sm';
+};
+
+type Exported = {
   /** The path of the export, such as `/api/task/export`. */
   path: string;
   /** The filter of the list. */
   query: Readonly<Record<string, string | number | null | undefined>>;
   /** The name of the file, without its ending. */
   name: string;
-  size?: 'xs' | 'sm';
 };
 
 /** Saves what a list holds as a file. */
-export function ExportMenu({ path, query, name, size = 'sm' }: ExportMenuProps) {
+export function ExportMenu({ other, size = 'sm', ...list }: ExportMenuProps) {
   const { t } = useTranslation();
   const session = useSession();
   const [isRunning, setRunning] = useState(false);
   const [isOpen, setOpen] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  const save = async (format: (typeof formats)[number]): Promise<void> => {
+  const save = async ({ path, query, name }: Exported, format: (typeof formats)[number]): Promise<void> => {
     setRunning(true);
     try {
       const asked = { method: 'GET', path: withQuery(path, { ...query, format }), as: 'blob', timeoutMs } as const;
@@ -57,10 +62,11 @@ export function ExportMenu({ path, query, name, size = 'sm' }: ExportMenuProps) 
       <Menu.Dropdown>
         {error !== null && <ErrorNotice error={error} />}
         {formats.map((format) => (
-          <Menu.Item key={format} onClick={() => void save(format)}>
+          <Menu.Item key={format} onClick={() => void save(list, format)}>
             {t(`export.${format}`)}
           </Menu.Item>
         ))}
+        {other && <Menu.Item onClick={() => void save(other, 'csv')}>{other.label}</Menu.Item>}
         <Text size="xs" c="dimmed" px={12} py={6} role="presentation">
           {t('export.limit')}
         </Text>
