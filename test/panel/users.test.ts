@@ -102,8 +102,8 @@ describe('the list', () => {
     const rows = (await Bun.file(await download.path()).text()).trimEnd().split('\r\n');
     expect(rows).toEqual([
       expect.stringContaining('opening_usd'),
-      expect.stringContaining('ada'),
       expect.stringContaining('grace'),
+      expect.stringContaining('ada'),
     ]);
   });
 
