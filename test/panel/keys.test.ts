@@ -45,7 +45,7 @@ const submit = (key: string, body: object = {}) =>
 
 describe('API keys', () => {
   test('an empty list explains keys; a created key is shown once with a sample request', async () => {
-    await panel.root().createUser({ username: 'nina' });
+    const id = await panel.root().createUser({ username: 'nina' });
     const { page } = await panel.openAs({ username: 'nina', password }, '/keys', { viewport: screens.desktop });
     await heading(page, 'API keys').waitFor();
     await waitForText(page, 'No API keys yet');
@@ -79,6 +79,11 @@ describe('API keys', () => {
       unlimited_quota: false,
       total_available: 6_250_000,
     });
+    // Sent from here or from anywhere else: the page shows the key's first task.
+    await panel.root().call('POST', '/api/user/manage', { action: 'add_quota', id, mode: 'add', value: 1_000_000 });
+    await button(page, 'Send it now').click();
+    await waitForText(page, 'Received your first request');
+    await page.getByRole('region', { name: 'Your task' }).waitFor();
     // Leaving while nobody has taken the key asks.
     await page.getByRole('link', { name: 'Home', exact: true }).click();
     await dialog(page).getByText('You have not copied the key.').waitFor();
