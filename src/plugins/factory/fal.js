@@ -1,6 +1,5 @@
-// The queue of fal: https://docs.fal.ai/model-apis/model-endpoints/queue. A model is a path, and
-// its input is whatever that model takes. A job is asked for at the address that the answer to its
-// submission names: first for its status, then for its result.
+// The queue of fal: https://docs.fal.ai/model-apis/model-endpoints/queue. A model is a path. A job
+// is asked for at the address that the answer to its submission names: its status, then its result.
 
 const words = (text) => text.split(' ');
 /** `a:1 b:2` as an object. */
