@@ -3,7 +3,10 @@ import type { Cluster, Running } from './cluster.ts';
 import type { PlannedOrder } from './plan.ts';
 import type { World } from './world.ts';
 
-/** One request of a client. `cut`: the connection broke, for the process had died. `left`: the client did. */
+/**
+ * One request of a client. `cut`: the connection broke, for the process had died. `left`: the
+ * client did not wait for the answer.
+ */
 export type Attempt = {
   beginMs: number;
   endMs: number;

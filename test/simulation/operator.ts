@@ -16,7 +16,7 @@ export type Operator = {
 };
 
 const POOL = 'one account';
-/** Nodes read channels again when they are told of a change, which time that is simulated does not await. */
+/** Other nodes are told of a change, and simulated time does not wait until they know. */
 const TOLD_MS = { sqlite: 0, postgres: 60_000 };
 
 /** Writes what is declared before the first process starts. */

@@ -6,7 +6,7 @@ import { toAccount } from '../support/accounts.ts';
 
 type Line = { name: string; priority: number; tasks: string[] };
 
-/** Gives one slot after the other away. A task is named by its user, whose id is its first letter. */
+/** Gives one slot after the other away. The first letter of a task is its user's. */
 async function giveOneByOne(lines: readonly Line[], times: number): Promise<string> {
   const shares = createUserShares();
   const account = toAccount({ id: 1 } as ChannelRecord);

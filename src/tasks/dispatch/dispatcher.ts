@@ -102,8 +102,8 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     capacity.scope(account, mapModel(account.channel.modelMapping, model));
 
   /**
-   * Which tasks could be sent by which accounts, by what this node knows of their room. Lines of one
-   * priority may want the same slots: `giveSlots` decides between them.
+   * Which tasks could be sent by which accounts, by what this node knows of their room. Lines of
+   * one priority may want the same slots: `giveSlots` decides between them.
    */
   function plan(classes: readonly WaitingCount[]): Plan[] {
     const { generation, release } = deps.pin();

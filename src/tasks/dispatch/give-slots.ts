@@ -17,8 +17,9 @@ type Steps = {
 };
 
 /**
- * Gives free slots away: the highest priority first, and within it the heads of those lines that may
- * be sent by an account, by the shares of their users. Returns what is to be taken out of its line.
+ * Gives free slots away: the highest priority first, and within it the heads of those lines that
+ * may be sent by an account, by the shares of their users. Returns what is to be taken out of its
+ * line.
  */
 export async function giveSlots(
   { shares, plans }: { shares: UserShares; plans: readonly Plan[] },

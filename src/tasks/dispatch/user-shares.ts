@@ -2,9 +2,9 @@
 type Head = { userId: number; sinceMs: number };
 
 /**
- * Shares the slots of each pool among users, whatever lines their tasks wait in: who waits in two
- * groups has one share. Each line has its own order; this decides between the heads of lines. A node
- * shares so what it gives away.
+ * Shares the slots of each pool among users, whatever lines their tasks wait in: a user who waits
+ * in two groups has one share. Each line has its own order; this decides between the heads of
+ * lines. A node shares so what it gives away.
  */
 export type UserShares = {
   /** Of these heads the one whose user got the least of the pool, or waits for longest. */
