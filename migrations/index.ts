@@ -44,6 +44,7 @@ import postgres39 from './postgres/0039_waiting.sql' with { type: 'text' };
 import postgres40 from './postgres/0040_channel_network.sql' with { type: 'text' };
 import postgres41 from './postgres/0041_credentials.sql' with { type: 'text' };
 import postgres42 from './postgres/0042_plugin_changelogs.sql' with { type: 'text' };
+import postgres43 from './postgres/0043_own_limits.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -86,6 +87,7 @@ import sqlite39 from './sqlite/0039_waiting.sql' with { type: 'text' };
 import sqlite40 from './sqlite/0040_channel_network.sql' with { type: 'text' };
 import sqlite41 from './sqlite/0041_credentials.sql' with { type: 'text' };
 import sqlite42 from './sqlite/0042_plugin_changelogs.sql' with { type: 'text' };
+import sqlite43 from './sqlite/0043_own_limits.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -432,5 +434,17 @@ export const migrations: readonly Migration[] = [
     sql: { sqlite: sqlite42, postgres: postgres42 },
     checks: [],
     back: ALWAYS,
+  },
+  {
+    number: 43,
+    name: '0043_own_limits',
+    sql: { sqlite: sqlite43, postgres: postgres43 },
+    checks: [],
+    back: {
+      unless: ['api_keys', 'users'].map((table) => ({
+        query: `select id from ${table} where coalesce(requests_per_minute, max_running) is not null limit 1`,
+        refusal: () => 'Keys or users have limits of their own, which the program of before would not keep to.',
+      })),
+    },
   },
 ];

@@ -19,7 +19,7 @@ CREATE TABLE users (
   created_at integer not null,
   last_login_at integer not null default 0,
   deleted_at integer not null default 0
-, auth_version integer not null default 1, access_token_prefix text not null default '', access_token_created_at integer not null default 0, aff_code varchar(32), inviter_id integer not null default 0, remark text not null default '', link_version integer not null default 0, erased_at integer not null default 0, budget text default null);
+, auth_version integer not null default 1, access_token_prefix text not null default '', access_token_created_at integer not null default 0, aff_code varchar(32), inviter_id integer not null default 0, remark text not null default '', link_version integer not null default 0, erased_at integer not null default 0, budget text default null, requests_per_minute integer default null, max_running integer default null);
 CREATE UNIQUE INDEX users_username on users (lower(username));
 CREATE INDEX users_email on users (lower(email)) where email is not null;
 CREATE UNIQUE INDEX users_access_token on users (access_token) where access_token is not null;
@@ -40,7 +40,7 @@ CREATE TABLE api_keys (
   webhook_url text,
   created_at integer not null,
   last_used_at integer not null default 0
-, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0, former_hash varchar(64) not null default '', former_prefix text not null default '', former_until integer not null default 0, wallet_id integer not null default 0, budget text default null);
+, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0, former_hash varchar(64) not null default '', former_prefix text not null default '', former_until integer not null default 0, wallet_id integer not null default 0, budget text default null, requests_per_minute integer default null, max_running integer default null);
 CREATE UNIQUE INDEX api_keys_hash on api_keys (key_hash);
 CREATE INDEX api_keys_user on api_keys (user_id, id);
 CREATE TABLE channels (
@@ -718,8 +718,7 @@ CREATE TABLE waiting (
   bytes integer not null default 0,
   -- What it is sent from, as JSON.
   request text not null
-) without rowid;
-CREATE INDEX waiting_next on waiting (class, node, priority desc, turn, task_id) where not_before = 0;
+, parked text not null default '') without rowid;
 CREATE INDEX waiting_user on waiting (user_id);
 CREATE INDEX waiting_key on waiting (api_key_id);
 CREATE INDEX waiting_later on waiting (not_before) where not_before > 0;
@@ -735,7 +734,7 @@ CREATE TABLE waiting_classes (
   channel_id integer not null default 0,
   waiting integer not null default 0,
   bytes integer not null default 0,
-  turn integer not null default 0, credential_id integer not null default 0,
+  turn integer not null default 0, credential_id integer not null default 0, parked integer not null default 0,
   primary key (class, priority)
 ) without rowid;
 CREATE TABLE waiting_turns (
@@ -788,6 +787,10 @@ CREATE TABLE credentials (
 );
 CREATE INDEX credentials_channel on credentials (channel_id);
 CREATE INDEX tasks_running on tasks (channel_id, upstream_model, credential_id, slots)
+  where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';
+CREATE INDEX waiting_next on waiting (class, node, priority desc, turn, task_id) where not_before = 0 and parked = '';
+CREATE INDEX waiting_parked on waiting (user_id, api_key_id, class) where parked <> '';
+CREATE INDEX tasks_running_by_user on tasks (user_id, api_key_id, "group")
   where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');

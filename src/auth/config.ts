@@ -75,6 +75,8 @@ export type AuthSettings = {
     /** Other numbers for the users or keys of a group. */
     groups: ReadonlyMap<string, ModelRequestNumbers>;
   };
+  /** Submissions of each user of a group within a minute; undefined: no such limit. */
+  requestsPerMinute: (group: string) => number | undefined;
 };
 
 type ProviderClient = { clientId: string; clientSecret: string };

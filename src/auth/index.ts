@@ -10,6 +10,7 @@
  */
 
 export { type AuditAction, DELETED, ROLE, STATUS } from '../store/ports/index.ts';
+export { describeOwnLimits, MAX_OWN_LIMIT } from './accounts/own-limits.ts';
 export { rootHasOtherSignInMethod } from './accounts/sign-in-methods.ts';
 export { isUsername } from './accounts/validate-account.ts';
 export type { AccountView } from './administration/list-accounts.ts';
@@ -19,7 +20,7 @@ export type { AuthConfig, AuthSettings } from './config.ts';
 export { isImportableHash } from './credentials/password-hashes.ts';
 export { findRelyingParty, type RelyingParty } from './credentials/relying-party.ts';
 export { authErrors, proofErrors } from './errors.ts';
-export type { RateLimitState } from './limits/limit-model-requests.ts';
+export type { RateLimitState, RequestPayer } from './limits/limit-model-requests.ts';
 export { addressKey } from './limits/limit-requests.ts';
 export { readMailAddress } from './mail/mail-address.ts';
 export type { StoredMail } from './mail/types.ts';

@@ -15,7 +15,10 @@ import {
   adviseOnFailure,
   type Caller,
   type Doubt,
+  findMostRunning,
   type Idempotency,
+  limitReached,
+  listOwnLimits,
   MAX_ATTEMPTS,
   runIdempotently,
   skipUnreadableChannel,
@@ -77,8 +80,20 @@ export async function createRelayed(deps: RelayDeps, caller: Caller, request: Re
       deps,
       { caller, request: request.client },
       {
-        first: (idempotency) =>
-          adviseOnFailure((doubt) => relayFirst(deps, { ...creation, idempotency, onStreamEnd, doubt })),
+        first: async (idempotency) => {
+          const leave = await enterOwn(deps, creation);
+          return holdSlotUntilSent(leave, (end) =>
+            adviseOnFailure((doubt) =>
+              relayFirst(deps, {
+                ...{ ...creation, idempotency, doubt },
+                onStreamEnd() {
+                  end();
+                  onStreamEnd();
+                },
+              }),
+            ),
+          );
+        },
         repeat: (relayId) => replayRelayed(deps, { ...creation, relayId }),
       },
     ),
@@ -189,6 +204,23 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
   return mayBeDone
     ? { ...last.outcome, headers: { ...last.outcome.headers, 'x-should-retry': 'false' } }
     : last.outcome;
+}
+
+/**
+ * Waits until fewer requests of the caller are open than its own limits allow.
+ * @throws tasks.concurrency_limit, tasks.client_left
+ */
+async function enterOwn(deps: RelayDeps, { caller, request }: Creation): Promise<() => void> {
+  const most = findMostRunning(deps, caller);
+  if (!most) return () => {};
+  const owner = { userId: caller.user.id, apiKeyId: caller.key?.id ?? null, group: caller.group };
+  const limits = listOwnLimits(owner, most);
+  const { signal } = request.client;
+  const shares = limits.map((limit) => ({ ...limit, most: () => deps.node.capacity.nodeShare(limit.most) }));
+  const leave = await deps.shared.ownPlaces.enter(shares, { waitMs: deps.limits.relayWaitMs, signal });
+  if (leave) return leave;
+  if (signal?.aborted) throw taskErrors.client_left();
+  throw limitReached(limits.toSorted((a, b) => a.most - b.most)[0]?.scope ?? 'user', most);
 }
 
 /**

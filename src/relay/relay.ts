@@ -5,6 +5,7 @@ import { type Caller, findProtocolOwners, type ProtocolOwner, type TaskDeps, tas
 import { createRelayed } from './create-relayed.ts';
 import { relayErrors } from './errors.ts';
 import { findOwnObject, forwardCall, noSuchObject, type ObjectName } from './forward-call.ts';
+import { createOwnPlaces } from './own-places.ts';
 import { createRelayPlaces } from './places.ts';
 import { refundInterrupted } from './relay-billing.ts';
 import type { RelayAnswer, RelayCall, RelayDeps, RelayedRequest, RemixSource, Settlements } from './types.ts';
@@ -60,7 +61,8 @@ export function createRelay(deps: TaskDeps): Relay {
   const stopping = new AbortController();
   const settlements = createSettlements();
   const places = createRelayPlaces({ clock, capacity: deps.node.capacity });
-  const shared = { settlements, places, stopping: stopping.signal, thinkingModels: new Set<string>() };
+  const ownPlaces = createOwnPlaces({ clock });
+  const shared = { settlements, places, ownPlaces, stopping: stopping.signal, thinkingModels: new Set<string>() };
   const relayDeps: RelayDeps = { ...deps, shared };
   let loop = Promise.resolve();
 

@@ -4,6 +4,7 @@ import type { RelayKind, RelayObjectKind, RelayPartKind, RelayRecord } from '../
 import type { ClientRequest, TaskDeps } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
+import type { OwnPlaces } from './own-places.ts';
 import type { RelayPlaces } from './places.ts';
 
 export type RelayDeps = TaskDeps & { shared: RelayShared };
@@ -12,6 +13,7 @@ export type RelayDeps = TaskDeps & { shared: RelayShared };
 export type RelayShared = {
   settlements: Settlements;
   places: RelayPlaces;
+  ownPlaces: OwnPlaces;
   /** Aborted when the gateway stops: no stream is read on then whose client has left. */
   stopping: AbortSignal;
   /** Models that have reported far more than the text that came, by channel. */

@@ -53,6 +53,7 @@ export function authSettings(options: OptionValues, node: NodeAddress): AuthSett
       success: options.number('ModelRequestRateLimitSuccessCount'),
       groups: groupLimits(options),
     },
+    requestsPerMinute: (group) => findGroupLimits(options, group).requests_per_minute,
   };
 }
 
@@ -153,4 +154,13 @@ export const oidcSettings = (options: OptionValues): NonNullable<AuthSettings['p
 function groupLimits(options: OptionValues): AuthSettings['modelRequests']['groups'] {
   const groups = options.json('ModelRequestRateLimitGroup') as Record<string, [total: number, success: number]>;
   return new Map(Object.entries(groups).map(([group, [total, success]]) => [group, { total, success }]));
+}
+
+/** What each user of a group may do; the catalogue has checked its shape. */
+export function findGroupLimits(
+  options: OptionValues,
+  group: string,
+): { requests_per_minute?: number; max_running?: number } {
+  const groups = options.json('limits.groups') as Record<string, Record<string, number>>;
+  return Object.hasOwn(groups, group) ? (groups[group] ?? {}) : {};
 }

@@ -24,6 +24,10 @@ export const taskErrors = defineErrors('tasks', {
   ],
   vendor_busy: ['rate_limited', 'The vendor is busy. Try again later.'],
   queue_full: ['rate_limited', 'Every account that serves this model is busy, and the queue is full. Try again later.'],
+  concurrency_limit: [
+    'rate_limited',
+    'As many tasks run as your own limit allows. Try again when one of them has ended.',
+  ],
   wait_over: ['rate_limited', 'No account that serves this model became free in time. Nothing was sent or billed.'],
   task_restored: ['unavailable', 'The database was restored from a copy while the task waited, so it was not sent.'],
   caller_disabled: ['forbidden', 'The user or the API key was disabled while the task waited.'],

@@ -63,3 +63,4 @@ export type {
   TaskTelemetry,
   TaskTracer,
 } from './types.ts';
+export { findMostRunning, limitReached, listOwnLimits } from './waiting/own-limits.ts';

@@ -130,7 +130,12 @@ export type WaitingRules = {
   maxWaitingBytes: number;
   /** −10 to 10: the highest goes first. */
   priority: number;
+  /** What each user of the group may run at once; null: no such limit. */
+  maxRunning: number | null;
 };
+
+/** What the owners of a task may run at once; null: no such limit. */
+export type MostRunning = { key: number | null; user: number | null; group: number | null };
 
 /** What begins a task or a relayed request: its reservation, its key, then its rows. */
 export type Opening<T> = {
@@ -138,10 +143,16 @@ export type Opening<T> = {
   idempotency: Pick<IdempotencyRecord, 'key' | 'requestHash'> | undefined;
   /** What it is sent by, where the store decides whether it may begin. */
   start?: { scope: Scope; task: Start } | undefined;
+  /** What its owners may run at once; absent: no limit of theirs holds. */
+  most?: MostRunning | undefined;
   /** Where it waits if it may not begin, or, without `start`, in any case. */
   line?: { place: NewWaiting; rules: WaitingRules } | undefined;
   /** Inserts the rows of what is paid for. `dispatch`: the store let it begin. */
-  insert: (tx: Repositories, dispatch: (Dispatch & { dispatchedAtMs: number }) | undefined) => Promise<T>;
+  insert: (
+    tx: Repositories,
+    dispatch: (Dispatch & { dispatchedAtMs: number }) | undefined,
+    isParked: boolean,
+  ) => Promise<T>;
 };
 
 /**
@@ -156,8 +167,8 @@ export type WaitingLine = {
   isOpen(): boolean;
   /** Whether others of this class wait, so that a new task goes behind them. */
   isBusy(name: string): boolean;
-  /** Call after the commit that puts a task in line. */
-  entered(name: string): void;
+  /** Call after the commit that puts a task in line, or parks it for its own limit. */
+  entered(name: string, options?: { isParked: boolean }): void;
   /** What waits, as it was just read. */
   read(classes: readonly WaitingCount[]): void;
   open(isOpen: boolean): void;

@@ -31,6 +31,8 @@ const PRINCIPAL: SessionPrincipal = {
     usedQuota: 0,
     walletId: 1,
     budget: null,
+    requestsPerMinute: null,
+    maxRunning: null,
     requestCount: 0,
     language: 'en',
     authVersion: subject.userAuthVersion,

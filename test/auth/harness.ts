@@ -120,6 +120,7 @@ export const testSettings = (change: Partial<AuthSettings['passkeys']> = {}): Au
     wechat: undefined,
   },
   modelRequests: { enabled: false, windowSeconds: 60, total: 0, success: 1000, groups: new Map() },
+  requestsPerMinute: () => undefined,
 });
 
 /** The auth room of one node. */

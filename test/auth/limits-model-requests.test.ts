@@ -2,7 +2,7 @@
  * The limit of model requests, in memory and with lists in Redis that older nodes write too.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AuthSettings, RateLimitState } from '../../src/auth/index.ts';
+import type { AuthSettings, RateLimitState, RequestPayer } from '../../src/auth/index.ts';
 import { createModelRequestLimit } from '../../src/auth/limits/limit-model-requests.ts';
 import { type Clock, randomBelow, silentLogger } from '../../src/kernel/index.ts';
 import { createMemoryCounters, createMemorySuccessLists } from '../../src/store/index.ts';
@@ -37,7 +37,7 @@ afterAll(async () => {
 const newUser = () => 1_000_000 + randomBelow(2 ** 40);
 
 function openLimit(
-  change: Partial<Numbers>,
+  { byMinute = {}, ...change }: Partial<Numbers> & { byMinute?: Record<string, number> },
   stores: { counters: Counters; successLists: SuccessLists },
   clock: Clock = createTestClock(),
 ) {
@@ -45,17 +45,20 @@ function openLimit(
   const limit = createModelRequestLimit({
     ...stores,
     clock,
-    settings: () => ({ ...testSettings(), modelRequests: numbers }),
+    settings: () => ({ ...testSettings(), modelRequests: numbers, requestsPerMinute: (group) => byMinute[group] }),
   });
   const states: RateLimitState[] = [];
-  const admit = (user: number, group: string) => limit(user, group, (state) => states.push(state));
+  const admit = (user: number | RequestPayer, group: string) => {
+    const payer = typeof user === 'number' ? { user: { id: user, requestsPerMinute: null }, group } : user;
+    return limit(payer, (state) => states.push(state));
+  };
   return {
     numbers,
     /** What was reported for each request. */
     states,
-    refused: (user: number, group = 'default') => refusal(admit(user, group), 'auth.rate_limited'),
-    fail: async (user: number, group = 'default') => void (await admit(user, group)),
-    succeed: async (user: number, group = 'default') => {
+    refused: (user: number | RequestPayer, group = 'default') => refusal(admit(user, group), 'auth.rate_limited'),
+    fail: async (user: number | RequestPayer, group = 'default') => void (await admit(user, group)),
+    succeed: async (user: number | RequestPayer, group = 'default') => {
       const record = await admit(user, group);
       await record();
     },
@@ -122,6 +125,33 @@ for (const [name, open] of [
         [4, 0],
       ]);
       for (const { resetSeconds } of limit.states) expect(resetSeconds).toBeWithin(50, 61);
+    });
+
+    test('of what key, user and group may submit in a minute the strictest holds, for each apart', async () => {
+      const limit = openLimit({ enabled: false, byMinute: { slow: 3 } }, open(createTestClock()));
+      const [id, keyId] = [newUser(), newUser()];
+      const payer = (minute: { user?: number; key?: number }, group = 'default', key = keyId): RequestPayer => ({
+        user: { id, requestsPerMinute: minute.user ?? null },
+        key: { id: key, requestsPerMinute: minute.key ?? null },
+        group,
+      });
+      const by = { user: 4, key: 2 };
+      await limit.fail(payer(by));
+      await limit.succeed(payer(by));
+      expect(limit.states.map(({ limit: most, remaining }) => [most, remaining])).toEqual([
+        [2, 1],
+        [2, 0],
+      ]);
+      const { retryAfterSeconds } = await limit.refused(payer(by));
+      expect(retryAfterSeconds).toBeWithin(1, 61);
+      // Another key of the user has its own count; the user's is the same.
+      await limit.succeed(payer(by, 'default', keyId + 1));
+      await limit.refused(payer({ user: 4 }));
+      // The group's holds for each of its users, and a limit that was taken away does not.
+      for (let i = 0; i < 3; i += 1) await limit.succeed(payer({}, 'slow'));
+      await limit.refused(payer({}, 'slow'));
+      await limit.succeed({ user: { id: newUser(), requestsPerMinute: null }, group: 'slow' });
+      await limit.succeed(payer({}));
     });
 
     test('without a limit nothing is reported', async () => {

@@ -21,7 +21,10 @@ describeEachStore('API keys', (opened) => {
       usedQuota: 0,
     });
     const { keyHash, prefix, formerHash, formerPrefix, formerUntil, webhookFormers, createdAt, ...presented } = key;
-    const owner = { id: user.id, role: user.role, status: user.status, group: user.group };
+    const owner = {
+      ...{ id: user.id, role: user.role, status: user.status, group: user.group },
+      ...{ requestsPerMinute: null, maxRunning: null },
+    };
     expect(await store.apiKeys.byHash(key.keyHash, 1)).toEqual({ key: presented, user: owner });
     expect(await store.apiKeys.byId(key.id)).toEqual(key);
     expect(await store.apiKeys.byHash('unknown', 1)).toBeUndefined();

@@ -130,6 +130,7 @@ export const newTask = (change: Partial<NewTask> = {}): NewTask => ({
 export const NEW_WAITING: Omit<NewWaiting, 'taskId'> = {
   class: { class: 'demo', plugin: 'demo', model: 'demo-1', group: 'default', channelId: 0, credentialId: 0 },
   ...{ priority: 0, userId: 1, apiKeyId: null, node: '', attached: '', bytes: 10, cost: 1000, forMs: 3_600_000 },
+  parked: '',
   request: { prompt: 'a cat' },
 };
 

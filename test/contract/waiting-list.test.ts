@@ -52,7 +52,7 @@ describeEachStore(
         total: 2,
         items: [
           {
-            ...{ taskId: first, class: 'c', priority: 0, turn: 5, notBefore: 61, since: 5, deadline: 9 },
+            ...{ taskId: first, class: 'c', priority: 0, turn: 5, notBefore: 61, since: 5, deadline: 9, parked: '' },
             ...{ userId: user.id, username: user.username, apiKeyId: key.id, keyName: key.name, returns: 0 },
             ...{ action: 'text_to_video', isAttached: false },
             properties: { input: 'a cat', originModelName: 'demo-1', upstreamModelName: 'demo-1' },

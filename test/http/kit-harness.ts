@@ -50,6 +50,8 @@ const user = (id: number, role: 1 | 10 | 100): UserRecord => ({
   usedQuota: 0,
   walletId: id,
   budget: null,
+  requestsPerMinute: null,
+  maxRunning: null,
   requestCount: 0,
   language: 'en',
   authVersion: 1,

@@ -273,6 +273,13 @@ const ROWS: Row[] = [
   whole('ModelRequestRateLimitCount', { initial: 0, low: 0, high: 1_000_000 }),
   whole('ModelRequestRateLimitSuccessCount', { initial: 1000, low: 1, high: 1_000_000 }),
   ['ModelRequestRateLimitGroup', 'json', '{}', ['{"vip":[0,1]}'], ['', '[]', '{"a":[0,0]}', '{"a":1}']],
+  [
+    'limits.groups',
+    'json',
+    '{}',
+    ['{"trial":{"requests_per_minute":1,"max_running":1000000}}', '{"a.b":{"max_running":2}}', '{"a":{}}'],
+    ['', '[]', '{"a":5}', '{"a":{"max_running":0}}', '{"a":{"max_running":1.5}}', '{"a":{"rpm":1}}', '{"a b":{}}'],
+  ],
 
   whole('queue.max_wait_seconds', { initial: 3600, low: 0, high: 43_200 }),
   whole('queue.max_waiting', { initial: 100_000, low: 1, high: 1_000_000 }),
@@ -413,6 +420,7 @@ describe('the catalogue of options', () => {
       'ModelRequestRateLimitCount',
       'ModelRequestRateLimitSuccessCount',
       'ModelRequestRateLimitGroup',
+      'limits.groups',
       'queue.max_wait_seconds',
       'queue.max_waiting',
       'queue.max_waiting_per_user',

@@ -53,6 +53,7 @@ const CHECK_MS = 15_000;
 
 const WAITING: WaitingRules = {
   ...{ maxWaitMs: 0, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9, priority: 0 },
+  maxRunning: null,
 };
 
 /** Runs the history of a seed to its end. */

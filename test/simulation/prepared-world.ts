@@ -14,6 +14,7 @@ import { EPOCH_MS } from './world.ts';
 /** Nothing waits: clients see that a vendor is full. */
 export const NO_WAITING: WaitingRules = {
   ...{ maxWaitMs: 0, maxWaiting: 0, maxWaitingPerUser: 0, maxWaitingBytes: 0, priority: 0 },
+  maxRunning: null,
 };
 
 export const VENDOR = 'vendor.example';

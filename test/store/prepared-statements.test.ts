@@ -272,7 +272,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
  */
 const UNCHECKED: Readonly<Record<string, string>> = {
   waiting:
-    'put heads take count putBack putSent wake untilDue age leftBehind ofLost classes countByUser requestCancel sweep',
+    'put heads take count putBack putSent wake untilDue age leftBehind ofLost classes countByUser requestCancel sweep running parked parkedHeads release',
   waitingList: 'places next list totals durations running moveToFront',
   backups: 'begin renew schemas end latest latestDone deleteOld measure endPast',
   sealed: 'page replace',

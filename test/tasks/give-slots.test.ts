@@ -24,11 +24,11 @@ async function giveOneByOne(lines: readonly Line[], times: number): Promise<stri
       { shares, plans },
       {
         most: 64,
-        heads: async (of, limit) =>
+        heads: (of) =>
           (lines.find(({ name, priority }) => name === of.class && priority === of.priority)?.tasks ?? [])
-            .slice(0, limit)
+            .slice(0, 1)
             .map((taskId) => ({ taskId, userId: taskId.charCodeAt(0), sinceMs: Number(taskId.slice(1)), slots: 1 })),
-        start: async () => free-- > 0,
+        start: async () => (free-- > 0 ? 'begun' : 'full'),
       },
     );
     for (const { taskId } of taken) {

@@ -48,7 +48,14 @@ export const BALANCE = 10_000_000;
 
 /** Nothing waits: clients see what a vendor answers. */
 export const NO_WAITING: WaitingRules = {
-  ...{ maxWaitMs: 0, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9, priority: 0 },
+  ...{
+    maxWaitMs: 0,
+    maxWaiting: 100_000,
+    maxWaitingPerUser: 1000,
+    maxWaitingBytes: 1e9,
+    priority: 0,
+    maxRunning: null as number | null,
+  },
 };
 
 /** Allowed addresses of webhook receivers. */

@@ -23,7 +23,9 @@ function open({ waiting = 5, slots = 2, durations = 5 }: { waiting?: number; slo
       places: async (ids: string[]) =>
         order
           .filter(({ taskId }) => ids.includes(taskId))
-          .map((place): WaitingPlace => ({ ...place, class: 'c', notBefore: 0, since: 50, deadline: 9000 })),
+          .map(
+            (place): WaitingPlace => ({ ...place, class: 'c', notBefore: 0, since: 50, deadline: 9000, parked: '' }),
+          ),
       next: async (_: string, limit: number) => {
         reads.next += 1;
         return order.slice(0, limit);

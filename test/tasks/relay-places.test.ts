@@ -117,6 +117,33 @@ const describePlaces = (opened: () => OpenedStore) => {
     expect(mostOpen).toBe(2);
   });
 
+  test('requests of a user wait for their own limit, and nobody else for them', async () => {
+    const [caller, other] = [await addCaller(store), await addCaller(store)];
+    const limited = { ...caller, user: { ...caller.user, maxRunning: 1 } };
+    const first = create(limited, { model: 'two', user: 'm1' });
+    await isSent('m1');
+    const second = create(limited, { model: 'two', user: 'm2' });
+    await waiting(1);
+    const free = create(other, { model: 'two', user: 'm3' });
+    await isSent('m3');
+    expect(arrived).not.toContain('m2');
+    answer('m1');
+    await isSent('m2');
+    const third = create(limited, { model: 'two', user: 'm4' });
+    await waiting(1);
+    for (const end of waits) end();
+    waits.clear();
+    expect(await refusal(third)).toEqual({ code: 'tasks.concurrency_limit', retryAfterSeconds: 5 });
+    for (const user of ['m2', 'm3']) answer(user);
+    await Promise.all([first, second, free]);
+    expect(await spent(limited)).toBe(2 * 20_000);
+    // All places were given back.
+    const last = create(limited, { model: 'two', user: 'm5' });
+    await isSent('m5');
+    answer('m5');
+    expect((await last).status).toBe(200);
+  });
+
   test('a stream holds its place until it ends or its client leaves', async () => {
     const caller = await addCaller(store);
     const first = await create(caller, { model: 'one', user: 's1', stream: true });

@@ -12,7 +12,8 @@ afterAll(() => sandbox.close());
 const USERS = 20;
 const OF_EACH = 10;
 const RULES: WaitingRules = {
-  ...{ maxWaitMs: 3_600_000, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9, priority: 0 },
+  ...{ maxWaitMs: 3_600_000, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9 },
+  ...{ priority: 0, maxRunning: null },
 };
 
 const start = (store: Store) => startEngine(store, sandbox, { waiting: () => RULES, vendorMaxRunning: 5 });

@@ -16,7 +16,8 @@ const sandbox = startSandbox();
 afterAll(() => sandbox.close());
 
 const RULES: WaitingRules = {
-  ...{ maxWaitMs: 3_600_000, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9, priority: 0 },
+  ...{ maxWaitMs: 3_600_000, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9 },
+  ...{ priority: 0, maxRunning: null },
 };
 
 type Setup = Partial<TaskLimits> & { vendorMaxRunning?: number; rules?: Partial<WaitingRules> };

@@ -4,7 +4,7 @@ import type { Budget, Json } from '../../kernel/index.ts';
 import type { RetentionSettings } from '../../operations/index.ts';
 import type { QuietHours } from '../../operations/retention/run-retention.ts';
 import type { MarketSource } from '../../plugins/index.ts';
-import { MARKET_SOURCES, type OptionValues, parseMarketSources } from '../../settings/index.ts';
+import { findGroupLimits, MARKET_SOURCES, type OptionValues, parseMarketSources } from '../../settings/index.ts';
 import type { WaitingRules } from '../../tasks/index.ts';
 import type { Config } from './config-variables.ts';
 
@@ -79,6 +79,7 @@ export function waitingRules(options: OptionValues, group: string): WaitingRules
     maxWaitingPerUser: own.max_waiting_per_user ?? options.number('queue.max_waiting_per_user'),
     maxWaitingBytes: own.max_waiting_bytes ?? options.number('queue.max_waiting_bytes'),
     priority: Object.hasOwn(priorities, group) ? (priorities[group] ?? 0) : 0,
+    maxRunning: findGroupLimits(options, group).max_running ?? null,
   };
 }
 

@@ -8,6 +8,7 @@ import {
   type UserChange,
 } from '../../store/ports/index.ts';
 import { type BudgetFields, validateBudget } from '../accounts/budgets.ts';
+import { describeOwnLimits, type OwnLimitsView, validateOwnLimits } from '../accounts/own-limits.ts';
 import {
   validateDisplayName,
   validateGroup,
@@ -44,7 +45,7 @@ export type AccountEdit = {
   remark?: string | undefined;
   /** `null`: no such limit. */
   budget?: BudgetFields | null | undefined;
-};
+} & Partial<OwnLimitsView>;
 
 /** `before` and `after` hold only the fields that changed; of a password only that it was set. */
 export type AccountEdited = { user: AccountView; before: JsonObject; after: JsonObject };
@@ -106,6 +107,7 @@ const validate = (edit: AccountEdit, former: AdminUserRecord): UserChange => ({
   ...(edit.group === undefined ? {} : { group: validateGroup(edit.group, former.group) }),
   ...(edit.remark === undefined ? {} : { remark: validateRemark(edit.remark, former.remark) }),
   ...(edit.budget === undefined ? {} : { budget: validateBudget(edit.budget) }),
+  ...validateOwnLimits(edit),
   ...(edit.email === undefined ? {} : { email: edit.email === null ? null : requireMailAddress(edit.email) }),
 });
 
@@ -117,13 +119,14 @@ function compare(before: AdminUserRecord, after: AdminUserRecord, hasNewPassword
   return { before: pick(was), after: { ...pick(is), ...(hasNewPassword ? { password: '***' } : {}) } };
 }
 
-const editable = ({ username, displayName, group, email, remark, budget }: AdminUserRecord): JsonObject => ({
+const editable = ({ username, displayName, group, email, remark, budget, ...user }: AdminUserRecord): JsonObject => ({
   username,
   display_name: displayName,
   group,
   email,
   remark,
   budget: budget && `${budget.amount} a ${budget.period}`,
+  ...describeOwnLimits(user),
 });
 
 export type StatusOrRoleAction = 'enable' | 'disable' | 'promote' | 'demote';

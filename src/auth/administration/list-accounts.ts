@@ -17,6 +17,7 @@ import {
   loadFactors,
   type UserFields,
 } from '../accounts/describe-user.ts';
+import { describeOwnLimits, type OwnLimitsView } from '../accounts/own-limits.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
@@ -65,19 +66,20 @@ export async function loadAccount(store: Repositories, userId: number): Promise<
 }
 
 /** An account as administrators see it in a list. Times are Unix seconds. */
-export type AccountView = UserFields & {
-  remark: string;
-  /** What they may spend in each period; null: no such limit. */
-  budget: Budget | null;
-  /** 0: the account used no affiliate code. */
-  inviter_id: number;
-  has_access_token: boolean;
-  created_at: number;
-  /** 0: never. */
-  last_login_at: number;
-  /** 0: not deleted. */
-  deleted_at: number;
-};
+export type AccountView = UserFields &
+  OwnLimitsView & {
+    remark: string;
+    /** What they may spend in each period; null: no such limit. */
+    budget: Budget | null;
+    /** 0: the account used no affiliate code. */
+    inviter_id: number;
+    has_access_token: boolean;
+    created_at: number;
+    /** 0: never. */
+    last_login_at: number;
+    /** 0: not deleted. */
+    deleted_at: number;
+  };
 
 /** A single account, with its factors, bindings and counts. */
 export type AccountDetail = AccountView &
@@ -95,6 +97,7 @@ export const describeAccount = (user: AdminUserRecord): AccountView => ({
   ...describeFields(user),
   remark: user.remark,
   budget: user.budget,
+  ...describeOwnLimits(user),
   inviter_id: user.inviterId,
   has_access_token: user.hasAccessToken,
   created_at: user.createdAt,

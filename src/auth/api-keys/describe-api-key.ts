@@ -9,6 +9,7 @@ import {
   type Store,
 } from '../../store/ports/index.ts';
 import { type BudgetView, describeBudgets } from '../accounts/budgets.ts';
+import { describeOwnLimits, type OwnLimitsView } from '../accounts/own-limits.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
@@ -18,7 +19,7 @@ export const API_KEY_STATE = { ...STATUS, expired: 3, exhausted: 4 } as const;
 export type ApiKeyState = (typeof API_KEY_STATE)[keyof typeof API_KEY_STATE];
 
 /** An API key as its owner sees it. The key itself is shown once, when it is created. */
-export type ApiKeyView = {
+export type ApiKeyView = OwnLimitsView & {
   id: number;
   name: string;
   prefix: string;
@@ -90,6 +91,7 @@ function describeFields(key: ApiKeyRecord, now: number, secretBox: SecretBox): O
     unlimited_quota: key.unlimitedQuota,
     quota: key.quota,
     used_quota: key.usedQuota,
+    ...describeOwnLimits(key),
     models: key.models,
     allow_ips: key.allowIps,
     expires_at: key.expiresAt,

@@ -47,6 +47,8 @@ export async function createApiKey(
     unlimitedQuota: rest.unlimitedQuota ?? false,
     quota: rest.quota ?? 0,
     budget: rest.budget ?? null,
+    requestsPerMinute: rest.requestsPerMinute ?? null,
+    maxRunning: rest.maxRunning ?? null,
     models: rest.models ?? [],
     allowIps: rest.allowIps ?? [],
     expiresAt: rest.expiresAt ?? 0,

@@ -1,13 +1,21 @@
 import ipaddr from 'ipaddr.js';
 import { sentence } from '../../kernel/index.ts';
-import { type ApiKeyRecord, type EnabledStatus, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
+import {
+  type ApiKeyRecord,
+  type EnabledStatus,
+  type OwnLimits,
+  ROLE,
+  STATUS,
+  type UserRecord,
+} from '../../store/ports/index.ts';
 import { type BudgetFields, validateBudget } from '../accounts/budgets.ts';
+import { type OwnLimitsView, validateOwnLimits } from '../accounts/own-limits.ts';
 import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 
 /** The fields of `POST /api/token`, where `name` is required; `PUT` takes any of them. */
-export type ApiKeyFields = {
+export type ApiKeyFields = Partial<OwnLimitsView> & {
   name?: string;
   unlimited_quota?: boolean;
   quota?: number;
@@ -41,6 +49,7 @@ export type ApiKeyChange = Partial<
     | 'webhookUrl'
     | 'keepResults'
     | 'budget'
+    | keyof OwnLimits
   >
 >;
 
@@ -64,7 +73,7 @@ export function validateApiKeyFields(
   owner: UserRecord,
   { checkWebhookUrl, formerName }: Pick<AuthConfig, 'checkWebhookUrl'> & { formerName?: string | undefined },
 ): ApiKeyChange {
-  const change: ApiKeyChange = {};
+  const change: ApiKeyChange = validateOwnLimits(fields);
   if (fields.name !== undefined) change.name = validateName(fields.name, formerName);
   if (fields.status !== undefined) change.status = validateStatus(fields.status);
   if (fields.unlimited_quota !== undefined) change.unlimitedQuota = fields.unlimited_quota;

@@ -15,6 +15,7 @@ import type {
 import type { MailStep } from '../../upstream/index.ts';
 import type { BudgetView } from '../accounts/budgets.ts';
 import type { PanelUser } from '../accounts/describe-user.ts';
+import type { OwnLimitsView } from '../accounts/own-limits.ts';
 import type { QuotaChange, QuotaChanged } from '../administration/change-quota.ts';
 import type { NewUserFields } from '../administration/create-user.ts';
 import type { OperatorsAccount, UserDeleted, UserErased } from '../administration/delete-user.ts';
@@ -112,8 +113,8 @@ export interface GuardedAuth {
   /** For routes with optional credentials; `undefined`: anonymous. */
   authenticateOptional(authorization: string | undefined): Promise<PanelPrincipal | undefined>;
   authenticateApiKey: AuthenticateApiKey;
-  /** The signed-in user's own view of the account, with factors, bindings and budget. */
-  describe(principal: PanelPrincipal): Promise<PanelUser & { budget: BudgetView | null }>;
+  /** The signed-in user's own view of the account, with factors, bindings and limits. */
+  describe(principal: PanelPrincipal): Promise<PanelUser & OwnLimitsView & { budget: BudgetView | null }>;
   /** The caller's own account, besides password and factors. */
   readonly account: {
     edit(principal: PanelPrincipal, edit: ProfileEdit): Promise<ProfileEdited>;

@@ -2,6 +2,7 @@ import type { Logger } from '../../kernel/index.ts';
 import { describeBudgets } from '../accounts/budgets.ts';
 import { ensureAffiliateCode } from '../accounts/create-account.ts';
 import { loadPanelUser } from '../accounts/describe-user.ts';
+import { describeOwnLimits } from '../accounts/own-limits.ts';
 import { changeQuota } from '../administration/change-quota.ts';
 import { createUser } from '../administration/create-user.ts';
 import { deleteByOperator, deleteUser } from '../administration/delete-user.ts';
@@ -120,7 +121,7 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
     authenticateApiKey: createApiKeyAuthenticator(ctx),
     async describe({ user }) {
       const [budget = null] = await describeBudgets(ctx, [{ scope: 'user', userId: user.id, budget: user.budget }]);
-      return { ...(await loadPanelUser(ctx.store, user)), budget };
+      return { ...(await loadPanelUser(ctx.store, user)), budget, ...describeOwnLimits(user) };
     },
     account: {
       edit: (principal, edit) => editOwnAccount(ctx, principal, edit),

@@ -332,6 +332,8 @@ export function createCapacity(deps: {
   const accountsOf = ({ id }: Pick<ChannelRecord, 'id'>): Account[] =>
     deps.accounts().filter(({ channel, credential }) => channel.id === id && credential.status === STATUS.enabled);
 
+  const nodeShare = (most: number): number => Math.max(1, Math.floor(most / nodes.count));
+
   return {
     scope: (account, model) => ({
       ...{ channelId: account.channel.id, credentialId: account.credential.id },
@@ -342,8 +344,9 @@ export function createCapacity(deps: {
     relayLimit(scope) {
       isTouched = true;
       const most = mergeLimits(levels(scope).map(({ limit }) => limit))?.maxRunning ?? Number.POSITIVE_INFINITY;
-      return Math.max(1, Math.floor(most / nodes.count));
+      return nodeShare(most);
     },
+    nodeShare,
     room,
     asksStore: (scope) => levels(scope).length > 0 || (dueTrials(scope)?.length ?? 0) > 0,
     places: (tx, scopes) => countFreeSlots({ tx, rules: { levels, trials: dueTrials, learnedRoom }, notes }, scopes),

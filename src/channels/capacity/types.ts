@@ -73,6 +73,8 @@ export type Capacity = {
    * nodes, but at least 1.
    */
   relayLimit(scope: Scope): number;
+  /** What one of the live nodes has of a limit that each keeps by itself, at least 1. */
+  nodeShare(most: number): number;
   /** Slots that are free as far as this node knows: 0 during a rest, 1 where a trial is due. */
   room(scope: Scope): number;
   /** Whether a start there needs `places`: a limit is declared, or a rest ends with a trial. */

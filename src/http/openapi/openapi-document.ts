@@ -250,7 +250,9 @@ const describeLimits = (operation: Operation): string =>
       ? ''
       : `Counted per user (${operation['x-limit-per-user']}), with the same maximum.`,
     operation['x-body-limit'] === undefined ? '' : describeBodyLimit(BODY_LIMITS[operation['x-body-limit']]),
-    operation['x-limit-model-requests'] ? 'Counted per user by the options ModelRequestRateLimit….' : '',
+    operation['x-limit-model-requests']
+      ? 'Counted by requests_per_minute of key, user and group, and per user by the options ModelRequestRateLimit….'
+      : '',
   ]
     .filter(Boolean)
     .join(' ');

@@ -36,7 +36,7 @@ export async function runCounted(
   if (!route.modelRequest) return run();
   const payer = api ?? (panel && { user: panel.user, group: panel.user.group });
   if (!payer) return run();
-  const recordSuccess = await limits.modelRequests(payer.user.id, payer.group, (state) => {
+  const recordSuccess = await limits.modelRequests(payer, (state) => {
     scope.rateLimit = state;
   });
   const response = await run();

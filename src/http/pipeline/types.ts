@@ -2,7 +2,14 @@
  * The types that the steps of a request share: route → access → body → answer. This file imports no
  * behaviour.
  */
-import type { ApiPrincipal, DecidingIp, PanelPrincipal, RateLimitState, RequestOrigin } from '../../auth/index.ts';
+import type {
+  ApiPrincipal,
+  DecidingIp,
+  PanelPrincipal,
+  RateLimitState,
+  RequestOrigin,
+  RequestPayer,
+} from '../../auth/index.ts';
 import type { AppError, Logger } from '../../kernel/index.ts';
 import type { BodyLimitName } from '../bodies/body-limits.ts';
 import type { JsonBody } from '../bodies/read-json.ts';
@@ -96,10 +103,10 @@ export type RequestLimits = {
   /** All routes of one scope together, per user. */
   user(userId: number, scope: UserLimitScope): Promise<void>;
   /**
-   * All routes marked `modelRequest` together, per user. Call the returned function after an answer
+   * All routes marked `modelRequest` together, by the limits of key, user and group. Call the returned function after an answer
    * with a status below 400.
    */
-  modelRequests(userId: number, group: string, report: (state: RateLimitState) => void): Promise<() => Promise<void>>;
+  modelRequests(payer: RequestPayer, report: (state: RateLimitState) => void): Promise<() => Promise<void>>;
 };
 
 /** A path of a plugin, opened for one request. */

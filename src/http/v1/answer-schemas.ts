@@ -38,12 +38,17 @@ const QueuePlace = {
       description: 'Its place among the tasks that wait for the same model, exact up to 1,000.',
     },
     waiting_since: WHOLE,
+    waits_for: {
+      type: 'string',
+      enum: ['capacity', 'own_limit'],
+      description: 'A free slot at the vendor, or the end of another task: as many run as your own limit allows.',
+    },
     estimated_start_at: {
       type: ['integer', 'null'],
-      description: 'null while fewer than five tasks of the model ended within an hour.',
+      description: 'null while fewer than five tasks of the model ended within an hour, and for own_limit.',
     },
   }),
-  description: 'Present while the task waits for a free slot at the vendor; it starts automatically.',
+  description: 'Present while the task waits to be sent; it starts automatically.',
 };
 /** Generators of clients name its types once. */
 const QUEUE = { $ref: '#/components/schemas/QueuePlace' } as const;

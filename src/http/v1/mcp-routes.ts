@@ -56,7 +56,7 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
               ...{ caller: toCaller(api), requestId, files: body.extracted, signal: request.signal, cap },
               async admit(model) {
                 deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
-                counted = await deps.limits.modelRequests(user.id, api.group, (state) => {
+                counted = await deps.limits.modelRequests(api, (state) => {
                   scope.rateLimit = state;
                 });
               },

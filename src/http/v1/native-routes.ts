@@ -110,7 +110,7 @@ async function answerNative(
         ip: origin.decidingIp,
         purpose: 'submit',
       });
-      recordSuccess = await deps.limits.modelRequests(api.user.id, api.group, (state) => {
+      recordSuccess = await deps.limits.modelRequests(api, (state) => {
         scope.rateLimit = state;
       });
     },

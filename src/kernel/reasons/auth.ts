@@ -35,6 +35,7 @@ export const authReasons = {
   'auth.identity_bound_already': 'Another identity of this provider is bound to this account already. Unbind it first.',
   'auth.password_required': 'is required with the method password.',
   'auth.code_required': 'is required with the method 2fa.',
+  'auth.own_limit': 'a whole number from 1 to {{max}} is required; null: no such limit.',
   'auth.budget_amount': 'a whole number from 1 to {{max}} is required.',
   'auth.budget_period': 'one of {{periods}} is required.',
   'auth.characters_to': '1 to {{max}} characters are required.',

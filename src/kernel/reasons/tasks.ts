@@ -7,6 +7,11 @@ export const tasksReasons = {
   'tasks.queue_full': 'Every account that serves this model is busy, and the queue is full. Try again later.',
   'tasks.queue_full_user':
     'Every account that serves this model is busy, and {{most}} of your tasks are already waiting. Try again when some have been sent.',
+  'tasks.own_limit_key': 'This API key runs as many tasks at once as it may: {{most}}. Try again when one has ended.',
+  'tasks.own_limit_user': 'This account runs as many tasks at once as it may: {{most}}. Try again when one has ended.',
+  'tasks.own_limit_group':
+    'You run as many tasks at once as each user of your group may: {{most}}. Try again when one has ended.',
+  'tasks.own_wait_over': 'your own limit of tasks at once left no room within {{minutes}} minutes',
   'tasks.wait_over': 'no capacity at the vendor within {{minutes}} minutes',
   'tasks.waits_on':
     'The task is still waiting for a free account. Repeat the request with the same Idempotency-Key and body.',

@@ -6,11 +6,21 @@ import { boolean, choice, integer, json, type OptionRules, text } from './option
 const MAX_MODEL_REQUESTS = 1_000_000;
 const MINUTES_OF_A_DAY = 1440;
 const MAX_GROUPS = 1000;
+const GROUP_NAME = /^[\w.-]{1,64}$/;
 
 const isModelLimit = (value: unknown): boolean =>
   Array.isArray(value) &&
   value.length === 2 &&
   value.every((count, i) => Number.isInteger(count) && count >= i && count <= MAX_MODEL_REQUESTS);
+
+const OWN_LIMITS = ['requests_per_minute', 'max_running'];
+
+const isOwnLimits = (value: unknown): boolean =>
+  isObject(value) &&
+  Object.entries(value).every(
+    ([name, limit]) =>
+      OWN_LIMITS.includes(name) && Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= MAX_MODEL_REQUESTS,
+  );
 
 export const limitOptions = {
   /** Whether submissions are limited for each user. */
@@ -32,9 +42,21 @@ export const limitOptions = {
         : `a JSON object of at most ${MAX_GROUPS} group names to [all, successful], whole numbers up to ${MAX_MODEL_REQUESTS}, the first at least 0, the second at least 1`;
     }),
   },
+  /** Group name to limits of each of its users. */
+  'limits.groups': {
+    proof: 'none',
+    ...json('{}', (value) => {
+      const groups = parseJson(value);
+      const valid =
+        isObject(groups) &&
+        Object.keys(groups).length <= MAX_GROUPS &&
+        Object.entries(groups).every(([name, limits]) => GROUP_NAME.test(name) && isOwnLimits(limits));
+      return valid
+        ? undefined
+        : `a JSON object of at most ${MAX_GROUPS} group names to objects of ${OWN_LIMITS.join(', ')}, whole numbers from 1 to ${MAX_MODEL_REQUESTS}`;
+    }),
+  },
 } satisfies OptionRules;
-
-const GROUP_NAME = /^[\w.-]{1,64}$/;
 
 const isRatio = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value) && value >= 0;
 

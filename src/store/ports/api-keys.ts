@@ -1,6 +1,6 @@
 import type { Budget } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
-import type { EnabledStatus, UserRecord } from './users.ts';
+import type { EnabledStatus, OwnLimits, UserRecord } from './users.ts';
 
 /**
  * A replaced webhook secret: sealed, with the time (Unix seconds) from which it no longer signs
@@ -8,7 +8,7 @@ import type { EnabledStatus, UserRecord } from './users.ts';
  */
 export type FormerSecret = { sealed: string; until: number };
 
-export type ApiKeyRecord = {
+export type ApiKeyRecord = OwnLimits & {
   id: number;
   userId: number;
   /** The wallet that pays for what it submits. */
@@ -59,7 +59,7 @@ export type PresentedKey = Omit<
 >;
 
 /** What requests with an API key need of its owner. */
-export type KeyOwner = Pick<UserRecord, 'id' | 'role' | 'status' | 'group'>;
+export type KeyOwner = Pick<UserRecord, 'id' | 'role' | 'status' | 'group' | keyof OwnLimits>;
 
 type DefaultedFields =
   | 'formerHash'
@@ -69,10 +69,11 @@ type DefaultedFields =
   | 'webhookSecretSealed'
   | 'webhookFormers'
   | 'keepResults'
-  | 'budget';
+  | 'budget'
+  | keyof OwnLimits;
 
 export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | DefaultedFields> &
-  Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed' | 'keepResults' | 'budget'>>;
+  Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed' | 'keepResults' | 'budget' | keyof OwnLimits>>;
 
 /** What a key is called, and whose it is. */
 export type ApiKeyName = Pick<ApiKeyRecord, 'id' | 'name' | 'userId'> & { username: string };
@@ -116,6 +117,7 @@ export interface ApiKeyStore {
         | 'webhookUrl'
         | 'keepResults'
         | 'budget'
+        | keyof OwnLimits
       >
     >,
   ): Promise<ApiKeyRecord | undefined>;

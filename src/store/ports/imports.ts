@@ -1,6 +1,6 @@
 import type { ApiKeyRecord } from './api-keys.ts';
 import type { IdentityRecord, PasskeyRecord, TwoFactorRecord } from './sign-in.ts';
-import type { UserRecord } from './users.ts';
+import type { OwnLimits, UserRecord } from './users.ts';
 
 /**
  * Rows taken from another gateway's database. `store.ts` states the rules for every implementation.
@@ -44,6 +44,7 @@ export type ImportedKey = Omit<
   | 'webhookFormers'
   | 'keepResults'
   | 'budget'
+  | keyof OwnLimits
 >;
 
 export type ImportedLine = { walletId: number; amount: number; grantKey: string; note: string; createdAt: number };

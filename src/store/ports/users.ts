@@ -16,7 +16,15 @@ export type EnabledStatus = 1 | 2;
 
 export const STATUS = { enabled: 1, disabled: 2 } as const satisfies Record<string, EnabledStatus>;
 
-export type UserRecord = {
+/** What an API key or a user may do, whatever their money; null: no such limit. */
+export type OwnLimits = {
+  /** What they may submit within a minute. */
+  requestsPerMinute: number | null;
+  /** Their tasks that are sent at once; further ones wait. */
+  maxRunning: number | null;
+};
+
+export type UserRecord = OwnLimits & {
   id: number;
   username: string;
   displayName: string;
@@ -75,7 +83,10 @@ export type NewUser = Pick<
  * in the same transaction.
  */
 export type UserChange = Partial<
-  Pick<AdminUserRecord, 'username' | 'displayName' | 'email' | 'group' | 'language' | 'remark' | 'budget'>
+  Pick<
+    AdminUserRecord,
+    'username' | 'displayName' | 'email' | 'group' | 'language' | 'remark' | 'budget' | keyof OwnLimits
+  >
 >;
 
 /** Changes that end sessions. Nobody can become root. */

@@ -1,7 +1,7 @@
 /** What people see of tasks that wait to be sent. */
 import type { Page, Paged } from './paging.ts';
 import type { TaskProperties } from './task-records.ts';
-import type { WaitingClass } from './waiting.ts';
+import type { ParkedBy, WaitingClass } from './waiting.ts';
 
 /** What decides on the place of a waiting task. Times are Unix seconds. */
 export type WaitingPlace = {
@@ -14,6 +14,7 @@ export type WaitingPlace = {
   since: number;
   /** Its wait ends then. */
   deadline: number;
+  parked: ParkedBy;
 };
 
 /** A waiting task in a list, with the names of what it belongs to; null where that is gone. */

@@ -28,6 +28,9 @@ export type WaitingClass = {
   credentialId: number;
 };
 
+/** Whose own limit holds a task back, so that it is in no line. Empty: it is in its line. */
+export type ParkedBy = '' | 'key' | 'user' | 'group';
+
 /** A task that waits. */
 export type WaitingRecord = {
   taskId: string;
@@ -55,6 +58,7 @@ export type WaitingRecord = {
   returns: number;
   /** What it takes until it is sent. */
   bytes: number;
+  parked: ParkedBy;
   /** What it is sent from. */
   request: JsonObject;
 };
@@ -62,11 +66,37 @@ export type WaitingRecord = {
 /** `cost`: what its turn takes; 1,000 is that of a usual task. `forMs`: the longest wait. */
 export type NewWaiting = Pick<
   WaitingRecord,
-  'taskId' | 'priority' | 'userId' | 'apiKeyId' | 'node' | 'attached' | 'bytes' | 'request'
+  'taskId' | 'priority' | 'userId' | 'apiKeyId' | 'node' | 'attached' | 'bytes' | 'parked' | 'request'
 > & { class: WaitingClass; cost: number; forMs: number };
 
-/** What waits of a class at a priority. `turn`: the highest that was ever sent. */
-export type WaitingCount = WaitingClass & { priority: number; waiting: number; bytes: number; turn: number };
+/**
+ * What waits of a class at a priority. `parked`: how many of them are in no line. `turn`: the
+ * highest that was ever sent.
+ */
+export type WaitingCount = WaitingClass & {
+  priority: number;
+  waiting: number;
+  parked: number;
+  bytes: number;
+  turn: number;
+};
+
+/** The first of a line, and what its user and key may run at once. */
+export type WaitingHead = Pick<WaitingRecord, 'taskId' | 'userId' | 'apiKeyId' | 'turn' | 'sinceMs'> & {
+  slots: number;
+  most: { key: number | null; user: number | null };
+};
+
+/** Tasks of one user, key and group that are being sent or that vendors run. */
+export type RunningTasks = { userId: number; apiKeyId: number | null; group: string; running: number };
+
+/** Tasks of one user, key and class that an own limit holds back, and what those are now. */
+export type ParkedTasks = Pick<WaitingRecord, 'userId' | 'apiKeyId' | 'class' | 'parked'> & {
+  most: { key: number | null; user: number | null };
+};
+
+/** A task that leaves its line because of an own limit. */
+export type Parking = Pick<WaitingRecord, 'taskId' | 'class' | 'priority'> & { parked: Exclude<ParkedBy, ''> };
 
 /** What takes a task out: the channel that it is sent by, or nothing for one that ends. */
 export type Takeout = {
@@ -91,19 +121,31 @@ export interface WaitingStore {
    * The first of a class that may be sent now, locked: other nodes find those behind them. `nodes`:
    * what this node has.
    */
-  heads(of: {
-    class: string;
-    priority: number;
-    nodes: readonly string[];
-    limit: number;
-  }): Promise<(Pick<WaitingRecord, 'taskId' | 'userId' | 'turn' | 'sinceMs'> & { slots: number })[]>;
+  heads(of: { class: string; priority: number; nodes: readonly string[]; limit: number }): Promise<WaitingHead[]>;
   /**
    * Takes these out under a lease, to send them or to end them in the same transaction; then call
    * `count`. Those that do not wait any more are left out.
    */
   take(tasks: readonly Takeout[], lease: { owner: string; leaseForMs: number }): Promise<TakenWaiting[]>;
-  /** Counts what was taken out. `isSent`: turns move on to theirs. */
-  count(taken: readonly TakenWaiting[], options: { isSent: boolean }): Promise<void>;
+  /** Counts what was taken out. `isSent`: turns move on to theirs. `parks`: these leave their lines. */
+  count(taken: readonly TakenWaiting[], options: { isSent: boolean; parks?: readonly Parking[] }): Promise<void>;
+  /**
+   * What runs of these users. `locks`, in a transaction, before rows of keys and wallets: no other
+   * transaction that asks so counts or begins a task of theirs until this one ends. Lock all users
+   * of a transaction in one call.
+   */
+  running(userIds: readonly number[], options: { locks: boolean }): Promise<RunningTasks[]>;
+  /** Whose tasks are parked: of these users, or of all. */
+  parked(userIds?: readonly number[]): Promise<ParkedTasks[]>;
+  /** The first parked tasks of a user with these keys (0: without one) and classes, the oldest first. */
+  parkedHeads(of: {
+    userId: number;
+    keys: readonly number[];
+    classes: readonly string[];
+    limit: number;
+  }): Promise<Pick<WaitingRecord, 'taskId' | 'apiKeyId' | 'class'>[]>;
+  /** Puts parked tasks back into their lines. Returns how many were still parked. */
+  release(taskIds: readonly string[]): Promise<number>;
   /**
    * Puts a task that is being sent back to its place, with the model and the price that it has in
    * `taken`: it is not sent before `waitMs` have passed, and whether that counts among its returns.
@@ -120,7 +162,9 @@ export interface WaitingStore {
    * Moves up those that have waited for a quarter more, and returns those whose wait is over, by
    * the store's clock.
    */
-  age(limit: number): Promise<Pick<WaitingRecord, 'taskId' | 'node' | 'attached' | 'sinceMs' | 'deadlineMs'>[]>;
+  age(
+    limit: number,
+  ): Promise<Pick<WaitingRecord, 'taskId' | 'node' | 'attached' | 'parked' | 'sinceMs' | 'deadlineMs'>[]>;
   /** Tasks that wait for clients of nodes other than these. */
   leftBehind(liveNodes: readonly string[], limit: number): Promise<string[]>;
   /**

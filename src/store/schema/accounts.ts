@@ -37,6 +37,8 @@ export const defineAccounts = (kit: Kit) => ({
     inviterId: kit.big('inviter_id').notNull().default(0),
     remark: kit.text('remark').notNull().default(''),
     budget: kit.json<Budget>('budget'),
+    requestsPerMinute: kit.int('requests_per_minute'),
+    maxRunning: kit.int('max_running'),
   }),
 
   userSessions: kit.table('user_sessions', {
@@ -168,6 +170,8 @@ export const defineAccounts = (kit: Kit) => ({
     quota: kit.big('quota').notNull(),
     usedQuota: kit.big('used_quota').notNull().default(0),
     budget: kit.json<Budget>('budget'),
+    requestsPerMinute: kit.int('requests_per_minute'),
+    maxRunning: kit.int('max_running'),
     models: kit.json<string[]>('models').notNull(),
     allowIps: kit.json<string[]>('allow_ips').notNull(),
     expiresAt: kit.big('expires_at').notNull().default(0),

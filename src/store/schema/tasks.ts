@@ -3,6 +3,7 @@ import type {
   BillingSnapshot,
   LedgerKind,
   LedgerReason,
+  ParkedBy,
   RelayKind,
   RelayObjectKind,
   RelayPartKind,
@@ -281,6 +282,7 @@ export const defineWaiting = (kit: Kit) => ({
     raised: kit.int('raised').notNull().default(0),
     returns: kit.int('returns').notNull().default(0),
     bytes: kit.big('bytes').notNull().default(0),
+    parked: kit.text('parked').$type<ParkedBy>().notNull().default(''),
     request: kit.json<JsonObject>('request').notNull(),
   }),
 
@@ -293,6 +295,7 @@ export const defineWaiting = (kit: Kit) => ({
     channelId: kit.big('channel_id').notNull().default(0),
     credentialId: kit.big('credential_id').notNull().default(0),
     waiting: kit.int('waiting').notNull().default(0),
+    parked: kit.int('parked').notNull().default(0),
     bytes: kit.big('bytes').notNull().default(0),
     turn: kit.big('turn').notNull().default(0),
   }),

@@ -3,7 +3,9 @@ import { detachFromRequest, sentence } from '../../kernel/index.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import {
   FILES_NODE,
+  type Parking,
   RESTORED_NODE,
+  type Repositories,
   type TakenWaiting,
   WAITING_FEATURE,
   type WaitingCount,
@@ -15,6 +17,7 @@ import type { TaskDeps } from '../types.ts';
 import { dispatchTask, type Sending } from './dispatch-task.ts';
 import { createCallerSearch } from './find-caller.ts';
 import { giveSlots, type Plan } from './give-slots.ts';
+import { lockOwnRoom, type OwnedHead, releaseParked } from './own-room.ts';
 import { putBackUnsent } from './put-back-unsent.ts';
 import { createUserShares } from './user-shares.ts';
 
@@ -132,7 +135,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   ): Plan[] {
     const plans: Plan[] = [];
     if (!plugin || plugin.suspended()) return plans;
-    for (let left = Math.min(of.waiting, MAX_BATCH); left > 0; ) {
+    for (let left = Math.min(of.waiting - of.parked, MAX_BATCH); left > 0; ) {
       const account = deps.vendors.channels.pick({
         pluginKey: of.plugin,
         channelTypes: plugin.manifest.channelTypes,
@@ -152,13 +155,16 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     return plans;
   }
 
-  /** Takes tasks out of their lines and gives them slots, in one transaction. */
-  async function begin(plans: readonly Plan[]): Promise<Sending[]> {
+  /**
+   * Takes tasks out of their lines and gives them slots, in one transaction. Those whose own limit
+   * is reached leave their lines without one.
+   */
+  async function begin(plans: readonly Plan[]): Promise<{ sendings: Sending[]; parked: number }> {
     const begun = new Map<string, Dispatch>();
     let taken: Sending[] = [];
+    let parks: Parking[] = [];
     const endSlot = (dispatch: Dispatch): void => capacity.end(heldSlots(dispatch));
     try {
-      const nodes = hasFiles ? ['', FILES_NODE] : [''];
       const sendings = await store.transaction(async (tx) => {
         const asking = new Set(plans.filter(({ scope }) => capacity.asksStore(scope)));
         const found: Sending[] = [];
@@ -170,21 +176,31 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
               )
             : undefined;
         const planOf = new Map<string, Plan>();
+        const lines = await readHeads(tx, plans);
+        const own = await lockOwnRoom(tx, [...lines.values()].flat());
+        parks = [];
         const takeouts = await giveSlots(
           { shares, plans },
           {
             most: MAX_BATCH,
-            heads: (of, limit) => tx.waiting.heads({ class: of.class, priority: of.priority, nodes, limit }),
-            async start(one, { taskId, userId, slots }) {
+            heads: (of) => lines.get(of) ?? [],
+            async start(one, head) {
+              const { taskId, userId, slots } = head;
               const start = { taskId, slots, userId };
               const isFree = places && asking.has(one) ? places.left(one.scope) > 0 : capacity.room(one.scope) > 0;
-              if (!isFree) return false;
+              if (!isFree) return 'full';
+              const reached = own?.findReached(head, head.most) ?? '';
+              if (reached) {
+                parks.push({ taskId, class: one.of.class, priority: one.of.priority, parked: reached });
+                return 'held';
+              }
               const dispatch =
                 places && asking.has(one) ? await places.take(one.scope, start) : capacity.begin(one.scope, start);
-              if (!dispatch) return false;
+              if (!dispatch) return 'full';
+              own?.add(head);
               begun.set(taskId, dispatch);
               planOf.set(taskId, one);
-              return true;
+              return 'begun';
             },
           },
         );
@@ -195,12 +211,12 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
           found.push({ ...each, account: one.account, scope: one.scope, dispatch, isTrial });
         }
         taken = found;
-        await tx.waiting.count(found as TakenWaiting[], { isSent: true });
+        await tx.waiting.count(found as TakenWaiting[], { isSent: true, parks });
         return found;
       });
       const sent = new Set(sendings.map(({ task }) => task.taskId));
       for (const [taskId, dispatch] of begun) if (!sent.has(taskId)) endSlot(dispatch);
-      return sendings;
+      return { sendings, parked: parks.length };
     } catch (error) {
       for (const dispatch of begun.values()) endSlot(dispatch);
       // The answer to its commit may be lost: then they have left their lines, and nobody sends
@@ -210,20 +226,40 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     }
   }
 
-  /** Fills free slots, and returns how many tasks it has begun to send. */
+  /** The first tasks of the lines that are planned for, locked. */
+  async function readHeads(tx: Repositories, plans: readonly Plan[]): Promise<Map<WaitingCount, OwnedHead[]>> {
+    const nodes = hasFiles ? ['', FILES_NODE] : [''];
+    const lines = new Map<WaitingCount, OwnedHead[]>();
+    for (const [of, own] of Map.groupBy(plans, (one) => one.of)) {
+      const { class: name, priority, group } = of;
+      const limit = own.reduce((sum, plan) => sum + plan.limit, 0);
+      const heads = await tx.waiting.heads({ class: name, priority, nodes, limit });
+      const ofGroup = deps.limits.waiting(group).maxRunning;
+      lines.set(
+        of,
+        heads.map((head) => ({ ...head, group, most: { ...head.most, group: ofGroup } })),
+      );
+    }
+    return lines;
+  }
+
+  /** Fills free slots, and returns how many tasks it has moved on. */
   async function fill(): Promise<number> {
     const classes = await store.waiting.classes();
     line.read(classes);
     hasWaiting = classes.length > 0;
     if (!hasWaiting || !node.canStore()) return 0;
+    const released = await releaseParked(deps, classes);
+    if (released > 0) return released;
     const plans = plan(classes);
-    const sendings = plans.length > 0 ? await begin(plans) : [];
-    watchStall({ hasRoom: plans.length > 0, sent: sendings.length });
+    const { sendings, parked } = plans.length > 0 ? await begin(plans) : { sendings: [], parked: 0 };
+    const moved = sendings.length + parked;
+    watchStall({ hasRoom: plans.length > 0, sent: moved });
     const options = { findCaller: createCallerSearch(deps), stopping: stopping.signal };
     for (const sending of sendings) {
       track(detachFromRequest(() => dispatchTask(deps, sending, options)));
     }
-    return sendings.length;
+    return moved;
   }
 
   function watchStall({ hasRoom, sent }: { hasRoom: boolean; sent: number }): void {
@@ -241,12 +277,14 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   async function sweep(): Promise<void> {
     sweepDueMs = clock.monotonicMs() + SWEEP_MS;
     await store.waiting.wake();
-    for (const { taskId, node: place, sinceMs, deadlineMs } of await store.waiting.age(MAX_BATCH)) {
+    for (const { taskId, node: place, parked, sinceMs, deadlineMs } of await store.waiting.age(MAX_BATCH)) {
       const minutes = Math.max(1, Math.round((deadlineMs - sinceMs) / 60_000));
       const error =
         place === RESTORED_NODE
           ? taskErrors.task_restored({ message: sentence('tasks.restored') })
-          : taskErrors.wait_over({ message: sentence('tasks.wait_over', { minutes }) });
+          : parked !== ''
+            ? taskErrors.concurrency_limit({ message: sentence('tasks.own_wait_over', { minutes }) })
+            : taskErrors.wait_over({ message: sentence('tasks.wait_over', { minutes }) });
       await endOne(taskId, error);
     }
     const now = clock.monotonicMs();

@@ -7,13 +7,13 @@ export type Plan = { of: WaitingCount; account: Account; scope: Scope; limit: nu
 
 type Head = Pick<WaitingRecord, 'taskId' | 'userId' | 'sinceMs'> & { slots: number };
 
-type Steps = {
+type Steps<H extends Head> = {
   /** How many tasks at most. */
   most: number;
   /** The first that wait of a class. */
-  heads(of: WaitingCount, limit: number): Promise<readonly Head[]>;
-  /** Takes slots for a task. False: there is no room for it. */
-  start(plan: Plan, head: Head): Promise<boolean>;
+  heads(of: WaitingCount): readonly H[];
+  /** Takes slots for a task. `full`: there is no room for it; `held`: it leaves its line without. */
+  start(plan: Plan, head: H): Promise<'begun' | 'full' | 'held'>;
 };
 
 /**
@@ -21,20 +21,14 @@ type Steps = {
  * may be sent by an account, by the shares of their users. Returns what is to be taken out of its
  * line.
  */
-export async function giveSlots(
+export async function giveSlots<H extends Head>(
   { shares, plans }: { shares: UserShares; plans: readonly Plan[] },
-  { most, heads, start }: Steps,
+  { most, heads, start }: Steps<H>,
 ): Promise<Takeout[]> {
   const takeouts: Takeout[] = [];
   for (const rivals of Map.groupBy(plans, ({ of }) => of.priority).values()) {
-    const lines = new Map<WaitingCount, Head[]>();
-    for (const [of, own] of Map.groupBy(rivals, (one) => one.of))
-      lines.set(of, [
-        ...(await heads(
-          of,
-          own.reduce((sum, { limit }) => sum + limit, 0),
-        )),
-      ]);
+    const lines = new Map<WaitingCount, H[]>();
+    for (const { of } of rivals) lines.set(of, [...heads(of)]);
     for (const ofAccount of Map.groupBy(rivals, ({ account }) => account.credential.id).values()) {
       const left = new Map(ofAccount.map((plan) => [plan, plan.limit]));
       for (;;) {
@@ -45,11 +39,13 @@ export async function giveSlots(
         const found = shares.next(ofAccount[0]?.scope.pool ?? '', next);
         if (!found || takeouts.length >= most) break;
         const { plan, taskId, userId, slots } = found;
-        if (!(await start(plan, found))) {
+        const outcome = await start(plan, found);
+        if (outcome === 'full') {
           left.delete(plan);
           continue;
         }
         lines.get(plan.of)?.shift();
+        if (outcome === 'held') continue;
         left.set(plan, (left.get(plan) ?? 0) - 1);
         shares.got(plan.scope.pool, userId, slots);
         takeouts.push({

@@ -29,6 +29,8 @@ export type TaskQueue = {
   /** Among the tasks that wait for the same model; from 1. */
   position: number | typeof BEYOND_EXACT;
   waiting_since: number;
+  /** A free slot at the vendor, or the end of another task of the same key, user or group. */
+  waits_for: 'capacity' | 'own_limit';
   /** Null: too few tasks ended lately to tell, or the place is not exact. */
   estimated_start_at: number | null;
 };
@@ -92,17 +94,18 @@ export function createQueuePlaces({ store, clock, pin, vendors, node }: PlacesDe
       const before = (await orders(row.class)).filter((other) => isBefore(other, row)).length;
       const position = before >= EXACT_PLACES ? BEYOND_EXACT : before + 1;
       const estimated_start_at = estimateStart(row, { position, queue: byName.get(row.class), taken });
-      return [row.taskId, { position, waiting_since: row.since, estimated_start_at }];
+      const waits_for = row.parked ? 'own_limit' : 'capacity';
+      return [row.taskId, { position, waiting_since: row.since, waits_for, estimated_start_at }];
     });
     return new Map(await Promise.all(described));
   }
 
   /** A slot becomes free every (mean duration / slots in use) seconds: they are all in use. */
   function estimateStart(
-    { notBefore }: WaitingPlace,
+    { notBefore, parked }: WaitingPlace,
     { position, queue, taken }: { position: TaskQueue['position']; queue?: QueueClass; taken: ModelDuration[] },
   ): number | null {
-    if (typeof position !== 'number' || queue === undefined || queue.running === 0) return null;
+    if (parked || typeof position !== 'number' || queue === undefined || queue.running === 0) return null;
     const duration = taken.find(({ plugin, model }) => plugin === queue.plugin && model === queue.model);
     if (duration === undefined) return null;
     return Math.max(notBefore, clock.unix() + Math.ceil((position * duration.meanSeconds) / queue.running));

@@ -1,9 +1,16 @@
 import type { Billing } from '../../billing/index.ts';
 import { type Capacity, type Dispatch, heldSlots } from '../../channels/index.ts';
 import { type AppError, batchCalls, type Clock, err, nextTurn, ok, type Result, sentence } from '../../kernel/index.ts';
-import { isStoreLocked, isStoreUnavailable, type Repositories, type Store } from '../../store/ports/index.ts';
+import {
+  isStoreLocked,
+  isStoreUnavailable,
+  type ParkedBy,
+  type Repositories,
+  type Store,
+} from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Closing, MoneyGroups, Opening } from '../task-node.ts';
+import { countOwnRoom, findEarlier, limitReached } from '../waiting/own-limits.ts';
 
 /** How long an Idempotency-Key is kept for the request that took it. */
 const IDEMPOTENCY_SECONDS = 24 * 3600;
@@ -83,6 +90,14 @@ async function openIn(
   await takePlaces(deps, tx, { openings, begun });
   const full = openings.filter((opening) => opening.start && !begun.has(opening) && !opening.line);
   for (const opening of full) results.set(opening, err(taskErrors.queue_full({ retryAfterSeconds: FULL_SECONDS })));
+  const parked = await holdBack(
+    tx,
+    openings.filter((opening) => !results.has(opening)),
+    begun,
+  );
+  for (const [opening, reached] of parked) {
+    if (!opening.line && opening.most) results.set(opening, err(limitReached(reached, opening.most)));
+  }
   const inLine = openings.filter((opening) => opening.line && !begun.has(opening));
   for (const [opening, error] of await refuseBeyond(tx, inLine)) results.set(opening, err(error));
   const placed = openings.filter((opening) => !results.has(opening));
@@ -100,7 +115,7 @@ async function openIn(
       if (takes.get(opening) === false) {
         const error = taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
         results.set(opening, freed.has(nameKey(opening)) ? ok(FREED) : err(error));
-      } else if (!refusal) results.set(opening, ok(await opening.insert(tx, begun.get(opening))));
+      } else if (!refusal) results.set(opening, ok(await opening.insert(tx, begun.get(opening), parked.has(opening))));
       else {
         if (opening.idempotency) await tx.idempotency.free(opening.payer.userId, opening.payer.taskId);
         results.set(opening, err(refusal));
@@ -108,7 +123,11 @@ async function openIn(
     }),
   );
   await tx.waiting.put(
-    inLine.flatMap((opening) => (opening.line && isOpen(results.get(opening)) ? [opening.line.place] : [])),
+    inLine.flatMap((opening) =>
+      opening.line && isOpen(results.get(opening))
+        ? [{ ...opening.line.place, parked: parked.get(opening) ?? '' }]
+        : [],
+    ),
   );
   return results;
 }
@@ -125,6 +144,31 @@ async function takePlaces(
     const dispatch = opening.start && (await places.take(opening.start.scope, opening.start.task));
     if (dispatch) begun.set(opening, dispatch);
   }
+}
+
+/**
+ * What begins beyond the own limits of its key, user or group, or would overtake tasks that those
+ * hold back. Their users stay locked, so that nobody else begins a task of theirs at the same time.
+ */
+async function holdBack(
+  tx: Repositories,
+  openings: readonly Opening<unknown>[],
+  begun: ReadonlyMap<Opening<unknown>, Begun>,
+): Promise<Map<Opening<unknown>, Exclude<ParkedBy, ''>>> {
+  const held = new Map<Opening<unknown>, Exclude<ParkedBy, ''>>();
+  const limited = openings.filter(({ most }) => most);
+  if (limited.length === 0) return held;
+  const userIds = [...new Set(limited.map(({ payer }) => payer.userId))];
+  const room = countOwnRoom(await tx.waiting.running(userIds, { locks: true }));
+  const parked = await tx.waiting.parked(userIds);
+  for (const opening of limited) {
+    const { payer, most } = opening;
+    if (!most) continue;
+    const reached = room.findReached(payer, most) || findEarlier(payer, parked);
+    if (reached) held.set(opening, reached);
+    else if (!opening.line || begun.has(opening)) room.add(payer);
+  }
+  return held;
 }
 
 /** What is beyond the bounds of its group. Each that is within them counts for those behind it. */

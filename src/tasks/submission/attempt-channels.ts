@@ -24,8 +24,8 @@ export const MAX_ATTEMPTS = 5;
 /** Holds a slot of the node's local work. */
 export type LocalWork = { pause<T>(work: () => Promise<T>): Promise<T> };
 
-/** What is stored: `dispatch` is absent for a task that waits. */
-export type Opened = { task: TaskRecord; dispatch?: Dispatch | undefined };
+/** What is stored: `dispatch` is absent for a task that waits. `isParked`: for its own limit. */
+export type Opened = { task: TaskRecord; dispatch?: Dispatch | undefined; isParked?: boolean };
 
 /** One task on its way to a vendor. */
 export type Run = {
@@ -199,7 +199,7 @@ async function notePassedOver({ store, clock, logger }: TaskDeps, { taskId }: Ta
     .catch((error: unknown) => logger.warn({ err: error, task_id: taskId }, 'the timeline of a task lacks a row'));
 }
 
-const endSlot = (deps: TaskDeps, dispatch: Dispatch | undefined): void => {
+export const endSlot = (deps: TaskDeps, dispatch: Dispatch | undefined): void => {
   if (dispatch) deps.node.capacity.end(heldSlots(dispatch));
 };
 

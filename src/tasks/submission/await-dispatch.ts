@@ -1,4 +1,4 @@
-import { deadlineSignal, sentence } from '../../kernel/index.ts';
+import { type AppError, deadlineSignal, sentence } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { watchTask } from '../observation/watch-task.ts';
@@ -11,7 +11,7 @@ import type { Submission, TaskDeps } from '../types.ts';
  * Holds a request until its task is sent, as long as its surface waits at most. When the client
  * leaves or the time is over, a task that still waits ends and is refunded; one with an
  * Idempotency-Key goes on.
- * @throws what ended the task, tasks.wait_over, tasks.client_left
+ * @throws what ended the task, tasks.wait_over, tasks.concurrency_limit, tasks.client_left
  */
 export async function awaitDispatch(deps: TaskDeps, submission: Submission, task: TaskRecord): Promise<TaskRecord> {
   const { request, attachedMs = 0, idempotency } = submission;
@@ -19,12 +19,18 @@ export async function awaitDispatch(deps: TaskDeps, submission: Submission, task
   if (sent) return sent;
   if (idempotency) throw waitsOn();
   const current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
-  const error = request.signal?.aborted ? taskErrors.client_left() : taskErrors.wait_over({ retryAfterSeconds: 5 });
+  const error = request.signal?.aborted ? taskErrors.client_left() : await describeWait(deps, task);
   if (isWaiting(current) && (await endWaiting(deps, current, { error }))) throw error;
   // It is being sent just now.
   const late = await watchUntilSent(deps, task, { ms: deps.limits.submitTimeoutMs, left: undefined });
   if (late) return late;
   throw taskErrors.submission_interrupted({ shouldRetry: false });
+}
+
+async function describeWait({ store }: TaskDeps, { taskId }: TaskRecord): Promise<AppError> {
+  const [place] = await store.waitingList.places([taskId]);
+  const end = { retryAfterSeconds: 5 };
+  return place?.parked ? taskErrors.concurrency_limit(end) : taskErrors.wait_over(end);
 }
 
 /** For a client whose Idempotency-Key finds the task again. */

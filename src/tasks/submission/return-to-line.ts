@@ -119,7 +119,7 @@ export function describePlace(
   const isAttached = attachedMs !== undefined && idempotency === undefined;
   return {
     ...{ taskId, ...stored, userId: caller.user.id, apiKeyId: caller.key?.id ?? null },
-    ...{ class: classOf(submission), priority: rules.priority, cost: TURN * slots },
+    ...{ class: classOf(submission), priority: rules.priority, cost: TURN * slots, parked: '' },
     attached: isAttached ? deps.node.id : '',
     forMs: isAttached ? Math.min(attachedMs, rules.maxWaitMs) : rules.maxWaitMs,
   };

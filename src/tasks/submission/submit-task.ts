@@ -9,8 +9,9 @@ import { recordQueued } from '../state/record-transition.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Opening } from '../task-node.ts';
 import type { PluginOrder, Submission, TaskDeps } from '../types.ts';
+import { findMostRunning } from '../waiting/own-limits.ts';
 import { storeRequest, type WaitingRequest } from '../waiting/stored-request.ts';
-import { attemptChannels, type LocalWork, type Opened } from './attempt-channels.ts';
+import { attemptChannels, endSlot, type LocalWork, type Opened } from './attempt-channels.ts';
 import { awaitDispatch } from './await-dispatch.ts';
 import { type Choice, classOf, mayWait } from './choose-channel.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
@@ -118,23 +119,28 @@ type NewTask = {
 /** Stores the task to be sent by the channel of the choice, or to wait. */
 async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewTask): Promise<Opened> {
   const waits = mayWait(deps, prepared.caller.group);
-  if (task.choice.kind !== 'full') {
+  let { choice } = task;
+  if (choice.kind !== 'full') {
     try {
       return await insertTask(deps, prepared, { ...task, request: undefined });
     } catch (error) {
-      if (!waits || !(error instanceof AppError) || error.code !== QUEUE_FULL) throw error;
+      if (!waits || !(error instanceof AppError) || !WAITS_THEN.has(error.code)) throw error;
     }
+    // Its own limit holds it back, not the account.
+    if (choice.kind === 'begun') endSlot(deps, choice.dispatch);
+    const { channel, order, scope } = choice;
+    choice = { kind: 'full', channel, order, scope };
   }
   if (!waits) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
   const request = await task.local.pause(() => storeRequest(deps, prepared));
-  const opened = await insertTask(deps, prepared, { ...task, request });
-  deps.node.line.entered(classOf(prepared).class);
+  const opened = await insertTask(deps, prepared, { ...task, choice, request });
+  deps.node.line.entered(classOf(prepared).class, { isParked: opened.isParked === true });
   // Its notice is delivered without delay.
   deps.node.watchers.changed(opened.task);
   return opened;
 }
 
-const QUEUE_FULL = taskErrors.queue_full().code;
+const WAITS_THEN = new Set([taskErrors.queue_full().code, taskErrors.concurrency_limit().code]);
 
 /** Writes the reservation, the task row and what is kept for it in one transaction. */
 async function insertTask(
@@ -153,7 +159,7 @@ async function insertTask(
   const { request, intent, originTasks } = submission;
   const storedRequest = originTasks ? undefined : retryableRequest({ body: request.body, intent });
   const trace = deps.telemetry.tracer?.context();
-  const insert: Opening<Opened>['insert'] = async (tx: Repositories, begun): Promise<Opened> => {
+  const insert: Opening<Opened>['insert'] = async (tx: Repositories, begun, isParked): Promise<Opened> => {
     const createdAt = deps.clock.unix();
     await deps.node.sources.keep(tx, plugin, createdAt);
     const inserted = tx.tasks.insert({
@@ -207,7 +213,7 @@ async function insertTask(
       await recordQueued(deps, tx, task);
     }
     const resized = () => choice.kind === 'begun' && deps.node.capacity.resize(choice.dispatch, submission.slots);
-    return { task, dispatch: begun ?? (resized() || undefined) };
+    return { task, isParked, dispatch: begun ?? (resized() || undefined) };
   };
   const opened = await insertRecoveringCommit(deps, {
     id: taskId,
@@ -215,6 +221,7 @@ async function insertTask(
       deps.node.money.open({
         payer: { ...owner, group: caller.group, quota, billing: snapshot },
         idempotency,
+        most: findMostRunning(deps, caller),
         ...(choice.kind === 'asks' && !waiting
           ? { start: { scope: choice.scope, task: { ...choice.start, slots: submission.slots } } }
           : {}),

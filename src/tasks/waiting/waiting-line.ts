@@ -10,13 +10,13 @@ export function createWaitingLine({ isOpen: opened }: { isOpen: boolean }): Wait
   return {
     isOpen: () => isOpen,
     isBusy: (name) => busy.has(name),
-    entered(name) {
-      busy.add(name);
+    entered(name, { isParked } = { isParked: false }) {
+      if (!isParked) busy.add(name);
       tell();
     },
     read(classes) {
       busy.clear();
-      for (const { class: name } of classes) busy.add(name);
+      for (const { class: name, waiting, parked } of classes) if (waiting > parked) busy.add(name);
     },
     open(now) {
       isOpen = now;

@@ -63,7 +63,9 @@ describe('a waiting task', () => {
   test('is queued with its place on every object, and says when to look again', async () => {
     const first = await wait('anna');
     const second = await wait('anna');
-    const queue = { position: 2, waiting_since: expect.any(Number), estimated_start_at: null };
+    const queue = {
+      ...{ position: 2, waiting_since: expect.any(Number), waits_for: 'capacity', estimated_start_at: null },
+    };
     for (const [path, status] of [
       [`/v1/tasks/${second}`, 'QUEUED'],
       [`/v1/tasks/${second}?wait=1`, 'QUEUED'],

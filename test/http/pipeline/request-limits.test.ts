@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { Elysia } from 'elysia';
+import type { RequestPayer } from '../../../src/auth/index.ts';
 import { createRequestLimit, createUserLimit } from '../../../src/auth/limits/limit-requests.ts';
 import { type Kit, ok } from '../../../src/http/pipeline/route-kit.ts';
 import type { RequestLimits } from '../../../src/http/pipeline/types.ts';
@@ -94,10 +95,10 @@ describe('the Critical limit per user', () => {
 describe('the limit of model requests', () => {
   /** Lets `free` requests pass; records each call and each success. */
   const recording = (free: number) => {
-    const calls: [number, string][] = [];
+    const calls: RequestPayer[] = [];
     const recorded = { successes: 0 };
-    const modelRequests = async (userId: number, group: string) => {
-      calls.push([userId, group]);
+    const modelRequests = async (payer: RequestPayer) => {
+      calls.push(payer);
       if (calls.length > free) throw tooMany(12.4);
       return async () => {
         recorded.successes += 1;
@@ -113,7 +114,7 @@ describe('the limit of model requests', () => {
       expect((await call(app, submit(answer))).status).toBe(answer);
     }
     expect(recorded.successes).toBe(3);
-    expect(calls).toEqual(Array.from({ length: 8 }, () => [4, 'default']));
+    expect(calls.map(({ user, group }) => [user.id, group])).toEqual(Array.from({ length: 8 }, () => [4, 'default']));
   });
 
   test('a success that cannot be counted is answered all the same: it was bought', async () => {
@@ -123,7 +124,7 @@ describe('the limit of model requests', () => {
 
   test('headers tell what is left, on answers and refusals', async () => {
     let remaining = 1;
-    const modelRequests: RequestLimits['modelRequests'] = async (_user, _group, report) => {
+    const modelRequests: RequestLimits['modelRequests'] = async (_payer, report) => {
       report({ limit: 2, remaining: Math.max(0, remaining), resetSeconds: 90 });
       remaining -= 1;
       if (remaining < -1) throw tooMany(13);

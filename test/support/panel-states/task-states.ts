@@ -23,7 +23,13 @@ const showWaiting = async ({ page, filled }: Scene) => {
   await page.route(path, async (route) => {
     const { data } = (await (await route.fetch()).json()) as { data: object };
     const channels = [{ id: filled.channelId, name: 'Demo studio' }];
-    const queue = { position: 7, waiting_since: inSeconds(-190), estimated_start_at: inSeconds(262), channels };
+    const queue = {
+      position: 7,
+      waits_for: 'capacity',
+      waiting_since: inSeconds(-190),
+      estimated_start_at: inSeconds(262),
+      channels,
+    };
     const timeline = [
       { at: inSeconds(-190), kind: 'created', status: 'NOT_START', class: '', http_status: 0, detail: '50000' },
     ];
@@ -49,6 +55,7 @@ const showQueue = ({ page, filled }: Scene) =>
       ...{ id: `task_${index}`, model: 'demo-video', platform: 'demo', action: 'text_to_video', api_key_id: 1 },
       ...{ input: item.input, api_key_name: item.api_key_name, position: index === 3 ? 'over 1,000' : index + 1 },
       ...{ waiting_since: inSeconds(-900 + 200 * index), deadline: inSeconds(2700) },
+      waits_for: index === 4 ? 'own_limit' : 'capacity',
       estimated_start_at: index === 3 ? null : inSeconds(40 + 60 * index),
       ...(forAdmin
         ? {

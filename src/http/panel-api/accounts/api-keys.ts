@@ -1,12 +1,12 @@
 import { Elysia, t } from 'elysia';
-import type { ApiPrincipal, Auth } from '../../../auth/index.ts';
+import { type ApiPrincipal, type Auth, describeOwnLimits } from '../../../auth/index.ts';
 import { shownUrl } from '../../../notifications/index.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { AnswerOnce } from '../answer-once.ts';
 import { describeUsage, type RecordsSource } from '../operation/records.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { budgetSchema } from './budget-schema.ts';
+import { budgetSchema, ownLimitFields } from './budget-schema.ts';
 
 const fields = {
   unlimited_quota: t.Optional(
@@ -14,6 +14,7 @@ const fields = {
   ),
   quota: t.Optional(integerSchema({ minimum: 0, description: 'The budget; 500,000 = 1 USD.' })),
   budget: budgetSchema('What the key may spend in each period; null: no such limit.'),
+  ...ownLimitFields,
   models: t.Optional(t.Array(t.String({ maxLength: 191 }), { maxItems: 500, description: 'Empty: every model.' })),
   allow_ips: t.Optional(
     t.Array(t.String({ maxLength: 64 }), { maxItems: 500, description: 'Addresses or CIDRs; empty: every address.' }),
@@ -203,7 +204,7 @@ export function keyUsageRoutes(kit: Kit, { auth, records }: { auth: Auth; record
         detail: {
           summary: 'Get the budget and allowed models of the API key in use',
           description:
-            'total_granted, total_used and total_available are of what the key may spend in all; budget is what it may spend in each period, with what is spent in the present one, and null where there is no such limit.',
+            "total_granted, total_used and total_available are of what the key may spend in all; budget is what it may spend in each period, with what is spent in the present one, and null where there is no such limit. requests_per_minute and max_running are the key's own.",
         },
       },
     )
@@ -236,6 +237,7 @@ const describeKey = (key: ApiPrincipal['key']) => ({
   total_used: key.usedQuota,
   total_available: key.quota,
   unlimited_quota: key.unlimitedQuota,
+  ...describeOwnLimits(key),
   model_limits: Object.fromEntries(key.models.map((model) => [model, true])),
   model_limits_enabled: key.models.length > 0,
   /** Unix seconds; 0: never. */

@@ -1,6 +1,13 @@
 import { t } from 'elysia';
+import { MAX_OWN_LIMIT } from '../../../auth/index.ts';
 import { BUDGET_PERIODS } from '../../../kernel/index.ts';
 import { integerSchema, strictObject } from '../../pipeline/route-kit.ts';
+
+/** What a key or an account may do at once and in a minute. */
+export const ownLimitFields = {
+  requests_per_minute: limitSchema('Requests for tasks and relayed requests within a minute; null: no such limit.'),
+  max_running: limitSchema('Tasks that run at once; further ones wait. null: no such limit.'),
+};
 
 /** What a key or an account may spend in each period. */
 export const budgetSchema = (description: string) =>
@@ -19,3 +26,7 @@ export const budgetSchema = (description: string) =>
       { description },
     ),
   );
+
+function limitSchema(description: string) {
+  return t.Optional(t.Union([integerSchema({ minimum: 1, maximum: MAX_OWN_LIMIT }), t.Null()], { description }));
+}

@@ -13,7 +13,8 @@ export function queueRoutes(
   { tasks, audit, ...deps }: { tasks: Tasks; audit: RecordAudit; capacity: CapacityService; clock: Clock },
 ) {
   /** Why a task waits; for administrators, since it tells of accounts. */
-  function describeReason({ within, notBefore, properties }: QueuedTask): Reason {
+  function describeReason({ within, notBefore, parked, properties }: QueuedTask): Reason {
+    if (parked) return { reason: 'own_limit', reason_until: null };
     if (notBefore > 0) return { reason: 'returned', reason_until: notBefore };
     if (within?.channels.length === 0) return { reason: 'no_channel', reason_until: null };
     const rests = (within?.channels ?? []).map((channel) => {
@@ -58,7 +59,7 @@ export function queueRoutes(
         detail: {
           summary: 'List waiting tasks, oldest first',
           description:
-            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first). reason is no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use).',
+            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first). reason is own_limit (as many tasks of its key, user or group run as may), no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use).',
         },
       },
     )
@@ -95,7 +96,7 @@ export function queueRoutes(
     );
 }
 
-type Reason = { reason: 'no_channel' | 'returned' | 'resting' | 'full'; reason_until: number | null };
+type Reason = { reason: 'own_limit' | 'no_channel' | 'returned' | 'resting' | 'full'; reason_until: number | null };
 
 function describeQueued(task: QueuedTask) {
   const { properties, within } = task;

@@ -10,6 +10,13 @@ import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import {
+  isOwnLimitWrong,
+  OwnLimitFields,
+  type OwnLimitValues,
+  toOwnLimit,
+  toOwnLimitValues,
+} from '../../ui/form/own-limits.tsx';
+import {
   isLimitWrong,
   type LimitValues,
   SpendingLimit,
@@ -72,6 +79,7 @@ export function KeyForm({ form, apiKey }: { form: Form<KeyValues>; apiKey?: ApiK
         description={t('limit.keyHint')}
         stored={apiKey?.budget ?? null}
       />
+      <OwnLimitFields perMinute={form.bindValue('requests_per_minute')} running={form.bindValue('max_running')} />
       <TextInput
         {...form.bind('expires')}
         type="date"
@@ -134,25 +142,27 @@ function Limits({ form }: { form: Form<KeyValues> }) {
 }
 
 /** The form values of an API key. */
-export type KeyValues = LimitValues & {
-  name: string;
-  budget: 'account' | 'own';
-  /** US dollars left in the key's own budget. */
-  usd: string;
-  models: string[];
-  allow_ips: string[];
-  /** The last valid day as `YYYY-MM-DD`; empty means never. */
-  expires: string;
-  group: string;
-  keep_results: boolean;
-  webhook_url: string;
-};
+export type KeyValues = LimitValues &
+  OwnLimitValues & {
+    name: string;
+    budget: 'account' | 'own';
+    /** US dollars left in the key's own budget. */
+    usd: string;
+    models: string[];
+    allow_ips: string[];
+    /** The last valid day as `YYYY-MM-DD`; empty means never. */
+    expires: string;
+    group: string;
+    keep_results: boolean;
+    webhook_url: string;
+  };
 
 export const emptyKey: KeyValues = {
   name: '',
   budget: 'account',
   usd: '',
   ...toLimitValues(null),
+  ...toOwnLimitValues({ requests_per_minute: null, max_running: null }),
   models: [],
   allow_ips: [],
   expires: '',
@@ -166,6 +176,7 @@ export const toFormValues = (key: ApiKey): KeyValues => ({
   budget: key.unlimited_quota ? 'account' : 'own',
   usd: key.unlimited_quota ? '' : toDollars(key.quota),
   ...toLimitValues(key.budget),
+  ...toOwnLimitValues(key),
   models: key.models,
   allow_ips: key.allow_ips,
   expires: key.expires_at === 0 ? '' : toDay(key.expires_at),
@@ -185,6 +196,8 @@ export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiK
       ? { quota: toQuota(values.usd) ?? 0 }
       : {}),
     ...(differs('limit_period') || differs('limit_usd') ? { budget: toBudget(values) } : {}),
+    ...(differs('requests_per_minute') ? { requests_per_minute: toOwnLimit(values.requests_per_minute) } : {}),
+    ...(differs('max_running') ? { max_running: toOwnLimit(values.max_running) } : {}),
     ...(differs('models') ? { models: values.models } : {}),
     ...(differs('allow_ips') ? { allow_ips: values.allow_ips } : {}),
     ...(differs('expires') ? { expires_at: values.expires === '' ? 0 : endOfDay(values.expires) } : {}),
@@ -199,6 +212,8 @@ export const validateKey = (values: KeyValues, t: TFunction) => ({
     values.name.trim() === '' ? t('keys.nameMissing') : [...values.name.trim()].length > 50 ? t('keys.nameLong') : null,
   usd: values.budget === 'own' && toQuota(values.usd) === null ? t('keys.budgetMissing') : null,
   limit_usd: isLimitWrong(values) ? t('limit.missing') : null,
+  requests_per_minute: isOwnLimitWrong(values.requests_per_minute) ? t('limit.countInvalid') : null,
+  max_running: isOwnLimitWrong(values.max_running) ? t('limit.countInvalid') : null,
   webhook_url: values.webhook_url.trim() === '' || isWebAddress(values.webhook_url) ? null : t('keys.webhookInvalid'),
 });
 

@@ -148,6 +148,7 @@ const reasons: Readonly<Record<Reasons, TextKey>> = {
   resting: 'queue.reason.resting',
   returned: 'queue.reason.returned',
   no_channel: 'queue.reason.no_channel',
+  own_limit: 'queue.reason.own_limit',
 };
 
 function Reason({ task: { reason = 'full', reason_until: until } }: { task: QueuedTask }) {

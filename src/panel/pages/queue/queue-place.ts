@@ -2,7 +2,11 @@ import type { TFunction } from 'i18next';
 import type { Format } from '../../ui/display/use-format.ts';
 
 /** Where a task stands that waits. */
-export type Place = { position: number | string; estimated_start_at: number | null };
+export type Place = {
+  position: number | string;
+  waits_for: 'capacity' | 'own_limit';
+  estimated_start_at: number | null;
+};
 
 /** A place up to this one is exact. */
 export const exactPlaces = 1000;
@@ -10,10 +14,12 @@ export const exactPlaces = 1000;
 /** An estimate that is nearer than this, or over, is no time to wait for. */
 const soonSeconds = 5;
 
-export const sayPlace = ({ position }: Pick<Place, 'position'>, t: TFunction, format: Format): string =>
-  typeof position === 'number'
+export function sayPlace({ position, waits_for }: Omit<Place, 'estimated_start_at'>, t: TFunction, format: Format) {
+  if (waits_for === 'own_limit') return t('queue.ownLimit');
+  return typeof position === 'number'
     ? t('queue.place', { place: format.number(position) })
     : t('queue.placeBeyond', { place: format.number(exactPlaces) });
+}
 
 /** "in 4 minutes"; null where nobody can tell. */
 export function sayStart({ estimated_start_at: at }: Pick<Place, 'estimated_start_at'>, t: TFunction, format: Format) {

@@ -56,17 +56,14 @@ function byGroupWithDefault(number: RowColumn): RowsOption {
 
 const queueBounds = ['max_wait_seconds', 'max_waiting', 'max_waiting_per_user', 'max_waiting_bytes'] as const;
 
-/** What tasks of a group may wait; an empty field is what holds for all. */
-const groupLimits: RowsOption = {
-  ...byGroup(
-    'group',
-    queueBounds.map((name) => ({ label: `option.queue.${name}`, kind: 'integer', isOptional: true })),
-  ),
+/** An object of groups to objects of numbers, each of which may be missing. */
+const byGroupOptional = (names: readonly string[], numbers: readonly RowColumn[]): RowsOption => ({
+  ...byGroup('group', numbers),
   layout: 'card',
   parse: (text) =>
     Object.entries(readObject(text)).map(([group, value]) => {
       const bounds = isRecord(value) ? value : {};
-      return [group, ...queueBounds.map((name) => (bounds[name] === undefined ? '' : String(bounds[name])))];
+      return [group, ...names.map((name) => (bounds[name] === undefined ? '' : String(bounds[name])))];
     }),
   serialize: (rows) =>
     JSON.stringify(
@@ -74,12 +71,12 @@ const groupLimits: RowsOption = {
         rows.map(([group = '', ...texts]) => [
           group.trim(),
           Object.fromEntries(
-            queueBounds.flatMap((name, index) => (texts[index]?.trim() ? [[name, Number(texts[index])]] : [])),
+            names.flatMap((name, index) => (texts[index]?.trim() ? [[name, Number(texts[index])]] : [])),
           ),
         ]),
       ),
     ),
-};
+});
 
 /** What each user of a group may spend: US dollars in a period. */
 const groupBudgets: RowsOption = {
@@ -112,7 +109,18 @@ const marketplaceSources: RowsOption = {
 
 /** Each option whose value is JSON. The ranges are those of the gateway, which checks again. */
 export const rowsOptions: Readonly<Record<string, RowsOption>> = {
-  'queue.group_limits': groupLimits,
+  /** An empty field is what holds for all. */
+  'queue.group_limits': byGroupOptional(
+    queueBounds,
+    queueBounds.map((name) => ({ label: `option.queue.${name}`, kind: 'integer', isOptional: true })),
+  ),
+  'limits.groups': byGroupOptional(
+    ['requests_per_minute', 'max_running'],
+    [
+      { label: 'limit.perMinute', kind: 'integer', isOptional: true, min: 1, max: maxRequests },
+      { label: 'limit.running', kind: 'integer', isOptional: true, min: 1, max: maxRequests },
+    ],
+  ),
   'queue.group_priorities': byGroup('group', [
     { label: 'rows.priority', kind: 'integer', initial: '0', min: -10, max: 10 },
   ]),

@@ -4,6 +4,13 @@ import type { Account, AccountRow, ChannelChoices } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import {
+  isOwnLimitWrong,
+  OwnLimitFields,
+  type OwnLimitValues,
+  toOwnLimit,
+  toOwnLimitValues,
+} from '../../ui/form/own-limits.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import {
   isLimitWrong,
@@ -17,15 +24,20 @@ import { Section } from '../../ui/page/section.tsx';
 import { usernameError } from './account-rules.tsx';
 import { GroupSelect } from './group-select.tsx';
 
-type FieldValues = LimitValues & {
-  username: string;
-  display_name: string;
-  email: string;
-  group: string;
-  remark: string;
-};
+type FieldValues = LimitValues &
+  OwnLimitValues & {
+    username: string;
+    display_name: string;
+    email: string;
+    group: string;
+    remark: string;
+  };
 
-type Change = Partial<Omit<FieldValues, keyof LimitValues>> & { budget?: ReturnType<typeof toBudget> };
+type Change = Partial<Omit<FieldValues, keyof LimitValues | keyof OwnLimitValues>> & {
+  budget?: ReturnType<typeof toBudget>;
+  requests_per_minute?: number | null;
+  max_running?: number | null;
+};
 
 const toValues = (account: AccountRow): FieldValues => ({
   username: account.username,
@@ -34,6 +46,7 @@ const toValues = (account: AccountRow): FieldValues => ({
   group: account.group,
   remark: account.remark,
   ...toLimitValues(account.budget),
+  ...toOwnLimitValues(account),
 });
 
 /** Name, address, group and remark of an account. Only changed fields are sent. */
@@ -57,13 +70,21 @@ export function AccountFields({ account }: { account: Account }) {
     validate: ({ username, ...limit }) => ({
       username: usernameError(t, username.trim()),
       limit_usd: isLimitWrong(limit) ? t('limit.missing') : null,
+      requests_per_minute: isOwnLimitWrong(limit.requests_per_minute) ? t('limit.countInvalid') : null,
+      max_running: isOwnLimitWrong(limit.max_running) ? t('limit.countInvalid') : null,
     }),
-    toVariables: ({ limit_period, limit_usd, ...values }, before) => {
+    toVariables: ({ limit_period, limit_usd, requests_per_minute, max_running, ...values }, before) => {
       const isLimitNew = limit_period !== before.limit_period || limit_usd !== before.limit_usd;
       const budget: Change = isLimitNew ? { budget: toBudget({ limit_period, limit_usd }) } : {};
+      const own: Change = {
+        ...(requests_per_minute === before.requests_per_minute
+          ? {}
+          : { requests_per_minute: toOwnLimit(requests_per_minute) }),
+        ...(max_running === before.max_running ? {} : { max_running: toOwnLimit(max_running) }),
+      };
       const trimmed = Object.entries(values).map(([field, value]) => [field, value.trim()] as const);
       const changed = trimmed.filter(([field, value]) => value !== before[field as keyof FieldValues]);
-      return { ...Object.fromEntries(changed), ...budget };
+      return { ...Object.fromEntries(changed), ...budget, ...own };
     },
     change,
   });
@@ -90,6 +111,7 @@ export function AccountFields({ account }: { account: Account }) {
           description={t('limit.userHint')}
           stored={account.budget}
         />
+        <OwnLimitFields perMinute={form.bindValue('requests_per_minute')} running={form.bindValue('max_running')} />
         <Textarea
           mt="md"
           label={t('users.remark')}

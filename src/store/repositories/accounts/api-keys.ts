@@ -45,6 +45,8 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
     quota: keys.quota,
     usedQuota: keys.usedQuota,
     budget: keys.budget,
+    requestsPerMinute: keys.requestsPerMinute,
+    maxRunning: keys.maxRunning,
     models: keys.models,
     allowIps: keys.allowIps,
     expiresAt: keys.expiresAt,
@@ -57,7 +59,9 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
     lastUsedAt: keys.lastUsedAt,
   };
   const { keyHash, prefix, formerHash, formerPrefix, formerUntil, webhookFormers, createdAt, ...presented } = columns;
-  const owner = { id: users.id, role: users.role, status: users.status, group: users.group };
+  const { requestsPerMinute, maxRunning } = users;
+  const rights = { id: users.id, role: users.role, status: users.status, group: users.group };
+  const owner = { ...rights, requestsPerMinute, maxRunning };
   const withOwner = () =>
     db
       .select({ sought: keys.keyHash, key: presented, user: owner })

@@ -132,6 +132,8 @@ export const userColumns = ({ users, wallets }: Tables) => ({
   authVersion: users.authVersion,
   linkVersion: users.linkVersion,
   budget: users.budget,
+  requestsPerMinute: users.requestsPerMinute,
+  maxRunning: users.maxRunning,
   createdAt: users.createdAt,
   lastLoginAt: users.lastLoginAt,
 });

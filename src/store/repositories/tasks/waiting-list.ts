@@ -16,6 +16,7 @@ export function createWaitingList({ db, tables, statement }: Context): WaitingLi
     notBeforeMs: waiting.notBeforeMs,
     sinceMs: waiting.sinceMs,
     deadlineMs: waiting.deadlineMs,
+    parked: waiting.parked,
   };
   const inSeconds = <Row extends { notBeforeMs: number; sinceMs: number; deadlineMs: number }>({
     notBeforeMs,
@@ -34,9 +35,9 @@ export function createWaitingList({ db, tables, statement }: Context): WaitingLi
   async function placesOfFiles(waitingClass: string): Promise<string[]> {
     const rows = await statement(sql`
       with recursive places (node) as (
-        select min(node) from waiting where class = ${waitingClass} and not_before = 0
+        select min(node) from waiting where class = ${waitingClass} and not_before = 0 and parked = ''
         union all
-        select (select min(w.node) from waiting w where w.class = ${waitingClass} and w.not_before = 0 and w.node > places.node)
+        select (select min(w.node) from waiting w where w.class = ${waitingClass} and w.not_before = 0 and w.parked = '' and w.node > places.node)
         from places where places.node is not null
       ) select node from places where node is not null`);
     return rows.map(([node]) => String(node));
@@ -58,7 +59,7 @@ export function createWaitingList({ db, tables, statement }: Context): WaitingLi
         nodes.map((node) =>
           statement(sql`
             select task_id, priority, turn from waiting
-            where class = ${waitingClass} and node = ${node} and not_before = 0
+            where class = ${waitingClass} and node = ${node} and not_before = 0 and parked = ''
             order by priority desc, turn, task_id limit ${limit}`),
         ),
       );

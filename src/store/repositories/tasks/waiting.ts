@@ -3,6 +3,7 @@ import {
   LONGEST_RETURN_MS,
   LONGEST_WAIT_MS,
   type NewWaiting,
+  type ParkedBy,
   STATUS,
   type TakenWaiting,
   type TaskRecord,
@@ -11,6 +12,7 @@ import {
   type WaitingStore,
 } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, isOverIn, lazy, type RecordColumns, separate } from '../context.ts';
+import { UNFINISHED } from './claim-tasks.ts';
 
 /** How often a task is moved up at most: after each quarter of its wait but the last. */
 const QUARTERS = 4;
@@ -28,11 +30,22 @@ type Entry = Omit<WaitingRecord, 'class' | 'turn'> & { class: WaitingClass; turn
 const nextDue = ({ sinceMs, deadlineMs, raised }: Pick<WaitingRecord, 'sinceMs' | 'deadlineMs' | 'raised'>): number =>
   raised >= QUARTERS - 1 ? deadlineMs : sinceMs + Math.ceil(((deadlineMs - sinceMs) * (raised + 1)) / QUARTERS);
 
+const PARKING = { task_id: 'text', parked: 'text' } as const satisfies RecordColumns;
+
+const toNumber = (value: unknown): number | null => (value === null ? null : Number(value));
+
+const toLine = (place: { class: string; priority: number }): string => `${place.class} ${place.priority}`;
+
+const addUp = (places: readonly Pick<WaitingRecord, 'bytes' | 'parked'>[]) => ({
+  bytes: places.reduce((sum, { bytes }) => sum + bytes, 0),
+  parked: places.filter(({ parked }) => parked !== '').length,
+});
+
 const inOrder = (a: { class: string; priority: number }, b: { class: string; priority: number }): number =>
   a.class === b.class ? a.priority - b.priority : a.class < b.class ? -1 : 1;
 
 export function createWaitingStore(context: Context): WaitingStore {
-  const { db, dialect, tables, nowMs, now, prepare, lists } = context;
+  const { db, dialect, tables, nowMs, now, prepare, lists, lockRows } = context;
   const { tasks, waiting, waitingClasses: classes, waitingTurns: turns, users, apiKeys, credentials } = tables;
   const at = sql.placeholder;
   const larger = dialect === 'sqlite' ? sql.raw('max') : sql.raw('greatest');
@@ -44,11 +57,11 @@ export function createWaitingStore(context: Context): WaitingStore {
   };
 
   const addToClass = lazy(() =>
-    prepare(sql`insert into waiting_classes (class, priority, plugin, model, "group", channel_id, credential_id, waiting, bytes)
+    prepare(sql`insert into waiting_classes (class, priority, plugin, model, "group", channel_id, credential_id, waiting, bytes, parked)
       values (${at('class')}, ${at('priority')}, ${at('plugin')}, ${at('model')}, ${at('group')}, ${at('channelId')},
-        ${at('credentialId')}, ${at('tasks')}, ${at('bytes')})
+        ${at('credentialId')}, ${at('tasks')}, ${at('bytes')}, ${at('parked')})
       on conflict (class, priority) do update set waiting = waiting_classes.waiting + excluded.waiting,
-        bytes = waiting_classes.bytes + excluded.bytes
+        bytes = waiting_classes.bytes + excluded.bytes, parked = waiting_classes.parked + excluded.parked
       returning turn`),
   );
   /** One statement: two nodes never give a user the same turn. */
@@ -61,7 +74,8 @@ export function createWaitingStore(context: Context): WaitingStore {
   );
   const takeFromClass = lazy(() =>
     prepare(sql`update waiting_classes set waiting = ${larger}(0, waiting - cast(${at('tasks')} as bigint)),
-        bytes = ${larger}(0, bytes - cast(${at('bytes')} as bigint)), turn = ${larger}(turn, cast(${at('turn')} as bigint))
+        bytes = ${larger}(0, bytes - cast(${at('bytes')} as bigint)),
+        parked = ${larger}(0, parked + cast(${at('parked')} as bigint)), turn = ${larger}(turn, cast(${at('turn')} as bigint))
       where class = ${at('class')} and priority = ${at('priority')}`),
   );
 
@@ -78,7 +92,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       const [first] = group;
       if (!first) continue;
       const place = { class: first.class.class, priority: first.priority };
-      const counted = { tasks: group.length, bytes: group.reduce((sum, { bytes }) => sum + bytes, 0) };
+      const counted = { tasks: group.length, ...addUp(group) };
       const [row] = await addToClass()({ ...first.class, ...place, ...counted });
       const sent = Number(row?.[0] ?? 0);
       const rows: WaitingRecord[] = group
@@ -107,7 +121,9 @@ export function createWaitingStore(context: Context): WaitingStore {
 
   const toEntry = ({ class: of, forMs, ...place }: NewWaiting, atMs: number, notBeforeMs: number): Entry => {
     const times = { sinceMs: atMs, deadlineMs: atMs + Math.min(forMs, LONGEST_WAIT_MS), raised: 0 };
-    return { ...place, class: of, notBeforeMs, returns: notBeforeMs > 0 ? 1 : 0, ...times, dueAtMs: nextDue(times) };
+    const entry = { ...place, class: of, notBeforeMs, returns: notBeforeMs > 0 ? 1 : 0, ...times };
+    // What an own limit holds back is not moved up for that.
+    return { ...entry, dueAtMs: place.parked ? times.deadlineMs : nextDue(times) };
   };
 
   const findClass = async (name: string): Promise<WaitingClass> => {
@@ -170,9 +186,13 @@ export function createWaitingStore(context: Context): WaitingStore {
   );
 
   const headsOf = lazy(() =>
-    prepare(sql`select task_id, user_id, turn, since,
-        coalesce((select slots from tasks where tasks.task_id = waiting.task_id), 1) from waiting
-      where class = ${at('class')} and node = ${at('node')} and priority = ${at('priority')} and not_before = 0
+    prepare(sql`select task_id, user_id, api_key_id, turn, since,
+        (select max_running from users where users.id = waiting.user_id),
+        (select max_running from api_keys where api_keys.id = waiting.api_key_id),
+        coalesce((select slots from tasks where tasks.task_id = waiting.task_id), 1)
+      from waiting
+      where class = ${at('class')} and node = ${at('node')} and priority = ${at('priority')}
+        and not_before = 0 and parked = ''
       order by turn, task_id limit ${at('limit')} ${skipLocked}`),
   );
 
@@ -194,8 +214,42 @@ export function createWaitingStore(context: Context): WaitingStore {
       select task_id, 'caller' from lost_users cross join waiting where user_id = lost_users.id
       union select task_id, 'caller' from lost_keys cross join waiting where api_key_id = lost_keys.id
       union select task_id, 'channel' from lost_classes cross join waiting
-        where waiting.class = lost_classes.class and not_before = 0
+        where waiting.class = lost_classes.class and not_before = 0 and parked = ''
       limit ${at('limit')}`),
+  );
+
+  const running = sql`status in ${UNFINISHED} and phase = 'sending'`;
+  const ofUsers = lists.amongIds(sql.raw('user_id'), 'ids');
+  const countRunning = lazy(() =>
+    prepare(sql`select user_id, api_key_id, "group", count(*) from tasks
+      where ${running} and ${ofUsers} group by user_id, api_key_id, "group"`),
+  );
+  const lockUsers = lazy(() =>
+    prepare(sql`select id from users where ${lists.amongIds(sql.raw('id'), 'ids')} order by id ${lockRows}`),
+  );
+  const listParked = (where: SQL) =>
+    lazy(() =>
+      prepare(sql`select user_id, api_key_id, class, parked,
+          (select max_running from users where users.id = held.user_id),
+          (select max_running from api_keys where api_keys.id = held.api_key_id)
+        from (select distinct user_id, api_key_id, class, parked from waiting
+          where parked <> '' and ${where}) as held`),
+    );
+  const listAllParked = listParked(sql`true`);
+  const listParkedOf = listParked(ofUsers);
+  const parkedHeads = lazy(() =>
+    prepare(sql`select task_id, api_key_id, class from waiting
+      where parked <> '' and user_id = ${at('userId')}
+        and ${lists.amongIds(sql`coalesce(api_key_id, 0)`, 'keys')} and ${lists.amongTexts(waiting.class, 'classes')}
+      order by task_id limit ${at('limit')}`),
+  );
+  const park = lazy(() =>
+    prepare(sql`update waiting set parked = parking.parked, due_at = deadline
+      from ${lists.records('parking', PARKING)} where waiting.task_id = parking.task_id`),
+  );
+  const unpark = lazy(() =>
+    prepare(sql`update waiting set parked = '' where parked <> '' and ${lists.amongTexts(waiting.taskId, 'ids')}
+      returning class, priority`),
   );
 
   const takeRows = lazy(() => db.delete(waiting).where(lists.amongTexts(waiting.taskId, 'ids')).returning().prepare());
@@ -215,12 +269,14 @@ export function createWaitingStore(context: Context): WaitingStore {
       const found = [];
       for (const node of nodes) found.push(...(await headsOf()({ ...of, node, limit })));
       return found
-        .map(([taskId, userId, turn, sinceMs, slots]) => ({
+        .map(([taskId, userId, apiKeyId, turn, sinceMs, user, key, slots]) => ({
           taskId: String(taskId),
           userId: Number(userId),
+          apiKeyId: toNumber(apiKeyId),
           turn: Number(turn),
           sinceMs: Number(sinceMs),
           slots: Number(slots),
+          most: { key: toNumber(key), user: toNumber(user) },
         }))
         .sort((a, b) => a.turn - b.turn || (a.taskId < b.taskId ? -1 : 1))
         .slice(0, limit);
@@ -256,17 +312,23 @@ export function createWaitingStore(context: Context): WaitingStore {
       });
     }),
 
-    count: atomic(async (taken, { isSent }) => {
-      const groups = Map.groupBy(taken, ({ place }) => `${place.class} ${place.priority}`);
-      const changes = [...groups.values()].map((group) => {
-        const [first] = group;
+    count: atomic(async (taken, { isSent, parks = [] }) => {
+      if (parks.length > 0) {
+        const rows = parks.map(({ taskId, parked }) => ({ task_id: taskId, parked }));
+        await park()({ parking: JSON.stringify(rows) });
+      }
+      const places = [...taken.map(({ place }) => place), ...parks];
+      const changes = [...Map.groupBy(places, toLine).values()].map(([line]) => {
+        const group = taken.filter(({ place }) => line && toLine(place) === toLine(line));
+        const parking = parks.filter((place) => line && toLine(place) === toLine(line));
         // Those that came back, or were moved to the front, say nothing of how far the others are.
         const counted = isSent ? group.filter(({ place }) => place.returns === 0).map(({ place }) => place.turn) : [];
         return {
-          class: first?.place.class ?? '',
-          priority: first?.place.priority ?? 0,
+          class: line?.class ?? '',
+          priority: line?.priority ?? 0,
           tasks: group.length,
           bytes: group.reduce((sum, { place }) => sum + place.bytes, 0),
+          parked: parking.length - group.filter(({ place }) => place.parked !== '').length,
           turn: Math.max(0, ...counted),
         };
       });
@@ -288,6 +350,49 @@ export function createWaitingStore(context: Context): WaitingStore {
       if (!(await stopSending(task, Math.floor(atMs / 1000)))) return false;
       await enter([toEntry(place, atMs, atMs + Math.max(1, Math.min(waitMs, LONGEST_RETURN_MS)))]);
       return true;
+    }),
+
+    async running(userIds, { locks }) {
+      const ids = JSON.stringify(userIds);
+      if (locks) await lockUsers()({ ids });
+      return (await countRunning()({ ids })).map(([userId, apiKeyId, group, running]) => ({
+        userId: Number(userId),
+        apiKeyId: toNumber(apiKeyId),
+        group: String(group),
+        running: Number(running),
+      }));
+    },
+
+    async parked(userIds) {
+      const rows = userIds ? await listParkedOf()({ ids: JSON.stringify(userIds) }) : await listAllParked()({});
+      return rows.map(([userId, apiKeyId, name, parked, user, key]) => ({
+        userId: Number(userId),
+        apiKeyId: toNumber(apiKeyId),
+        class: String(name),
+        parked: parked as ParkedBy,
+        most: { key: toNumber(key), user: toNumber(user) },
+      }));
+    },
+
+    async parkedHeads({ keys, classes: names, ...of }) {
+      const wanted = { keys: JSON.stringify(keys), classes: encodeTexts(names) };
+      return (await parkedHeads()({ ...of, ...wanted })).map(([taskId, apiKeyId, name]) => ({
+        taskId: String(taskId),
+        apiKeyId: toNumber(apiKeyId),
+        class: String(name),
+      }));
+    },
+
+    release: atomic(async (taskIds) => {
+      if (taskIds.length === 0) return 0;
+      const released = await unpark()({ ids: encodeTexts(taskIds) });
+      const lines = released.map(([name, priority]) => ({ class: String(name), priority: Number(priority) }));
+      const changes = [...Map.groupBy(lines, toLine).values()].flatMap((group) => {
+        const [line] = group;
+        return line ? [{ ...line, tasks: 0, bytes: 0, turn: 0, parked: -group.length }] : [];
+      });
+      for (const change of changes.sort(inOrder)) await takeFromClass()(change);
+      return released.length;
     }),
 
     async wake() {
@@ -403,8 +508,9 @@ export function createWaitingStore(context: Context): WaitingStore {
     )) {
       const [first] = group;
       if (!first) continue;
-      const bytes = group.reduce((sum, place) => sum + place.bytes, 0);
-      await takeFromClass()({ class: first.class, priority: first.priority, tasks: group.length, bytes, turn: 0 });
+      const { bytes } = addUp(group);
+      const line = { class: first.class, priority: first.priority };
+      await takeFromClass()({ ...line, tasks: group.length, bytes, parked: 0, turn: 0 });
     }
     await enter(moved);
   }

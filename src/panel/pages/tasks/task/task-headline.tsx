@@ -87,6 +87,7 @@ function TaskPlace({ queue, platform }: { queue: NonNullable<TaskDetail['queue']
   const format = useFormat();
   const plugins = usePluginNames();
   const start = sayStart(queue, t, format);
+  const isOwn = queue.waits_for === 'own_limit';
   const accounts = queue.channels.map(({ name }) => name);
   const where =
     accounts.length === 0
@@ -96,10 +97,10 @@ function TaskPlace({ queue, platform }: { queue: NonNullable<TaskDetail['queue']
     <div className={classes.place}>
       <span>
         {sayPlace(queue, t, format)}
-        <span aria-hidden="true"> · </span>
-        {start === null ? t('queue.noEstimate') : t('queue.startsAt', { when: start })}
+        {!isOwn && <span aria-hidden="true"> · </span>}
+        {!isOwn && (start === null ? t('queue.noEstimate') : t('queue.startsAt', { when: start }))}
       </span>
-      <span className={classes.where}>{t('queue.waitsForSlot', { where })}</span>
+      <span className={classes.where}>{isOwn ? t('queue.waitsForOwn') : t('queue.waitsForSlot', { where })}</span>
     </div>
   );
 }

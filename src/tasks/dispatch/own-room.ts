@@ -1,0 +1,60 @@
+import type { Repositories, WaitingCount, WaitingHead } from '../../store/ports/index.ts';
+import type { MostRunning } from '../task-node.ts';
+import type { TaskDeps } from '../types.ts';
+import { countOwnRoom, type OwnRoom } from '../waiting/own-limits.ts';
+
+/** Tasks of one user that are released at a time. */
+const MAX_RELEASED = 64;
+
+/** The first of a line, with all limits of its owners. */
+export type OwnedHead = WaitingHead & { group: string; most: MostRunning };
+
+const isLimited = ({ key, user, group }: MostRunning): boolean => key !== null || user !== null || group !== null;
+
+/**
+ * What runs of those who have limits of their own. No other node begins a task of theirs until the
+ * transaction ends. Undefined: nobody has such limits.
+ */
+export async function lockOwnRoom(tx: Repositories, heads: readonly OwnedHead[]): Promise<OwnRoom | undefined> {
+  const limited = heads.filter(({ most }) => isLimited(most));
+  if (limited.length === 0) return undefined;
+  const userIds = [...new Set(limited.map(({ userId }) => userId))];
+  return countOwnRoom(await tx.waiting.running(userIds, { locks: true }));
+}
+
+/**
+ * Puts tasks back into their lines of whose owners fewer run now than may: one of theirs has ended,
+ * or their limit was changed. It may put back too many, since it locks nothing: what begins them
+ * counts again. Returns how many.
+ */
+export async function releaseParked(
+  { store, limits }: Pick<TaskDeps, 'store' | 'limits'>,
+  classes: readonly WaitingCount[],
+): Promise<number> {
+  if (classes.every(({ parked }) => parked === 0)) return 0;
+  const groups = new Map(classes.map(({ class: name, group }) => [name, group]));
+  const held = (await store.waiting.parked()).map(({ most, ...row }) => {
+    const group = groups.get(row.class) ?? '';
+    return { ...row, group, most: { ...most, group: limits.waiting(group).maxRunning } };
+  });
+  const users = Map.groupBy(held, ({ userId }) => userId);
+  const own = countOwnRoom(await store.waiting.running([...users.keys()], { locks: false }));
+  const released: string[] = [];
+  for (const [userId, rows] of users) {
+    const open = rows.filter((row) => own.findReached(row, row.most) === '');
+    if (open.length === 0) continue;
+    const heads = await store.waiting.parkedHeads({
+      userId,
+      keys: open.map(({ apiKeyId }) => apiKeyId ?? 0),
+      classes: open.map((row) => row.class),
+      limit: Math.min(MAX_RELEASED, Math.max(...open.map((row) => own.left(row, row.most)))),
+    });
+    for (const head of heads) {
+      const row = open.find((each) => each.apiKeyId === head.apiKeyId && each.class === head.class);
+      if (!row || own.findReached(row, row.most) !== '') continue;
+      own.add(row);
+      released.push(head.taskId);
+    }
+  }
+  return store.waiting.release(released);
+}

@@ -1,0 +1,73 @@
+import { type AppError, sentence } from '../../kernel/index.ts';
+import type { ParkedBy, ParkedTasks, RunningTasks } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import type { MostRunning } from '../task-node.ts';
+import type { Caller, TaskDeps } from '../types.ts';
+
+/** Whose task it is. A group's limit holds for each of its users apart. */
+type Owner = { userId: number; apiKeyId: number | null; group: string };
+
+/** After how long a client asks again whose own limit is reached. */
+const REACHED_SECONDS = 5;
+
+const SCOPES = ['key', 'user', 'group'] as const;
+
+/** Undefined for a caller without such limits, of whom nothing is counted. */
+export function findMostRunning(deps: Pick<TaskDeps, 'limits'>, caller: Caller): MostRunning | undefined {
+  const most = {
+    key: caller.key?.maxRunning ?? null,
+    user: caller.user.maxRunning,
+    group: deps.limits.waiting(caller.group).maxRunning,
+  };
+  return SCOPES.some((scope) => most[scope] !== null) ? most : undefined;
+}
+
+const nameOwner = (scope: (typeof SCOPES)[number], { userId, apiKeyId, group }: Owner): string =>
+  scope === 'key' ? `key ${apiKeyId}` : scope === 'user' ? `user ${userId}` : `group ${userId} ${group}`;
+
+/** The limits of a caller that hold, each with the name of its owner. */
+export const listOwnLimits = (owner: Owner, most: MostRunning) =>
+  SCOPES.flatMap((scope) => {
+    const limit = most[scope];
+    return limit === null ? [] : [{ scope, owner: nameOwner(scope, owner), most: limit }];
+  });
+
+export type OwnRoom = {
+  /** The first limit that is reached; empty: one more may run. */
+  findReached(owner: Owner, most: MostRunning): ParkedBy;
+  add(owner: Owner, tasks?: number): void;
+  /** What the user may run more; infinite without a limit. */
+  left(owner: Owner, most: MostRunning): number;
+};
+
+/** What is left of own limits where so much runs. */
+export function countOwnRoom(running: readonly RunningTasks[]): OwnRoom {
+  const counts = new Map<string, number>();
+  const left = (scope: (typeof SCOPES)[number], owner: Owner, most: MostRunning): number =>
+    (most[scope] ?? Number.POSITIVE_INFINITY) - (counts.get(nameOwner(scope, owner)) ?? 0);
+  const room: OwnRoom = {
+    findReached: (owner, most) => SCOPES.find((scope) => left(scope, owner, most) <= 0) ?? '',
+    add(owner, tasks = 1) {
+      for (const scope of SCOPES) {
+        const name = nameOwner(scope, owner);
+        counts.set(name, (counts.get(name) ?? 0) + tasks);
+      }
+    },
+    left: (owner, most) => Math.max(0, Math.min(...SCOPES.map((scope) => left(scope, owner, most)))),
+  };
+  for (const row of running) room.add(row, row.running);
+  return room;
+}
+
+/** By which limit earlier tasks of the owner are parked, behind which a new one goes; empty: none. */
+export const findEarlier = (owner: Owner, parked: readonly ParkedTasks[]): ParkedBy =>
+  parked.find(
+    ({ userId, apiKeyId, parked: by }) => userId === owner.userId && (by !== 'key' || apiKeyId === owner.apiKeyId),
+  )?.parked ?? '';
+
+/** The refusal of a task that does not wait. */
+export const limitReached = (reached: Exclude<ParkedBy, ''>, most: MostRunning): AppError =>
+  taskErrors.concurrency_limit({
+    message: sentence(`tasks.own_limit_${reached}`, { most: most[reached] ?? 0 }),
+    retryAfterSeconds: REACHED_SECONDS,
+  });

@@ -1,0 +1,144 @@
+/** Limits of people: what a key, a user or a group may run at once, on one node and on two. */
+import { afterAll, expect, test } from 'bun:test';
+import { AppError } from '../../src/kernel/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import type { WaitingRules } from '../../src/tasks/index.ts';
+import { describeEachStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { until } from '../support/until.ts';
+import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+const RULES: WaitingRules = {
+  ...{ maxWaitMs: 3_600_000, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9 },
+  ...{ priority: 0, maxRunning: null },
+};
+
+type Caller = Awaited<ReturnType<typeof addCaller>>;
+
+const submit = (engine: Engine, caller: Caller, prompt = 'a [duration=0.2]') =>
+  engine.surfaces.submitGeneric(caller, {
+    requestId: 'request',
+    pluginKey: 'demo',
+    request: jsonRequest({ model: 'demo-video', prompt, seconds: 5 }),
+  });
+
+async function withEngines(
+  stores: readonly Store[],
+  rules: Partial<WaitingRules>,
+  work: (...engines: Engine[]) => Promise<void>,
+): Promise<void> {
+  const waiting = () => ({ ...RULES, ...rules });
+  const engines = await Promise.all(stores.map((store) => startEngine(store, sandbox, { waiting })));
+  try {
+    for (const engine of engines) await engine.start();
+    await work(...engines);
+    for (const store of stores.slice(0, 1))
+      expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
+  } finally {
+    for (const engine of engines) await engine.stop();
+  }
+}
+
+const addLimited = async (store: Store, maxRunning: number): Promise<Caller> => {
+  const caller = await addCaller(store);
+  const user = await store.users.update(caller.user.id, { maxRunning });
+  if (typeof user !== 'object') throw new Error('the user is gone');
+  return { ...caller, user };
+};
+
+const parkedOf = async (store: Store): Promise<number> =>
+  (await store.waiting.classes()).reduce((sum, { parked }) => sum + parked, 0);
+
+describeEachStore(
+  'limits of people',
+  (opened) => {
+    test('two nodes that submit in parallel never run more tasks of a user than the limit, and run all', async () => {
+      const { store, openAnother } = opened();
+      const stores = store.dialect === 'postgres' ? [store, await openAnother()] : [store];
+      await withEngines(stores, {}, async (...engines) => {
+        const [engine] = engines as [Engine];
+        await engine.addChannel();
+        const [limited, free] = [await addLimited(store, 2), await addCaller(store)];
+        const tasks = await Promise.all(
+          Array.from({ length: 12 }, (_, index) => submit(engines[index % engines.length] as Engine, limited)),
+        );
+        expect(tasks.filter(({ phase }) => phase === 'waiting').length).toBe(10);
+        // Nobody else waits for that.
+        expect((await ended(store, (await submit(engine, free)).taskId)).status).toBe('SUCCESS');
+        expect((await parkedOf(store)) > 0).toBe(true);
+        for (const { taskId } of tasks) expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        expect((await engine.vendorCounts()).most_running).toBeLessThanOrEqual(3);
+        expect(await balanceOf(store, limited.user.id)).toBe(BALANCE - 12 * billFor(5));
+        expect(await store.waiting.classes()).toEqual([]);
+      });
+    });
+
+    test('the strictest of key, user and group holds, and another key of the user goes on', () =>
+      withEngines([opened().store], { maxRunning: 2 }, async (engine) => {
+        const { store } = opened();
+        await engine.addChannel();
+        const caller = await addLimited(store, 5);
+        const key = { ...caller.key, maxRunning: 1 };
+        await store.apiKeys.update(key.id, caller.user.id, { maxRunning: 1 });
+        const slow = 'a [duration=60]';
+        expect((await submit(engine, { ...caller, key }, slow)).phase).toBe('sending');
+        expect((await submit(engine, { ...caller, key }, slow)).phase).toBe('waiting');
+        expect((await submit(engine, { ...caller, key: null as never }, slow)).phase).toBe('sending');
+        expect((await submit(engine, { ...caller, key: null as never }, slow)).phase).toBe('waiting');
+        const parked = await store.waiting.parked([caller.user.id]);
+        expect(parked.map(({ apiKeyId }) => apiKeyId).sort()).toEqual([key.id, null].sort());
+      }));
+
+    test('a limit that is raised or taken away lets the parked tasks go, after a restart too', async () => {
+      const { store } = opened();
+      const caller = await addLimited(store, 1);
+      let ids: string[] = [];
+      await withEngines([store], {}, async (engine) => {
+        await engine.addChannel();
+        const slow = await Promise.all(Array.from({ length: 4 }, () => submit(engine, caller, 'a [duration=60]')));
+        ids = slow.map(({ taskId }) => taskId);
+        expect(await parkedOf(store)).toBe(3);
+        await store.users.update(caller.user.id, { maxRunning: 2 });
+        await until(async () => (await parkedOf(store)) === 2);
+      });
+      await store.users.update(caller.user.id, { maxRunning: null });
+      // Its vendor is gone by now: what counts is that it was sent.
+      const wasSent = async (id: string) => ((await store.tasks.byTaskId(id))?.leaseSeq ?? 0) > 0;
+      await withEngines([store], {}, async () => {
+        for (const id of ids) await until(() => wasSent(id));
+      });
+      expect(await parkedOf(store)).toBe(0);
+    });
+
+    test('where nothing waits the client is told, with the time to wait, and nothing is stored', () =>
+      withEngines([opened().store], { maxWaitMs: 0 }, async (engine) => {
+        const { store } = opened();
+        await engine.addChannel();
+        const caller = await addLimited(store, 1);
+        await submit(engine, caller, 'a [duration=60]');
+        const error = await submit(engine, caller).catch((refused: unknown) => refused);
+        expect(error).toBeInstanceOf(AppError);
+        expect(error).toMatchObject({ code: 'tasks.concurrency_limit', retryAfterSeconds: 5 });
+        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect((await engine.vendorCounts()).creates).toBe(1);
+      }));
+
+    test('a parked task can be cancelled, and its wait ends by its bound with the limit as the reason', () =>
+      withEngines([opened().store], { maxWaitMs: 1500 }, async (engine) => {
+        const { store } = opened();
+        await engine.addChannel();
+        const caller = await addLimited(store, 1);
+        await submit(engine, caller, 'a [duration=60]');
+        const [first, second] = [await submit(engine, caller), await submit(engine, caller)];
+        expect((await engine.tasks.cancel(caller.user.id, first.taskId)).status).toBe('FAILURE');
+        const over = await ended(store, second.taskId);
+        expect(over.failReason).toContain('your own limit');
+        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect(await store.waiting.classes()).toEqual([]);
+      }));
+  },
+  { fresh: 'test' },
+);
