@@ -137,6 +137,19 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
+    test('limits of requests and of tasks at once are set, kept by other changes and taken away', async () => {
+      const limits = { requests_per_minute: 30, max_running: 2 };
+      const { id, ...made } = await auth.apiKeys.create(principal, { name: 'k', ...limits });
+      expect(made).toMatchObject(limits);
+      expect(await auth.apiKeys.update(principal, id, { name: 'other' })).toMatchObject(limits);
+      const freed = await auth.apiKeys.update(principal, id, { max_running: null });
+      expect(freed).toMatchObject({ requests_per_minute: 30, max_running: null });
+      for (const wrong of [0, 1.5, 1_000_001]) {
+        const refused = auth.apiKeys.update(principal, id, { max_running: wrong });
+        await expect(refused).rejects.toMatchObject({ code: 'auth.validation_failed', param: 'max_running' });
+      }
+    });
+
     test('a key created with a webhook address has a secret at once; a forbidden address is refused by field', async () => {
       const made = await auth.apiKeys.create(principal, { name: 'k', webhook_url: 'https://hooks.example' });
       expect(made).toMatchObject({ webhook_url: 'https://hooks.example/', webhook_secret: 'ready' });

@@ -38,11 +38,11 @@ describeEachStore('budgets by period', (opened) => {
     const user = await addUser(store, { balance: 100_000 });
     const key = await addKey(store, user.id, { budget: monthly(1000) });
     const verdicts = await Promise.all(
-      Array.from({ length: 40 }, (_, i) => reserve(nodes[i % 2] ?? store, user, { amount: 90, apiKeyId: key.id })),
+      Array.from({ length: 50 }, (_, i) => reserve(nodes[i % 2] ?? store, user, { amount: 90, apiKeyId: key.id })),
     );
     expect(verdicts.filter((verdict) => verdict === 'ok')).toHaveLength(11);
     const refused = verdicts.filter((verdict) => verdict !== 'ok');
-    expect(refused).toHaveLength(29);
+    expect(refused).toHaveLength(39);
     for (const verdict of refused)
       expect(verdict).toMatchObject({ owner: { scope: 'key', keyId: key.id }, budget: monthly(1000), spent: 990 });
     expect(await reserve(store, user, { amount: 10, apiKeyId: key.id })).toBe('ok');
