@@ -932,9 +932,9 @@ export interface VendorInfo {
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
   /**
    * How the vendor counts what an account runs at once. `slots`: how many places a request takes,
-   * as an expression like a price, over the same facts (`u("images")`), rounded up; 1 without it, and
-   * where it cannot be evaluated. `queues`: the vendor accepts more than it runs and says `QUEUED` of
-   * the rest, so nothing more is sent while more than two tasks of a model stand there.
+   * as an expression like a price, over the same facts (`u("images")`), rounded up; 1 without it,
+   * and where it cannot be evaluated. `queues`: the vendor accepts more than it runs and says
+   * `QUEUED` of the rest: nothing more is sent while more than two tasks of a model stand there.
    * @since 2026-11
    */
   capacity?: { slots?: string; queues?: boolean };

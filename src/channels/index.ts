@@ -3,7 +3,8 @@
  * May touch: the store's channels. Never touches: plugins' code, HTTP, money.
  */
 
-export { createCapacity, heldSlots } from './capacity/capacity.ts';
+export { createCapacity } from './capacity/capacity.ts';
+export { heldSlots } from './capacity/pools.ts';
 export type {
   Capacity,
   CapacityService,

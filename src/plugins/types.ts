@@ -93,7 +93,7 @@ export type VendorInfo = {
   /** Suggested for new channels; see the channel's setting of this name. */
   notFoundGraceSeconds?: number;
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
-  /** How many of an account's places a request takes; whether the vendor accepts more than it runs. */
+  /** How many places of an account a request takes; whether the vendor queues by itself. */
   capacity?: { slots?: string; queues: boolean };
   /** By the names of facts. */
   ranges?: Record<string, FactRanges>;

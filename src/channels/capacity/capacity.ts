@@ -14,6 +14,7 @@ import { countFreeSlots } from './free-slots.ts';
 import { forgetRise, isGrowing, noteBegun, noteInFlight, riseAtMs, roomBelow } from './learned-ceiling.ts';
 import { createForbiddenWatch, createOutageWatch } from './outages.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
+import { countedAccounts, findChannelPool, findPool, heldSlots, uniqueChannels } from './pools.ts';
 import { restPhase } from './rests.ts';
 import { createRunningSlots } from './running-slots.ts';
 import type { CapacityService, Dispatch, HeldSlots, Refusal, Room, Scope, Start } from './types.ts';
@@ -44,7 +45,7 @@ export function createCapacity(deps: {
   nodeId: string;
   /** All accounts in this node's replica; a new list after each change. */
   accounts: () => readonly Account[];
-  /** Whether the vendor of a channel accepts more than it runs, and lets it wait. Default: none does. */
+  /** Whether the vendor of a channel accepts more than it runs. Default: none does. */
   queues?: (channel: ChannelRecord) => boolean;
   syncFrequencyMs: number;
 }): CapacityService {
@@ -396,30 +397,4 @@ export function createCapacity(deps: {
       return byHand(store.capacity.clearAbandoned(accountsOfPool.get(pool) ?? []));
     },
   };
-}
-
-const findChannelPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>): string => pool || ownPool(id);
-const findPool = ({ channel, credential }: Account): string => credential.pool || findChannelPool(channel);
-
-/** The slots that a start has taken. */
-export const heldSlots = ({ taskId, slots, scope }: Start & { scope: Scope }): HeldSlots => ({
-  ...{ taskId, slots, channelId: scope.channelId, credentialId: scope.credentialId, upstreamModel: scope.model },
-});
-
-const uniqueChannels = (accounts: readonly Account[]): ChannelRecord[] => [
-  ...new Map(accounts.map(({ channel }) => [channel.id, channel])).values(),
-];
-
-/** The accounts of each pool: the whole channel where all of its credentials belong to one. */
-function countedAccounts(accounts: readonly Account[]): Map<string, CountedAccount[]> {
-  const counted = new Map<string, CountedAccount[]>();
-  for (const own of Map.groupBy(accounts, ({ channel }) => channel.id).values()) {
-    const isOne = new Set(own.map(findPool)).size === 1;
-    for (const account of isOne ? own.slice(0, 1) : own) {
-      const pool = findPool(account);
-      const entry = { channelId: account.channel.id, credentialId: isOne ? 0 : account.credential.id };
-      counted.set(pool, [...(counted.get(pool) ?? []), entry]);
-    }
-  }
-  return counted;
 }

@@ -105,7 +105,10 @@ export type CapacityService = Capacity & {
   rests(channel: Pick<ChannelRecord, 'id'>, upstreamModel: string): boolean;
   /** How many rests this node has begun, by reason. */
   begunRests(): ReadonlyMap<RestReason, number>;
-  /** Ends the rests of a channel, its credentials, and of its pool unless `account` is said. Returns how many. */
+  /**
+   * Ends the rests of a channel and its credentials, and of its pool unless `account` is said.
+   * Returns how many.
+   */
   wake(channel: ChannelRecord, of?: 'account' | 'pool'): Promise<number>;
   /** Forgets what was learned of its pool. Returns of how many models. */
   clearCeilings(channel: ChannelRecord): Promise<number>;
@@ -119,7 +122,7 @@ export type CapacityView = ModelCapacity & {
   credentials: ({ id: number } & RestView)[];
 };
 
-/** `restingSince`: when the first rest in a row for this reason began, as far as this node knows. */
+/** `restingSince`: when the first rest in a row began, as far as this node knows. */
 export type RestView = {
   restingUntil: number;
   restReason: RestReason | '';
