@@ -104,7 +104,8 @@ export function afterAcceptance(
 ): LearnedCeiling | undefined {
   state.acceptances += 1;
   if (isGrowing(state)) {
-    const isFullSet = state.wasFull && state.acceptances >= state.ceiling;
+    // Of several nodes each counts its own acceptances, and begins anew when it starts.
+    const isFullSet = state.wasFull && Math.max(state.acceptances, running) >= state.ceiling;
     if (!isFullSet) return undefined;
     const { acceptances } = state;
     return { ...setCeiling(state, { ceiling: state.ceiling * 2, reason: 'grown' }), acceptances };
