@@ -35,6 +35,7 @@ export {
   taskState,
   taskView,
 } from './state/describe-task.ts';
+export { findMostRunning, limitReached, listOwnLimits } from './state/own-limits.ts';
 export { ownTask, ownTaskShown, ownTasks } from './state/own-tasks.ts';
 export { traceEvent } from './state/trace-event.ts';
 export { MAX_ATTEMPTS } from './submission/attempt-channels.ts';
@@ -63,4 +64,3 @@ export type {
   TaskTelemetry,
   TaskTracer,
 } from './types.ts';
-export { findMostRunning, limitReached, listOwnLimits } from './waiting/own-limits.ts';

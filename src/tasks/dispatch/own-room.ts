@@ -1,7 +1,7 @@
 import type { Repositories, WaitingCount, WaitingHead } from '../../store/ports/index.ts';
+import { countOwnRoom, type OwnRoom } from '../state/own-limits.ts';
 import type { MostRunning } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
-import { countOwnRoom, type OwnRoom } from '../waiting/own-limits.ts';
 
 /** Tasks of one user that are released at a time. */
 const MAX_RELEASED = 64;

@@ -10,7 +10,7 @@ import {
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Closing, MoneyGroups, Opening } from '../task-node.ts';
-import { countOwnRoom, findEarlier, limitReached } from '../waiting/own-limits.ts';
+import { countOwnRoom, findEarlier, limitReached } from './own-limits.ts';
 
 /** How long an Idempotency-Key is kept for the request that took it. */
 const IDEMPOTENCY_SECONDS = 24 * 3600;
