@@ -31,6 +31,7 @@ import {
 } from './check-channel.ts';
 import { checkCredentials, replaceOnlyKey, sealCredential } from './credentials.ts';
 import { channelErrors } from './errors.ts';
+import { type CredentialService, createCredentialService } from './manage-credentials.ts';
 import { type Account, type PickRequest, pickAccount } from './pick-channel.ts';
 
 export type ChannelChange = Partial<ChannelInput>;
@@ -69,6 +70,8 @@ export type Channels = {
   secrets(account: Account): readonly string[];
   /** Describes the proxy and the headers; undefined if they cannot be read. */
   shownNetwork(channel: ChannelRecord): ShownNetwork | undefined;
+  /** The keys of channels as people keep them. */
+  readonly credentials: CredentialService;
   get(id: number): Promise<ChannelRecord>;
   list(page: Page, filter?: ChannelFilter): Promise<Paged<ChannelRecord>>;
   create(input: ChannelInput): Promise<SavedChannel>;
@@ -196,6 +199,11 @@ export function createChannels(deps: {
   }
 
   return {
+    credentials: createCredentialService({
+      ...{ store, clock, secretBox, plugins },
+      getChannel: get,
+      reloadAndPublish,
+    }),
     isReadable,
     network,
     key,
@@ -264,6 +272,7 @@ export function createChannels(deps: {
         status: input.status ?? STATUS.enabled,
         limits: checkLimits(input.limits ?? null),
         pool: checkPool(input.pool ?? ''),
+        spill: input.spill ?? true,
         proxySealed: sealProxy(secretBox, input.proxy ?? ''),
         headersSealed: sealHeaders(secretBox, input.headers ?? {}),
         bodyDefaults: checkBodyDefaults(input.bodyDefaults ?? null),
@@ -311,6 +320,7 @@ export function createChannels(deps: {
         ...(change.status === undefined ? {} : { status: change.status }),
         ...(change.limits === undefined ? {} : { limits: checkLimits(change.limits) }),
         ...(change.pool === undefined ? {} : { pool: checkPool(change.pool) }),
+        ...(change.spill === undefined ? {} : { spill: change.spill }),
         ...(change.proxy === undefined ? {} : { proxySealed: sealProxy(secretBox, change.proxy) }),
         ...(change.headers === undefined
           ? {}

@@ -49,6 +49,8 @@ export type ChannelInput = {
   limits?: DeclaredLimits | null;
   /** Empty: it shares its limit with no other channel. */
   pool?: string;
+  /** Whether channels of a lower priority serve while it has no room. */
+  spill?: boolean;
 };
 
 /** `keyFormat`: how the vendor's keys usually look. */

@@ -22,6 +22,7 @@ export { type ChannelNetwork, openNetwork, type ShownNetwork, sealProxy } from '
 export { type ChannelChange, type Channels, createChannels, type SavedChannel } from './channels.ts';
 export {
   type ChannelInput,
+  type CredentialInput,
   checkBaseUrl,
   checkKey,
   checkMapping,
@@ -35,4 +36,5 @@ export {
 } from './check-channel.ts';
 export { MAX_CREDENTIALS, shortenKey } from './credentials.ts';
 export { channelErrors, isUnreadableKey } from './errors.ts';
+export type { CredentialChange, CredentialService } from './manage-credentials.ts';
 export { type Account, type PickRequest, serves } from './pick-channel.ts';

@@ -35,6 +35,7 @@ import { type AnswerOnce, createAnswerOnce, type RequestKeys } from './panel-api
 import { exportRoutes } from './panel-api/export/export-routes.ts';
 import { type BeginExport, createExportLimit } from './panel-api/export/stream-export.ts';
 import { channelCapacityRoutes } from './panel-api/gateway/channel-capacity.ts';
+import { channelCredentialRoutes } from './panel-api/gateway/channel-credentials.ts';
 import { channelHistoryRoutes } from './panel-api/gateway/channel-history.ts';
 import { channelRoutes } from './panel-api/gateway/channels.ts';
 import { marketplaceRoutes } from './panel-api/gateway/marketplace.ts';
@@ -322,6 +323,7 @@ const administrationGroup = (kit: Kit, { http, audit, once }: RouteDeps) => {
     oauthProviderRoutes(kit, deps),
     channelRoutes(kit, { ...deps, reports: taskRooms.reports, tasks: taskRooms.tasks }),
     channelCapacityRoutes(kit, deps),
+    channelCredentialRoutes(kit, deps),
     channelHistoryRoutes(kit, { ...gateway, ...taskRooms }),
     pluginRoutes(kit, deps),
     pluginReviewRoutes(kit, deps),

@@ -1,4 +1,4 @@
-import { type Dispatch, heldSlots } from '../../channels/index.ts';
+import { type Account, type Dispatch, heldSlots } from '../../channels/index.ts';
 import { AppError, quoted, type Sentence, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, localCredential } from '../../vendors/index.ts';
@@ -164,7 +164,10 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
         { ...logFields, channel: channel.name, model: submission.intent.model, reason: lastError.message },
         'vendor did not accept a submission',
       );
-      if (!attempt.mayTryAnother) break;
+      const isOfCredential = refusal.kind === 'credential' || refusal.kind === 'balance';
+      if (isOfCredential) noteRefusal(deps, account, attempt.error);
+      // A vendor that refuses the credential has no job, so another one may serve.
+      if (!attempt.mayTryAnother && !(isOfCredential && attempt.outcome !== 'in_doubt')) break;
     }
     const model = submission.intent.model.slice(0, 100);
     const message = sentence('tasks.channel_missing', { plugin: submission.plugin.key, model });
@@ -197,6 +200,13 @@ async function notePassedOver({ store, clock, logger }: TaskDeps, { taskId }: Ta
   await store.tasks
     .notePassedOver(taskId, { at: clock.unix(), channels })
     .catch((error: unknown) => logger.warn({ err: error, task_id: taskId }, 'the timeline of a task lacks a row'));
+}
+
+/** For people who look for the reason; the task does not wait for it. */
+function noteRefusal({ store, clock, logger }: TaskDeps, { credential }: Account, error: AppError): void {
+  void store.credentials
+    .noteError(credential.id, { said: toSentence(error), at: clock.unix() })
+    .catch((failure: unknown) => logger.warn({ err: failure }, "a credential's refusal could not be noted"));
 }
 
 export const endSlot = (deps: TaskDeps, dispatch: Dispatch | undefined): void => {

@@ -26,6 +26,7 @@ import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { describeCapacity, describeLimits, limitsBody, readLimits } from './channel-capacity.ts';
 import { readChannelChoices } from './channel-choices.ts';
+import { credentialsBody, readCredential } from './channel-credentials.ts';
 
 type Channel = SavedChannel['channel'];
 
@@ -72,19 +73,31 @@ const optional = {
       description: 'Of a relay: fields that a JSON body gets where it lacks them.',
     }),
   ),
+  spill: t.Optional(
+    t.Boolean({
+      description: 'Whether channels of a lower priority serve while this one has no room; true by default.',
+    }),
+  ),
   ...limitsBody,
 };
 const required = {
   name: t.String({ maxLength: 500 }),
   type: integerSchema({ minimum: 1, maximum: 1_000_000 }),
-  key: t.String({ maxLength: 32 * 1024, description: "The vendor's credential. This route never returns it." }),
   models: t.Array(t.String({ maxLength: 191 }), { maxItems: 1000 }),
 };
-const createBody = strictObject({ ...required, ...optional });
+const key = t.Optional(
+  t.String({ maxLength: 32 * 1024, description: "The vendor's credential. This route never returns it." }),
+);
+const createBody = strictObject({
+  ...required,
+  key,
+  credentials: t.Optional(credentialsBody),
+  ...optional,
+});
 const updateBody = strictObject({
   name: t.Optional(required.name),
   type: t.Optional(required.type),
-  key: t.Optional(required.key),
+  key,
   models: t.Optional(required.models),
   ...optional,
 });
@@ -199,7 +212,8 @@ export function channelRoutes(
       ({ body, panel, origin, request, set }) =>
         once({ panel, request, body, set }, async () => {
           const { name, type, key, models } = body;
-          const saved = await channels.create({ name, type, key, models, ...readOptional(body) });
+          const credentials = body.credentials?.map(readCredential);
+          const saved = await channels.create({ name, type, key, credentials, models, ...readOptional(body) });
           const after = describe(saved.channel);
           await audit(
             { panel, origin },
@@ -313,7 +327,7 @@ export function channelRoutes(
 
 function readOptional(
   body: Partial<typeof createBody.static>,
-): Omit<Partial<ChannelInput>, 'name' | 'type' | 'key' | 'models'> {
+): Omit<Partial<ChannelInput>, 'name' | 'type' | 'key' | 'credentials' | 'models'> {
   checkCostPrices(body.settings as JsonObject | undefined);
   return withoutUndefined({
     baseUrl: body.base_url,
@@ -329,6 +343,7 @@ function readOptional(
     headers: body.headers,
     bodyDefaults: body.body_defaults as JsonObject | null | undefined,
     pool: body.pool,
+    spill: body.spill,
   });
 }
 
@@ -391,6 +406,7 @@ function describeChannel(
     status: channel.status,
     limits: channel.limits && describeLimits(channel.limits),
     pool: channel.pool,
+    spill: channel.spill,
     proxy: network?.proxy ?? '',
     header_names: network?.headerNames ?? [],
     body_defaults: channel.bodyDefaults,
