@@ -64,6 +64,17 @@ export const describeCredential = (credential: Credential) => ({
   updated_at: credential.updatedAt,
 });
 
+/** `running`: the slots that its tasks take. `account`: undefined where this node has not read it yet. */
+export const showCredential = (
+  { channels, capacity }: { channels: Channels; capacity: CapacityService },
+  credential: Credential,
+  account: Account | undefined,
+) => ({
+  ...describeCredential(credential),
+  key_readable: account !== undefined && channels.isReadable(account),
+  running: account ? capacity.running(account) : 0,
+});
+
 /** The keys of a channel: accounts of one vendor, or several keys of one account. */
 export function channelCredentialRoutes(
   kit: Kit,
@@ -74,11 +85,7 @@ export function channelCredentialRoutes(
 
   const show = (channelId: number, credential: Credential) => {
     const account = channels.accounts({ id: channelId }).find((one) => one.credential.id === credential.id);
-    return {
-      ...describeCredential(credential),
-      key_readable: account !== undefined && channels.isReadable(account),
-      running: account ? capacity.running(account) : 0,
-    };
+    return showCredential({ channels, capacity }, credential, account);
   };
   const params = { list: '/api/channel/:id/credentials', one: '/api/channel/:id/credentials/:credential' } as const;
 

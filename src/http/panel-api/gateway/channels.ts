@@ -26,7 +26,7 @@ import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { describeCapacity, describeLimits, limitsBody, readLimits } from './channel-capacity.ts';
 import { readChannelChoices } from './channel-choices.ts';
-import { credentialsBody, readCredential } from './channel-credentials.ts';
+import { credentialsBody, readCredential, showCredential } from './channel-credentials.ts';
 
 type Channel = SavedChannel['channel'];
 
@@ -143,6 +143,7 @@ export function channelRoutes(
   const show = async (channel: Channel, health: ReadonlyMap<number, ChannelHealth>) => ({
     ...(await describeWithPrices(channel)),
     key_readable: channels.accounts(channel).every(channels.isReadable),
+    credentials: channels.accounts(channel).map((account) => showCredential(deps, account.credential, account)),
     health: describeHealth(health.get(channel.id)),
   });
 

@@ -80,7 +80,9 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
               {t('channels.keyMoves')}
             </Alert>
           )}
-          <KeyInput form={form} stored={stored} plugin={plugin} />
+          {(stored === null || stored.credentials.length === 1) && (
+            <KeyInput form={form} stored={stored} plugin={plugin} />
+          )}
         </Section>
 
         <Section heading={t('channels.serves')}>

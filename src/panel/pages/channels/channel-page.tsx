@@ -19,6 +19,7 @@ import { playgroundPath } from '../playground/playground-path.ts';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 import { ChannelCapacity, ChannelRest } from './channel-capacity.tsx';
 import { ChannelCharts } from './channel-charts.tsx';
+import { ChannelCredentials } from './channel-credentials.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { type ChannelValues, findPlugin, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
 import { ChannelKey } from './channel-key.tsx';
@@ -109,7 +110,8 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
             panel: (
               <Stack gap="lg" maw={720}>
                 <EditChannel channel={channel} choices={choices} />
-                {role >= roles.root && <ChannelKey channel={channel} />}
+                <ChannelCredentials channel={channel} />
+                {role >= roles.root && channel.credentials.length === 1 && <ChannelKey channel={channel} />}
               </Stack>
             ),
           },

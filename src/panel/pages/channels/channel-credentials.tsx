@@ -1,0 +1,255 @@
+import { Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Channel } from '../../api/types.ts';
+import { useApiMutation } from '../../session/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
+import { Section } from '../../ui/page/section.tsx';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+
+type Credential = Channel['credentials'][number];
+
+const DAY_SECONDS = 86_400;
+const nowSeconds = (): number => Math.floor(Date.now() / 1000);
+
+/** The keys of a channel as rows: new tasks go to the one that runs least. */
+export function ChannelCredentials({ channel }: { channel: Channel }) {
+  const { t } = useTranslation();
+  const [isAdding, setAdding] = useState(false);
+  const [edited, setEdited] = useState<Credential | null>(null);
+  const columns = useColumns(channel, setEdited);
+  return (
+    <Section
+      heading={t('channels.keys')}
+      intro={t('channels.keysHelp')}
+      actions={
+        <Button variant="default" onClick={() => setAdding(true)}>
+          {t('channels.keysAdd')}
+        </Button>
+      }
+    >
+      <PlainTable
+        label={t('channels.keys')}
+        columns={columns}
+        rows={channel.credentials}
+        rowKey={({ id }) => String(id)}
+      />
+      <FormDialog isOpen={isAdding} onClose={() => setAdding(false)} title={t('channels.keysAdd')} size="lg">
+        <AddKeys channel={channel} onDone={() => setAdding(false)} />
+      </FormDialog>
+      <FormDialog isOpen={edited !== null} onClose={() => setEdited(null)} title={t('channels.keyEdit')} size="md">
+        {edited !== null && <EditKey channel={channel} credential={edited} onDone={() => setEdited(null)} />}
+      </FormDialog>
+    </Section>
+  );
+}
+
+function useColumns(channel: Channel, onEdit: (credential: Credential) => void): Column<Credential>[] {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return [
+    {
+      key: 'label',
+      heading: t('channels.key'),
+      render: ({ label, key_hint: hint }) => (
+        <>
+          {label === '' ? t('channels.keyEnds', { hint: hint === '' ? '…' : hint }) : label}
+          {label !== '' && hint !== '' && (
+            <Text size="xs" c="dimmed">
+              {t('channels.keyEnds', { hint })}
+            </Text>
+          )}
+        </>
+      ),
+    },
+    { key: 'status', heading: t('channels.service'), render: (credential) => <KeyStatus credential={credential} /> },
+    {
+      key: 'running',
+      heading: t('channels.keyRunning'),
+      numeric: true,
+      render: ({ running }) => format.number(running),
+    },
+    {
+      key: 'actions',
+      actions: true,
+      heading: t('table.actions'),
+      render: (credential) => (
+        <KeyActions channel={channel} credential={credential} onEdit={() => onEdit(credential)} />
+      ),
+    },
+  ];
+}
+
+function KeyStatus({ credential }: { credential: Credential }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const {
+    status,
+    expires_at: endsAt,
+    last_error: error,
+    last_error_at: errorAt,
+    key_readable: isReadable,
+  } = credential;
+  const isOver = endsAt > 0 && endsAt <= nowSeconds();
+  const isOn = status === 1 && !isOver && isReadable;
+  return (
+    <>
+      <StatusLabel tone={isOn ? 'good' : 'quiet'}>
+        {t(isOver ? 'channels.keyOver' : isOn ? 'channels.keyOn' : 'channels.keyOff')}
+      </StatusLabel>
+      {endsAt > 0 && !isOver && (
+        <Text size="xs" c={endsAt < nowSeconds() + 14 * DAY_SECONDS ? 'orange' : 'dimmed'}>
+          {t('channels.keyEndsAt', { date: format.date(endsAt) })}
+        </Text>
+      )}
+      {error !== '' && (
+        <Text size="xs" c="dimmed">
+          {t('channels.keyError', { date: format.time(errorAt), error })}
+        </Text>
+      )}
+    </>
+  );
+}
+
+type KeyActionsProps = { channel: Channel; credential: Credential; onEdit(): void };
+
+function KeyActions({ channel, credential, onEdit }: KeyActionsProps) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const path = `/api/channel/${channel.id}/credentials/${credential.id}`;
+  const isOn = credential.status === 1;
+  const change = useApiMutation<'remove' | 'switch'>({
+    request: (what) =>
+      what === 'remove' ? { method: 'DELETE', path } : { method: 'PUT', path, body: { status: isOn ? 2 : 1 } },
+    invalidates: ['/api/channel'],
+    onSuccess: () => notifySuccess(t('app.saved')),
+  });
+  const remove = async (): Promise<void> => {
+    const isConfirmed = await confirm({
+      title: t('channels.keyRemoveTitle'),
+      text: t('channels.keyRemoveText'),
+      action: t('channels.keyRemove'),
+    });
+    if (isConfirmed) change.mutate('remove');
+  };
+  return (
+    <>
+      <Group gap={8}>
+        <Button variant="default" size="xs" onClick={onEdit}>
+          {t('channels.keyEdit')}
+        </Button>
+        <Button variant="default" size="xs" loading={change.isPending} onClick={() => change.mutate('switch')}>
+          {t(isOn ? 'channels.keyDisable' : 'channels.keyEnable')}
+        </Button>
+        {channel.credentials.length > 1 && (
+          <Button variant="default" size="xs" onClick={() => void remove()}>
+            {t('channels.keyRemove')}
+          </Button>
+        )}
+      </Group>
+      {change.error !== null && <ErrorNotice error={change.error} />}
+    </>
+  );
+}
+
+type DialogProps = { channel: Channel; onDone(): void };
+
+/** Many keys are pasted, one a line. */
+function AddKeys({ channel, onDone }: DialogProps) {
+  const { t } = useTranslation();
+  const change = useApiMutation<{ key: string }[]>({
+    request: (credentials) => ({
+      method: 'POST',
+      path: `/api/channel/${channel.id}/credentials`,
+      body: { credentials },
+    }),
+    invalidates: ['/api/channel'],
+    onSuccess: () => {
+      notifySuccess(t('app.saved'));
+      onDone();
+    },
+  });
+  const form = useForm<{ credentials: string }, { key: string }[]>({
+    initial: { credentials: '' },
+    validate: ({ credentials }) => ({
+      credentials: readLines(credentials).length === 0 ? t('channels.keyMissing') : null,
+    }),
+    toVariables: ({ credentials }) => readLines(credentials).map((key) => ({ key })),
+    change,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap="md">
+        {form.error !== null && <ErrorNotice error={form.error} />}
+        <Textarea
+          label={t('channels.keys')}
+          description={t('channels.keysLines')}
+          autosize
+          minRows={4}
+          maxRows={16}
+          spellCheck={false}
+          {...form.bind('credentials')}
+        />
+        <FormDialogButtons action={t('channels.keysAdd')} isPending={form.isPending} />
+      </Stack>
+    </form>
+  );
+}
+
+const readLines = (text: string): string[] =>
+  text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
+
+type KeyValues = { key: string; label: string; expires_at: string };
+
+function EditKey({ channel, credential, onDone }: DialogProps & { credential: Credential }) {
+  const { t } = useTranslation();
+  const { key_hint: hint } = credential;
+  const change = useApiMutation<Record<string, unknown>>({
+    request: (body) => ({ method: 'PUT', path: `/api/channel/${channel.id}/credentials/${credential.id}`, body }),
+    invalidates: ['/api/channel'],
+    onSuccess: () => {
+      notifySuccess(t('app.saved'));
+      onDone();
+    },
+  });
+  const form = useForm<KeyValues, Record<string, unknown>>({
+    initial: { key: '', label: credential.label, expires_at: toDay(credential.expires_at) },
+    validate: () => ({}),
+    toVariables: ({ key, label, expires_at: day }) => ({
+      label,
+      expires_at: day === '' ? 0 : Math.floor(Date.parse(`${day}T00:00:00Z`) / 1000),
+      ...(key === '' ? {} : { key }),
+    }),
+    change,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap="md">
+        {form.error !== null && <ErrorNotice error={form.error} />}
+        <TextInput
+          label={t('channels.key')}
+          description={hint === '' ? t('channels.keyKept') : t('channels.keyKeptHint', { hint })}
+          type="password"
+          autoComplete="new-password"
+          {...form.bind('key')}
+        />
+        <TextInput label={t('channels.keyLabel')} {...form.bind('label')} />
+        <TextInput
+          label={t('channels.keyEnd')}
+          description={t('channels.keyEndHelp')}
+          type="date"
+          {...form.bind('expires_at')}
+        />
+        <FormDialogButtons action={t('app.save')} isPending={form.isPending} />
+      </Stack>
+    </form>
+  );
+}
+
+const toDay = (seconds: number): string => (seconds === 0 ? '' : new Date(seconds * 1000).toISOString().slice(0, 10));
