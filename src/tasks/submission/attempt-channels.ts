@@ -111,7 +111,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           if (!moved) {
             endSlot(deps, dispatch);
             lastError ??= taskErrors.queue_full({ message: sentence('tasks.too_dear') });
-            passedOver.push(`#${channel.id} price`);
+            passedOver.push(`${nameAccount(deps, account)} price`);
             continue;
           }
           task = moved.task;
@@ -123,7 +123,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
         const unreadable = skipUnreadableChannel(deps, channel, error);
         if (unreadable) {
           lastError ??= unreadable;
-          passedOver.push(`#${channel.id} key`);
+          passedOver.push(`${nameAccount(deps, account)} key`);
           continue;
         }
         // What waited and was not sent waits again, once the store answers (`dispatch-task.ts`).
@@ -155,7 +155,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
         return recorded;
       }
       const refusal = deps.node.capacity.refused(dispatch, attempt.refusal);
-      passedOver.push(`#${channel.id} ${refusal.kind}`);
+      passedOver.push(`${nameAccount(deps, account)} ${refusal.kind}`);
       doubt.vendorMayHaveJob = wasInDoubt || attempt.outcome === 'in_doubt';
       lastError = attempt.error;
       lastAttempt = { ...attempt, refusal };
@@ -208,6 +208,13 @@ function noteRefusal({ store, clock, logger }: TaskDeps, { credential }: Account
     .noteError(credential.id, { said: toSentence(error), at: clock.unix() })
     .catch((failure: unknown) => logger.warn({ err: failure }, "a credential's refusal could not be noted"));
 }
+
+/** The channel, and of several keys which one: by its label, or its last characters. */
+const nameAccount = ({ vendors }: TaskDeps, { channel, credential: { label, keyHint } }: Account): string => {
+  const isOnly = vendors.channels.accounts(channel).length < 2;
+  const key = isOnly ? '' : label || keyHint;
+  return key === '' ? `#${channel.id}` : `#${channel.id} (${key})`;
+};
 
 export const endSlot = (deps: TaskDeps, dispatch: Dispatch | undefined): void => {
   if (dispatch) deps.node.capacity.end(heldSlots(dispatch));
