@@ -66,7 +66,9 @@ export type Channels = {
   everyAccount(): readonly Account[];
   /** @throws `channels.key_unreadable` */
   network(channel: ChannelRecord): ChannelNetwork;
-  /** What texts must not show: all keys of its channel, the proxy's password, the values of headers. */
+  /**
+   * What texts must not show: all keys of its channel, the proxy's password, the values of headers.
+   */
   secrets(account: Account): readonly string[];
   /** Describes the proxy and the headers; undefined if they cannot be read. */
   shownNetwork(channel: ChannelRecord): ShownNetwork | undefined;

@@ -32,10 +32,10 @@ export type PickRequest = ServeRequest & {
 };
 
 /**
- * Picks among the channels that one of the requests may use and that have an account with room: the highest
- * priority, then at random in proportion to weight, then the account that runs least. A weight of 0
- * is picked only where all weights are 0. Where a channel does not spill, those of a lower priority
- * are left.
+ * Picks among the channels that one of the requests may use and that have an account with room: the
+ * highest priority, then at random in proportion to weight, then the account that runs least. A
+ * weight of 0 is picked only where all weights are 0. Where a channel does not spill, those of a
+ * lower priority are left.
  */
 export function pickAccount(
   candidates: readonly { channel: ChannelRecord; accounts: readonly Account[] }[],

@@ -26,8 +26,8 @@ export type SendToVendor = (
 ) => Promise<Result<UpstreamResponse, UpstreamFailure>>;
 
 /**
- * What the keys of a channel are known by in texts; `certain`: without what could be an id, and what
- * replaces that.
+ * What the keys of a channel are known by in texts; `certain`: without what could be an id, and
+ * what replaces that.
  */
 export type KeySecrets = Record<'all' | 'certain', readonly string[]> & { redactCertain: Redactor };
 

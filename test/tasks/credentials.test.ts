@@ -88,5 +88,5 @@ describeEachStore(
       }
     });
   },
-  DATABASES,
+  { databases: DATABASES },
 );

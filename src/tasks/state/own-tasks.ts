@@ -1,3 +1,4 @@
+import type { Account } from '../../channels/index.ts';
 import type { TaskRecord, TaskShown, TaskSummary } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
@@ -100,4 +101,19 @@ function videoPlugins(deps: TaskDeps): string[] {
   } finally {
     pin.release();
   }
+}
+
+/**
+ * The one account that made these tasks, and knows them.
+ * @throws tasks.origin_task_channel_conflict, tasks.origin_task_channel_disabled
+ */
+export async function findOriginAccount(
+  { vendors: { channels } }: Pick<TaskDeps, 'vendors'>,
+  tasks: readonly TaskRecord[],
+): Promise<Account> {
+  const accounts = await Promise.all(tasks.map((task) => channels.findBegun(task)));
+  const [account, ...others] = new Map(accounts.map((each) => [each?.credential.id, each])).values();
+  if (others.length > 0) throw taskErrors.origin_task_channel_conflict();
+  if (!account || account.credential.removedAt > 0) throw taskErrors.origin_task_channel_disabled();
+  return account;
 }

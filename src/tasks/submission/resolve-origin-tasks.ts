@@ -1,10 +1,9 @@
-import type { Account } from '../../channels/index.ts';
 import type { Json } from '../../kernel/index.ts';
 import { type LoadedPlugin, readOriginTaskIds, servesPlatform } from '../../plugins/index.ts';
-import { STATUS, type TaskRecord } from '../../store/ports/index.ts';
+import { STATUS } from '../../store/ports/index.ts';
 import type { OriginTasks } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
-import { ownOriginTasks } from '../state/own-tasks.ts';
+import { findOriginAccount, ownOriginTasks } from '../state/own-tasks.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 
 /** `named`: what the decoder returned as `originTaskIds`. */
@@ -37,19 +36,4 @@ export async function resolveOriginTasks(
   if (channel.status !== STATUS.enabled || credential.status !== STATUS.enabled)
     throw taskErrors.origin_task_channel_disabled();
   return { tasks, channelId: channel.id, credentialId: credential.id };
-}
-
-/**
- * The one account that made these tasks, and knows them.
- * @throws tasks.origin_task_channel_conflict, tasks.origin_task_channel_disabled
- */
-export async function findOriginAccount(
-  { vendors: { channels } }: Pick<TaskDeps, 'vendors'>,
-  tasks: readonly TaskRecord[],
-): Promise<Account> {
-  const accounts = await Promise.all(tasks.map((task) => channels.findBegun(task)));
-  const [account, ...others] = new Map(accounts.map((each) => [each?.credential.id, each])).values();
-  if (others.length > 0) throw taskErrors.origin_task_channel_conflict();
-  if (!account || account.credential.removedAt > 0) throw taskErrors.origin_task_channel_disabled();
-  return account;
 }

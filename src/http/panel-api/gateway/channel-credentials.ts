@@ -64,7 +64,10 @@ export const describeCredential = (credential: Credential) => ({
   updated_at: credential.updatedAt,
 });
 
-/** `running`: the slots that its tasks take. `account`: undefined where this node has not read it yet. */
+/**
+ * `running`: the slots that its tasks take. `account`: undefined where this node has not read it
+ * yet.
+ */
 export const showCredential = (
   { channels, capacity }: { channels: Channels; capacity: CapacityService },
   credential: Credential,
@@ -100,7 +103,7 @@ export function channelCredentialRoutes(
       {
         admin: true,
         detail: {
-          summary: 'The credentials of a channel, without their keys',
+          summary: 'List the credentials of a channel, without their keys',
           description: 'running: the slots that its tasks take. last_error: why the vendor refused it last.',
         },
       },
@@ -196,7 +199,7 @@ export function channelCredentialRoutes(
         critical: true,
         perUser: 'channel-key',
         proof: { scope: 'channel.key.read' },
-        detail: { summary: 'The key of a credential' },
+        detail: { summary: 'Get the key of a credential' },
       },
     );
 }
