@@ -29,6 +29,9 @@ import type { TaskNode } from './task-node.ts';
 import type { Caller, TaskDeps, TaskLimits } from './types.ts';
 import { createWaitingLine } from './waiting/waiting-line.ts';
 
+/** What picked a credential before it was removed has stored its task by then. */
+const REMOVED_KEPT_SECONDS = 3600;
+
 /**
  * Submissions that are prepared concurrently, and by one user beside others. With more, more of
  * them share a commit; with a smaller share, a new one waits less. SQLite has one writer,
@@ -201,6 +204,10 @@ export function createTasks(deps: TaskDeps): Tasks {
       { step: 'turns of tasks that waited', deleteBatch: (limit) => store.waiting.sweep(limit) },
       { step: 'idempotency keys', deleteBatch: (limit) => store.idempotency.deleteExpired(clock.unix(), limit) },
       { step: 'plugin sources', deleteBatch: (limit) => deleteUnusedSources(deps, limit) },
+      {
+        step: 'removed credentials',
+        deleteBatch: () => store.credentials.deleteUnused(clock.unix() - REMOVED_KEPT_SECONDS),
+      },
     ],
   };
 }

@@ -133,8 +133,8 @@ export interface CredentialStore {
    */
   remove(id: number, at: number): Promise<boolean>;
   noteError(id: number, error: { said: Sentence; at: number }): Promise<void>;
-  /** Deletes removed ones that no task and no relayed object needs. Returns how many. */
-  deleteUnused(): Promise<number>;
+  /** Deletes those removed before that no task and no relayed object needs. Returns how many. */
+  deleteUnused(removedBefore: number): Promise<number>;
 }
 
 export type PriceRecord = { pluginKey: string; model: string; expression: string; updatedAt: number };

@@ -128,8 +128,8 @@ async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewT
     }
     // Its own limit holds it back, not the account.
     if (choice.kind === 'begun') endSlot(deps, choice.dispatch);
-    const { channel, order, scope } = choice;
-    choice = { kind: 'full', channel, order, scope };
+    const { account, order, scope } = choice;
+    choice = { kind: 'full', account, order, scope };
   }
   if (!waits) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
   const request = await task.local.pause(() => storeRequest(deps, prepared));

@@ -59,7 +59,6 @@ export const describeCredential = (credential: Credential) => ({
   last_error: credential.lastError,
   last_error_sentence: credential.lastErrorSentence,
   last_error_at: credential.lastErrorAt,
-  used_quota: credential.usedQuota,
   created_at: credential.createdAt,
   updated_at: credential.updatedAt,
 });

@@ -1,4 +1,4 @@
-import { and, asc, eq, ne, sql } from 'drizzle-orm';
+import { and, asc, eq, lt, ne, sql } from 'drizzle-orm';
 import { withoutMessage } from '../../../kernel/index.ts';
 import type { CredentialStore } from '../../ports/index.ts';
 import { atomic, type Context, lazy } from '../context.ts';
@@ -68,7 +68,7 @@ export function createCredentialStore({ db, tables, lockRows, statement }: Conte
         .where(eq(credentials.id, id));
     },
 
-    async deleteUnused() {
+    async deleteUnused(removedBefore) {
       const isUsed = (table: typeof tasks | typeof relayObjects) =>
         sql`exists (select 1 from ${table} where ${table.channelId} = ${credentials.channelId}
           and coalesce(${table.credentialId},
@@ -76,7 +76,14 @@ export function createCredentialStore({ db, tables, lockRows, statement }: Conte
           ) = ${credentials.id})`;
       const deleted = await db
         .delete(credentials)
-        .where(and(ne(credentials.removedAt, 0), sql`not ${isUsed(tasks)}`, sql`not ${isUsed(relayObjects)}`))
+        .where(
+          and(
+            ne(credentials.removedAt, 0),
+            lt(credentials.removedAt, removedBefore),
+            sql`not ${isUsed(tasks)}`,
+            sql`not ${isUsed(relayObjects)}`,
+          ),
+        )
         .returning({ id: credentials.id });
       return deleted.length;
     },
