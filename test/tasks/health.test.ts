@@ -12,7 +12,14 @@ afterAll(() => sandbox.close());
 
 const KEYS = ['good-key-0000001', 'weak-key-0000002', 'good-key-0000003'];
 const RULES = {
-  ...{ maxWaitMs: 3_600_000, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9, priority: 0 },
+  ...{
+    maxWaitMs: 3_600_000,
+    maxWaiting: 100_000,
+    maxWaitingPerUser: 1000,
+    maxWaitingBytes: 1e9,
+    priority: 0,
+    maxRunning: null,
+  },
 };
 
 /** The demo vendor, which takes these keys and refuses some of them with a status. */
