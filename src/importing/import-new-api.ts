@@ -44,9 +44,7 @@ export async function importNewApi(
   const { options, unreadable } = await readSourceOptions(source);
   const reporter = createReporter();
   const keepsIds = await findKeepsIds(store, sourceKey);
-  const storedPlugins = await source.all('task_plugins');
   const common = {
-    pluginKeys: new Set(storedPlugins.map((row) => readText(row, 'key'))),
     ...{ source, sourceKey, store, secretBox, report: reporter, options, unreadable, keepsIds },
     scale: QUOTA_PER_USD / readUnit(options, unreadable),
     hasRoot: (await store.users.countByRole(ROLE.root)) > 0,
@@ -56,7 +54,7 @@ export async function importNewApi(
   const context: PlanContext = { ...common, providers: providers.slugs };
   const plugins = await planPlugins(context);
   const channels = await planChannels(context);
-  const prices = await planPrices(context, channels.models);
+  const prices = await planPrices(context, channels);
   const settings = await planOptions(context);
   let lastUserId = 0;
   for await (const page of withRests(clock, planUsers(context))) {

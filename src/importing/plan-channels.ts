@@ -38,10 +38,16 @@ const MAX_RANK = 1_000_000;
 /** All channels together: one transaction writes them, and a gateway beside it waits for that. */
 const MAX_KEYS = 5000;
 
-/** All channels: there are tens. `models`: those of channels that are taken, now or earlier. */
-export async function planChannels(
-  context: PlanContext,
-): Promise<{ planned: PlannedChannel[]; models: ReadonlyMap<string, ReadonlySet<string>> }> {
+/** What channels offer that are taken, now or earlier. */
+export type ListedModels = {
+  models: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The keys of the source's plugins, which are or will be stored here. */
+  pluginKeys: ReadonlySet<string>;
+};
+
+/** All channels: there are tens. */
+export async function planChannels(context: PlanContext): Promise<ListedModels & { planned: PlannedChannel[] }> {
+  const pluginKeys = new Set((await context.source.all('task_plugins')).map((row) => readText(row, 'key')));
   const rows = await context.source.all('channels');
   const present = await context.store.imports.targets(
     context.sourceKey,
@@ -58,20 +64,20 @@ export async function planChannels(
     const isTwice = seen.has(id);
     seen.add(id);
     if (isPresent) context.report.skip('channel');
-    const own = isPresent ? [] : planChannel(context, row, { isTwice, room: MAX_KEYS - keys });
+    const own = isPresent ? [] : planChannel(context, row, { isTwice, room: MAX_KEYS - keys, pluginKeys });
     planned.push(...own);
     keys += own.reduce((sum, { credentials }) => sum + credentials.length, 0);
     const rule = ruleOfChannel(row);
     if (rule === undefined || (own.length === 0 && !isPresent)) continue;
     const served = rule.plugin === undefined ? [] : [rule.plugin];
-    const plugins = [...served, ...boundPlugins(context, row), ...(rule.relay ? [EVERYWHERE] : [])];
+    const plugins = [...served, ...boundPlugins(pluginKeys, row), ...(rule.relay ? [EVERYWHERE] : [])];
     for (const model of splitList(readText(row, 'models'))) {
       const known = models.get(model) ?? new Set();
       for (const plugin of plugins) known.add(plugin);
       models.set(model, known);
     }
   }
-  return { planned, models };
+  return { planned, models, pluginKeys };
 }
 
 /** Where a channel of the source leads; `undefined` for one that stays there. */
@@ -84,7 +90,7 @@ const ruleOfChannel = (row: SourceRow): ChannelRule | undefined => {
  * The plugins that a channel names, by the keys that they have here: a plugin of the official
  * marketplace ships with this gateway under another key, unless it was installed there.
  */
-function boundPlugins({ pluginKeys }: PlanContext, row: SourceRow): string[] {
+function boundPlugins(pluginKeys: ReadonlySet<string>, row: SourceRow): string[] {
   if (!ruleOfChannel(row)?.bound) return [];
   const { task_plugin_key: first, task_extend_plugin_keys: more } = readObject(readText(row, 'setting'));
   const named = [first, ...(Array.isArray(more) ? more : [])].filter(
@@ -96,7 +102,7 @@ function boundPlugins({ pluginKeys }: PlanContext, row: SourceRow): string[] {
 function planChannel(
   context: PlanContext,
   row: SourceRow,
-  { isTwice, room }: { isTwice: boolean; room: number },
+  { isTwice, room, pluginKeys }: { isTwice: boolean; room: number; pluginKeys: ReadonlySet<string> },
 ): PlannedChannel[] {
   const id = readText(row, 'id');
   const given = cut(readText(row, 'name').trim(), MAX_NAME);
@@ -143,7 +149,7 @@ function planChannel(
     remark('changed', 'rank', `its priority or weight is beyond ${MAX_RANK}, the most here`);
   }
   try {
-    const bound = boundPlugins(context, row);
+    const bound = boundPlugins(pluginKeys, row);
     if (rule.bound && !rule.relay && bound.length === 0) {
       remark('left', 'no_plugin', 'it names no plugin');
       return [];

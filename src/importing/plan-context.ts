@@ -24,8 +24,6 @@ export type PlanContext = {
   hasRoot: boolean;
   /** Slugs of custom providers by their id in the source. */
   providers: ReadonlyMap<string, string>;
-  /** The keys of its plugins that are or will be stored here. */
-  pluginKeys: ReadonlySet<string>;
   /** Unix seconds. */
   now: number;
 };

@@ -3,6 +3,7 @@ import type { JsonObject } from '../kernel/index.ts';
 import { OFFICIAL_KEYS } from '../plugins/index.ts';
 import type { PriceRecord } from '../store/ports/index.ts';
 import { CALL_PRICES, decimal, fixedCompletionRatio, TOKEN_PRICES } from './new-api-mapping.ts';
+import type { ListedModels } from './plan-channels.ts';
 import { EVERYWHERE } from './plan-channels.ts';
 import { type PlanContext, readObject } from './plan-context.ts';
 
@@ -21,7 +22,7 @@ type Tables = Readonly<
  */
 export async function planPrices(
   context: PlanContext,
-  listed: ReadonlyMap<string, ReadonlySet<string>>,
+  { models: listed, pluginKeys }: ListedModels,
 ): Promise<PriceRecord[]> {
   const { options, report, store, now } = context;
   const tables: Tables = {
@@ -43,7 +44,7 @@ export async function planPrices(
       const expression =
         pluginKey === EVERYWHERE
           ? priceOfRelay(model, tables, options)
-          : (readExpression(context, pluginKey, { model, tables }) ?? priceOfPlugin(pluginKey, { model, tables }));
+          : (readExpression(pluginKeys, pluginKey, { model, tables }) ?? priceOfPlugin(pluginKey, { model, tables }));
       if ('why' in expression) {
         leave(model, expression.code, expression.why);
         continue;
@@ -74,7 +75,7 @@ const inexact = (why: string): Priced => ({ code: 'inexact', why });
  * have the same functions of facts; what goes beyond them has no form here.
  */
 function readExpression(
-  { pluginKeys }: PlanContext,
+  pluginKeys: ReadonlySet<string>,
   pluginKey: string,
   { model, tables }: { model: string; tables: Tables },
 ): Priced | undefined {
