@@ -9,6 +9,9 @@ import type { Caller, TaskDeps } from '../types.ts';
 /** `named`: what the decoder returned as `originTaskIds`. */
 type NamedTasks = { caller: Caller; plugin: LoadedPlugin; named: Json | undefined };
 
+/** Clients of the responses API know a task as `resp_…`. */
+const toTaskId = (id: string): string => id.replace(/^resp_(?=[A-Za-z0-9]{32}$)/, 'task_');
+
 /**
  * Reads the tasks that a decoder named as `originTaskIds`; undefined when it named none. All must
  * be the caller's, of this plugin, and of the same enabled account: others do not know them.
@@ -23,7 +26,7 @@ export async function resolveOriginTasks(
   const ids = readOriginTaskIds(named);
   if (!ids.ok) throw taskErrors.invalid_origin_task_ids({ message: ids.error });
   if (ids.value.length === 0) return undefined;
-  const tasks = await ownOriginTasks(deps, caller.user.id, ids.value);
+  const tasks = await ownOriginTasks(deps, caller.user.id, [...new Set(ids.value.map(toTaskId))]);
   if (!tasks) throw taskErrors.origin_task_not_found();
   const pin = deps.pin();
   try {
