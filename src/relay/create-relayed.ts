@@ -337,6 +337,7 @@ async function send(
     (error: AppError) => error,
   );
   const mayBeDone = classifyStatus(status) === 'in_doubt';
-  const mayTryAnother = status === 429 || (status >= 500 && acceptsRisk);
+  // A vendor that refuses the key or the balance has done nothing.
+  const mayTryAnother = [401, 402, 429].includes(status) || (status >= 500 && acceptsRisk);
   return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother, mayBeDone };
 }

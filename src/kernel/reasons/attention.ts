@@ -24,6 +24,7 @@ export const attentionReasons = {
   'attention.channel_idle': 'No task on {{channel}} ended in the last 24 hours.',
   'attention.channel_latest': '{{figures}} Latest reason: {{fault}}',
   'attention.channel_test_failed': '{{figures}} The latest test failed: {{fault}}',
+  'attention.channel_key_ends': 'A key of {{channel}} ({{key}}) ends on {{date}} (UTC).',
   'attention.channel_key_unreadable': 'The key of {{channel}} cannot be decrypted: no CRYPTO_SECRET fits it.',
   'attention.channel_key_refused': 'Nothing is sent through {{channel}}: the vendor rejects its key.',
   'attention.channel_balance_empty':

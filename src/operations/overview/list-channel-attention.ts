@@ -1,4 +1,4 @@
-import type { CapacityService, CapacityView, Channels } from '../../channels/index.ts';
+import type { Account, CapacityService, CapacityView, Channels } from '../../channels/index.ts';
 import { type Clock, quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import type { ChannelHealth, Reports } from '../../reports/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
@@ -6,6 +6,8 @@ import type { AttentionItem } from './types.ts';
 
 /** A channel that rests for longer is reported; one whose account is refused at once. */
 const REST_SECONDS = 300;
+/** A key that ends within this time is reported: two weeks. */
+const END_SECONDS = 14 * 86_400;
 
 /** Enabled channels that fail, rest, or whose key cannot be read. */
 export async function listChannelAttention(deps: {
@@ -26,11 +28,34 @@ export async function listChannelAttention(deps: {
         ...(found ? failingChannelItems(found, channel.name, target) : []),
         ...restItems(capacity.describe(channel), { now: clock.unix(), name: channel.name, target }),
       ];
+      unwell.push(...endItems(channels.accounts(channel), { now: clock.unix(), target }));
       if (channels.accounts(channel).every(channels.isReadable)) return unwell;
       const said = sentence('attention.channel_key_unreadable', { channel: channel.name });
       return [...unwell, { code: 'channel_key_unreadable', severity: 'error', target, ...said }];
     });
 }
+
+/** Keys in use that end within two weeks, or have ended. */
+const endItems = (
+  accounts: readonly Account[],
+  { now, target }: { now: number; target: AttentionItem['target'] },
+): AttentionItem[] =>
+  accounts
+    .filter(({ credential: { status, expiresAt } }) => status === STATUS.enabled && expiresAt > 0)
+    .filter(({ credential }) => credential.expiresAt < now + END_SECONDS)
+    .map(({ channel, credential: { id, label, keyHint, expiresAt } }) => {
+      const params = {
+        channel: channel.name,
+        key: label || keyHint || `${id}`,
+        date: new Date(expiresAt * 1000).toISOString().slice(0, 10),
+      };
+      return {
+        code: 'channel_key_ends',
+        severity: 'warning',
+        target,
+        ...sentence('attention.channel_key_ends', params),
+      };
+    });
 
 /** Rests that somebody has to end, or that are long. */
 function restItems(

@@ -14,6 +14,7 @@ export type AttentionItem = {
     | 'plugin_revoked_tasks'
     | 'channel_failing'
     | 'channel_degraded'
+    | 'channel_key_ends'
     | 'channel_key_unreadable'
     | 'channel_key_refused'
     | 'channel_balance_empty'

@@ -4,7 +4,11 @@ import { roles } from '../../session/roles.ts';
 type Item = Pick<AttentionItem, 'code' | 'target'>;
 
 /** What the settings of a channel, and not its figures, mend. */
-const inChannelSettings: readonly AttentionItem['code'][] = ['channel_key_unreadable', 'channel_unserved'];
+const inChannelSettings: readonly AttentionItem['code'][] = [
+  'channel_key_ends',
+  'channel_key_unreadable',
+  'channel_unserved',
+];
 
 /**
  * The page where the item can be changed, and the role that may open it; null for an environment

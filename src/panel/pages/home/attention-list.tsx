@@ -32,6 +32,7 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
   },
   channel_failing: { title: 'home.attention.channel_failing', remedy: 'home.attention.channel_failing.remedy' },
   channel_degraded: { title: 'home.attention.channel_degraded', remedy: 'home.attention.channel_degraded.remedy' },
+  channel_key_ends: { title: 'home.attention.channel_key_ends', remedy: 'home.attention.channel_key_ends.remedy' },
   channel_key_unreadable: {
     title: 'home.attention.channel_key_unreadable',
     remedy: 'home.attention.channel_key_unreadable.remedy',
