@@ -44,7 +44,9 @@ for (const dialect of RULE_DATABASES) {
       });
 
     test('the budget of a limited key', async () => {
-      const { key } = await create({ name: 'ci', quota: 900, models: ['a', 'b'], expires_at: 4_000_000_000 });
+      const { key } = await create({
+        ...{ name: 'ci', quota: 900, models: ['a', 'b'], expires_at: 4_000_000_000, max_running: 3 },
+      });
       const { status, json, headers } = await call(app, { path: '/api/usage/token', as: key });
       expect([status, json]).toEqual([
         200,
@@ -63,6 +65,8 @@ for (const dialect of RULE_DATABASES) {
             model_limits_enabled: true,
             expires_at: 4_000_000_000,
             budget: null,
+            requests_per_minute: null,
+            max_running: 3,
           },
         },
       ]);
