@@ -103,8 +103,8 @@ export type RequestLimits = {
   /** All routes of one scope together, per user. */
   user(userId: number, scope: UserLimitScope): Promise<void>;
   /**
-   * All routes marked `modelRequest` together, by the limits of key, user and group. Call the returned function after an answer
-   * with a status below 400.
+   * All routes marked `modelRequest` together, by the limits of key, user and group. Call the
+   * returned function after an answer with a status below 400.
    */
   modelRequests(payer: RequestPayer, report: (state: RateLimitState) => void): Promise<() => Promise<void>>;
 };

@@ -131,7 +131,7 @@ export interface ResultStore {
    * else there. False: the task is deleted.
    */
   lockTask(taskId: string): Promise<boolean>;
-  /** Makes a lost or pending result due at once, given up `forMs` from now. False: there is none. */
+  /** Makes a lost or pending result due now, given up `forMs` from now. False: there is none. */
   retry(id: number, forMs: number): Promise<boolean>;
   /** Not an input. */
   find(taskId: string, artifactKey: string): Promise<ResultRecord | undefined>;

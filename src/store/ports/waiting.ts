@@ -127,7 +127,9 @@ export interface WaitingStore {
    * `count`. Those that do not wait any more are left out.
    */
   take(tasks: readonly Takeout[], lease: { owner: string; leaseForMs: number }): Promise<TakenWaiting[]>;
-  /** Counts what was taken out. `isSent`: turns move on to theirs. `parks`: these leave their lines. */
+  /**
+   * Counts what was taken out. `isSent`: turns move on to theirs. `parks`: these leave their lines.
+   */
   count(taken: readonly TakenWaiting[], options: { isSent: boolean; parks?: readonly Parking[] }): Promise<void>;
   /**
    * What runs of these users. `locks`, in a transaction, before rows of keys and wallets: no other
@@ -137,7 +139,7 @@ export interface WaitingStore {
   running(userIds: readonly number[], options: { locks: boolean }): Promise<RunningTasks[]>;
   /** Whose tasks are parked: of these users, or of all. */
   parked(userIds?: readonly number[]): Promise<ParkedTasks[]>;
-  /** The first parked tasks of a user with these keys (0: without one) and classes, the oldest first. */
+  /** The oldest parked tasks of a user, with these keys (0: without one) and classes. */
   parkedHeads(of: {
     userId: number;
     keys: readonly number[];

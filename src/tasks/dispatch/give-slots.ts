@@ -12,7 +12,7 @@ type Steps<H extends Head> = {
   most: number;
   /** The first that wait of a class. */
   heads(of: WaitingCount): readonly H[];
-  /** Takes slots for a task. `full`: there is no room for it; `held`: it leaves its line without. */
+  /** Takes slots for a task. `full`: there is no room; `held`: it leaves its line without. */
   start(plan: Plan, head: H): Promise<'begun' | 'full' | 'held'>;
 };
 

@@ -59,7 +59,7 @@ export function countOwnRoom(running: readonly RunningTasks[]): OwnRoom {
   return room;
 }
 
-/** By which limit earlier tasks of the owner are parked, behind which a new one goes; empty: none. */
+/** The limit that holds back earlier tasks of the owner, behind which a new one goes; or empty. */
 export const findEarlier = (owner: Owner, parked: readonly ParkedTasks[]): ParkedBy =>
   parked.find(
     ({ userId, apiKeyId, parked: by }) => userId === owner.userId && (by !== 'key' || apiKeyId === owner.apiKeyId),

@@ -9,7 +9,6 @@ import {
   channelErrors,
   mapModel,
   type SavedChannel,
-  type ShownNetwork,
 } from '../../../channels/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { findDriver, type PluginService } from '../../../plugins/index.ts';
@@ -21,12 +20,12 @@ import { readProof } from '../../pipeline/access-levels.ts';
 import { isRoot } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { panelCode } from '../../responses/errors.ts';
 import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { describeCapacity, describeLimits, limitsBody, readLimits } from './channel-capacity.ts';
+import { describeCapacity, limitsBody, readLimits } from './channel-capacity.ts';
 import { readChannelChoices } from './channel-choices.ts';
 import { credentialsBody, readCredential, showCredential } from './channel-credentials.ts';
+import { describeChannel, describeHealth } from './describe-channel.ts';
 
 type Channel = SavedChannel['channel'];
 
@@ -353,66 +352,4 @@ type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 /** Drops undefined fields: an omitted field keeps its value. */
 function withoutUndefined<T extends object>(fields: T): Defined<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
-}
-
-/**
- * Tasks that ended within a day; times are 0 if there was none. A channel created a moment ago has
- * no figures yet.
- */
-const describeHealth = (health?: ChannelHealth) => ({
-  state: health?.state ?? ('idle' as const),
-  succeeded: health?.succeeded ?? 0,
-  failed: health?.failed ?? 0,
-  /** Empty where none ended. */
-  hours: health?.hours ?? [],
-  in_flight: health?.inFlight ?? 0,
-  last_success_at: health?.lastSuccessAt ?? 0,
-  last_failure_at: health?.lastFailureAt ?? 0,
-  last_failed_task: health?.lastFailedTask ?? '',
-  /**
-   * The error code of a failed submission, as its client got it; empty if the vendor failed a task.
-   */
-  last_failure_code: health?.lastFailureCode ? panelCode(health.lastFailureCode) : '',
-  last_failure_reason: health?.lastFailureReason ?? '',
-  last_failure_reason_sentence: health?.lastFailureSentence ?? null,
-  /** Null: not tested since it was changed. failed_step is empty where none failed. */
-  test: health?.lastTest ? describeTest(health.lastTest) : null,
-});
-
-const describeTest = ({ at, failedStep, message, sentence }: NonNullable<ChannelHealth['lastTest']>) => ({
-  at,
-  failed_step: failedStep,
-  message,
-  reason: sentence?.reason ?? null,
-  params: sentence?.params ?? null,
-});
-
-function describeChannel(
-  channel: Channel,
-  { keyHint, network }: { keyHint: string; network: ShownNetwork | undefined },
-) {
-  return {
-    id: channel.id,
-    name: channel.name,
-    type: channel.type,
-    key_hint: keyHint,
-    base_url: channel.baseUrl,
-    models: channel.models,
-    groups: channel.groups,
-    priority: channel.priority,
-    weight: channel.weight,
-    model_mapping: channel.modelMapping,
-    task_plugin_key: channel.taskPluginKey,
-    settings: channel.settings,
-    status: channel.status,
-    limits: channel.limits && describeLimits(channel.limits),
-    pool: channel.pool,
-    spill: channel.spill,
-    proxy: network?.proxy ?? '',
-    header_names: network?.headerNames ?? [],
-    body_defaults: channel.bodyDefaults,
-    used_quota: channel.usedQuota,
-    created_at: channel.createdAt,
-    updated_at: channel.updatedAt,
-  };
 }

@@ -3,7 +3,6 @@ import {
   LONGEST_RETURN_MS,
   LONGEST_WAIT_MS,
   type NewWaiting,
-  type ParkedBy,
   STATUS,
   type TakenWaiting,
   type TaskRecord,
@@ -12,7 +11,8 @@ import {
   type WaitingStore,
 } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, isOverIn, lazy, type RecordColumns, separate } from '../context.ts';
-import { UNFINISHED } from './claim-tasks.ts';
+import { createParkedTasks, toNumber } from './parked-tasks.ts';
+import { addUp, createWaitingLines, type Entry, toLine } from './waiting-lines.ts';
 
 /** How often a task is moved up at most: after each quarter of its wait but the last. */
 const QUARTERS = 4;
@@ -24,100 +24,19 @@ const SENDING = {
   slots: 'bigint',
 } as const satisfies RecordColumns;
 
-/** What stands in a class's place. `turn` absent: it gets the next of its user. */
-type Entry = Omit<WaitingRecord, 'class' | 'turn'> & { class: WaitingClass; turn?: number; cost: number };
-
 const nextDue = ({ sinceMs, deadlineMs, raised }: Pick<WaitingRecord, 'sinceMs' | 'deadlineMs' | 'raised'>): number =>
   raised >= QUARTERS - 1 ? deadlineMs : sinceMs + Math.ceil(((deadlineMs - sinceMs) * (raised + 1)) / QUARTERS);
 
-const PARKING = { task_id: 'text', parked: 'text' } as const satisfies RecordColumns;
-
-const toNumber = (value: unknown): number | null => (value === null ? null : Number(value));
-
-const toLine = (place: { class: string; priority: number }): string => `${place.class} ${place.priority}`;
-
-const addUp = (places: readonly Pick<WaitingRecord, 'bytes' | 'parked'>[]) => ({
-  bytes: places.reduce((sum, { bytes }) => sum + bytes, 0),
-  parked: places.filter(({ parked }) => parked !== '').length,
-});
-
-const inOrder = (a: { class: string; priority: number }, b: { class: string; priority: number }): number =>
-  a.class === b.class ? a.priority - b.priority : a.class < b.class ? -1 : 1;
-
 export function createWaitingStore(context: Context): WaitingStore {
-  const { db, dialect, tables, nowMs, now, prepare, lists, lockRows } = context;
+  const { db, dialect, tables, nowMs, now, prepare, lists } = context;
   const { tasks, waiting, waitingClasses: classes, waitingTurns: turns, users, apiKeys, credentials } = tables;
   const at = sql.placeholder;
-  const larger = dialect === 'sqlite' ? sql.raw('max') : sql.raw('greatest');
   const skipLocked = dialect === 'sqlite' ? sql`` : sql`for update skip locked`;
 
   const readNow = async (): Promise<number> => {
     const [row] = await prepare(sql`select ${nowMs}`)(now());
     return Number(row?.[0]);
   };
-
-  const addToClass = lazy(() =>
-    prepare(sql`insert into waiting_classes (class, priority, plugin, model, "group", channel_id, credential_id, waiting, bytes, parked)
-      values (${at('class')}, ${at('priority')}, ${at('plugin')}, ${at('model')}, ${at('group')}, ${at('channelId')},
-        ${at('credentialId')}, ${at('tasks')}, ${at('bytes')}, ${at('parked')})
-      on conflict (class, priority) do update set waiting = waiting_classes.waiting + excluded.waiting,
-        bytes = waiting_classes.bytes + excluded.bytes, parked = waiting_classes.parked + excluded.parked
-      returning turn`),
-  );
-  /** One statement: two nodes never give a user the same turn. */
-  const advanceTurn = lazy(() =>
-    prepare(sql`insert into waiting_turns (class, priority, user_id, turn)
-      values (${at('class')}, ${at('priority')}, ${at('userId')}, ${at('next')})
-      on conflict (class, priority, user_id) do update
-        set turn = ${larger}(waiting_turns.turn + cast(${at('cost')} as bigint), excluded.turn)
-      returning turn`),
-  );
-  const takeFromClass = lazy(() =>
-    prepare(sql`update waiting_classes set waiting = ${larger}(0, waiting - cast(${at('tasks')} as bigint)),
-        bytes = ${larger}(0, bytes - cast(${at('bytes')} as bigint)),
-        parked = ${larger}(0, parked + cast(${at('parked')} as bigint)), turn = ${larger}(turn, cast(${at('turn')} as bigint))
-      where class = ${at('class')} and priority = ${at('priority')}`),
-  );
-
-  /** Counts entries in their classes, gives them turns, and writes their rows. */
-  async function enter(entries: readonly Entry[]): Promise<void> {
-    const groups = Map.groupBy(entries, (entry) => `${entry.class.class} ${entry.priority}`);
-    const sorted = [...groups.values()].sort(([a], [b]) =>
-      inOrder(
-        { class: a?.class.class ?? '', priority: a?.priority ?? 0 },
-        { class: b?.class.class ?? '', priority: b?.priority ?? 0 },
-      ),
-    );
-    for (const group of sorted) {
-      const [first] = group;
-      if (!first) continue;
-      const place = { class: first.class.class, priority: first.priority };
-      const counted = { tasks: group.length, ...addUp(group) };
-      const [row] = await addToClass()({ ...first.class, ...place, ...counted });
-      const sent = Number(row?.[0] ?? 0);
-      const rows: WaitingRecord[] = group
-        .filter(({ turn }) => turn !== undefined)
-        .map((entry) => toRow(entry, entry.turn ?? 0));
-      const unplaced = group.filter(({ turn }) => turn === undefined);
-      const byUser = [...Map.groupBy(unplaced, ({ userId }) => userId)].sort(([a], [b]) => a - b);
-      for (const [userId, own] of byUser) {
-        const cost = own.reduce((sum, entry) => sum + entry.cost, 0);
-        const [last] = await advanceTurn()({ ...place, userId, cost, next: sent + cost });
-        let turn = Number(last?.[0]) - cost;
-        for (const entry of own) {
-          turn += entry.cost;
-          rows.push(toRow(entry, turn));
-        }
-      }
-      await db.insert(waiting).values(rows);
-    }
-  }
-
-  const toRow = ({ cost: _, class: of, ...entry }: Entry, turn: number): WaitingRecord => ({
-    ...entry,
-    class: of.class,
-    turn,
-  });
 
   const toEntry = ({ class: of, forMs, ...place }: NewWaiting, atMs: number, notBeforeMs: number): Entry => {
     const times = { sinceMs: atMs, deadlineMs: atMs + Math.min(forMs, LONGEST_WAIT_MS), raised: 0 };
@@ -218,51 +137,22 @@ export function createWaitingStore(context: Context): WaitingStore {
       limit ${at('limit')}`),
   );
 
-  const running = sql`status in ${UNFINISHED} and phase = 'sending'`;
-  const ofUsers = lists.amongIds(sql.raw('user_id'), 'ids');
-  const countRunning = lazy(() =>
-    prepare(sql`select user_id, api_key_id, "group", count(*) from tasks
-      where ${running} and ${ofUsers} group by user_id, api_key_id, "group"`),
-  );
-  const lockUsers = lazy(() =>
-    prepare(sql`select id from users where ${lists.amongIds(sql.raw('id'), 'ids')} order by id ${lockRows}`),
-  );
-  const listParked = (where: SQL) =>
-    lazy(() =>
-      prepare(sql`select user_id, api_key_id, class, parked,
-          (select max_running from users where users.id = held.user_id),
-          (select max_running from api_keys where api_keys.id = held.api_key_id)
-        from (select distinct user_id, api_key_id, class, parked from waiting
-          where parked <> '' and ${where}) as held`),
-    );
-  const listAllParked = listParked(sql`true`);
-  const listParkedOf = listParked(ofUsers);
-  const parkedHeads = lazy(() =>
-    prepare(sql`select task_id, api_key_id, class from waiting
-      where parked <> '' and user_id = ${at('userId')}
-        and ${lists.amongIds(sql`coalesce(api_key_id, 0)`, 'keys')} and ${lists.amongTexts(waiting.class, 'classes')}
-      order by task_id limit ${at('limit')}`),
-  );
-  const park = lazy(() =>
-    prepare(sql`update waiting set parked = parking.parked, due_at = deadline
-      from ${lists.records('parking', PARKING)} where waiting.task_id = parking.task_id`),
-  );
-  const unpark = lazy(() =>
-    prepare(sql`update waiting set parked = '' where parked <> '' and ${lists.amongTexts(waiting.taskId, 'ids')}
-      returning class, priority`),
-  );
-
   const takeRows = lazy(() => db.delete(waiting).where(lists.amongTexts(waiting.taskId, 'ids')).returning().prepare());
   const readTasks = lazy(() =>
     db.select(getTableColumns(tasks)).from(tasks).where(lists.amongTexts(tasks.taskId, 'ids')).prepare(),
   );
   const readClasses = lazy(() => db.select().from(classes).where(gt(classes.waiting, 0)).prepare());
 
+  const lines = createWaitingLines(context);
+  const ownLimits = createParkedTasks(context, lines.count);
+
   return {
+    ...ownLimits.store,
+
     put: atomic(async (places) => {
       if (places.length === 0) return;
       const atMs = await readNow();
-      await enter(places.map((place) => toEntry(place, atMs, 0)));
+      await lines.enter(places.map((place) => toEntry(place, atMs, 0)));
     }),
 
     heads: separate(async ({ nodes, limit, ...of }) => {
@@ -313,10 +203,7 @@ export function createWaitingStore(context: Context): WaitingStore {
     }),
 
     count: atomic(async (taken, { isSent, parks = [] }) => {
-      if (parks.length > 0) {
-        const rows = parks.map(({ taskId, parked }) => ({ task_id: taskId, parked }));
-        await park()({ parking: JSON.stringify(rows) });
-      }
+      await ownLimits.park(parks);
       const places = [...taken.map(({ place }) => place), ...parks];
       const changes = [...Map.groupBy(places, toLine).values()].map(([line]) => {
         const group = taken.filter(({ place }) => line && toLine(place) === toLine(line));
@@ -332,7 +219,7 @@ export function createWaitingStore(context: Context): WaitingStore {
           turn: Math.max(0, ...counted),
         };
       });
-      for (const change of changes.sort(inOrder)) await takeFromClass()(change);
+      await lines.count(changes);
     }),
 
     putBack: atomic(async ({ task, place }, { waitMs, counts }) => {
@@ -341,58 +228,15 @@ export function createWaitingStore(context: Context): WaitingStore {
       if (!(await stopSending(task, Math.floor(place.sinceMs / 1000), price))) return false;
       const notBeforeMs = waitMs > 0 ? (await readNow()) + Math.min(waitMs, LONGEST_RETURN_MS) : 0;
       const entry = { ...place, class: await findClass(place.class), cost: 0, notBeforeMs };
-      await enter([{ ...entry, returns: place.returns + (counts ? 1 : 0) }]);
+      await lines.enter([{ ...entry, returns: place.returns + (counts ? 1 : 0) }]);
       return true;
     }),
 
     putSent: atomic(async (task, place, waitMs) => {
       const atMs = await readNow();
       if (!(await stopSending(task, Math.floor(atMs / 1000)))) return false;
-      await enter([toEntry(place, atMs, atMs + Math.max(1, Math.min(waitMs, LONGEST_RETURN_MS)))]);
+      await lines.enter([toEntry(place, atMs, atMs + Math.max(1, Math.min(waitMs, LONGEST_RETURN_MS)))]);
       return true;
-    }),
-
-    async running(userIds, { locks }) {
-      const ids = JSON.stringify(userIds);
-      if (locks) await lockUsers()({ ids });
-      return (await countRunning()({ ids })).map(([userId, apiKeyId, group, running]) => ({
-        userId: Number(userId),
-        apiKeyId: toNumber(apiKeyId),
-        group: String(group),
-        running: Number(running),
-      }));
-    },
-
-    async parked(userIds) {
-      const rows = userIds ? await listParkedOf()({ ids: JSON.stringify(userIds) }) : await listAllParked()({});
-      return rows.map(([userId, apiKeyId, name, parked, user, key]) => ({
-        userId: Number(userId),
-        apiKeyId: toNumber(apiKeyId),
-        class: String(name),
-        parked: parked as ParkedBy,
-        most: { key: toNumber(key), user: toNumber(user) },
-      }));
-    },
-
-    async parkedHeads({ keys, classes: names, ...of }) {
-      const wanted = { keys: JSON.stringify(keys), classes: encodeTexts(names) };
-      return (await parkedHeads()({ ...of, ...wanted })).map(([taskId, apiKeyId, name]) => ({
-        taskId: String(taskId),
-        apiKeyId: toNumber(apiKeyId),
-        class: String(name),
-      }));
-    },
-
-    release: atomic(async (taskIds) => {
-      if (taskIds.length === 0) return 0;
-      const released = await unpark()({ ids: encodeTexts(taskIds) });
-      const lines = released.map(([name, priority]) => ({ class: String(name), priority: Number(priority) }));
-      const changes = [...Map.groupBy(lines, toLine).values()].flatMap((group) => {
-        const [line] = group;
-        return line ? [{ ...line, tasks: 0, bytes: 0, turn: 0, parked: -group.length }] : [];
-      });
-      for (const change of changes.sort(inOrder)) await takeFromClass()(change);
-      return released.length;
     }),
 
     async wake() {
@@ -503,15 +347,12 @@ export function createWaitingStore(context: Context): WaitingStore {
       const next = { ...rest, class: of, cost: 1000, raised, priority: place.priority + 1 };
       return [{ ...next, dueAtMs: nextDue({ ...place, raised }), ...(turn === 0 ? { turn } : {}) }];
     });
-    for (const group of [...Map.groupBy(removed, (place) => `${place.class} ${place.priority}`).values()].sort(
-      ([a], [b]) => (a && b ? inOrder(a, b) : 0),
-    )) {
-      const [first] = group;
-      if (!first) continue;
-      const { bytes } = addUp(group);
-      const line = { class: first.class, priority: first.priority };
-      await takeFromClass()({ ...line, tasks: group.length, bytes, parked: 0, turn: 0 });
-    }
-    await enter(moved);
+    await lines.count(
+      [...Map.groupBy(removed, toLine).values()].flatMap((group) => {
+        const [first] = group;
+        return first ? [{ ...first, ...addUp(group), tasks: group.length, parked: 0, turn: 0 }] : [];
+      }),
+    );
+    await lines.enter(moved);
   }
 }

@@ -1,0 +1,96 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { WaitingClass, WaitingRecord } from '../../ports/index.ts';
+import { type Context, lazy } from '../context.ts';
+
+/** A class and a priority: those in a line are served in the order of their turns. */
+type Line = { class: string; priority: number };
+
+/** What leaves a line. `parked` is what its number of parked tasks grows by. */
+export type LineChange = Line & { tasks: number; bytes: number; parked: number; turn: number };
+
+/** What enters a line. `turn` absent: it gets the next of its user. */
+export type Entry = Omit<WaitingRecord, 'class' | 'turn'> & { class: WaitingClass; turn?: number; cost: number };
+
+export const toLine = (place: Line): string => `${place.class} ${place.priority}`;
+
+export const addUp = (places: readonly Pick<WaitingRecord, 'bytes' | 'parked'>[]) => ({
+  bytes: places.reduce((sum, { bytes }) => sum + bytes, 0),
+  parked: places.filter(({ parked }) => parked !== '').length,
+});
+
+const inOrder = (a: { class: string; priority: number }, b: { class: string; priority: number }): number =>
+  a.class === b.class ? a.priority - b.priority : a.class < b.class ? -1 : 1;
+
+/**
+ * The lines in which tasks wait: what stands in each is counted in its row. Lines are changed in one
+ * order, so that two transactions never wait for each other.
+ */
+export function createWaitingLines({ db, dialect, tables: { waiting }, prepare }: Context) {
+  const at = sql.placeholder;
+  const larger: SQL = dialect === 'sqlite' ? sql.raw('max') : sql.raw('greatest');
+
+  const addToClass = lazy(() =>
+    prepare(sql`insert into waiting_classes (class, priority, plugin, model, "group", channel_id, credential_id, waiting, bytes, parked)
+      values (${at('class')}, ${at('priority')}, ${at('plugin')}, ${at('model')}, ${at('group')}, ${at('channelId')},
+        ${at('credentialId')}, ${at('tasks')}, ${at('bytes')}, ${at('parked')})
+      on conflict (class, priority) do update set waiting = waiting_classes.waiting + excluded.waiting,
+        bytes = waiting_classes.bytes + excluded.bytes, parked = waiting_classes.parked + excluded.parked
+      returning turn`),
+  );
+  /** One statement: two nodes never give a user the same turn. */
+  const advanceTurn = lazy(() =>
+    prepare(sql`insert into waiting_turns (class, priority, user_id, turn)
+      values (${at('class')}, ${at('priority')}, ${at('userId')}, ${at('next')})
+      on conflict (class, priority, user_id) do update
+        set turn = ${larger}(waiting_turns.turn + cast(${at('cost')} as bigint), excluded.turn)
+      returning turn`),
+  );
+  const takeFromClass = lazy(() =>
+    prepare(sql`update waiting_classes set waiting = ${larger}(0, waiting - cast(${at('tasks')} as bigint)),
+        bytes = ${larger}(0, bytes - cast(${at('bytes')} as bigint)),
+        parked = ${larger}(0, parked + cast(${at('parked')} as bigint)), turn = ${larger}(turn, cast(${at('turn')} as bigint))
+      where class = ${at('class')} and priority = ${at('priority')}`),
+  );
+
+  /** Counts entries in their classes, gives them turns, and writes their rows. */
+  async function enter(entries: readonly Entry[]): Promise<void> {
+    const groups = [...Map.groupBy(entries, (entry) => `${entry.class.class} ${entry.priority}`).values()];
+    const sorted = groups
+      .flatMap((group) => group.slice(0, 1).map((first) => ({ group, first })))
+      .map(({ group, first }) => ({ group, first, class: first.class.class, priority: first.priority }))
+      .sort(inOrder);
+    for (const { group, first, ...place } of sorted) {
+      const counted = { tasks: group.length, ...addUp(group) };
+      const [row] = await addToClass()({ ...first.class, ...place, ...counted });
+      const sent = Number(row?.[0] ?? 0);
+      const rows: WaitingRecord[] = group
+        .filter(({ turn }) => turn !== undefined)
+        .map((entry) => toRow(entry, entry.turn ?? 0));
+      const unplaced = group.filter(({ turn }) => turn === undefined);
+      const byUser = [...Map.groupBy(unplaced, ({ userId }) => userId)].sort(([a], [b]) => a - b);
+      for (const [userId, own] of byUser) {
+        const cost = own.reduce((sum, entry) => sum + entry.cost, 0);
+        const [last] = await advanceTurn()({ ...place, userId, cost, next: sent + cost });
+        let turn = Number(last?.[0]) - cost;
+        for (const entry of own) {
+          turn += entry.cost;
+          rows.push(toRow(entry, turn));
+        }
+      }
+      await db.insert(waiting).values(rows);
+    }
+  }
+
+  const toRow = ({ cost: _, class: of, ...entry }: Entry, turn: number): WaitingRecord => ({
+    ...entry,
+    class: of.class,
+    turn,
+  });
+
+  async function count(changes: readonly LineChange[]): Promise<void> {
+    for (const { class: name, priority, tasks, bytes, parked, turn } of [...changes].sort(inOrder))
+      await takeFromClass()({ class: name, priority, tasks, bytes, parked, turn });
+  }
+
+  return { enter, count };
+}
