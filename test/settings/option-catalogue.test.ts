@@ -377,6 +377,15 @@ const ROWS: Row[] = [
     ['x'.repeat(100_001), 'a\u0000b'],
   ],
   ['legal.privacy_policy', 'text', '', ['', 'Line one\nline two'], ['x'.repeat(100_001), 'a\u0000b']],
+  flag('maintenance.enabled', false),
+  [
+    'maintenance.message',
+    'text',
+    'The gateway is closed for maintenance. Tasks that run go on; try again later.',
+    ['Back at 18:00.'],
+    ['', ' ', ...LINES.refused],
+  ],
+  whole('maintenance.retry_after_seconds', { initial: 300, low: 1, high: 86_400 }),
 ];
 
 describe('the catalogue of options', () => {
@@ -404,6 +413,9 @@ describe('the catalogue of options', () => {
   test('only these options can be changed without a Security Proof', () => {
     expect(OPTION_KEYS.filter((key) => ruleFor(key).proof === 'none')).toEqual([
       'SystemName',
+      'maintenance.enabled',
+      'maintenance.message',
+      'maintenance.retry_after_seconds',
       'branding.logo',
       'branding.accent',
       'branding.notice',

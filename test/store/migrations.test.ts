@@ -133,6 +133,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       vendor: 'v.example',
       userId: 1,
       channelId: 3,
+      credentialId: null,
       relayId: 'relay_1',
       createdAt: 100,
     };

@@ -43,7 +43,16 @@ function open({ waiting = 5, slots = 2, durations = 5 }: { waiting?: number; slo
     },
   };
   const channel = (channelId: number, groups: string[], modelMapping = {}) => ({
-    ...{ id: channelId, type: 61, taskPluginKey: 'demo', status: 1, models: ['alias'], groups, modelMapping },
+    ...{
+      id: channelId,
+      type: 61,
+      taskPluginKey: 'demo',
+      status: 1,
+      models: ['alias'],
+      groups,
+      modelMapping,
+      settings: {},
+    },
   });
   const known = [channel(1, ['default'], { alias: 'real' }), channel(2, ['default']), channel(3, ['vip'])];
   const pin = () => ({

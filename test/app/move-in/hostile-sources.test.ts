@@ -42,8 +42,7 @@ describeEachStore(
           ]),
         );
         expect((await opened().store.channels.all()).map(({ name }) => name)).toEqual([
-          ...['kling', 'vidu', 'gemini', 'openai-compatible', 'vertex-multi (1)', 'vertex-multi (2)'],
-          ...['suno', 'custom-old'],
+          ...['kling', 'vidu', 'gemini', 'openai-compatible', 'vertex-multi', 'suno', 'custom-old'],
         ]);
       });
 
@@ -66,8 +65,11 @@ describeEachStore(
           `update channels set channel_info = json_set(channel_info, '$.multi_key_status_list', 7) where id = 6`,
         );
         for (const id of [1, 3, 10]) expect(remarks).toContain(`channel ${id} changed disabled`);
-        for (const name of ['kling', 'sora', 'vertex-multi (1)', 'doubao-multi (1)', 'doubao-multi (3)'])
+        for (const name of ['kling', 'sora', 'vertex-multi'])
           expect([name, (await channel(name))?.status]).toEqual([name, 2]);
+        const { id: several } = (await channel('doubao-multi')) ?? {};
+        const keys = (await opened().store.credentials.all()).filter(({ channelId }) => channelId === several);
+        expect(keys.map(({ status }) => status)).toEqual([2, 2, 2]);
       });
 
       test('numbers and names that have no place here are brought into bounds', async () => {
