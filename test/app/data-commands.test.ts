@@ -246,7 +246,7 @@ describe('doctor', () => {
     expect(code).toBe(0);
     expect(out).toContain('warning  configuration: HOST=0.0.0.0');
     expect(out).toMatch(
-      /warning {2}address: ServerAddress is not set .*artifacts cannot be made.*set ServerAddress to/,
+      /warning {2}address: Results have no links, and links in emails point to http:\/\/localhost.*Set ServerAddress to/,
     );
   });
 

@@ -47,7 +47,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
 
     test('submit, poll, download and settle through the generic API', async () => {
       const before = await admin.quota();
-      const submitted = await submit(gateway.url, key, { seconds: 5 });
+      const submitted = await submit(gateway.url, key, { prompt: 'a cat [bytes=2000]', seconds: 5 });
       expect(submitted.status).toBe(200);
       expect(submitted.body).toMatchObject({ status: 'queued', model: 'demo-video' });
       const id = String(submitted.body.id);

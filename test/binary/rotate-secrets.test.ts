@@ -29,7 +29,7 @@ test('generated secrets replace those of the file while nobody serves, and all v
   const done = await runCommand(['secrets', 'rotate', '--generate', '--data-dir', dataDir, '--json']);
   expect([done.code, done.err, existsSync(left)]).toEqual([0, '', false]);
   const { columns } = JSON.parse(done.out) as { columns: { column: string; resealed: number }[] };
-  expect(columns.find(({ column }) => column === 'channels.key_sealed')?.resealed).toBe(15);
+  expect(columns.find(({ column }) => column === 'credentials.key_sealed')?.resealed).toBe(15);
   expect(read()).toMatchObject({
     session_secret_previous: [before.session_secret],
     crypto_secret_previous: [before.crypto_secret],

@@ -87,6 +87,8 @@ export const vendor: Vendor = {
       },
       noJob: { json: { metadata: {} }, message: 'The answer holds no operation.' },
       unauthorized: { status: 403, json: { error: { code: 403, message: 'Permission denied.' } } },
+      // A bare 403 may be about the request.
+      keyAttempts: 1,
       content,
       artifacts,
       bill: 0.4 * 4 * 500_000,

@@ -50,7 +50,7 @@ export const vendor: Vendor = {
     play(
       'complaint',
       [{ json: { base_resp: { status_code: 1008, status_msg: 'insufficient balance' } } }],
-      refused(NO_QUOTA, 1, 503),
+      refused(NO_QUOTA, 2, 503),
     ),
     play('no-song', [{ json: { data: {}, base_resp: FINE } }], refused('MiniMax answered without a song.')),
     play('html', [{ text: '<html>' }], refused('MiniMax answered without a song.')),

@@ -1,4 +1,4 @@
-import { type Answer, type Expected, mark, type Outcome, type Scenario } from './vendor.ts';
+import { type Answer, type Expected, mark, type Outcome, REFUSED_KEY, type Scenario } from './vendor.ts';
 
 /**
  * What the cases that every vendor must stand differ in. `name` is the scenario's; ids and texts
@@ -21,6 +21,8 @@ export type Recipe = {
   noJob: { json: unknown; message: string };
   /** How the vendor answers a wrong key. */
   unauthorized: Answer;
+  /** Accounts that are asked then. Absent: all of them. */
+  keyAttempts?: number;
   content: (name: string) => NonNullable<Scenario['content']>;
   artifacts: (name: string) => NonNullable<Outcome['artifacts']>;
   bill: number;
@@ -28,7 +30,6 @@ export type Recipe = {
 
 type Refused = { message: string; status?: number };
 
-const REFUSED_KEY = 'The vendor refused the credential of the channel.';
 const BUSY: Answer = { status: 429, headers: { 'retry-after': '1' }, json: { message: 'too many requests' } };
 
 /** Success, failure, a busy vendor, unknown statuses, odd answers and a wrong key. */
@@ -92,7 +93,11 @@ export function usualCases(recipe: Recipe): Scenario[] {
     play('bad-key', {
       submits: [recipe.unauthorized],
       polls: [],
-      outcome: { refused: { status: 502, message: REFUSED_KEY }, jobs: 0 },
+      outcome: {
+        refused: { status: 502, message: REFUSED_KEY },
+        jobs: 0,
+        ...(recipe.keyAttempts === undefined ? {} : { attempts: recipe.keyAttempts }),
+      },
     }),
     play('rejected', {
       submits: [{ status: 400, json: { message: `no ${mark('rejected')} here` } }],

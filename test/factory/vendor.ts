@@ -167,6 +167,9 @@ export type Vendor = {
   scenarios: Scenario[];
 };
 
+/** What clients read where every account's key is refused. */
+export const REFUSED_KEY = 'The vendor refused the credential of the channel.';
+
 /** What a client reads when the channel's account is empty. */
 export const NO_QUOTA =
   'The gateway has no quota left at the vendor for this model. Try again later, or tell the operator.';

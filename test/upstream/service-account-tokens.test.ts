@@ -155,7 +155,7 @@ describe('service-account tokens', () => {
     [
       'no JSON',
       () => 'sk-123',
-      "The channel's key is no service-account key: enter the whole JSON file that the vendor gave out.",
+      "The channel's key is no service-account key: enter the whole JSON file from the vendor.",
     ],
     [
       'no address',

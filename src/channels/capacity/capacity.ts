@@ -167,7 +167,8 @@ export function createCapacity(deps: {
     const { learned, doubt, window: widest = Number.POSITIVE_INFINITY } = ofModel(scope);
     const { sending, counted, abandoned, ...found } = slots.find(scope.pool, scope.model);
     const most = doubt ? doubt.running + (doubt.heldUntilMs > mono() ? 0 : 1) : Number.POSITIVE_INFINITY;
-    const beyond = most - (found.inFlight - abandoned);
+    // A task whose vendor may or may not have a job says nothing of what the vendor runs.
+    const beyond = most - found.accepted - sending;
     const window = Math.min(widest, sending + Math.max(0, beyond));
     if (isDeclared(scope)) return Math.max(0, window - sending);
     // Where no refusal has shown a limit, what a crash left behind holds nobody up.
@@ -390,7 +391,11 @@ export function createCapacity(deps: {
       const shared = of === 'account' ? [] : [findChannelPool(channel), ...accounts.map(findPool)];
       return byHand(store.capacity.wake([...new Set([ownPool(channel.id), ...own, ...shared])]));
     },
-    clearCeilings: (channel) => byHand(store.capacity.clearCeilings(findChannelPool(channel))),
+    clearCeilings(channel) {
+      const pool = findChannelPool(channel);
+      states.forgetDoubts(pool);
+      return byHand(store.capacity.clearCeilings(pool));
+    },
     clearAbandoned(channel) {
       const pool = findChannelPool(channel);
       members(pool);

@@ -152,6 +152,10 @@ export function createPoolStates(deps: {
   return {
     find,
     begunRests: (): ReadonlyMap<RestReason, number> => begun,
+    /** Forgets what refusals said of a pool that is not certain yet. */
+    forgetDoubts(pool: string): void {
+      for (const state of states.values()) if (state.pool === pool) state.doubt = undefined;
+    },
     list: (pool: string): PoolState[] => [...states.values()].filter((state) => state.pool === pool),
     /** `listener`: what is stored is newer than this node's memory. */
     onLost(listener: () => void): void {

@@ -80,7 +80,7 @@ export const vendorInfo = {
       pt: 'Tempo',
     },
   },
-  keyFormat: ['none', 'TOKEN'],
+  keyFormat: 'TOKEN',
   keyHelp: {
     en: 'ComfyUI asks for no key: write none. Anything else is sent as a bearer token, for a proxy before it.',
     zh: 'ComfyUI 本身不需要密钥，填写 none 即可；其他内容将作为 Bearer 令牌发送给其前置代理。',

@@ -204,7 +204,8 @@ function toPattern(format: string): string | undefined {
 }
 
 function toPartPattern(part: string): string | undefined {
-  if (PLACEHOLDER.test(part)) return ANY_TEXT;
+  const names = part.split(':');
+  if (names.every((name) => PLACEHOLDER.test(name))) return names.map(() => ANY_TEXT).join(':');
   const at = part.indexOf(REST);
   if (at === -1) return undefined;
   return /\s/.test(part) ? undefined : escapeSigns(part.slice(0, at)) + ANY_TEXT;

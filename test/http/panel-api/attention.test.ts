@@ -155,6 +155,12 @@ test('prices that refuse or apply to nothing, channels nobody serves, models wit
   expect(await items('channel_unserved')).toEqual([]);
 });
 
+/** Nodes read keys again when a channel changes. */
+async function loseKey(): Promise<void> {
+  panel.run(`update credentials set key_sealed = 'lost' where channel_id = ${ids.bad}`);
+  await must(`/api/channel/${ids.bad}`, { method: 'PUT', token: tokens.root, body: { weight: 7 } });
+}
+
 describe('channels', () => {
   test('show their health, and whether their key can be decrypted', async () => {
     const list = (await must('/api/channel', { token: tokens.admin })).items as Record<string, unknown>[];
@@ -193,7 +199,7 @@ describe('channels', () => {
       'channel_failing',
     );
     await panel.send(`/api/channel/${id}`, { method: 'DELETE', token: tokens.root });
-    panel.run(`update channels set key_sealed = 'lost' where id = ${ids.bad}`);
+    await loseKey();
     expect((await must(`/api/channel/${ids.bad}`, { token: tokens.admin })).key_readable).toBe(false);
   });
 });
@@ -237,7 +243,7 @@ describe('a trial of a channel', () => {
     expect(await attempt(ids.bad)).toMatchObject({ ok: false, status: null, last: { name: 'connection', ok: false } });
     await change(ids.bad, { base_url: 'http://nowhere.invalid' });
     expect(await attempt(ids.bad)).toMatchObject({ ok: false, last: { name: 'address', ok: false } });
-    panel.run(`update channels set key_sealed = 'lost' where id = ${ids.bad}`);
+    await loseKey();
     expect((await attempt(ids.bad)).outcomes).toEqual(['key false']);
   });
 

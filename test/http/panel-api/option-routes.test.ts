@@ -237,6 +237,7 @@ describe('before sign-in', () => {
       'telegram_oauth',
       'turnstile_check',
       'turnstile_site_key',
+      'unwritable',
       'user_agreement_enabled',
       'version',
       'wechat_login',

@@ -51,7 +51,15 @@ describe('accounts', () => {
       {
         ...{ id: expect.any(Number), username, display_name: username, role: 1, status: 1, group: 'default' },
         ...{ email: `${username}@example.org`, quota: 700, used_quota: 0, request_count: 0, language: '' },
-        ...{ remark: 'a friend', budget: null, inviter_id: 0, has_password: true, has_access_token: false },
+        ...{
+          remark: 'a friend',
+          budget: null,
+          max_running: null,
+          requests_per_minute: null,
+          inviter_id: 0,
+          has_password: true,
+          has_access_token: false,
+        },
         ...{ created_at: expect.any(Number), last_login_at: 0, deleted_at: 0 },
       },
     ]);

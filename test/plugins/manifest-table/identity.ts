@@ -30,7 +30,23 @@ export const identity: readonly Row[] = [
     m({ requiredCapabilities: ['json-clone@1', 'json-clone@1'] }),
     '/requiredCapabilities/1 requiredCapabilities.unique',
   ],
-  ['streams of a later contract', m({ submitResponseTypes: ['sse'] }), '/submitResponseTypes unknown_property'],
+  [
+    'deltas without streams',
+    m({ requiredCapabilities: ['submit-sse-delta@1'] }),
+    '/requiredCapabilities/0 requiredCapabilities.delta',
+  ],
+  ['a text as types of answers', m({ submitResponseTypes: 'json' }), '/submitResponseTypes submitResponseTypes.type'],
+  ['no type of answers', m({ submitResponseTypes: [] }), '/submitResponseTypes submitResponseTypes.count'],
+  [
+    'an unknown type of answers',
+    m({ submitResponseTypes: ['xml'] }),
+    '/submitResponseTypes/0 submitResponseTypes.item.value',
+  ],
+  [
+    'a type of answers twice',
+    m({ submitResponseTypes: ['json', 'json'] }),
+    '/submitResponseTypes/1 submitResponseTypes.unique',
+  ],
   [
     'the property __proto__',
     JSON.parse(JSON.stringify(baseMeta).replace('{', '{"__proto__":{"x":1},')),

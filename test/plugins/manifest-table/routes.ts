@@ -70,7 +70,9 @@ export const routeRows: readonly Row[] = [
   ['a text as route', routes('/acme'), '/routes/0 route.type'],
   ['a list as route', routes([]), '/routes/0 route.type'],
   ['an unknown route field', on({ auth: 1 }), '/routes/0/auth unknown_property'],
-  ['a route field of a later contract', on({ retainResult: false }), '/routes/0/retainResult unknown_property'],
+  ['a route field of a later contract', on({ keepResult: false }), '/routes/0/keepResult unknown_property'],
+  ['a text as retainResult', on({ retainResult: 'no' }), '/routes/0/retainResult route.retainResult.type'],
+  ['a query that retains', asked({ retainResult: true }), '/routes/0/retainResult route.retainResult.forbidden'],
   ['the removed route renderer', on({ renderer: 'r' }), '/routes/0/renderer removed_name'],
 
   ['a route without method', on({ method: undefined }), '/routes/0/method required'],
