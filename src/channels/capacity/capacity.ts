@@ -16,6 +16,7 @@ import { createForbiddenWatch, createOutageWatch } from './outages.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
 import { countedAccounts, findChannelPool, findPool, heldSlots, uniqueChannels } from './pools.ts';
 import { restPhase } from './rests.ts';
+import { createRoomAlarms } from './room-alarms.ts';
 import { createRunningSlots } from './running-slots.ts';
 import type { CapacityService, Dispatch, HeldSlots, Refusal, Room, Scope, Start } from './types.ts';
 
@@ -99,18 +100,7 @@ export function createCapacity(deps: {
     const room = { pool: shared ?? pool, model };
     for (const listener of listeners) listener(room);
   }
-  const alarms = new Map<string, number>();
-  /** Tells of room in so many milliseconds, unless something does so before. */
-  function emitIn(room: Room, ms: number): void {
-    const key = JSON.stringify([room.pool, room.model]);
-    const at = mono() + ms;
-    if ((alarms.get(key) ?? Number.POSITIVE_INFINITY) <= at) return;
-    alarms.set(key, at);
-    void clock.sleep(Math.max(1, ms), stopping.signal).then(() => {
-      if (alarms.get(key) === at) alarms.delete(key);
-      if (!stopping.signal.aborted) emit(room);
-    });
-  }
+  const emitIn = createRoomAlarms(clock, { stopped: stopping.signal, tell: emit });
 
   const states = createPoolStates({
     ...{ store, clock, random, logger, emit, emitIn },

@@ -22,8 +22,8 @@ const inOrder = (a: { class: string; priority: number }, b: { class: string; pri
   a.class === b.class ? a.priority - b.priority : a.class < b.class ? -1 : 1;
 
 /**
- * The lines in which tasks wait: what stands in each is counted in its row. Lines are changed in one
- * order, so that two transactions never wait for each other.
+ * The lines in which tasks wait: what stands in each is counted in its row. Lines are changed in
+ * one order, so that two transactions never wait for each other.
  */
 export function createWaitingLines({ db, dialect, tables: { waiting }, prepare }: Context) {
   const at = sql.placeholder;
