@@ -32,7 +32,8 @@ const restReasons: Readonly<Record<Exclude<Capacity['rest_reason'], ''>, TextKey
   outage: 'channels.rest.outage',
 };
 
-const isResting = ({ resting_until: until }: ModelCapacity): boolean => until > Date.now() / 1000;
+export const isResting = ({ resting_until: until }: Pick<ModelCapacity, 'resting_until'>): boolean =>
+  until > Date.now() / 1000;
 
 /** Why nothing new is sent to the whole channel, and what ends that; nothing where it is sent. */
 export function ChannelRest({ channel }: { channel: Channel }) {
@@ -150,7 +151,8 @@ function Ceiling({ capacity }: { capacity: ModelCapacity }) {
   );
 }
 
-function Rest({ capacity }: { capacity: ModelCapacity }) {
+/** Until when nothing new is sent there, and why. */
+export function Rest({ capacity }: { capacity: Pick<ModelCapacity, 'resting_until' | 'rest_reason'> }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { rest_reason: reason, resting_until: until } = capacity;

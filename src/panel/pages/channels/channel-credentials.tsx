@@ -12,6 +12,7 @@ import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { isResting, Rest } from './channel-capacity.tsx';
 
 type Credential = Channel['credentials'][number];
 
@@ -68,7 +69,11 @@ function useColumns(channel: Channel, onEdit: (credential: Credential) => void):
         </>
       ),
     },
-    { key: 'status', heading: t('channels.service'), render: (credential) => <KeyStatus credential={credential} /> },
+    {
+      key: 'status',
+      heading: t('channels.service'),
+      render: (credential) => <KeyStatus channel={channel} credential={credential} />,
+    },
     {
       key: 'running',
       heading: t('channels.keyRunning'),
@@ -86,7 +91,7 @@ function useColumns(channel: Channel, onEdit: (credential: Credential) => void):
   ];
 }
 
-function KeyStatus({ credential }: { credential: Credential }) {
+function KeyStatus({ channel, credential }: { channel: Channel; credential: Credential }) {
   const { t } = useTranslation();
   const format = useFormat();
   const {
@@ -98,11 +103,16 @@ function KeyStatus({ credential }: { credential: Credential }) {
   } = credential;
   const isOver = endsAt > 0 && endsAt <= nowSeconds();
   const isOn = status === 1 && !isOver && isReadable;
+  const rest = channel.capacity.credentials.find(({ id }) => id === credential.id);
   return (
     <>
-      <StatusLabel tone={isOn ? 'good' : 'quiet'}>
-        {t(isOver ? 'channels.keyOver' : isOn ? 'channels.keyOn' : 'channels.keyOff')}
-      </StatusLabel>
+      {isOn && rest && isResting(rest) ? (
+        <Rest capacity={rest} />
+      ) : (
+        <StatusLabel tone={isOn ? 'good' : 'quiet'}>
+          {t(isOver ? 'channels.keyOver' : isOn ? 'channels.keyOn' : 'channels.keyOff')}
+        </StatusLabel>
+      )}
       {endsAt > 0 && !isOver && (
         <Text size="xs" c={endsAt < nowSeconds() + 14 * DAY_SECONDS ? 'orange' : 'dimmed'}>
           {t('channels.keyEndsAt', { date: format.date(endsAt) })}

@@ -11,7 +11,13 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
+import { isResting } from './channel-capacity.tsx';
 import classes from './channels.module.css';
+
+function serviceText({ status, capacity }: Channel): TextKey {
+  if (status !== channelStatus.enabled) return 'channels.serviceOff';
+  return isResting(capacity) ? 'channels.servicePaused' : 'channels.serviceOn';
+}
 
 /** Whether the channel is enabled, its health over the last day, and what was spent through it. */
 export function ChannelStatus({ channel }: { channel: Channel }) {
@@ -21,7 +27,7 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
   return (
     <Section
       heading={t('channels.service')}
-      intro={t(channel.status === channelStatus.enabled ? 'channels.serviceOn' : 'channels.serviceOff')}
+      intro={t(serviceText(channel))}
       actions={<ChannelSwitch channel={channel} />}
     >
       <dl className={classes.facts}>
