@@ -81,8 +81,9 @@ const readers: readonly { file: RegExp; line?: RegExp }[] = [
 const exceptions: readonly { file: string; text: string }[] = [];
 
 /**
- * Forbidden words in names, comments, texts and documents below `base`, stilted ones in what people
- * read, and comments of more than 100 columns, as `file:line: what`; and files that CONTRIBUTING.md names and nobody finds.
+ * Finds forbidden words in names, comments, texts and documents below `base`, stilted ones in what
+ * people read, comments of more than 100 columns, and files that CONTRIBUTING.md names and that do
+ * not exist. Each is `file:line: what`.
  */
 export function checkWords(base: string): string[] {
   const files = [...folders.flatMap((folder) => listFiles(folder, base)), ...topFiles];

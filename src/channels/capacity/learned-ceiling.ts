@@ -104,7 +104,7 @@ export function afterAcceptance(
 ): LearnedCeiling | undefined {
   state.acceptances += 1;
   if (isGrowing(state)) {
-    // Of several nodes each counts its own acceptances, and begins anew when it starts.
+    // Each node counts its own acceptances, and begins anew when it starts.
     const isFullSet = state.wasFull && Math.max(state.acceptances, running) >= state.ceiling;
     if (!isFullSet) return undefined;
     const { acceptances } = state;

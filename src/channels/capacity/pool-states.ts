@@ -34,7 +34,7 @@ export type PoolState = CapacityKey & {
   window: number | undefined;
   /** Tasks that were begun there on this node. */
   starts: number;
-  /** Of the starts up to this one no refusal teaches anything more. */
+  /** A refusal of this start, or of an earlier one, teaches nothing more. */
   settled: number;
   /** What refusals for fullness say that is not certain yet. */
   doubt: Doubt | undefined;

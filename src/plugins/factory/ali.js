@@ -307,7 +307,7 @@ function chooseRatio(tier, { ratio, size }) {
 }
 
 /**
- * What is ordered and, the same, what is billed: lengths and resolutions are never left to the
+ * The facts of the order, which the bill is made of: lengths and resolutions are never left to the
  * vendor's defaults.
  */
 function plan(ctx) {

@@ -1,4 +1,5 @@
-// ComfyUI on a machine of one's own: https://docs.comfy.org/development/comfyui-server/comms_routes.
+// ComfyUI on your own machine.
+// https://docs.comfy.org/development/comfyui-server/comms_routes
 // What a model makes is a workflow in API form, which stands in the channel's settings with the
 // places where the fields of a request go. A job is found in the history once it has ended; how
 // much is left to do is a number, since the queue itself lists what everybody has asked for.
@@ -233,7 +234,7 @@ function fill(ctx, { workflow, inputs }, values) {
   return { graph, upload };
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const entry = workflowOf(ctx);
   const { values } = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});

@@ -326,7 +326,7 @@ function lengthOf({ frames, duration }, origin) {
 }
 
 /**
- * What is ordered and, the same, what is billed: length and resolution are never left to the
+ * The facts of the order, which the bill is made of: length and resolution are never left to the
  * vendor's defaults.
  */
 function plan(ctx) {

@@ -1,6 +1,6 @@
 // ElevenLabs: https://elevenlabs.io/docs/api-reference. The vendor answers with the audio itself,
-// or with what was said in a recording, so a task ends with its submission. The gateway hands over the bytes of a short answer, and the
-// task keeps them. Longer speech is fetched from the vendor's history; it has no such place for
+// or with what was said in a recording, so a task ends with its submission. The gateway hands over
+// the bytes of a short answer, and the task keeps them. Longer speech is fetched from the vendor's history; it has no such place for
 // sounds and music, so what would be too long is refused before it is bought.
 
 const words = (text) => text.split(' ');
@@ -267,7 +267,7 @@ function checkLength(seconds, [least, most], what) {
   if (seconds < least || seconds > most) throw new Error(`${what} has from ${least} to ${most} seconds.`);
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const kind = kindOf(model);

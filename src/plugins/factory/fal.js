@@ -238,7 +238,7 @@ function count(name, value, most) {
   throw new Error(`${name} is a whole number from 1 to ${most}.`);
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const path = pathOf(ctx);
   if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)+$/.test(path))

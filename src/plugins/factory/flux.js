@@ -207,7 +207,7 @@ function nearestRatio({ width, height }) {
   return RATIOS.reduce((best, name) => (distance(name) < distance(best) ? name : best));
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = modelOf(ctx);
   const spec = MODELS[model] ?? UNLISTED;

@@ -271,7 +271,7 @@ function chooseResolution(model, lengths, { resolution, size }) {
   return resolution;
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});

@@ -263,7 +263,7 @@ function fieldsOf(body) {
   return fields;
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});

@@ -213,7 +213,7 @@ function intentOf(model, fields) {
   return originTaskIds.length === 0 ? intent : { ...intent, originTaskIds };
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const spec = MODELS[model] ?? UNLISTED;

@@ -145,7 +145,7 @@ function normalize(sent) {
   return intent;
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const spec = MODELS[model] ?? { plain: true };

@@ -44,7 +44,7 @@ export const meta = {
   fetchMode: 'per_task',
   models: Object.keys(MODELS),
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
-  // A client of the vendor reaches them with `<gateway>/openrouter` in place of https://openrouter.ai.
+  // Clients of the vendor use `<gateway>/openrouter` in place of https://openrouter.ai.
   routes: [
     { method: 'POST', path: '/openrouter/api/v1/videos', type: 'submit', decode: 'decodeSubmit', render: 'presentJob' },
     { method: 'GET', path: '/openrouter/api/v1/videos/:task_id', type: 'query', render: 'presentJob' },
@@ -205,7 +205,7 @@ function modelOf(ctx) {
   throw new Error(`No model of OpenRouter stands behind ${ctx.model}: name it in the channel's settings, as "models".`);
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = modelOf(ctx);
   const spec = MODELS[PREFIX + model] ?? { any: true };

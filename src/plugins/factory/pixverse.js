@@ -253,7 +253,7 @@ function intentOf(model, fields) {
 }
 
 /**
- * What is ordered and, the same, what is billed: length and quality are never left to the vendor's
+ * The facts of the order, which the bill is made of: length and quality are never left to the vendor's
  * defaults.
  */
 function plan(ctx) {

@@ -176,7 +176,7 @@ function sizeOf(size) {
   return `${match[1]}*${match[2]}`;
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const spec = MODELS[model] ?? UNLISTED;

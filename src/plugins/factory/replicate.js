@@ -254,7 +254,7 @@ function modelOf(ctx) {
   throw new Error(`No model of Replicate stands behind ${ctx.model}: name it in the channel's settings, as "models".`);
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = modelOf(ctx);
   const spec = MODELS[model] ?? { any: true, makes: MODELS[ctx.upstreamModel || ctx.model]?.makes };

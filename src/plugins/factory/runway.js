@@ -281,7 +281,7 @@ function ratioOf(model, ratios, { ratio, size }) {
 /** Where a newer model goes that a channel maps to. */
 const guess = (order) => (order.videoUri ? 'video_to_video' : order.promptImage ? 'image_to_video' : 'text_to_video');
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});

@@ -166,7 +166,7 @@ function pixelsOf(size, { least, most }) {
   return pixels;
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const spec = MODELS[model] ?? UNLISTED;

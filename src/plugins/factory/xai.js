@@ -200,7 +200,7 @@ function shapeOf(size) {
   return { ratio, resolution: side >= 1080 ? '1080p' : side >= 720 ? '720p' : '480p' };
 }
 
-/** What is ordered and, the same, what is billed. */
+/** The facts of the order, which the bill is made of. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const spec = MODELS[model] ?? UNLISTED;
@@ -274,7 +274,8 @@ export function parseSubmitError({ statusCode, body }) {
   if (!isGiven(body?.error)) return null;
   const message = wordsOf(body);
   if (/content (policy|moderation)|usage guidelines/i.test(message)) return { kind: 'content', message };
-  // A key without rights and an account without credits have the same status; so has a wrong key 400.
+  // The vendor answers 403 both for a key without rights and for an account without credits, and 400
+  // for a wrong key.
   if (statusCode === 403) return { kind: /credits|spending limit/i.test(message) ? 'balance' : 'credential', message };
   if (/incorrect api key/i.test(message)) return { kind: 'credential', message };
   const kind = REFUSALS[statusCode];

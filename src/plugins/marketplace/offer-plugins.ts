@@ -1,7 +1,7 @@
 import { compareVersions } from '../market-index/order-versions.ts';
 import type { MarketPlugin, MarketVersion } from '../market-index/types.ts';
 import type { PluginService } from '../service/create-plugin-service.ts';
-import { OFFICIAL_KEYS } from '../service/official-keys.ts';
+import { OFFICIAL_KEYS } from '../service/describe-plugins.ts';
 import type { VersionCheck, VersionVerdict } from './check-versions.ts';
 
 export type OfferedVersion = MarketVersion & {

@@ -12,7 +12,6 @@ import type { CompiledPlugin, Compiler } from '../worker/compile-plugin.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
 import { findActiveRow, findSource, readRow, type SourceContext } from './find-source.ts';
 import { boundChannels } from './find-use.ts';
-import { findCounterpart } from './official-keys.ts';
 
 /** A stored version without its source. */
 export type PluginVersion = Omit<PluginRecord, 'source' | 'icon'> & { hasIcon: boolean };
@@ -224,4 +223,19 @@ async function findServing(ctx: PermissionContext, { key, sourceHash, manifest }
   const known = [...(await ctx.store.plugins.versions(key)), ...(factory ? [factory] : [])];
   // The source of a plugin in development is in neither.
   return findPermissions(ctx, { source: known.find((each) => each.sourceHash === sourceHash)?.source, manifest });
+}
+
+/** The keys of plugins that ship with this gateway, by those that the official marketplace uses. */
+export const OFFICIAL_KEYS: Readonly<Record<string, string>> = {
+  alibaba: 'ali',
+  google: 'gemini',
+  'vertex-ai': 'vertex',
+};
+
+/** The serving plugin that does the work of this one under its other key, if there is one. */
+function findCounterpart(key: string, isServing: (key: string) => boolean): string | null {
+  const named = Object.entries(OFFICIAL_KEYS).flat();
+  const at = named.indexOf(key);
+  const other = at < 0 ? undefined : named[at % 2 === 0 ? at + 1 : at - 1];
+  return other !== undefined && isServing(other) ? other : null;
 }

@@ -182,7 +182,7 @@ function* readPages(file: SqliteFile, table: string): Generator<Row[] | 'gap'> {
   }
 }
 
-/** The number of the last row, or as high as any can be; undefined: rows have no numbers. */
+/** The number of the last row, or the highest that there can be. Undefined: the table has none. */
 function findLast(file: SqliteFile, table: string): number | undefined {
   try {
     const [row] = file.query(`select max(rowid) from ${quote(table)}`).values();

@@ -151,7 +151,7 @@ function Ceiling({ capacity }: { capacity: ModelCapacity }) {
   );
 }
 
-/** Until when nothing new is sent there, and why. */
+/** Says when something new is sent there again, and why nothing is sent now. */
 export function Rest({ capacity }: { capacity: Pick<ModelCapacity, 'resting_until' | 'rest_reason'> }) {
   const { t } = useTranslation();
   const format = useFormat();

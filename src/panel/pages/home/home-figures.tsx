@@ -15,7 +15,7 @@ type SummaryFiguresProps = {
   /** The reader's; null: the figures are everybody's. */
   balance: number | null;
   figures: UsageStats;
-  /** Of the period before; undefined while it is unknown. */
+  /** The figure of the period before. Undefined: it is not known yet. */
   before: UsageReport['totals'] | undefined;
   days: string;
 };
