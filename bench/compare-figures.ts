@@ -30,7 +30,7 @@ export function orderOfRuns(repeat: number, compares: boolean): Side[] {
   ).flat();
 }
 
-export function spreadOf(values: number[]): Spread | undefined {
+export function measureSpread(values: number[]): Spread | undefined {
   if (values.length === 0) return undefined;
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -57,19 +57,19 @@ export function compareFigures(runs: Record<Side, Figure[][]>): Compared[] {
   const ordered = rows.flatMap((name) => [...kinds.values()].filter(({ figure }) => figure.row === name));
   return ordered.map(({ figure, ...values }) => {
     const { value: _, ...what } = figure;
-    const [own, others] = [spreadOf(values.this), spreadOf(values.other)];
+    const [own, others] = [measureSpread(values.this), measureSpread(values.other)];
     return {
       ...what,
       this: own,
       other: others,
-      gain: own && others && gainOf(figure.better, own.median, others.median),
+      gain: own && others && measureGain(figure.better, own.median, others.median),
       withinNoise: own && others && figure.better && areNear(own, others),
       aimMet: own && isMet(figure, own.median),
     };
   });
 }
 
-function gainOf(better: Figure['better'], own: number, others: number): number | undefined {
+function measureGain(better: Figure['better'], own: number, others: number): number | undefined {
   if (better === undefined) return undefined;
   const [over, under] = better === 'higher' ? [own, others] : [others, own];
   return under === 0 ? undefined : over / under;

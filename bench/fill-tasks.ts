@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks';
 export type PollMode = 'one by one' | 'one by one, moving' | 'in batches';
 
 /**
- * Jobs take so long; the tasks' ages are spread evenly over it, as in a gateway that gets them
+ * Jobs take this long; the tasks' ages are spread evenly over it, as in a gateway that gets them
  * evenly.
  */
 const JOB_SECONDS = 3600;
@@ -40,7 +40,7 @@ export function fillWithRunningTasks(
     ],
   );
   // The plugin that began them would poll them. Earlier builds do not note which one that was.
-  if (columnsOf(database).includes('source_hash')) database.run(`update tasks set source_hash = ''`);
+  if (readColumns(database).includes('source_hash')) database.run(`update tasks set source_hash = ''`);
   database.close();
 }
 
@@ -74,10 +74,10 @@ export function fillWithBilledCopies(dataDir: string, size: number): void {
 }
 
 function copyTasks(database: Database, size: number): void {
-  const columns = columnsOf(database)
+  const columns = readColumns(database)
     .filter((name) => name !== 'id' && name !== 'task_id')
     .map((name) => `"${name}"`);
-  const present = countOf(database);
+  const present = countRows(database);
   if (size % present !== 0) throw new Error(`${size} tasks cannot be made of ${present}: give a multiple`);
   database.run(
     `with recursive copies(n) as (select 1 union all select n + 1 from copies where n + 1 < ?)
@@ -86,11 +86,11 @@ function copyTasks(database: Database, size: number): void {
      where id <= ? and n < ?`,
     [size / present, present, present, size / present],
   );
-  if (countOf(database) !== size) throw new Error(`${countOf(database)} tasks instead of ${size}`);
+  if (countRows(database) !== size) throw new Error(`${countRows(database)} tasks instead of ${size}`);
 }
 
-const columnsOf = (database: Database): string[] =>
+const readColumns = (database: Database): string[] =>
   (database.query('select name from pragma_table_info(?)').all('tasks') as { name: string }[]).map(({ name }) => name);
 
-const countOf = (database: Database): number =>
+const countRows = (database: Database): number =>
   (database.query('select count(*) as count from tasks').get() as { count: number }).count;

@@ -35,6 +35,7 @@ const NUMBERS: Record<string, keyof Sizes | 'repeat'> = {
 export const usage = (parts: readonly string[]): string => `Usage: npm run bench -- [options]
 
   --only PART[,PART…]  ${parts.join(', ')}
+  --peers              beside other programs: NEWAPI_BIN, POCKETBASE_BIN name their executables; as --only peers
   --beside DIR         the same load on another build too, in turns: a checkout (which is built) or an executable
   --repeat N           runs of each part on each build (default ${REPEAT_ALONE}; ${REPEAT_BESIDE} with --beside)
   --seconds N          how long each rate is measured (default ${DEFAULTS.seconds})
@@ -51,6 +52,11 @@ export function readOptions(args: readonly string[], parts: readonly string[]): 
   const texts: Record<string, string> = {};
   const numbers: Partial<Record<keyof Sizes | 'repeat', number>> = {};
   while (left.length > 0) {
+    if (left[0] === '--peers') {
+      only.push(...readParts('peers', parts));
+      left.shift();
+      continue;
+    }
     const [name = '', value] = left.splice(0, 2);
     const number = NUMBERS[name];
     if (number === undefined && !['--only', '--beside', '--json', '--markdown'].includes(name))

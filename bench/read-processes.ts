@@ -22,14 +22,14 @@ function readStat(pid: number, path = `/proc/${pid}/stat`): Stat | undefined {
 }
 
 /** A process and its direct children: the gateway and its sandbox processes. */
-export function familyOf(pid: number): number[] {
+export function listFamily(pid: number): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return [pid, ...pids.map(Number).filter((candidate) => readStat(candidate)?.parent === pid)];
 }
 
 /** Processor seconds that a process and its children have used, ended children included. */
 export const cpuSeconds = (pid: number): number =>
-  familyOf(pid).reduce((sum, member) => sum + (readStat(member)?.cpuTicks ?? 0), 0) / TICKS_PER_SECOND;
+  listFamily(pid).reduce((sum, member) => sum + (readStat(member)?.cpuTicks ?? 0), 0) / TICKS_PER_SECOND;
 
 /** Processor seconds of a process's main thread. */
 export const threadSeconds = (pid: number): number =>
@@ -37,7 +37,7 @@ export const threadSeconds = (pid: number): number =>
 
 /** How often threads of a process and its children went to sleep, and so were woken again. */
 export const countWakeUps = (pid: number): number =>
-  familyOf(pid)
+  listFamily(pid)
     .flatMap((member) => listThreads(member).map((thread) => `/proc/${member}/task/${thread}/status`))
     .reduce((sum, path) => sum + readNumber(path, /^voluntary_ctxt_switches:\s+(\d+)/m), 0);
 
@@ -45,7 +45,7 @@ export type Memory = { processes: number; rssMb: number; pssMb: number };
 
 /** Resident memory of a process and its children in MB (10^6); PSS counts what they share once. */
 export function readMemory(pid: number): Memory {
-  const family = familyOf(pid);
+  const family = listFamily(pid);
   const sum = (file: string, name: string) =>
     family.reduce(
       (total, member) => total + readNumber(`/proc/${member}/${file}`, new RegExp(`^${name}:\\s+(\\d+) kB`, 'm')),

@@ -30,17 +30,17 @@ export function countByPlace(profile: Profile, fromMs: number, toMs: number): Ma
   for (const [index, id] of profile.samples.entries()) {
     at += profile.timeDeltas[index] ?? 0;
     if (at < fromMs * 1000 || at > toMs * 1000) continue;
-    const place = placeOf(byId.get(id), parents);
+    const place = readPlace(byId.get(id), parents);
     counts.set(place, (counts.get(place) ?? 0) + 1);
   }
   return counts;
 }
 
-function placeOf(leaf: Node | undefined, parents: Map<number, Node>): string {
+function readPlace(leaf: Node | undefined, parents: Map<number, Node>): string {
   let node = leaf;
   const natives: string[] = [];
   while (node !== undefined) {
-    const place = nameOf(node.callFrame.url);
+    const place = nameFor(node.callFrame.url);
     if (place !== undefined) return refine(place, natives);
     natives.push(node.callFrame.functionName);
     node = parents.get(node.id);
@@ -56,7 +56,7 @@ function refine(place: string, natives: string[]): string {
 }
 
 /** A room, or a package; undefined for code of the runtime. */
-function nameOf(url: string): string | undefined {
+function nameFor(url: string): string | undefined {
   const [, packageName] = /\/node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*\/node_modules\/)/.exec(url) ?? [];
   if (packageName !== undefined) return packageName;
   return /\/src\/([^/.]+)[/.]/.exec(url)?.[1];

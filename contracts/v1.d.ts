@@ -902,6 +902,77 @@ export interface HookExtensions {
    * @limits one request per download
    */
   resolveArtifact?(task: ArtifactContext, key: string, ctx: ResolveContext): ArtifactResolution | null;
+  /**
+   * Asks what is left of a channel's account. Comes with `parseBalanceResponse`. The setting
+   * `balance_script` of a channel, a module of these two hooks, goes before it.
+   * @when once an hour for each key, and when an administrator asks
+   * @limits one request to the channel's own origin, GET or POST, without redirects; a body of at
+   *   most 16 KiB
+   */
+  buildBalanceRequest?(ctx: BalanceContext): BalanceRequest;
+  /**
+   * Reads the answer: a number of US dollars from 0.
+   * @when the vendor has answered `buildBalanceRequest` with 2xx
+   * @limits an answer of at most 256 KiB
+   */
+  parseBalanceResponse?(ctx: BalanceContext, response: BalanceResponse): number;
+  /**
+   * Reads what the vendor lets an account run, where the vendor tells it. Null: it tells nothing of
+   * this account. What it tells holds beside what an administrator declares, and the strictest
+   * does; where nothing is declared, nothing more is learned from refusals.
+   * @since 2026-11
+   * @when once an hour for each key, and when an administrator asks; a second time with the
+   *   vendor's 2xx answer if it returned a request
+   * @limits one request, as of `buildBalanceRequest`
+   */
+  queryCapacity?(ctx: CapacityContext): CapacityAnswer | null;
+}
+
+/** The account whose balance is read. */
+export interface BalanceContext {
+  channel: { id: number; name: string; type: number; baseUrl: string; apiKey: string };
+  /** Unix milliseconds. */
+  now: number;
+}
+
+export interface CapacityContext extends BalanceContext {
+  /** In the second call: the vendor's answer to the request of the first. */
+  response?: BalanceResponse;
+}
+
+/** One of `request` and `limits`. */
+export interface CapacityAnswer {
+  /** Asks the vendor once; the hook is then called with its answer. */
+  request?: BalanceRequest;
+  /** Whole numbers from 1. `models`: by the vendor's names, beside what holds for all together. */
+  limits?: CapacityLimit & { models?: Record<string, CapacityLimit> };
+}
+
+/** What is not told is left out. */
+export interface CapacityLimit {
+  /** Tasks at once, counted in `vendorInfo.capacity.slots`. */
+  maxRunning?: number;
+  /** Submissions in a minute. */
+  maxPerMinute?: number;
+  /** How many of a minute may be sent at once: 1 without it, so that they are spaced evenly. */
+  burst?: number;
+}
+
+/** The request for a balance or for limits. */
+export interface BalanceRequest {
+  /** An absolute URL of the channel's own origin. */
+  url: string;
+  /** GET by default, or POST. */
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+/** The vendor's answer to it. */
+export interface BalanceResponse {
+  statusCode: number;
+  headers: Record<string, string>;
+  body: string;
 }
 
 /**

@@ -1,6 +1,7 @@
 /**
- * Owns: the database's layout as numbered SQL files, embedded in the program. Touches nothing: the store runs them.
- * A file that has been released is never edited; a change is a new number in both dialects.
+ * Owns: the database's layout as numbered SQL files, embedded in the program. Touches nothing: the
+ * store runs them. A file that has been released is never edited; a change is a new number in both
+ * dialects.
  */
 import postgres1 from './postgres/0001_gateway.sql' with { type: 'text' };
 import postgres2 from './postgres/0002_panel_sessions.sql' with { type: 'text' };
@@ -45,6 +46,16 @@ import postgres40 from './postgres/0040_channel_network.sql' with { type: 'text'
 import postgres41 from './postgres/0041_credentials.sql' with { type: 'text' };
 import postgres42 from './postgres/0042_plugin_changelogs.sql' with { type: 'text' };
 import postgres43 from './postgres/0043_own_limits.sql' with { type: 'text' };
+import postgres44 from './postgres/0044_shown_tasks.sql' with { type: 'text' };
+import postgres45 from './postgres/0045_model_fallbacks.sql' with { type: 'text' };
+import postgres46 from './postgres/0046_batches.sql' with { type: 'text' };
+import postgres47 from './postgres/0047_unstored.sql' with { type: 'text' };
+import postgres48 from './postgres/0048_upstream_balances.sql' with { type: 'text' };
+import postgres49 from './postgres/0049_drained_nodes.sql' with { type: 'text' };
+import postgres50 from './postgres/0050_told_limits.sql' with { type: 'text' };
+import postgres51 from './postgres/0051_rest_events.sql' with { type: 'text' };
+import postgres52 from './postgres/0052_key_addresses.sql' with { type: 'text' };
+import postgres53 from './postgres/0053_relayed_tasks.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -88,12 +99,25 @@ import sqlite40 from './sqlite/0040_channel_network.sql' with { type: 'text' };
 import sqlite41 from './sqlite/0041_credentials.sql' with { type: 'text' };
 import sqlite42 from './sqlite/0042_plugin_changelogs.sql' with { type: 'text' };
 import sqlite43 from './sqlite/0043_own_limits.sql' with { type: 'text' };
+import sqlite44 from './sqlite/0044_shown_tasks.sql' with { type: 'text' };
+import sqlite45 from './sqlite/0045_model_fallbacks.sql' with { type: 'text' };
+import sqlite46 from './sqlite/0046_batches.sql' with { type: 'text' };
+import sqlite47 from './sqlite/0047_unstored.sql' with { type: 'text' };
+import sqlite48 from './sqlite/0048_upstream_balances.sql' with { type: 'text' };
+import sqlite49 from './sqlite/0049_drained_nodes.sql' with { type: 'text' };
+import sqlite50 from './sqlite/0050_told_limits.sql' with { type: 'text' };
+import sqlite51 from './sqlite/0051_rest_events.sql' with { type: 'text' };
+import sqlite52 from './sqlite/0052_key_addresses.sql' with { type: 'text' };
+import sqlite53 from './sqlite/0053_relayed_tasks.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
 export { newSqliteDatabase };
 
-/** A query that must find nothing before a migration runs; `refusal` says what to do about the rows' single text column. */
+/**
+ * A query that must find nothing before a migration runs; `refusal` says what to do about the rows'
+ * single text column.
+ */
 export type MigrationCheck = { query: string; refusal: (found: string[]) => string };
 
 export type Migration = {
@@ -102,28 +126,28 @@ export type Migration = {
   name: string;
   sql: { sqlite: string; postgres: string };
   checks: MigrationCheck[];
-  back: WayBack;
+  back: Reversal;
 };
 
 /**
- * Whether `taskgate upgrade --back` crosses a migration. It removes nothing: the program of before
+ * Whether `taskgate upgrade --back` crosses a migration. It removes nothing: the earlier version
  * runs beside the tables and columns that it does not know, and the next upgrade finds them as they
- * were left. `unless`: what must not be found for that, since the program of before would break it,
+ * were left. `unless`: what must not be found for that, since the earlier version would break it,
  * lose it or take a promise back. `moved`: what the migration moved elsewhere is put `back` for the
- * program of before, and moved `again` by the next upgrade, in SQL of both dialects. `never`: why
+ * earlier version, and moved `again` by the next upgrade, in SQL of both dialects. `never`: why
  * only a backup leads back.
  */
-export type WayBack = { unless: MigrationCheck[]; moved?: { back: string; again: string } } | { never: string };
+export type Reversal = { unless: MigrationCheck[]; moved?: { back: string; again: string } } | { never: string };
 
-/** What it made is new, and the program of before writes nothing that it would have to know. */
-const ALWAYS: WayBack = { unless: [] };
+/** What it made is new, and the earlier version writes nothing that it would have to know. */
+const ALWAYS: Reversal = { unless: [] };
 
 /** `query` finds at least one row where the way back is closed. */
-const unless = (query: string, why: string): WayBack => ({ unless: [{ query, refusal: () => why }] });
+const unless = (query: string, why: string): Reversal => ({ unless: [{ query, refusal: () => why }] });
 
 /**
- * The first groups of rows that are each `key TAB item`. The databases do not gather them: versions of
- * SQLite before 3.44 have no aggregate that keeps an order.
+ * The first groups of rows that are each `key TAB item`. The databases do not gather them: versions
+ * of SQLite before 3.44 have no aggregate that keeps an order.
  */
 function grouped(rows: readonly string[]): { key: string; items: string[] }[] {
   const groups = new Map<string, string[]>();
@@ -136,7 +160,7 @@ function grouped(rows: readonly string[]): { key: string; items: string[] }[] {
 }
 
 /** Version 0.1.0 knows these. */
-const FIRST: WayBack = { never: 'No released version runs on the database of before.' };
+const FIRST: Reversal = { never: 'No released version runs on an earlier database.' };
 
 export const migrations: readonly Migration[] = [
   { number: 1, name: '0001_gateway', sql: { sqlite: sqlite1, postgres: postgres1 }, checks: [], back: FIRST },
@@ -194,7 +218,7 @@ export const migrations: readonly Migration[] = [
     checks: [],
     back: unless(
       'select task_id from tasks where hidden_at <> 0 limit 1',
-      'Users have deleted tasks, which the program of before would show again.',
+      'Users have deleted tasks, which the earlier version would show again.',
     ),
   },
   { number: 18, name: '0018_task_sources', sql: { sqlite: sqlite18, postgres: postgres18 }, checks: [], back: ALWAYS },
@@ -205,7 +229,7 @@ export const migrations: readonly Migration[] = [
     checks: [],
     back: unless(
       'select task_id from kept_results limit 1',
-      'Results are kept, which the program of before neither serves nor deletes.',
+      'Results are kept, which the earlier version neither serves nor deletes.',
     ),
   },
   {
@@ -215,7 +239,7 @@ export const migrations: readonly Migration[] = [
     checks: [],
     back: unless(
       "select task_id from tasks where link_versions <> '' limit 1",
-      'Links to results were ended, which the program of before would serve again.',
+      'Links to results were ended, which the earlier version would serve again.',
     ),
   },
   {
@@ -234,11 +258,11 @@ export const migrations: readonly Migration[] = [
       unless: [
         {
           query: 'select action from audit_logs where redacted_by <> 0 limit 1',
-          refusal: () => 'A person was erased, and the program of before would find the audit log changed.',
+          refusal: () => 'A person was erased, and the earlier version would find the audit log changed.',
         },
         {
           query: "select kind from ledger_entries where kind = 'carried' limit 1",
-          refusal: () => 'Old lines of the ledger were folded, which the program of before does not know.',
+          refusal: () => 'Old lines of the ledger were folded, which the earlier version does not know.',
         },
       ],
     },
@@ -252,7 +276,7 @@ export const migrations: readonly Migration[] = [
     checks: [],
     back: unless(
       "select task_id from kept_results where kind = 'preview' and state = 'wanted' limit 1",
-      'Previews are still to be made, which the program of before would ask the vendors for.',
+      'Previews are still to be made, which the earlier version would ask the vendors for.',
     ),
   },
   {
@@ -262,7 +286,7 @@ export const migrations: readonly Migration[] = [
     checks: [],
     back: unless(
       "select id from api_keys where former_hash <> '' limit 1",
-      'Replaced API keys still work, which the program of before would refuse. Wait an hour beyond their end, or end them.',
+      'Replaced API keys still work, which the earlier version would refuse. Wait an hour beyond their end, or end them.',
     ),
   },
   {
@@ -270,10 +294,10 @@ export const migrations: readonly Migration[] = [
     name: '0027_usage_figures',
     sql: { sqlite: sqlite27, postgres: postgres27 },
     checks: [],
-    // All of it is made from usage rows, which the program of before goes on to write.
+    // All of it is made from usage rows, which the earlier version goes on to write.
     back: ALWAYS,
   },
-  // The triggers stay, so that tasks of the program of before are listed too.
+  // The triggers stay, so that tasks of the earlier version are listed too.
   { number: 28, name: '0028_task_list', sql: { sqlite: sqlite28, postgres: postgres28 }, checks: [], back: ALWAYS },
   {
     number: 29,
@@ -288,7 +312,7 @@ export const migrations: readonly Migration[] = [
     name: '0031_gateway_notices',
     sql: { sqlite: sqlite31, postgres: postgres31 },
     checks: [],
-    // The program of before warns nobody of a low balance, and ends waiting notices of no API key.
+    // The earlier version warns nobody of a low balance, and ends waiting notices of no API key.
     back: ALWAYS,
   },
   {
@@ -296,7 +320,7 @@ export const migrations: readonly Migration[] = [
     name: '0032_long_ids',
     sql: { sqlite: sqlite32, postgres: postgres32 },
     checks: [],
-    // The program of before knows no object with such an id, and finds all others.
+    // The earlier version knows no object with such an id, and finds all others.
     back: ALWAYS,
   },
   {
@@ -331,7 +355,7 @@ export const migrations: readonly Migration[] = [
     name: '0035_ledger_reasons',
     sql: { sqlite: sqlite35, postgres: postgres35 },
     checks: [],
-    // The program of before takes a repeated change under the same key for another one.
+    // The earlier version takes a repeated change under the same key for another one.
     back: ALWAYS,
   },
   {
@@ -339,14 +363,14 @@ export const migrations: readonly Migration[] = [
     name: '0036_wallets',
     sql: { sqlite: sqlite36, postgres: postgres36 },
     checks: [],
-    back: { never: 'Balances are in wallets, and the program of before would look for them where they no longer are.' },
+    back: { never: 'Balances are in wallets, and the earlier version would look for them where they no longer are.' },
   },
   {
     number: 37,
     name: '0037_sentences',
     sql: { sqlite: sqlite37, postgres: postgres37 },
     checks: [],
-    back: { never: 'The program of before would erase a text without the sentence that holds its words.' },
+    back: { never: 'The earlier version would erase a text without the sentence that holds its words.' },
   },
   {
     number: 38,
@@ -356,7 +380,7 @@ export const migrations: readonly Migration[] = [
     back: {
       unless: ['api_keys', 'users'].map((table) => ({
         query: `select budget from ${table} where budget is not null limit 1`,
-        refusal: () => 'Budgets are set, which the program of before would not keep to.',
+        refusal: () => 'Budgets are set, which the earlier version would not keep to.',
       })),
     },
   },
@@ -367,7 +391,7 @@ export const migrations: readonly Migration[] = [
     checks: [],
     back: unless(
       `select task_id from tasks where status = 'NOT_START' and phase = 'waiting' limit 1`,
-      'Tasks wait, which the program of before would end as interrupted. Set queue.max_wait_seconds to 0 and wait until none is left.',
+      'Tasks wait, which the earlier version would end as interrupted. Set queue.max_wait_seconds to 0 and wait until none is left.',
     ),
   },
   {
@@ -377,7 +401,7 @@ export const migrations: readonly Migration[] = [
     checks: [],
     back: unless(
       'select id from channels where proxy_sealed is not null or headers_sealed is not null limit 1',
-      'Channels have a proxy or headers of their own, without which the program of before would call their vendors.',
+      'Channels have a proxy or headers of their own, without which the earlier version would call their vendors.',
     ),
   },
   {
@@ -391,12 +415,12 @@ export const migrations: readonly Migration[] = [
           query:
             'select cast(channel_id as text) from credentials where removed_at = 0 group by channel_id having count(*) > 1 order by channel_id',
           refusal: (ids) =>
-            `The program of before knows one key a channel, and these channels have several: ${ids.join(', ')}. Remove all but one of each.`,
+            `The earlier version knows one key a channel, and these channels have several: ${ids.join(', ')}. Remove all but one of each.`,
         },
         {
           query: 'select id from credentials where removed_at = 0 and status <> 1 limit 1',
           refusal: () =>
-            'The program of before would use keys that are disabled: enable them, and disable their channels.',
+            'The earlier version would use keys that are disabled: enable them, and disable their channels.',
         },
         {
           query: `select tasks.id from tasks join credentials on credentials.id = tasks.credential_id
@@ -443,8 +467,91 @@ export const migrations: readonly Migration[] = [
     back: {
       unless: ['api_keys', 'users'].map((table) => ({
         query: `select id from ${table} where coalesce(requests_per_minute, max_running) is not null limit 1`,
-        refusal: () => 'Keys or users have limits of their own, which the program of before would not keep to.',
+        refusal: () => 'Keys or users have limits of their own, which the earlier version would not keep to.',
       })),
     },
+  },
+  {
+    number: 44,
+    name: '0044_shown_tasks',
+    sql: { sqlite: sqlite44, postgres: postgres44 },
+    checks: [],
+    back: ALWAYS,
+  },
+  {
+    number: 45,
+    name: '0045_model_fallbacks',
+    sql: { sqlite: sqlite45, postgres: postgres45 },
+    checks: [],
+    back: ALWAYS,
+  },
+  {
+    number: 46,
+    name: '0046_batches',
+    sql: { sqlite: sqlite46, postgres: postgres46 },
+    checks: [],
+    back: {
+      unless: [
+        {
+          query: 'select id from batches where ended_at = 0 limit 1',
+          refusal: () => 'Batches have not ended, and the earlier version would not send the rest of them.',
+        },
+      ],
+    },
+  },
+  {
+    number: 47,
+    name: '0047_unstored',
+    sql: { sqlite: sqlite47, postgres: postgres47 },
+    checks: [],
+    back: unless(
+      'select task_id from unstored_tasks limit 1',
+      'Answers of vendors are still to be erased, an hour after their tasks, which the earlier version would not do.',
+    ),
+  },
+  {
+    number: 48,
+    name: '0048_upstream_balances',
+    sql: { sqlite: sqlite48, postgres: postgres48 },
+    checks: [],
+    back: ALWAYS,
+  },
+  {
+    number: 49,
+    name: '0049_drained_nodes',
+    sql: { sqlite: sqlite49, postgres: postgres49 },
+    checks: [],
+    back: ALWAYS,
+  },
+  {
+    number: 50,
+    name: '0050_told_limits',
+    sql: { sqlite: sqlite50, postgres: postgres50 },
+    checks: [],
+    back: ALWAYS,
+  },
+  {
+    number: 51,
+    name: '0051_rest_events',
+    sql: { sqlite: sqlite51, postgres: postgres51 },
+    checks: [],
+    back: ALWAYS,
+  },
+  {
+    number: 52,
+    name: '0052_key_addresses',
+    sql: { sqlite: sqlite52, postgres: postgres52 },
+    checks: [],
+    back: ALWAYS,
+  },
+  {
+    number: 53,
+    name: '0053_relayed_tasks',
+    sql: { sqlite: sqlite53, postgres: postgres53 },
+    checks: [],
+    back: unless(
+      'select relay_id from relay_requests where hidden_at <> 0 limit 1',
+      'Users have deleted relayed requests, which the earlier version would show again.',
+    ),
   },
 ];

@@ -3,9 +3,10 @@ import { performance } from 'node:perf_hooks';
 import { type Build, prepareOtherBuild, prepareThisBuild } from '../bench/builds.ts';
 import type { Compared } from '../bench/compare-figures.ts';
 import type { Part } from '../bench/part.ts';
+import { benchAlone, benchChats } from '../bench/parts/alone.ts';
 import { benchBackups } from '../bench/parts/backups.ts';
 import { benchBudget } from '../bench/parts/budget.ts';
-import { benchImport, benchRotation } from '../bench/parts/data-commands.ts';
+import { benchImport, benchMove, benchRotation } from '../bench/parts/data-commands.ts';
 import { benchDownloads } from '../bench/parts/downloads.ts';
 import { benchFairness } from '../bench/parts/fairness.ts';
 import { benchHooks } from '../bench/parts/hooks.ts';
@@ -13,8 +14,10 @@ import { benchIdle } from '../bench/parts/idle.ts';
 import { benchKept } from '../bench/parts/kept.ts';
 import { benchLargeDatabase } from '../bench/parts/large-database.ts';
 import { benchLeast } from '../bench/parts/least.ts';
+import { benchLists } from '../bench/parts/lists.ts';
 import { benchManySessions } from '../bench/parts/many-sessions.ts';
 import { benchObservers } from '../bench/parts/observers.ts';
+import { benchPeers } from '../bench/parts/peers.ts';
 import { benchManyPolls, benchPollsWhileKeeping, benchTimelyPolls } from '../bench/parts/polls.ts';
 import { benchPostgres } from '../bench/parts/postgres.ts';
 import { benchQueue } from '../bench/parts/queue.ts';
@@ -44,6 +47,7 @@ const PARTS: Record<string, Part> = {
   requests: benchRequests,
   normal: (run) => benchSubmissions(run, 'NORMAL'),
   full: (run) => benchSubmissions(run, 'FULL'),
+  alone: benchAlone,
   queue: benchQueue,
   fairness: benchFairness,
   downloads: benchDownloads,
@@ -52,21 +56,27 @@ const PARTS: Record<string, Part> = {
   'kept-polls': benchPollsWhileKeeping,
   'many-polls': benchManyPolls,
   relay: benchRelay,
+  chats: benchChats,
   observers: benchObservers,
   database: benchLargeDatabase,
+  lists: benchLists,
   retention: benchRetention,
   upgrade: benchUpgrade,
   backups: benchBackups,
   import: benchImport,
   rotation: benchRotation,
+  move: benchMove,
   sessions: benchManySessions,
   transfers: benchTransfers,
   stores: benchStores,
   postgres: benchPostgres,
   budget: benchBudget,
+  peers: benchPeers,
 };
 /** Measures programs of the bench itself: the other build has no turn. */
 const OF_NO_BUILD = ['least'];
+/** Needs programs that are not ours: run where it is asked for. */
+const ASKED_FOR = ['peers'];
 
 async function main(args: string[]): Promise<number> {
   let options: BenchOptions;
@@ -92,7 +102,7 @@ async function main(args: string[]): Promise<number> {
   const begun = performance.now();
   const figures: Compared[] = [];
   for (const [name, part] of Object.entries(PARTS)) {
-    if (only.length > 0 && !only.includes(name)) continue;
+    if (only.length > 0 ? !only.includes(name) : ASKED_FOR.includes(name)) continue;
     const started = performance.now();
     const other = OF_NO_BUILD.includes(name) ? undefined : builds.other;
     const result = await runPart(part, { builds: { this: builds.this, other }, repeat, sizes });

@@ -92,12 +92,12 @@ async function bundle(): Promise<{ html: string; assets: Asset[] }> {
   for (const artifact of result.outputs) {
     const name = artifact.path.replace(/^\.?\//, '');
     if (name.endsWith('.html')) html = (await artifact.text()).replace('</head>', `${INSTALL_LINKS}</head>`);
-    else assets.push({ name, content: new Uint8Array(await artifact.arrayBuffer()), contentType: typeOf(name) });
+    else assets.push({ name, content: new Uint8Array(await artifact.arrayBuffer()), contentType: typeFor(name) });
   }
   // Under names that stay: systems that installed the panel ask for them again.
   for (const name of readdirSync(join(root, 'src/panel/icons'))) {
     const content = new Uint8Array(readFileSync(join(root, 'src/panel/icons', name)));
-    assets.push({ name: `icons/${name}`, content, contentType: typeOf(name) });
+    assets.push({ name: `icons/${name}`, content, contentType: typeFor(name) });
   }
   return { html, assets: assets.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
@@ -120,20 +120,25 @@ async function expectStyles(scripts: readonly Blob[]): Promise<void> {
 }
 
 /**
- * What a text of the pages before sign-in is called: the first part of its key. These are loaded at
- * once, the others after sign-in.
+ * The chunk of a text, by the first part of its key: `first` is loaded at once, `rest` after
+ * sign-in, the others with the pages that alone show them.
  */
-const firstAreas = new Set(
-  'account app board challenge code connection ended error forgot language legal missing oauth passkey reset setup signIn signUp telegram wait wechat'.split(
-    ' ',
-  ),
+const textAreas = {
+  first:
+    'account app board challenge code connection ended error forgot language legal missing oauth passkey reset setup signIn signUp telegram wait wechat',
+  administration: 'plugins prices sheet system users',
+  settings: 'market option providers',
+  reference: 'reference',
+} as const;
+const partByArea = new Map(
+  Object.entries(textAreas).flatMap(([part, areas]) => areas.split(' ').map((area) => [area, part] as const)),
 );
-export const isFirstText = (key: string): boolean => firstAreas.has(key.split('.', 1)[0] ?? '');
+export const findTextPart = (key: string): string => partByArea.get(key.split('.', 1)[0] ?? '') ?? 'rest';
 
 /**
- * Every JSON file of the folder is a language: two chunks, with its name at hand before they are
- * loaded, and one of the rules for plugins, which few pages show. A text that a language does not
- * have yet is the English one.
+ * Every JSON file of the folder is a language, with its name at hand before its chunks are loaded:
+ * one a part of its texts, and one of the rules for plugins, which few pages show. A text that a
+ * language does not have yet is the English one.
  */
 const languageFiles: BunPlugin = {
   name: 'languages',
@@ -149,17 +154,21 @@ const languageFiles: BunPlugin = {
           const texts = read(file);
           const [name, tag] = [JSON.stringify(texts['language.name']), JSON.stringify(texts['language.tag'])];
           const load = (part: string) => `() => import(${JSON.stringify(`panel:${part}/${file}`)})`;
-          return `${JSON.stringify(file.slice(0, -5))}: { name: ${name}, tag: ${tag}, loadFirst: ${load('first')}, loadRest: ${load('rest')}, loadRules: ${load('rules')} }`;
+          const parts = [...Object.keys(textAreas), 'rest'].map((part) => `${part}: ${load(part)}`).join(', ');
+          return `${JSON.stringify(file.slice(0, -5))}: { name: ${name}, tag: ${tag}, load: { ${parts} }, loadRules: ${load('rules')} }`;
         });
       return { contents: `export const languages = { ${entries.join(', ')} };`, loader: 'js' };
     });
-    build.onLoad({ filter: /^(first|rest)\/.*\.json$/, namespace: 'panel' }, ({ path }) => {
-      const [part, file] = path.split('/') as [string, string];
-      const texts = Object.entries(readTexts(file.slice(0, -'.json'.length))).filter(
-        ([key]) => isFirstText(key) === (part === 'first'),
-      );
-      return { contents: `export default ${JSON.stringify(Object.fromEntries(texts))};`, loader: 'js' };
-    });
+    build.onLoad(
+      { filter: /^(first|rest|administration|settings|reference)\/.*\.json$/, namespace: 'panel' },
+      ({ path }) => {
+        const [part, file] = path.split('/') as [string, string];
+        const texts = Object.entries(readTexts(file.slice(0, -'.json'.length))).filter(
+          ([key]) => findTextPart(key) === part,
+        );
+        return { contents: `export default ${JSON.stringify(Object.fromEntries(texts))};`, loader: 'js' };
+      },
+    );
     build.onLoad({ filter: /^rules\/.*\.json$/, namespace: 'panel' }, ({ path }) => {
       const texts = readRuleTexts(path.slice('rules/'.length, -'.json'.length));
       return { contents: `export default ${JSON.stringify(texts)};`, loader: 'js' };
@@ -207,7 +216,7 @@ function readPageGroups(list: string): ReadonlyMap<string, ReadonlySet<string>> 
   return groups;
 }
 
-function typeOf(name: string): string {
+function typeFor(name: string): string {
   const type = contentTypes[name.split('.').pop() ?? ''];
   if (type === undefined) throw new Error(`No content type known for the panel file ${name}`);
   return type;

@@ -6,42 +6,43 @@ import { listFiles, root } from './hash-inputs.ts';
 /** A reader holds about as many at once. A room that needs more is two rooms, or groups them. */
 const MAX_MEMBERS = 12;
 const NAME = /(?:Deps|Services|Dependencies|Context|Parts)$/;
-
-/** Types with more members than that, and how many they have. A number may only fall. */
-const larger: Readonly<Record<string, number>> = { 'src/auth/service/context.ts AuthContext': 28 };
+const PARAMETER = /^(?:ctx|deps|services)$/;
 
 type Declared = { file: string; line: number; type: TSType };
 
 /**
- * Types of dependencies below `src` of `base` with more than twelve members, as `file:line: what`,
- * and the exceptions that are no longer true.
+ * Types of dependencies below `src` of `base` with more than twelve members, named or written at a
+ * parameter, as `file:line: what`.
  */
-export function checkDependencies(base: string, exceptions: Readonly<Record<string, number>> = larger): string[] {
+export function checkDependencies(base: string): string[] {
   const declared = new Map<string, Declared[]>();
+  const parameters: [string, Declared][] = [];
   for (const file of listFiles('src', base).filter((each) => /\.tsx?$/.test(each))) {
     const source = readFileSync(join(base, file), 'utf8');
+    const readLine = (start: number): number => source.slice(0, start).split('\n').length;
     new Visitor({
       TSTypeAliasDeclaration({ id, typeAnnotation, start }) {
-        const line = source.slice(0, start).split('\n').length;
-        declared.set(id.name, [...(declared.get(id.name) ?? []), { file, line, type: typeAnnotation }]);
+        const own = { file, line: readLine(start), type: typeAnnotation };
+        declared.set(id.name, [...(declared.get(id.name) ?? []), own]);
+      },
+      FunctionDeclaration({ id, params, start }) {
+        for (const param of params) {
+          if (param.type !== 'Identifier' || !PARAMETER.test(param.name) || !param.typeAnnotation) continue;
+          const name = `${param.name} of ${id?.name ?? 'a function'}`;
+          parameters.push([name, { file, line: readLine(start), type: param.typeAnnotation.typeAnnotation }]);
+        }
       },
     }).visit(parseSync(file, source).program);
   }
-  const seen = new Set<string>();
-  const findings = [...declared].flatMap(([name, all]) =>
-    NAME.test(name)
-      ? all.flatMap(({ file, line, type }) => {
-          const { size } = readMembers(type, { file, declared });
-          const known = exceptions[`${file} ${name}`];
-          if (known !== undefined) seen.add(`${file} ${name}`);
-          if (size === (known ?? size) && (known !== undefined || size <= MAX_MEMBERS)) return [];
-          const limit = known === undefined ? `${MAX_MEMBERS} is the ceiling` : `the exception says ${known}`;
-          return [`${file}:${line}: ${name} has ${size} members, ${limit}`];
-        })
-      : [],
+  const named = [...declared].flatMap(([name, all]) =>
+    NAME.test(name) ? all.map((each): [string, Declared] => [name, each]) : [],
   );
-  const gone = Object.keys(exceptions).filter((each) => !seen.has(each));
-  return [...findings, ...gone.map((each) => `${each}: does not exist, so it needs no exception`)];
+  // A parameter of a named type is told with its type.
+  const written = parameters.filter(([, { type }]) => type.type !== 'TSTypeReference');
+  return [...named, ...written].flatMap(([name, { file, line, type }]) => {
+    const { size } = readMembers(type, { file, declared });
+    return size > MAX_MEMBERS ? [`${file}:${line}: ${name} has ${size} members, ${MAX_MEMBERS} is the ceiling`] : [];
+  });
 }
 
 type Scope = { file: string; declared: ReadonlyMap<string, readonly Declared[]> };

@@ -62,24 +62,24 @@ const folderOrder: FolderOrder = {
     ...['passwords', 'proofs', 'passkeys', 'oauth', 'telegram', 'wechat', 'api-keys', 'own-account'],
     ...['administration', 'service'],
   ],
-  panel: ['theme', 'i18n', 'api', 'session', 'ui', 'pages', 'shell', 'routes', '.', 'development', 'reference'],
+  panel: ['theme', 'i18n', 'api', 'session', 'ui', 'pages', 'shell', 'routes', '.', 'development'],
   plugins: [
     ...['.', 'manifest', 'source', 'icons', 'signing', 'market-index', 'lint', 'worker', 'registry', 'hooks'],
     ...['author', 'service', 'marketplace'],
   ],
-  sandbox: ['.', 'system', 'child', 'pool'],
+  sandbox: ['.', 'child', 'pool'],
   settings: ['catalogue', '.'],
   http: ['responses', 'bodies', 'panel-files', 'pipeline', 'v1', 'panel-api', 'openapi', 'operator', '.'],
   operations: [
-    ...['secrets', 'start', 'storage', 'watches', 'retention', 'backup', 'certificates'],
-    ...['service', 'upgrade', 'doctor', 'overview'],
+    ...['.', 'secrets', 'nodes', 'storage', 'start', 'watches', 'retention', 'backup', 'certificates'],
+    ...['system-service', 'upgrade', 'doctor', 'overview'],
   ],
   telemetry: ['logging', 'metrics', 'tracing'],
   relay: ['sound', '.'],
   tasks: ['.', 'state', 'observation', 'polling', 'waiting', 'submission', 'dispatch', 'idempotency'],
-  vendors: ['.', 'answer', 'credentials', 'request', 'content', 'trial'],
+  vendors: ['.', 'answer', 'request', 'content', 'trial'],
   results: ['.', 'artifacts', 'links', 'previews', 'copies', 'serving'],
-  surfaces: ['.', 'videos', 'images', 'audio', 'models', 'native', 'tasks', 'responses', 'mcp'],
+  surfaces: ['.', 'videos', 'images', 'audio', 'tasks', 'responses', 'mcp', 'batches'],
   app: ['.', 'config', 'demo-vendor', 'desktop', 'telemetry', 'composition', 'cli'],
   store: [
     ...['drivers', 'redis', 'schema', 'files', 'postgres', 'sqlite', 'migrate', 'repositories', 'sources'],
@@ -91,7 +91,7 @@ type FolderOrder = Readonly<Record<string, readonly string[]>>;
 /** Files that may be imported although they are not their room's `index.ts`. */
 const openFiles = ['src/sandbox/child/run-child.ts', 'src/store/postgres-backup.ts'];
 /** What the panel may import of the kernel: files that import nothing, so they run in a browser. */
-const browserFiles = ['src/kernel/user-agents.ts'];
+const browserFiles = ['json', 'quota', 'texts', 'user-agents'].map((name) => `src/kernel/${name}.ts`);
 
 /** Means of the platform and of packages that belong to certain places only. */
 const reserved: readonly { what: string; pattern: RegExp; where: RegExp }[] = [
@@ -130,7 +130,7 @@ export function checkLayers(base: string, order: FolderOrder = folderOrder): str
 }
 
 function checkImports(file: string, source: string, order: FolderOrder): string[] {
-  const from = roomOf(file);
+  const from = roomFor(file);
   if (from === null) return [`${file}:1: lies in no room`];
   return readImports(source).flatMap(({ specifier, line, typeOnly }) => {
     const complain = (what: string): string[] => [`${file}:${line}: ${what}`];
@@ -141,7 +141,7 @@ function checkImports(file: string, source: string, order: FolderOrder): string[
     }
     if (/\/types\.ts$/.test(file) && !typeOnly) return complain(`types.ts may import only types (${specifier})`);
     const target = normalize(join(dirname(file), specifier)).replaceAll('\\', '/');
-    const to = roomOf(target);
+    const to = roomFor(target);
     if (to === from) return findUpwardImport(order[from], { room: from, file, target }).flatMap(complain);
     if (to === null) {
       return target === 'package.json' ? [] : complain(`${specifier} leads out of the rooms`);
@@ -183,7 +183,7 @@ function isEntrance(from: string, to: string, target: string): boolean {
   return target === `src/${to}/index.ts` || openFiles.includes(target);
 }
 
-function roomOf(path: string): string | null {
+function roomFor(path: string): string | null {
   if (/^src\/main\.tsx?$/.test(path)) return 'main';
   if (path.startsWith('src/store/ports/')) return 'store/ports';
   if (path.startsWith('build/panel/')) return 'panel-manifest';

@@ -68,7 +68,7 @@ function findPatterns(base: string): { patterns: FoundPattern[]; unreadable: str
     const constants = readConstants(program);
     visit(program, (node) => {
       const line = () => text.slice(0, node.start).split('\n').length;
-      const found = patternOf(node, constants);
+      const found = readPattern(node, constants);
       if (found === 'unreadable') unreadable.push(`${file}:${line()}: RegExp takes a constant text here`);
       else if (found) patterns.push({ file, line: line(), ...found });
     });
@@ -97,7 +97,7 @@ function visit(node: unknown, see: (node: Node) => void): void {
 }
 
 /** The expression that a node is or makes; `unreadable` for a `RegExp` of some other text. */
-function patternOf(node: Node, constants: Constants): { source: string; flags: string } | 'unreadable' | undefined {
+function readPattern(node: Node, constants: Constants): { source: string; flags: string } | 'unreadable' | undefined {
   if (node.type === 'Literal' && node.regex) {
     const { pattern, flags } = node.regex as { pattern: string; flags: string };
     return { source: pattern, flags };

@@ -128,7 +128,11 @@ const compareTexts = (texts: Texts, models: Texts): string[] =>
 
 /** The placeholders of a text, each once: a language may repeat one. */
 const placeholders = (text: string): string =>
-  [...new Set([...text.matchAll(/\{\{\s*(\w+)\s*\}\}|<\/?(\w+)>/g)].map(([all]) => all.replaceAll(' ', '')))]
+  [
+    ...new Set(
+      [...text.matchAll(/\{\{\s*(\w+)\s*(?:,\s*\w+\s*)?\}\}|<\/?(\w+)>/g)].map(([all]) => all.replaceAll(' ', '')),
+    ),
+  ]
     .sort()
     .join(' ');
 

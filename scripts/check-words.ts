@@ -11,7 +11,7 @@ const topFiles = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
 const forbidden: readonly { pattern: RegExp; use: string }[] = [
   { pattern: /open-?surely/i, use: 'insert-recovering-commit' },
   { pattern: /\bpass-over\b|passOver/, use: 'skip-unreadable-channel' },
-  { pattern: /hold-?places|\bPlaces\b/, use: 'concurrency limit' },
+  { pattern: /hold-?places|\bPlaces\b|(?:Relay|Own|Queue)Places\b/, use: 'concurrency limit' },
   { pattern: /\bgive-back\b|\bgiveBack\b/, use: 'free, release' },
   { pattern: /option-?desk|\bdesks?\b/i, use: 'service' },
   { pattern: /write-?together/i, use: 'batch' },
@@ -47,6 +47,8 @@ const forbidden: readonly { pattern: RegExp; use: string }[] = [
   { pattern: /\bwhoever\b|\bwhosoever\b/i, use: 'the person: client, administrator, vendor' },
   { pattern: /\b(?:he|him|his|himself|she|her|herself)\b/, use: 'they' },
   { pattern: /\bnewcomers?\b/i, use: 'new user' },
+  { pattern: /\bof before\b(?!\)|\.\w|\[)/, use: 'earlier, older' },
+  { pattern: /^\s*(?:\/\*\*|\*|\/\/) So long\b/, use: 'How long' },
 ];
 
 /** What reads as translated in texts that people read, and how a native writer says it. */
@@ -82,8 +84,8 @@ const exceptions: readonly { file: string; text: string }[] = [];
 
 /**
  * Finds forbidden words in names, comments, texts and documents below `base`, stilted ones in what
- * people read, comments of more than 100 columns, and files that CONTRIBUTING.md names and that do
- * not exist. Each is `file:line: what`.
+ * people read, comments of more than 100 columns, and what CONTRIBUTING.md says of files that is
+ * not so. Each is `file:line: what`.
  */
 export function checkWords(base: string): string[] {
   const files = [...folders.flatMap((folder) => listFiles(folder, base)), ...topFiles];
@@ -102,17 +104,38 @@ export function checkWords(base: string): string[] {
         ...read,
         ...findWords(file).map((what) => `${file}: ${what}`),
         ...lines.flatMap((line, index) => checkLine(file, line).map((what) => `${file}:${index + 1}: ${what}`)),
-        ...(file === 'CONTRIBUTING.md' ? findLostPaths(base, lines.join('\n')).map((what) => `${file}: ${what}`) : []),
+        ...(file === 'CONTRIBUTING.md'
+          ? findLostNames(base, lines.join('\n'), files).map((what) => `${file}: ${what}`)
+          : []),
       ];
     });
 }
 
-/** Files of rooms that a text names by their path and that do not exist. */
-function findLostPaths(base: string, text: string): string[] {
-  const named = [...text.matchAll(/`([a-z-]+(?:\/[\w.-]+)+\.tsx?)`/g)].map(([, path = '']) => path);
-  return named
-    .filter((path) => !['', 'src', 'src/panel'].some((folder) => existsSync(join(base, folder, path))))
-    .map((path) => `${path} does not exist`);
+/**
+ * What a guide says of files and is not so: a path or a name of a file that does not exist, and a
+ * name that a file does not declare, in "`move-task.ts` (`moveTask`)" or "`NEW_TASK` in
+ * `insert-tasks.ts`".
+ */
+function findLostNames(base: string, text: string, files: readonly string[]): string[] {
+  const locate = (path: string): string[] =>
+    path.includes('/')
+      ? ['', 'src', 'src/panel'].map((folder) => join(base, folder, path)).filter((file) => existsSync(file))
+      : files.filter((file) => file.endsWith(`/${path}`)).map((file) => join(base, file));
+  const named = [...text.matchAll(/`([\w-]+(?:\/[\w.-]+)*\.tsx?)`/g)].map(([, path = '']) => path);
+  const declared = [
+    ...[...text.matchAll(/`([\w./-]+\.tsx?)` \(`(\w+)`(?: or `(\w+)`)?\)/g)].flatMap(([, path = '', ...names]) =>
+      names.flatMap((name) => (name === undefined ? [] : { path, name })),
+    ),
+    ...[...text.matchAll(/`(\w+)` in\s+`([\w./-]+\.tsx?)`/g)].map(([, name = '', path = '']) => ({ path, name })),
+  ];
+  const declares = (file: string, name: string): boolean =>
+    new RegExp(`\\b(?:function\\*?|const|let|class|type|interface) ${name}\\b`).test(readFileSync(file, 'utf8'));
+  return [
+    ...named.filter((path) => locate(path).length === 0).map((path) => `${path} does not exist`),
+    ...declared
+      .filter(({ path, name }) => !locate(path).some((file) => declares(file, name)))
+      .map(({ path, name }) => `${path} does not declare ${name}`),
+  ];
 }
 
 /**

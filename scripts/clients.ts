@@ -1,81 +1,196 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startChatVendor } from '../test/support/chat-vendor.ts';
 import { setUp, signIn, startGateway, startVendor } from '../test/support/gateway.ts';
-import { temporaryFolder } from '../test/support/temporary-folder.ts';
+import { startRelayVendor } from '../test/support/relay-vendor.ts';
 import { buildExecutable } from './build.ts';
-
-const MCP = '@modelcontextprotocol';
+import { root } from './hash-inputs.ts';
 
 /**
  * npm run clients: unmodified clients of OpenAI's API call the compiled executable, which has a
- * demo vendor behind a plugin and an OpenAI-like vendor behind a relay channel. Prints client ×
- * call × outcome; fails when an outcome is neither `ok` nor the documented refusal. The snippets of
- * docs/clients.md run too. Installs the clients into a temporary folder, so it needs npm, Python
- * with venv and pip, and the network.
+ * demo vendor behind a plugin and OpenAI-like vendors behind relay channels. Prints client × call ×
+ * outcome; fails when an outcome is neither `ok` nor the documented refusal. The snippets of
+ * docs/clients.md run too. With words after `--` only the clients whose names have one of them run.
+ *
+ * It needs npm, Python with venv and pip, Go, Maven with Java 17, Cargo, and the network. The
+ * clients are installed into `build/clients` and stay there: a later run installs what has changed.
  */
-const NPM: Record<string, Record<string, string>> = {
-  'openai 6': { openai: '6.30.1' },
-  'openai 7': { openai: '7.57.0' },
-  'ai 6': { ai: '6.0.326', '@ai-sdk/openai-compatible': '2.0.92' },
-  'MCP sdk 1': { [`${MCP}/sdk`]: '1.32.2' },
-  'MCP client 2': { [`${MCP}/client`]: '2.4.0' },
-};
-const PIP = ['openai==2.54.0', 'langchain-openai==1.7.3', 'litellm==1.106.2', 'mcp==2.3.0'];
+const FOLDER = join(root, 'build/clients');
+const SCRIPTS = new URL('clients/', import.meta.url).pathname;
 const GUIDE = new URL('../docs/clients.md', import.meta.url);
+const MCP = '@modelcontextprotocol';
+
+/** Packages of npm, and what calls the gateway with them. */
+const NPM: Record<string, { packages: Record<string, string>; script: string; args?: string[] }> = {
+  'openai 6': { packages: { openai: '6.30.1' }, script: 'openai.mjs' },
+  'openai 7': { packages: { openai: '7.57.0' }, script: 'openai.mjs' },
+  'ai 6': { packages: { ai: '6.0.326', '@ai-sdk/openai-compatible': '2.0.92' }, script: 'vercel-ai.mjs' },
+  'ai 7, OpenAI': { packages: { ai: '7.0.173', '@ai-sdk/openai': '4.0.118' }, script: 'ai-openai.mjs' },
+  'MCP sdk 1': {
+    ...{ packages: { [`${MCP}/sdk`]: '1.32.2' }, script: 'mcp.mjs' },
+    args: ['index', 'streamableHttp'].map((part) => `${MCP}/sdk/client/${part}.js`),
+  },
+  'MCP client 2': { packages: { [`${MCP}/client`]: '2.4.0' }, script: 'mcp.mjs', args: [`${MCP}/client`] },
+  'MCP inspector 2': { packages: { [`${MCP}/inspector`]: '2.12.0' }, script: 'inspector.mjs' },
+  'flat videos': { packages: {}, script: 'flat-video.mjs' },
+  n8n: {
+    packages: { 'n8n-workflow': '2.41.0', 'form-data': '4.0.6', zod: '3.25.76', 'zod-to-json-schema': '3.23.3' },
+    script: 'n8n.mjs',
+  },
+};
+/** What n8n's nodes depend on is far larger than they are: the package is unpacked alone. */
+const N8N = '@n8n/n8n-nodes-langchain@2.41.1';
+const PIP = ['openai==2.54.0', 'langchain-openai==1.7.3', 'litellm==1.106.2', 'mcp==2.3.0'];
+const PYTHON = {
+  'openai (Python)': 'openai_client.py',
+  LangChain: 'langchain_client.py',
+  LiteLLM: 'litellm_client.py',
+};
+/** Clients that are compiled, by the name of their folder, and how each is built and run. */
+const COMPILED = {
+  'openai (Go)': { folder: 'go', build: ['go', 'build', '-mod=mod', '-o', 'client', '.'], command: ['./client'] },
+  'openai (Java)': {
+    folder: 'java',
+    build: ['mvn', '-q', '-B', 'compile', 'dependency:copy-dependencies'],
+    command: ['java', '-cp', 'target/classes:target/dependency/*', 'Client'],
+  },
+  'async-openai (Rust)': { folder: 'rust', build: ['cargo', 'build', '-q'], command: ['target/debug/client'] },
+};
 
 type Row = { client: string; call: string; outcome: string; refusal: string };
 type Environment = Record<string, string>;
-type Run = { client: string; command: string[]; folder: string };
+type Run = { command: string[]; folder: string };
+/** Clients of one queue are installed one after the other, the queues beside each other. */
+type Client = { name: string; queue: 'npm' | 'pip' | 'compiled'; install(): Promise<Run> };
 
-async function run(command: string[], folder: string, env: Environment = {}): Promise<string> {
+async function run({ command, folder }: Run, env: Environment = {}): Promise<string> {
   const child = Bun.spawn(command, { cwd: folder, env: { ...process.env, ...env }, stdin: 'ignore', stderr: 'pipe' });
   const [output, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   if ((await child.exited) !== 0) throw new Error(`${command.join(' ')} failed:\n${output}${complaint}`);
   return output;
 }
 
-async function installNpm(folder: string): Promise<string[]> {
-  for (const [name, dependencies] of Object.entries(NPM)) {
-    const place = join(folder, name);
-    mkdirSync(place, { recursive: true });
-    writeFileSync(join(place, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
-    await run(['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts'], place);
-    const script = name.startsWith('ai') ? 'vercel-ai.mjs' : name.startsWith('MCP') ? 'mcp.mjs' : 'openai.mjs';
-    await Bun.write(join(place, script), Bun.file(new URL(`clients/${script}`, import.meta.url)));
-  }
-  return Object.keys(NPM);
+async function installNpm(name: string): Promise<string> {
+  const folder = join(FOLDER, name);
+  const { packages: dependencies } = NPM[name] ?? { packages: {} };
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
+  const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline'];
+  if (Object.keys(dependencies).length > 0) await run({ command: ['npm', 'install', ...options], folder });
+  if (name !== 'n8n') return folder;
+  const place = join(folder, 'n8n');
+  mkdirSync(place, { recursive: true });
+  await run({ command: ['npm', 'pack', '--silent', '--prefer-offline', N8N], folder: place });
+  await run({ command: ['sh', '-c', 'tar xzf *.tgz'], folder: place });
+  return folder;
 }
 
-async function installPip(folder: string): Promise<string> {
-  await run(['python3', '-m', 'venv', 'venv'], folder);
-  const python = join(folder, 'venv/bin/python');
-  await run([python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...PIP], folder);
-  return python;
+let python: Promise<string> | undefined;
+/** The interpreter that has all packages of Python. */
+async function installPip(): Promise<string> {
+  const place = join(FOLDER, 'python');
+  const command = join(place, 'bin/python');
+  await run({ command: ['python3', '-m', 'venv', place], folder: FOLDER });
+  const options = ['--quiet', '--disable-pip-version-check'];
+  await run({ command: [command, '-m', 'pip', 'install', ...options, ...PIP], folder: FOLDER });
+  return command;
 }
+const findPython = (): Promise<string> => {
+  python ??= installPip();
+  return python;
+};
+
+const npmClients = Object.entries(NPM).map(
+  ([name, { script, args = [] }]): Client => ({
+    name,
+    queue: 'npm',
+    async install() {
+      const folder = await installNpm(name);
+      await Bun.write(join(folder, script), Bun.file(join(SCRIPTS, script)));
+      return { command: ['node', script, ...args], folder };
+    },
+  }),
+);
+const pythonClients = Object.entries(PYTHON).map(
+  ([name, script]): Client => ({
+    name,
+    queue: 'pip',
+    install: async () => ({ command: [await findPython(), join(SCRIPTS, script)], folder: FOLDER }),
+  }),
+);
+const compiledClients = Object.entries(COMPILED).map(
+  ([name, { folder: own, build, command }]): Client => ({
+    name,
+    queue: 'compiled',
+    async install() {
+      const folder = join(FOLDER, own);
+      cpSync(join(SCRIPTS, own), folder, { recursive: true });
+      await run({ command: build, folder });
+      return { command, folder };
+    },
+  }),
+);
 
 /** Code blocks of the guide that can be run, by the language of their fence. */
-async function guideRuns(folder: string, python: string): Promise<Run[]> {
+async function readGuide(): Promise<Client[]> {
   const text = await Bun.file(GUIDE).text();
-  const runs: Run[] = [];
-  for (const section of text.split(/^## /m).slice(1)) {
-    const [title = ''] = section.split('\n', 1);
-    const [, language = '', code = ''] = /^```(python|js|console)\n([\s\S]*?)^```/m.exec(section) ?? [];
-    const client = `guide: ${title}`;
-    const file = join(folder, `guide-${runs.length}`);
-    if (language === 'python') {
-      writeFileSync(`${file}.py`, code);
-      runs.push({ client, command: [python, `${file}.py`], folder });
-    } else if (language === 'js') {
-      const place = join(folder, code.includes("'ai'") ? 'ai 6' : 'openai 7');
-      writeFileSync(join(place, 'guide.mjs'), code);
-      runs.push({ client, command: ['node', 'guide.mjs'], folder: place });
-    } else if (language === 'console') {
-      const commands = code.split('\n').flatMap((line) => (line.startsWith('$ ') ? [line.slice(2)] : []));
-      runs.push({ client, command: ['bash', '-euo', 'pipefail', '-c', commands.join('\n')], folder });
+  return text
+    .split(/^## /m)
+    .slice(1)
+    .flatMap((section): Client[] => {
+      const [title = ''] = section.split('\n', 1);
+      const [, language, code = ''] = /^```(python|js|console)\n([\s\S]*?)^```/m.exec(section) ?? [];
+      const name = `guide: ${title}`;
+      if (language === 'python') {
+        const install = async () => ({ command: [await findPython(), '-c', code], folder: FOLDER });
+        return [{ name, queue: 'pip', install }];
+      }
+      if (language === 'js') {
+        const install = async () => {
+          const folder = await installNpm(code.includes("'ai'") ? 'ai 6' : 'openai 7');
+          writeFileSync(join(folder, 'guide.mjs'), code);
+          return { command: ['node', 'guide.mjs'], folder };
+        };
+        return [{ name, queue: 'npm', install }];
+      }
+      if (language !== 'console') return [];
+      const lines = code.split('\n').flatMap((line) => (line.startsWith('$ ') ? [line.slice(2)] : []));
+      const command = ['bash', '-euo', 'pipefail', '-c', lines.join('\n')];
+      return [{ name, queue: 'pip', install: async () => ({ command, folder: FOLDER }) }];
+    });
+}
+
+/** A client that cannot be installed is a row of the matrix, and the others go on. */
+async function installAll(clients: readonly Client[]): Promise<{ runs: Map<string, Run>; failed: Row[] }> {
+  const runs = new Map<string, Run>();
+  const failed: Row[] = [];
+  const queues = [...Map.groupBy(clients, ({ queue }) => queue).values()].map(async (queue) => {
+    for (const { name, install } of queue) {
+      const began = performance.now();
+      try {
+        runs.set(name, await install());
+        console.log(`${name}: installed in ${Math.round((performance.now() - began) / 1000)} s`);
+      } catch (error) {
+        failed.push({ client: name, call: 'install', outcome: String(error), refusal: '' });
+        console.log(`${name}: not installed`);
+      }
     }
+  });
+  await Promise.all(queues);
+  return { runs, failed };
+}
+
+/** The calls of a client. A guide is one call, and so is a client that ends in the middle. */
+async function callAll(client: string, made: Run, env: Environment): Promise<Row[]> {
+  const isGuide = client.startsWith('guide: ');
+  try {
+    const output = await run(made, env);
+    if (isGuide) return [{ client, call: 'guide', outcome: 'ok', refusal: '' }];
+    const lines = output.split('\n').filter((text) => text.startsWith('{'));
+    return lines.map((line) => ({ client, ...(JSON.parse(line) as Omit<Row, 'client'>) }));
+  } catch (error) {
+    return [{ client, call: isGuide ? 'guide' : 'run', outcome: String(error), refusal: '' }];
   }
-  return runs;
 }
 
 const isExpected = ({ outcome, refusal }: Row): boolean =>
@@ -93,21 +208,29 @@ function print(rows: readonly Row[]): void {
   for (const { client, outcome } of rows) if (client.startsWith('guide: ')) console.log(`${client}: ${outcome}`);
 }
 
-async function main(): Promise<number> {
+async function main(words: readonly string[]): Promise<number> {
   await buildExecutable();
-  const folder = temporaryFolder();
-  console.log('Installing the clients …');
-  const [, python] = [await installNpm(folder), await installPip(folder)];
-  const [vendor, demo] = [await startChatVendor(), await startVendor()];
+  mkdirSync(FOLDER, { recursive: true });
+  const known = [...npmClients, ...pythonClients, ...compiledClients, ...(await readGuide())];
+  const clients = known.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
+  if (clients.length === 0) throw new Error(`No client has such a name: ${known.map(({ name }) => name).join('; ')}`);
+  const { runs, failed } = await installAll(clients);
+  const [chats, videos, demo] = await Promise.all([startChatVendor(), startRelayVendor(), startVendor()]);
   const gateway = await startGateway({ env: { TASK_POLL_INTERVAL_SECONDS: '1' } });
   try {
     const admin = await setUp(gateway);
     await admin.createChannel(demo.url);
-    await admin.call('POST', '/api/channel', {
-      ...{ name: 'relay', type: 1, key: vendor.key, base_url: vendor.url, models: ['chat-x'] },
-    });
+    for (const [vendor, models] of [
+      [chats, ['chat-x', 'whisper-1']],
+      [videos, ['video-x']],
+    ] as const)
+      await admin.call('POST', '/api/channel', {
+        ...{ name: 'relay', type: 1, key: vendor.key, base_url: vendor.url, models },
+      });
     for (const [plugin, model, expression] of [
       ['*', 'chat-x', '0.000001 * u("input_tokens")'],
+      ['*', 'whisper-1', '0.000001 * u("input_tokens")'],
+      ['*', 'video-x', '0.02 * u("seconds")'],
       ['demo', 'demo-video', '0.02 * u("seconds")'],
     ])
       await admin.call('PUT', '/api/price', { plugin_key: plugin, model, expression });
@@ -116,42 +239,18 @@ async function main(): Promise<number> {
     const env = {
       ...{ GATE: `${gateway.url}/v1`, KEY: await admin.createKey(), POOR_KEY: await poor.createKey() },
     };
-    const script = (name: string) => [python, new URL(`clients/${name}`, import.meta.url).pathname];
-    const matrix: Run[] = [
-      { client: 'openai 6', command: ['node', 'openai.mjs'], folder: join(folder, 'openai 6') },
-      { client: 'openai 7', command: ['node', 'openai.mjs'], folder: join(folder, 'openai 7') },
-      {
-        client: 'MCP sdk 1',
-        command: ['node', 'mcp.mjs', ...['index', 'streamableHttp'].map((part) => `${MCP}/sdk/client/${part}.js`)],
-        folder: join(folder, 'MCP sdk 1'),
-      },
-      { client: 'MCP client 2', command: ['node', 'mcp.mjs', `${MCP}/client`], folder: join(folder, 'MCP client 2') },
-      { client: 'flat videos', command: ['node', new URL('clients/flat-video.mjs', import.meta.url).pathname], folder },
-      { client: 'openai (Python)', command: script('openai_client.py'), folder },
-      { client: 'ai 6', command: ['node', 'vercel-ai.mjs'], folder: join(folder, 'ai 6') },
-      { client: 'LangChain', command: script('langchain_client.py'), folder },
-      { client: 'LiteLLM', command: script('litellm_client.py'), folder },
-    ];
-    const rows: Row[] = [];
-    for (const { client, command, folder: place } of matrix) {
-      const output = await run(command, place, env);
-      for (const line of output.split('\n').filter((text) => text.startsWith('{')))
-        rows.push({ client, ...(JSON.parse(line) as Omit<Row, 'client'>) });
-    }
-    for (const { client, command, folder: place } of await guideRuns(folder, python)) {
-      const outcome = await run(command, place, env).then(
-        () => 'ok',
-        (error: Error) => error.message,
-      );
-      rows.push({ client, call: 'guide', outcome, refusal: '' });
+    const rows = [...failed];
+    for (const { name } of clients) {
+      const made = runs.get(name);
+      if (made) rows.push(...(await callAll(name, made, env)));
     }
     print(rows);
     const surprises = rows.filter((row) => !isExpected(row));
     for (const { client, call, outcome } of surprises) console.error(`SURPRISE: ${client}, ${call}: ${outcome}`);
     return surprises.length === 0 ? 0 : 1;
   } finally {
-    await Promise.all([gateway.stop(), demo.stop(), vendor.stop()]);
+    await Promise.all([gateway.stop(), demo.stop(), chats.stop(), videos.stop()]);
   }
 }
 
-process.exitCode = await main();
+process.exitCode = await main(process.argv.slice(2));

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { QUOTA_PER_USD } from '../src/kernel/quota.ts';
 import { ask, setUp, startGateway, startVendor } from '../test/support/gateway.ts';
 import { submit, waitForEnd } from '../test/support/main-job.ts';
 import { buildExecutable } from './build.ts';
@@ -13,7 +14,6 @@ const step = (number: number, text: string) => say(`\n${number}. ${text}`);
 
 /** 0.02 USD a second of video. */
 const PRICE = '0.02 * u("seconds")';
-const QUOTA_PER_USD = 500_000;
 const usd = (quota: number) => `${(quota / QUOTA_PER_USD).toFixed(4)} USD`;
 
 async function main(): Promise<number> {

@@ -19,7 +19,7 @@ export function findCycles(files: ReadonlyMap<string, string>): string[][] {
     order.set(file, number);
     lower(file, number);
     open.push(file);
-    for (const target of importsOf(file, files)) {
+    for (const target of listImports(file, files)) {
       if (!order.has(target)) visit(target);
       if (open.includes(target)) lower(file, lowest.get(target) ?? number);
     }
@@ -32,7 +32,7 @@ export function findCycles(files: ReadonlyMap<string, string>): string[][] {
   return cycles;
 }
 
-function importsOf(file: string, files: ReadonlyMap<string, string>): string[] {
+function listImports(file: string, files: ReadonlyMap<string, string>): string[] {
   return readImports(files.get(file) ?? '')
     .filter(({ specifier }) => specifier.startsWith('.'))
     .map(({ specifier }) => join(dirname(file), specifier))

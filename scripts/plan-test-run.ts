@@ -19,7 +19,7 @@ export function planRun(files: readonly string[], durations: FileDurations): Tes
   const take = (file: string): number => durations[file] ?? UNKNOWN_SECONDS;
   const longestFirst = [...files].sort((a, b) => take(b) - take(a));
   // The sandbox first: it measures memory, which the files before leave behind in the process.
-  const serial = [...files.filter(isOfSandbox), ...files.filter((file) => isSerial(file) && !isOfSandbox(file))];
+  const serial = files.filter(isSerial).sort((a, b) => Number(isOfSandbox(b)) - Number(isOfSandbox(a)));
   let secondsLeft = serial.reduce((sum, file) => sum + take(file), 0);
   const besideSerial = longestFirst.filter((file) => {
     if (isSerial(file) || !LIGHT.test(file) || take(file) > secondsLeft) return false;
@@ -32,4 +32,4 @@ export function planRun(files: readonly string[], durations: FileDurations): Tes
 
 const isOfSandbox = (file: string): boolean => file.startsWith('test/sandbox/');
 
-const isSerial = (file: string): boolean => /\.serial\.(full\.)?test\.ts$/.test(file) || isOfSandbox(file);
+const isSerial = (file: string): boolean => /\.serial\.(full\.)?test\.ts$/.test(file);

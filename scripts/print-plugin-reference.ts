@@ -34,11 +34,11 @@ export async function pluginReference(contract: string): Promise<string> {
   const file = await parse(contract);
   const declared = new Map(file.statements.filter(isDeclaration).map((one) => [one.name.text, one]));
   const hooks = [
-    ...['ProtoVideoHooks', 'ProtoResponsesHooks', 'ProtoImageHooks'].flatMap((name) => hooksOf(file, declared, name)),
-    ...['NativeDecoder', 'NativePresenter'].flatMap((name) => functionTypeOf(file, declared, name)),
-    ...hooksOf(file, declared, 'NativeHooks'),
-    ...hooksOf(file, declared, 'PluginModule'),
-    ...hooksOf(file, declared, 'HookExtensions'),
+    ...['ProtoVideoHooks', 'ProtoResponsesHooks', 'ProtoImageHooks'].flatMap((name) => listHooks(file, declared, name)),
+    ...['NativeDecoder', 'NativePresenter'].flatMap((name) => readFunctionType(file, declared, name)),
+    ...listHooks(file, declared, 'NativeHooks'),
+    ...listHooks(file, declared, 'PluginModule'),
+    ...listHooks(file, declared, 'HookExtensions'),
   ];
   const modules = new Set(Object.keys(PREFIXES));
   const types = [...declared.values()].filter(({ name }) => !modules.has(name.text) && !/^Native[DP]/.test(name.text));
@@ -48,7 +48,7 @@ export async function pluginReference(contract: string): Promise<string> {
     'Generated from [`contracts/v1.d.ts`](../contracts/v1.d.ts) by `scripts/print-plugin-reference.ts`; do not edit.',
     '[Writing a plugin](plugins.md) shows how the parts work together.',
     '',
-    describe(headOf(contract)),
+    describe(readHead(contract)),
     '',
     '## Hooks',
     '',
@@ -90,10 +90,10 @@ async function parse(text: string): Promise<SourceFile> {
 }
 
 /** The comment that stands before everything else. */
-const headOf = (text: string): string => readComment(text.slice(0, text.indexOf('*/') + 2)).text;
+const readHead = (text: string): string => readComment(text.slice(0, text.indexOf('*/') + 2)).text;
 
 /** The documentation comment right before a node: its text, and its tags by their names. */
-function commentOf(file: SourceFile, node: Node): Comment {
+function commentFor(file: SourceFile, node: Node): Comment {
   const before = file.text.slice(node.pos, node.getStart(file));
   // After an empty line it is about something else, as the one at the head of the file.
   const isOwn = /\*\/[ \t]*\n?[ \t]*$/.test(before);
@@ -136,17 +136,17 @@ const PREFIXES: Readonly<Record<string, string>> = {
   HookExtensions: '',
 };
 
-function hooksOf(file: SourceFile, declared: ReadonlyMap<string, Declaration>, from: string): Hook[] {
+function listHooks(file: SourceFile, declared: ReadonlyMap<string, Declaration>, from: string): Hook[] {
   const declaration = declared.get(from);
   if (!declaration || !isInterface(declaration)) throw new Error(`the contract declares no interface ${from}`);
   return declaration.members
     .filter(({ kind }) => kind === SyntaxKind.MethodSignature)
     .map((member) =>
-      makeHook(file, member, { name: `${PREFIXES[from]}${nameOf(file, member)}`, signature: textOf(file, member) }),
+      makeHook(file, member, { name: `${PREFIXES[from]}${readName(file, member)}`, signature: readText(file, member) }),
     );
 }
 
-function functionTypeOf(file: SourceFile, declared: ReadonlyMap<string, Declaration>, name: string): Hook[] {
+function readFunctionType(file: SourceFile, declared: ReadonlyMap<string, Declaration>, name: string): Hook[] {
   const declaration = declared.get(name);
   if (!declaration || isInterface(declaration)) throw new Error(`the contract declares no type ${name}`);
   const hook = name === 'NativeDecoder' ? 'native.<decode>' : 'native.<render>';
@@ -154,7 +154,7 @@ function functionTypeOf(file: SourceFile, declared: ReadonlyMap<string, Declarat
 }
 
 function makeHook(file: SourceFile, node: Node, { name, signature }: Pick<Hook, 'name' | 'signature'>): Hook {
-  const { text, tags } = commentOf(file, node);
+  const { text, tags } = commentFor(file, node);
   const when = tags.get('when');
   if (when === undefined) throw new Error(`${name} has no @when`);
   return { name, signature, text, when, limits: tags.get('limits') };
@@ -175,14 +175,14 @@ const describeHook = ({ name, signature, text, when, limits }: Hook): string[] =
 ];
 
 /** The name of a member; an index signature has none. */
-const nameOf = (file: SourceFile, member: TypeElement & { name?: Node }): string => member.name?.getText(file) ?? '';
+const readName = (file: SourceFile, member: TypeElement & { name?: Node }): string => member.name?.getText(file) ?? '';
 
 /** The source of a node without what separates it from the next one. */
-const textOf = (file: SourceFile, node: Node): string => node.getText(file).replace(/[;,]$/, '');
+const readText = (file: SourceFile, node: Node): string => node.getText(file).replace(/[;,]$/, '');
 
 function describeType(file: SourceFile, node: Declaration): string[] {
-  const head = [`### \`${node.name.text}\``, '', ...paragraph(commentOf(file, node).text)];
-  if (!isInterface(node)) return [...head, '```ts', textOf(file, node).replace(/^export /, ''), '```', ''];
+  const head = [`### \`${node.name.text}\``, '', ...paragraph(commentFor(file, node).text)];
+  if (!isInterface(node)) return [...head, '```ts', readText(file, node).replace(/^export /, ''), '```', ''];
   const bases = node.heritageClauses?.flatMap(({ types }) => types.map((type) => type.getText(file))) ?? [];
   return [
     ...head,
@@ -199,12 +199,12 @@ function describeType(file: SourceFile, node: Declaration): string[] {
 const paragraph = (text: string): string[] => (text === '' ? [] : [describe(text), '']);
 
 function describeMember(file: SourceFile, member: TypeElement): string {
-  const source = textOf(file, member);
-  const name = nameOf(file, member);
+  const source = readText(file, member);
+  const name = readName(file, member);
   const optional = source.slice(name.length).startsWith('?');
   const type = source.slice(name.length + (optional ? 1 : 0)).replace(/^:\s*/, '');
   const oneLine = type.replace(/\/\*\*[\s\S]*?\*\//g, '').replace(/\s+/g, ' ');
-  return `| \`${name}${optional ? '?' : ''}\` | \`${oneLine.replaceAll('|', '\\|')}\` | ${cell(commentOf(file, member).text)} |`;
+  return `| \`${name}${optional ? '?' : ''}\` | \`${oneLine.replaceAll('|', '\\|')}\` | ${cell(commentFor(file, member).text)} |`;
 }
 
 if (import.meta.main) process.exitCode = await main(process.argv.slice(2));

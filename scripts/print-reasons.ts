@@ -11,7 +11,9 @@ const HEADER = `# Reasons
 Where the gateway says something to people (why a task failed, what is wrong with a field, what
 needs attention), it stores and sends \`reason\` and \`params\` beside the English text. Programs and
 translators go by the reason: a reason is only ever added, and neither it nor its parameters
-(\`{{name}}\`) change. The English text may. The reason \`plugin\` stands for a plugin's or a vendor's
+(\`{{name}}\`) change. The English text may. \`{{name, bytes}}\` is a number of bytes that the text
+writes as kB, MB or GB of 1024 each, \`{{name, gigabytes}}\` one that it writes as GB of 10^9 bytes.
+The reason \`plugin\` stands for a plugin's or a vendor's
 own words.
 
 | reason | English text |
@@ -42,7 +44,9 @@ function main(args: readonly string[]): number {
 type Catalogue = Readonly<Record<string, string>>;
 
 const ROW = /^\| `([^`]+)` \| (.*) \|$/gm;
-const readParameters = (text: string): string[] => text.match(/\{\{\w+\}\}/g) ?? [];
+/** `{{max, bytes}}` is the parameter `{{max}}`: its format is a matter of the text. */
+const readParameters = (text: string): string[] =>
+  [...text.matchAll(/\{\{(\w+)(?:, \w+)?\}\}/g)].map(([, name]) => `{{${name}}}`);
 
 export function printReasons(catalogue: Catalogue): string {
   const rows = Object.entries(catalogue).map(

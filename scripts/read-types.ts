@@ -87,11 +87,11 @@ function createConverter(checker: Checker) {
     if (flags & (TypeFlags.String | TypeFlags.TemplateLiteral)) return { type: 'string' };
     if (flags & TypeFlags.Number) return { type: name === '' || FRACTIONS.has(name) ? 'number' : 'integer' };
     if (flags & TypeFlags.Boolean) return { type: 'boolean' };
-    return (await nameOf(type)) ?? toInlineSchema(type, name);
+    return (await readName(type)) ?? toInlineSchema(type, name);
   }
 
   /** A reference to the schema of a type that has a name of its own. */
-  async function nameOf(type: Type): Promise<object | undefined> {
+  async function readName(type: Type): Promise<object | undefined> {
     if ((await type.getAliasTypeArguments()).length > 0) return undefined;
     const symbol = (await type.getAliasSymbol()) ?? (type.isClassOrInterface() ? await type.getSymbol() : undefined);
     if (symbol === undefined || symbol.name.startsWith('__')) return undefined;
@@ -186,12 +186,12 @@ function joinSchemas(schemas: readonly object[]): object {
   return { anyOf: ordered };
 }
 
-const literal = (value: unknown): object => ({ type: typeOf(value), const: value });
-const typeOf = (value: unknown): string => (typeof value === 'number' ? 'integer' : typeof value);
+const literal = (value: unknown): object => ({ type: readType(value), const: value });
+const readType = (value: unknown): string => (typeof value === 'number' ? 'integer' : typeof value);
 
 /** Values of one type. */
 function joinLiterals(values: readonly unknown[]): object[] {
-  return values.length > 1 ? [{ type: typeOf(values[0]), enum: values.toSorted() }] : values.map(literal);
+  return values.length > 1 ? [{ type: readType(values[0]), enum: values.toSorted() }] : values.map(literal);
 }
 
 /** A member that is `true` or absent, as a boolean: generators of clients stumble over it. */

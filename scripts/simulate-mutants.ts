@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MUTANTS, type Mutant } from '../test/simulation/mutants.ts';
+import { findMismatches, MUTANTS, type Mutant } from '../test/simulation/mutants.ts';
 
 const ROOT = join(import.meta.dir, '..');
 const COPIED = ['src', 'test', 'scripts', 'migrations', 'contracts', 'build', 'package.json', 'tsconfig.json'];
@@ -13,7 +13,8 @@ const SEEDS = 200;
  * one was not found, or its text does not stand in the source any more. `text`: of their names.
  */
 export async function runMutants(text = ''): Promise<number> {
-  for (const mutant of MUTANTS) checkTexts(mutant);
+  const mismatches = findMismatches(ROOT);
+  if (mismatches.length > 0) throw new Error(mismatches.join('\n'));
   const left = MUTANTS.filter(({ name }) => name.includes(text));
   let code = 0;
   const work = async (): Promise<void> => {
@@ -32,14 +33,6 @@ export async function runMutants(text = ''): Promise<number> {
   };
   await Promise.all(Array.from({ length: Math.min(availableParallelism(), left.length) }, work));
   return code;
-}
-
-/** @throws where a text of a mutant does not stand in the source exactly once */
-function checkTexts({ name, edits }: Mutant): void {
-  for (const { file, search } of edits) {
-    const times = readFileSync(join(ROOT, file), 'utf8').split(search).length - 1;
-    if (times !== 1) throw new Error(`"${name}" does not apply: ${file} has ${times} times, not once:\n${search}`);
-  }
 }
 
 /** What found it; undefined: nothing did. */

@@ -22,7 +22,9 @@ const OPTIONS = ['--full', '--changed', '--slowest', '--update-durations'] as co
 /** Files and tests that `--slowest` lists. */
 const SLOWEST = 30;
 /** Many tests wait: this many more workers than cores keep the cores busy. */
-const WAITING_WORKERS = 5;
+const WAITING_WORKERS = 7;
+/** Files of the full run start many processes each, which have time limits of their own. */
+const WAITING_FULL_WORKERS = 2;
 
 /**
  * npm test [-- options, files or folders]: builds what is stale, provides PostgreSQL, Redis and
@@ -113,7 +115,7 @@ async function main(args: string[]): Promise<number> {
   try {
     const cores = availableParallelism();
     const plan = planRun(files, fileDurations);
-    await run(plan.parallel, cores + WAITING_WORKERS);
+    await run(plan.parallel, cores + (options.has('--full') ? WAITING_FULL_WORKERS : WAITING_WORKERS));
     await Promise.all([run(plan.serial, 1), run(plan.besideSerial, Math.max(1, cores - 1), plan.serial.length > 0)]);
   } finally {
     rmSync(folder, { recursive: true, force: true });

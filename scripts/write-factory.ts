@@ -29,8 +29,10 @@ async function writeFactory(hash: string): Promise<void> {
     .map((name) => ({ name: `${folder}/${name}`, source: readFileSync(join(root, folder, name), 'utf8') }));
   const defaults = readConfig({});
   if (!defaults.ok) throw new Error(defaults.faults.join('\n'));
+  // A build on a busy machine takes longer than a start may.
+  const limits = { ...sandboxLimits(defaults.config), callTimeoutMs: 60_000 };
   const common = { clock: systemClock, logger: silentLogger };
-  const sandbox = createSandbox({ limits: sandboxLimits(defaults.config), command: sandboxCommand(), ...common });
+  const sandbox = createSandbox({ limits, command: sandboxCommand(), ...common });
   try {
     const { plugins, faults } = await checkFactory(files, sandbox);
     if (faults.length > 0) throw new Error(`Factory plugins are not valid:\n${faults.join('\n')}`);

@@ -31,16 +31,16 @@ function verify(token: string): { sid: string; uv: number } {
   return JSON.parse(Buffer.from(token.slice(token.indexOf('.') + 1, end), 'base64url').toString());
 }
 
-const accountOf = database.query(
+const readAccount = database.query(
   `select u.id, u.name, u.role, u.quota, s.version from sessions s join users u on u.id = s.user_id
    where s.sid = ? and u.version = ?`,
 );
-const sessionOf = database.query('select hash, version from sessions where sid = ?');
+const readSession = database.query('select hash, version from sessions where sid = ?');
 const rotate = database.query(
   'update sessions set previous = hash, hash = ?, active_at = ? where sid = ? and hash = ? returning sid',
 );
-const ownerOf = database.query('select user_id from keys where hash = ?');
-const taskOf = database.query('select id, task_id, properties, data from tasks where task_id = ? and user_id = ?');
+const readOwner = database.query('select user_id from keys where hash = ?');
+const readTask = database.query('select id, task_id, properties, data from tasks where task_id = ? and user_id = ?');
 const insertTask = database.query('insert into tasks (task_id, user_id, properties, data) values (?, ?, ?, null)');
 const insertDue = database.query(
   "insert into due (id, status, vendor_id, next_poll_at, digest) values (last_insert_rowid(), 'NOT_START', '', 0, '') returning id",
@@ -57,7 +57,7 @@ type Asked = { headers: Record<string, string | undefined> };
 const bearer = ({ headers }: Asked): string => (headers.authorization ?? '').slice('Bearer '.length);
 
 function ownerOfKey(asked: Asked): number {
-  const owner = ownerOf.get(sha256(bearer(asked))) as { user_id: number } | null;
+  const owner = readOwner.get(sha256(bearer(asked))) as { user_id: number } | null;
   if (!owner) throw new Error('unauthorized');
   return owner.user_id;
 }
@@ -89,18 +89,18 @@ async function submit(asked: Asked & { body: unknown }): Promise<object> {
 }
 
 const app = new Elysia()
-  .get('/constant', () => ({ success: true, data: { ...(accountOf.get('session-0', 1) as object), padding } }))
+  .get('/constant', () => ({ success: true, data: { ...(readAccount.get('session-0', 1) as object), padding } }))
   .get('/session', (asked) => {
     const { sid, uv } = verify(bearer(asked));
-    return { success: true, data: { ...(accountOf.get(sid, uv) as object), padding } };
+    return { success: true, data: { ...(readAccount.get(sid, uv) as object), padding } };
   })
   .post('/refresh', async ({ headers, set }) => {
     const cookie = (headers.cookie ?? '').slice('refresh='.length);
     const [sid = '', former = ''] = cookie.split('.');
-    const stored = sessionOf.get(sid) as { hash: string };
+    const stored = readSession.get(sid) as { hash: string };
     const digest = hmac(former);
     if (stored.hash !== '' && stored.hash !== digest) throw new Error('unauthorized');
-    accountOf.get(sid, 1);
+    readAccount.get(sid, 1);
     const next = hmac(`${sid}.${former}`);
     await commit(() => {
       if (!rotate.get(hmac(next), now(), sid, stored.hash)) throw new Error('a lost race');
@@ -109,7 +109,7 @@ const app = new Elysia()
     return { success: true, data: { access_token: sign(sid), padding } };
   })
   .get('/tasks/:id', ({ headers, params }) => {
-    const task = taskOf.get(params.id, ownerOfKey({ headers })) as Record<string, string>;
+    const task = readTask.get(params.id, ownerOfKey({ headers })) as Record<string, string>;
     return { ...task, properties: JSON.parse(task.properties ?? ''), data: JSON.parse(task.data ?? '') };
   })
   .post('/submit', ({ headers, body }) => submit({ headers, body }))

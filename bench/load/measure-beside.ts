@@ -22,7 +22,7 @@ type Beside = {
 
 /**
  * What a command costs beside a gateway that takes submissions: its time and memory, and the p99 of
- * submissions meanwhile, which may be twice that of before.
+ * submissions at the same time, which may be twice that without it.
  */
 export async function measureBeside({ what, gateway, key, seconds, command, env = {} }: Beside): Promise<Figure[]> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
@@ -65,7 +65,7 @@ export async function runMeasured(command: readonly string[], env: Record<string
   const begun = performance.now();
   const prefix = Bun.which('chrt') ? ['chrt', '--other', '0'] : [];
   const child = Bun.spawn([...prefix, ...command], { env, stdout: 'ignore', stderr: 'pipe' });
-  // What the system reports at its end counts the bench's own memory, as of before the `exec`.
+  // What the system reports at its end counts the bench's own memory, from before the `exec`.
   let memoryMb = 0;
   const timer = setInterval(() => {
     memoryMb = Math.max(memoryMb, readPeakMb(child.pid));

@@ -3,7 +3,7 @@ import { cpuSeconds } from '../read-processes.ts';
 import { type HttpAnswer, sendOverConnections } from './http-client.ts';
 
 export const CONNECTIONS = 32;
-/** Until what is compiled at run time has been: so long, and so many requests. */
+/** Until what is compiled at run time has been: this long, and this many requests. */
 const WARM_UP_SECONDS = 2;
 const WARM_UP_REQUESTS = 5_000;
 const LONGEST_WARM_UP_SECONDS = 15;

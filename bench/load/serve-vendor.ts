@@ -23,7 +23,7 @@ const answer = (text: string) => new Response(text, { headers });
 /** As long as the demo vendor's own answer. */
 function show(id: string): string {
   const kind = id.slice(0, id.indexOf('-'));
-  const hasEnded = kind === 'done' || (kind === 'soon' && performance.now() >= untilOf(id));
+  const hasEnded = kind === 'done' || (kind === 'soon' && performance.now() >= readEnd(id));
   const [status, progress] = hasEnded
     ? ['succeeded', 100]
     : kind === 'new'
@@ -33,11 +33,11 @@ function show(id: string): string {
   return `{"id":"${id}","object":"video.job","status":"${status}","progress":${progress},"model":"demo-video","prompt":"a lighthouse in the fog","seconds":4,"resolution":"720p","reference_id":"","created_at":1700000000${ended}}`;
 }
 
-const untilOf = (id: string): number => Number(id.slice(id.lastIndexOf('-') + 1));
-const keyOf = (request: Request): string => request.headers.get('authorization') ?? '';
+const readEnd = (id: string): number => Number(id.slice(id.lastIndexOf('-') + 1));
+const readKey = (request: Request): string => request.headers.get('authorization') ?? '';
 
 async function create(request: Request): Promise<Response> {
-  const freedMs = freed.get(keyOf(request))?.shift();
+  const freedMs = freed.get(readKey(request))?.shift();
   if (freedMs !== undefined) gaps.push(performance.now() - freedMs);
   const { prompt } = (await request.json()) as { prompt: string };
   counts.creates += 1;
@@ -71,7 +71,7 @@ const server = Bun.serve({
       counts.polls += 1;
       const text = show(id);
       if (id.startsWith('soon-') && text.includes('succeeded')) {
-        const key = keyOf(request);
+        const key = readKey(request);
         freed.set(key, [...(freed.get(key) ?? []), performance.now()]);
       }
       return answer(text);
@@ -92,3 +92,5 @@ const server = Bun.serve({
   },
 });
 process.stdout.write(`${server.port}\n`);
+
+export {};

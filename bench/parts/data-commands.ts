@@ -1,9 +1,12 @@
 import { Database } from 'bun:sqlite';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
 import { createSecretBox } from '../../src/kernel/index.ts';
 import { sampleFile } from '../../test/support/new-api-source.ts';
-import type { Figure } from '../figures.ts';
+import { startOwnPostgres } from '../../test/support/own-postgres.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { type Figure, higher, lower, row } from '../figures.ts';
 import { fillStage } from '../fill-stage.ts';
 import { measureBeside } from '../load/measure-beside.ts';
 import type { Run } from '../part.ts';
@@ -49,6 +52,30 @@ export async function benchRotation({ build, seconds, tasks }: Run): Promise<Fig
     return await measureBeside({ what, gateway, key, seconds, command, env });
   } finally {
     await gateway.stop();
+    await stop();
+  }
+}
+
+/** `move-database` of a stopped gateway to a PostgreSQL server, and back. */
+export async function benchMove({ build, tasks }: Run): Promise<Figure[]> {
+  const { dataDir, size, stop } = await fillStage(build, tasks);
+  const server = await startOwnPostgres();
+  const move = async (name: string, to: string, env: Record<string, string>): Promise<Figure[]> => {
+    const begun = performance.now();
+    const child = Bun.spawn([build.binary, 'move-database', '--json', '--data-dir', dataDir, '--to', to], { env });
+    if ((await child.exited) !== 0) throw new Error(await new Response(child.stdout).text());
+    const seconds = (performance.now() - begun) / 1000;
+    return row(`move of ${size.toLocaleString('en')} tasks ${name}`, [
+      lower('duration', seconds, 's'),
+      higher('rate', size / seconds, 'tasks/s'),
+    ]);
+  };
+  try {
+    const there = await move('from SQLite to PostgreSQL', server.url, {});
+    const back = temporaryFolder();
+    return [...there, ...(await move('from PostgreSQL to SQLite', back, { DATABASE_URL: server.url }))];
+  } finally {
+    await server.kill();
     await stop();
   }
 }

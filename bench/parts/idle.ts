@@ -4,15 +4,15 @@ import type { Build } from '../builds.ts';
 import { countDatabaseLocks } from '../count-database-locks.ts';
 import { type Figure, lower, note, row } from '../figures.ts';
 import type { Run } from '../part.ts';
-import { countWakeUps, cpuSeconds, familyOf, readMemory } from '../read-processes.ts';
+import { countWakeUps, cpuSeconds, listFamily, readMemory } from '../read-processes.ts';
 import { openStage, startBuild } from '../stage.ts';
 
 /** Until everything that a start leaves to do is done. */
 const SETTLE_MS = 10_000;
 const WINDOW_MS = 20_000;
 /**
- * Instead of ten minutes: the sandbox process ends after so long without a hook call. The first is
- * longer than all that is measured with the process.
+ * Instead of ten minutes: the sandbox process ends after this long without a hook call. The first
+ * is longer than all that is measured with the process.
  */
 const SANDBOX_IDLE_SECONDS = { memory: 45, firstCall: 5 };
 /** An earlier build keeps the process. */
@@ -90,5 +90,5 @@ async function measureFirstCall(build: Build): Promise<number> {
 }
 
 async function waitForSandboxEnd(pid: number, deadline: number): Promise<void> {
-  while (familyOf(pid).length > 1 && performance.now() < deadline) await Bun.sleep(CHECK_MS);
+  while (listFamily(pid).length > 1 && performance.now() < deadline) await Bun.sleep(CHECK_MS);
 }

@@ -16,15 +16,13 @@ const SETTLE_MS = 3_000;
 
 type Prepared = { dataDir: string; key: string };
 
-/** Filled once for each build: it takes a minute. */
+/** By build and size: a large one takes a minute to fill. */
 const prepared = new Map<string, Promise<Prepared>>();
 
 /** A gateway with many finished tasks in its database: start, memory, reads, the panel's list. */
 export async function benchLargeDatabase({ build, seconds, tasks }: Run): Promise<Figure[]> {
   const size = Math.max(SUBMITTED, tasks - (tasks % SUBMITTED));
-  const filled = prepared.get(build.binary) ?? prepare(build, size);
-  prepared.set(build.binary, filled);
-  const { dataDir, key } = await filled;
+  const { dataDir, key } = await prepareTasks(build, size);
   const ids = pickIds(dataDir);
   const begun = performance.now();
   const gateway = await startBuild(build, { dataDir });
@@ -69,6 +67,14 @@ export async function benchLargeDatabase({ build, seconds, tasks }: Run): Promis
   } finally {
     await gateway.stop();
   }
+}
+
+/** A data directory with so many finished tasks of root, and a key of theirs. */
+export function prepareTasks(build: Run['build'], size: number): Promise<Prepared> {
+  const name = `${build.binary} ${size}`;
+  const filled = prepared.get(name) ?? prepare(build, size);
+  prepared.set(name, filled);
+  return filled;
 }
 
 async function prepare(build: Run['build'], size: number): Promise<Prepared> {

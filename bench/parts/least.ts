@@ -81,8 +81,12 @@ async function benchWholeSubmissions({ seconds }: Run, synchronous: 'FULL' | 'NO
   try {
     const body = JSON.stringify({ model: 'demo-video', prompt: 'a lighthouse in the fog' });
     const submission = formatRequest('POST', '/', { headers: { 'content-type': 'application/json' }, body });
-    const what = `least: submissions with all parts, SQLite ${synchronous}`;
-    return await measureRequests({ what, gateway, seconds, next: () => submission });
+    const what = (times: string) => `least: ${times} with all parts, SQLite ${synchronous}`;
+    const load = { gateway, seconds, next: () => submission };
+    return [
+      ...(await measureRequests({ ...load, what: what('submissions') })),
+      ...(await measureRequests({ ...load, what: what('submission alone'), connections: 1, warmUpRequests: 1000 })),
+    ];
   } finally {
     await gateway.stop();
     await vendor.stop();

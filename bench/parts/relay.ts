@@ -1,10 +1,11 @@
 import { request } from 'node:http';
 import { type ChatVendor, startChatVendor } from '../../test/support/chat-vendor.ts';
-import { type Administrator, setUp } from '../../test/support/gateway.ts';
+import { setUp } from '../../test/support/gateway.ts';
 import { type Figure, higher, lower, note, percentile, row } from '../figures.ts';
 import type { Run } from '../part.ts';
 import { readMemory } from '../read-processes.ts';
 import { startBuild } from '../stage.ts';
+import { holdInMemory, openChannel } from './alone.ts';
 
 const MODEL = 'chat-x';
 /** Streams for the first byte, one after the other, in turns with the vendor itself. */
@@ -22,28 +23,22 @@ export async function benchRelay({ build }: Run): Promise<Figure[]> {
   const gateway = await startBuild(build, { env: LIMITS });
   const leaving = new AbortController();
   try {
-    const key = await openChannel(await setUp(gateway), vendor);
-    const through = { url: gateway.url, key };
-    return [...(await timeFirstByte(vendor, through)), ...(await holdStreams(through, { pid: gateway.pid, leaving }))];
+    const admin = await setUp(gateway);
+    const through = { url: gateway.url, key: await openChannel(admin, vendor) };
+    const figures = await timeFirstByte(vendor, through, 'first byte of a relayed stream');
+    if (await holdInMemory(admin, true))
+      figures.push(...(await timeFirstByte(vendor, through, 'first byte of a relayed stream, reserved in memory')));
+    await holdInMemory(admin, false);
+    return [...figures, ...(await holdStreams(through, { pid: gateway.pid, leaving }))];
   } finally {
     leaving.abort();
     await Promise.all([gateway.stop(), vendor.stop()]);
   }
 }
 
-async function openChannel(admin: Administrator, vendor: ChatVendor): Promise<string> {
-  await admin.call('POST', '/api/channel', {
-    ...{ name: 'relay', type: 1, key: vendor.key, base_url: vendor.url, models: [MODEL] },
-  });
-  await admin.call('PUT', '/api/price', {
-    ...{ plugin_key: '*', model: MODEL, expression: '0.000001 * u("output_tokens")' },
-  });
-  return admin.createKey();
-}
-
 type Access = { url: string; key: string };
 
-async function timeFirstByte(vendor: ChatVendor, through: Access): Promise<Figure[]> {
+async function timeFirstByte(vendor: ChatVendor, through: Access, what: string): Promise<Figure[]> {
   const [direct, relayed]: [number[], number[]] = [[], []];
   for (let round = 0; round < WARM_UP + ROUNDS; round += 1) {
     const pair = [await firstByte(vendor), await firstByte(through)] as const;
@@ -53,7 +48,7 @@ async function timeFirstByte(vendor: ChatVendor, through: Access): Promise<Figur
   }
   const added = percentile(relayed, 0.5) - percentile(direct, 0.5);
   return row(
-    'first byte of a relayed stream',
+    what,
     [
       lower('added at the median', added, 'ms'),
       lower('p50', percentile(relayed, 0.5), 'ms'),

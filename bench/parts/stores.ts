@@ -44,7 +44,7 @@ export async function benchStores({ build, seconds }: Run): Promise<Figure[]> {
       figures.push(...(await measureRequests({ what: `refresh, ${name}`, gateway, seconds, ...requests })));
     }
     for (const { name, gateway } of open) {
-      // A password hash takes so long by itself that nothing else has to be warm.
+      // A password hash takes so much time that nothing else has to be warm.
       const load = { gateway, seconds, next: () => login, warmUpRequests: 0 };
       figures.push(...(await measureRequests({ what: `login, ${name}`, ...load })));
     }

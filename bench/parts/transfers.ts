@@ -132,7 +132,7 @@ const eachClient = (work: (client: number) => Promise<void>) =>
   Promise.all(Array.from({ length: CLIENTS }, (_, client) => work(client)));
 
 /** The bytes of one client's file: blocks of a mebibyte that no other client has. */
-function* blocksOf(client: number, size: number): Generator<Buffer> {
+function* listBlocks(client: number, size: number): Generator<Buffer> {
   for (let at = 0; at < size; at += MIB)
     yield Buffer.alloc(MIB, createHash('sha512').update(`${client}:${at}`).digest());
 }
@@ -154,7 +154,7 @@ async function upload(
   const field = (name: string, value: string) =>
     `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
   const head = Buffer.from(
-    `${field('model', model)}${field('sha256', sha256(blocksOf(client, size)))}--b\r\nContent-Disposition: form-data; name="file"; filename="f.bin"\r\nContent-Type: video/mp4\r\n\r\n`,
+    `${field('model', model)}${field('sha256', sha256(listBlocks(client, size)))}--b\r\nContent-Disposition: form-data; name="file"; filename="f.bin"\r\nContent-Type: video/mp4\r\n\r\n`,
   );
   const tail = Buffer.from('\r\n--b--\r\n');
   const outgoing = request(`${at.url}/v1/videos`, {
@@ -168,7 +168,7 @@ async function upload(
   const answered = Promise.withResolvers<IncomingMessage>();
   outgoing.on('response', answered.resolve).on('error', answered.reject);
   outgoing.write(head);
-  for (const block of blocksOf(client, size)) {
+  for (const block of listBlocks(client, size)) {
     if (!outgoing.write(block)) await new Promise((resolve) => outgoing.once('drain', resolve));
   }
   outgoing.end(tail);

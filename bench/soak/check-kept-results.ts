@@ -1,6 +1,6 @@
 import type { Rule } from './check-rules.ts';
 import { query } from './query-database.ts';
-import type { ResultsPlace } from './results-place.ts';
+import type { ResultsStorage } from './results-storage.ts';
 import type { FleetingVendor } from './start-fleeting-vendor.ts';
 
 type Row = {
@@ -21,7 +21,7 @@ export type KeptOutcome = {
   taken: readonly string[];
   ordered: number;
   vendor: FleetingVendor;
-  place: ResultsPlace;
+  place: ResultsStorage;
   /** Downloads during the run, and those with other bytes than the vendor's. */
   downloads: { whole: number; failed: number; wrong: string[] };
 };

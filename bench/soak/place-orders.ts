@@ -72,7 +72,7 @@ export async function placeOrder(order: Order, index: number, urls: readonly str
       ),
       Bun.sleep(ANSWER_TIMEOUT_MS).then(() => 'too slow'),
     ]);
-    const said = typeof answer === 'string' ? answer : codeOf(answer);
+    const said = typeof answer === 'string' ? answer : readCode(answer);
     result.answers.set(said, (result.answers.get(said) ?? 0) + 1);
     if (typeof answer !== 'string' && answer.status === 200) {
       result.tasks.add(String(answer.body.id));
@@ -84,7 +84,7 @@ export async function placeOrder(order: Order, index: number, urls: readonly str
   return result;
 }
 
-function codeOf({ status, body }: { status: number; body: Record<string, unknown> }): string {
+function readCode({ status, body }: { status: number; body: Record<string, unknown> }): string {
   if (status === 200) return 'taken';
   const { error } = body as { error?: { code?: string } };
   return String(error?.code ?? status).replace(/^tasks[._]/, '');

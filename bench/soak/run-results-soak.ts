@@ -8,13 +8,13 @@ import type { Rule } from './check-rules.ts';
 import { keepNodes, killInTurn, type Nodes } from './keep-nodes.ts';
 import { type Order, placeOrder } from './place-orders.ts';
 import { makeDatabase, query } from './query-database.ts';
-import { openBucketServer, openSharedFolder, type ResultsPlace } from './results-place.ts';
+import { openBucketServer, openSharedFolder, type ResultsStorage } from './results-storage.ts';
 import type { SoakReport } from './run-soak.ts';
 import { type FleetingVendor, startFleetingVendor } from './start-fleeting-vendor.ts';
 
 export type ResultsPlan = { tasks: number; nodes: number; megabytes: number; place: 'bucket' | 'folder' };
 
-/** The vendor's files are gone so long after the end of their job. */
+/** The vendor's files are gone this long after the end of their job. */
 const LINK_MS = 60_000;
 /** The bucket's server is killed after these shares of the results, and is away for a moment. */
 const INTERRUPTIONS = [1 / 3, 2 / 3];
@@ -81,7 +81,7 @@ type Keeping = {
   key: string;
   databaseUrl: string;
   vendor: FleetingVendor;
-  place: ResultsPlace;
+  place: ResultsStorage;
   tell: (line: string) => void;
 };
 
@@ -162,7 +162,7 @@ async function readResults(
 }
 
 /** What is left behind is made old, and a start runs the clean-up that is hourly otherwise. */
-async function cleanUp(nodes: Nodes, place: ResultsPlace, databaseUrl: string): Promise<void> {
+async function cleanUp(nodes: Nodes, place: ResultsStorage, databaseUrl: string): Promise<void> {
   const orphans = async (): Promise<number> => {
     const rows = await query<{ sha256: string }>(databaseUrl, `select sha256 from kept_results where state = 'kept'`);
     const known = new Set(rows.map(({ sha256 }) => sha256));

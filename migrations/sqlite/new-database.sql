@@ -40,7 +40,7 @@ CREATE TABLE api_keys (
   webhook_url text,
   created_at integer not null,
   last_used_at integer not null default 0
-, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0, former_hash varchar(64) not null default '', former_prefix text not null default '', former_until integer not null default 0, wallet_id integer not null default 0, budget text default null, requests_per_minute integer default null, max_running integer default null);
+, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0, former_hash varchar(64) not null default '', former_prefix text not null default '', former_until integer not null default 0, wallet_id integer not null default 0, budget text default null, requests_per_minute integer default null, max_running integer default null, store_requests integer not null default 1, last_used_ip text not null default '');
 CREATE UNIQUE INDEX api_keys_hash on api_keys (key_hash);
 CREATE INDEX api_keys_user on api_keys (user_id, id);
 CREATE TABLE channels (
@@ -193,7 +193,7 @@ CREATE TABLE nodes (
   started_at integer not null,
   heartbeat_at integer not null,
   fingerprints text not null
-, features text not null default '[]');
+, features text not null default '[]', host text not null default '', drained integer not null default 0);
 CREATE TABLE user_sessions (
   sid varchar(64) primary key not null,
   user_id integer not null references users (id),
@@ -365,7 +365,7 @@ CREATE TABLE relay_requests (
   lease_until integer not null,
   created_at integer not null,
   finished_at integer not null default 0
-, wallet_id integer default null, credential_id integer default null);
+, wallet_id integer default null, credential_id integer default null, hidden_at integer not null default 0);
 CREATE UNIQUE INDEX relay_requests_relay_id on relay_requests (relay_id);
 CREATE INDEX relay_requests_open on relay_requests (lease_until) where status = 'OPEN';
 CREATE TABLE relay_objects (
@@ -379,7 +379,7 @@ CREATE TABLE relay_objects (
   channel_id integer not null,
   relay_id varchar(64) not null,
   created_at integer not null
-, full_id text not null default '', credential_id integer default null);
+, full_id text not null default '', credential_id integer default null, video text default null);
 CREATE UNIQUE INDEX relay_objects_name on relay_objects (object_id, kind, vendor);
 CREATE INDEX relay_objects_relay on relay_objects (relay_id);
 CREATE INDEX relay_requests_ended on relay_requests (finished_at) where status <> 'OPEN';
@@ -567,7 +567,6 @@ CREATE TABLE task_list (
   seconds integer not null,
   hidden_at integer not null
 );
-CREATE INDEX task_list_user on task_list (user_id, id);
 CREATE TRIGGER task_list_insert after insert on tasks begin
   insert into task_list values (new.id, new.user_id, new.api_key_id, new.channel_id, new.platform,
     coalesce(json_extract(new.properties, '$.originModelName'), ''), new.status, substr(new.fail_reason, 1, 200), new.quota,
@@ -718,7 +717,7 @@ CREATE TABLE waiting (
   bytes integer not null default 0,
   -- What it is sent from, as JSON.
   request text not null
-, parked text not null default '') without rowid;
+, parked text not null default '', falls_back integer not null default 0) without rowid;
 CREATE INDEX waiting_user on waiting (user_id);
 CREATE INDEX waiting_key on waiting (api_key_id);
 CREATE INDEX waiting_later on waiting (not_before) where not_before > 0;
@@ -784,7 +783,7 @@ CREATE TABLE credentials (
   updated_at integer not null,
   -- 0: it is in use. A removed one serves only what was begun with it.
   removed_at integer not null default 0
-);
+, balance_micros integer default null, balance_at integer not null default 0, balance_fault text default null, told_limits text default null, told_limits_fault text default null);
 CREATE INDEX credentials_channel on credentials (channel_id);
 CREATE INDEX tasks_running on tasks (channel_id, upstream_model, credential_id, slots)
   where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';
@@ -792,6 +791,89 @@ CREATE INDEX waiting_next on waiting (class, node, priority desc, turn, task_id)
 CREATE INDEX waiting_parked on waiting (user_id, api_key_id, class) where parked <> '';
 CREATE INDEX tasks_running_by_user on tasks (user_id, api_key_id, "group")
   where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';
+CREATE INDEX task_list_user on task_list (user_id, id, hidden_at);
+CREATE INDEX waiting_falls_back on waiting (class, since) where falls_back = 1;
+CREATE TRIGGER task_list_model after update of properties on tasks
+when new.status = 'NOT_START' and new.properties <> old.properties
+begin
+  update task_list set model = coalesce(json_extract(new.properties, '$.originModelName'), '') where id = new.id;
+end;
+CREATE TABLE batches (
+  id integer primary key autoincrement,
+  batch_id text not null,
+  user_id integer not null,
+  api_key_id integer not null,
+  -- The path of its requests; empty: they differ.
+  endpoint text not null,
+  -- Empty: its requests came in the body.
+  input_file_id text not null default '',
+  all_or_none integer not null,
+  -- JSON, as the client sent it.
+  metadata text not null,
+  callback_url text,
+  request_id text not null,
+  status text not null,
+  -- Why none of its requests was sent, as JSON.
+  error text,
+  total integer not null,
+  created_at integer not null,
+  expires_at integer not null,
+  started_at integer not null default 0,
+  cancelling_at integer not null default 0,
+  -- 0: it runs.
+  ended_at integer not null default 0,
+  -- Unix milliseconds: when it is looked at next.
+  due_at integer not null
+);
+CREATE UNIQUE INDEX batches_batch_id on batches (batch_id);
+CREATE INDEX batches_user on batches (user_id, id);
+CREATE INDEX batches_open on batches (due_at) where ended_at = 0;
+CREATE TABLE batch_items (
+  batch_id text not null,
+  position integer not null,
+  custom_id text not null,
+  path text not null,
+  -- JSON; null once it was sent, or never will be.
+  body text,
+  status text not null default 'pending',
+  -- When it was first being sent; 0: it was not.
+  begun_at integer not null default 0,
+  task_id text,
+  -- Why it became no task, as JSON.
+  error text,
+  primary key (batch_id, position)
+);
+CREATE TABLE batch_files (
+  id integer primary key autoincrement,
+  file_id text not null,
+  user_id integer not null,
+  filename text not null,
+  bytes integer not null,
+  content text not null,
+  created_at integer not null,
+  expires_at integer not null
+);
+CREATE UNIQUE INDEX batch_files_file_id on batch_files (file_id);
+CREATE INDEX batch_files_user on batch_files (user_id, id);
+CREATE INDEX batch_files_expires on batch_files (expires_at);
+CREATE TABLE unstored_tasks (
+  task_id text primary key
+);
+CREATE TABLE rest_events (
+  id integer primary key autoincrement,
+  channel_id integer not null,
+  -- 0: all keys of the channel.
+  credential_id integer not null,
+  -- The vendor's model that rests; empty: all of them.
+  model text not null,
+  reason text not null,
+  -- 'rested', 'tried' (a trial was refused), 'back', 'resumed' (by hand).
+  what text not null,
+  -- Unix seconds; until: when the next trial may be, 0 where nothing rests any longer.
+  until integer not null,
+  at integer not null
+);
+CREATE INDEX rest_events_channel on rest_events (channel_id, reason, id);
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

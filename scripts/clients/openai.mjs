@@ -61,6 +61,11 @@ await row('videos.downloadContent', async () => {
   return (await content.arrayBuffer()).byteLength === 0 && 'nothing';
 });
 await row('videos.list', async () => (await client.videos.list()).data[0]?.id !== video.id && 'another video');
+await row('videos, relayed', async () => {
+  const made = await client.videos.create({ model: 'video-x', prompt: 'a lighthouse', seconds: '4', size: '1280x720' });
+  const { status, seconds, size } = await client.videos.retrieve(made.id);
+  return `${status} ${seconds} ${size}` !== 'completed 4 1280x720' && `${status} ${seconds} ${size}`;
+});
 await row('videos.remix', () => client.videos.remix(video.id, { prompt: 'a tower' }), '400 remix_unsupported');
 await row('videos.delete', async () => (await client.videos.delete(video.id)).deleted !== true && 'not deleted');
 await row('responses', async () => {

@@ -42,6 +42,12 @@ def video():
     return made.status == "completed"
 
 
+def relayed_video():
+    made = client.videos.create(model="video-x", prompt="a lighthouse", seconds="4", size="1280x720")
+    read = client.videos.retrieve(made.id)
+    return (read.status, read.seconds, read.size) == ("completed", "4", "1280x720")
+
+
 def response_stream():
     prompt = "a lighthouse [duration=0.3]"
     events = [event.type for event in client.responses.create(model="demo-video", input=prompt, stream=True)]
@@ -71,6 +77,7 @@ row(
 row("videos.createAndPoll", video)
 row("videos.downloadContent", lambda: client.videos.download_content(videos[0]).content)
 row("videos.list", lambda: client.videos.list().data[0].id == videos[0])
+row("videos, relayed", relayed_video)
 row("videos.remix", lambda: client.videos.remix(videos[0], prompt="a tower"), "400 remix_unsupported")
 row("videos.delete", lambda: client.videos.delete(videos[0]).deleted)
 row(

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemdUnit } from '../../src/operations/service/service-files.ts';
+import { systemdUnit } from '../../src/operations/system-service/service-files.ts';
 import { root } from '../hash-inputs.ts';
 import type { Release } from './describe-release.ts';
 import type { ReleaseTarget } from './targets.ts';

@@ -16,7 +16,7 @@ export async function writeSbom(release: Release, out: string): Promise<string> 
   const text = await new Response(child.stdout).text();
   if ((await child.exited) !== 0) throw new Error('npm sbom failed');
   const bom = JSON.parse(text) as Bom;
-  bom.serialNumber = `urn:uuid:${uuidOf(`${release.version} ${release.commit}`)}`;
+  bom.serialNumber = `urn:uuid:${uuidFor(`${release.version} ${release.commit}`)}`;
   bom.metadata.timestamp = new Date(release.time * 1000).toISOString();
   const name = `taskgate-${release.version}.cdx.json`;
   writeFileSync(join(out, name), `${JSON.stringify(bom, null, 2)}\n`);
@@ -24,7 +24,7 @@ export async function writeSbom(release: Release, out: string): Promise<string> 
 }
 
 /** A UUID of the eighth kind: of our own making, from a digest. */
-function uuidOf(text: string): string {
+function uuidFor(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   const groups = [
     hex.slice(0, 8),

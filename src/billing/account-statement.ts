@@ -1,5 +1,12 @@
 import { CLOCK_LEEWAY_SECONDS, nextTurn, type StoredSentence } from '../kernel/index.ts';
-import type { LedgerReason, LedgerStore, StatementFilter, StatementLine } from '../store/ports/index.ts';
+import {
+  countTo,
+  type LedgerReason,
+  type LedgerStore,
+  type Paged,
+  type StatementFilter,
+  type StatementLine,
+} from '../store/ports/index.ts';
 
 /** Lines per read: most first pages need one read. SQLite blocks the process during each. */
 const FIRST_LINES = 200;
@@ -52,11 +59,7 @@ export type MonthStatement = {
 };
 
 export type AccountStatements = {
-  list(
-    userId: number,
-    filter: StatementFilter,
-    page: { page: number; pageSize: number },
-  ): Promise<{ total: number; items: StatementRow[] }>;
+  list(userId: number, filter: StatementFilter, page: { page: number; pageSize: number }): Promise<Paged<StatementRow>>;
   /** All rows, batch after batch. */
   read(userId: number, filter: StatementFilter): AsyncGenerator<StatementRow[], undefined>;
   sum(userId: number, period: StatementPeriod): Promise<MonthStatement>;
@@ -115,9 +118,14 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
     }));
   }
 
-  async function countFrom(userId: number, filter: StatementFilter, first: number): Promise<number> {
+  /** Counts the rows before the line `first`, up to some more than `most`. */
+  async function countFrom(
+    userId: number,
+    filter: StatementFilter,
+    { first, most }: { first: number; most: number },
+  ): Promise<number> {
     let total = 0;
-    for (let before: number | undefined = first; before !== undefined; ) {
+    for (let before: number | undefined = first; before !== undefined && total <= most; ) {
       const { found, last } = await ledger.countStatement(userId, { before, limit: MORE_LINES, filter });
       total += found;
       before = last;
@@ -154,16 +162,17 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
     async list(userId, filter, { page, pageSize }) {
       const skipped = (page - 1) * pageSize;
       const found: Group[] = [];
+      const counted = countTo(skipped + pageSize);
       let seen = 0;
       for await (const group of groups(userId)) {
         if (!matches(group.opening, filter)) continue;
         seen += 1;
         if (seen > skipped) found.push(group);
         if (found.length < pageSize) continue;
-        seen += await countFrom(userId, filter, group.opening.id);
+        seen += await countFrom(userId, filter, { first: group.opening.id, most: counted - seen });
         break;
       }
-      return { total: seen, items: await describe(found) };
+      return { total: Math.min(seen, counted), hasMore: seen > counted, items: await describe(found) };
     },
 
     async *read(userId, filter) {
@@ -200,7 +209,7 @@ function sumFor(line: StatementLine): 'added' | 'adjusted' | 'tasks' | 'storage'
 const classifyLine = ({ taskId, reason, kind }: StatementLine): StatementKind =>
   taskId !== null ? 'task' : ((reason || kind) as StatementKind);
 
-/** Lines of before have the request as their note, such as `add 2500000`. */
+/** Older lines have the request as their note, such as `add 2500000`. */
 const readableNote = ({ kind, note }: StatementLine): string =>
   kind === 'adjust' && /^(?:add|subtract|override) \d+$/.test(note) ? '' : note;
 

@@ -5,25 +5,26 @@ import {
   type JsonObject,
   type Logger,
   type Sentence,
-  type StoredSentence,
   sentence,
   toSentence,
   type WatchCache,
   withoutMessage,
 } from '../kernel/index.ts';
-import type {
-  BillingSnapshot,
-  NewReservation,
-  Repositories,
-  ReservationVerdict,
-  Store,
-  TaskRecord,
-} from '../store/ports/index.ts';
+import type { BillingSnapshot, NewReservation, Repositories, ReservationVerdict, Store } from '../store/ports/index.ts';
 import { billingErrors, budgetExceeded } from './errors.ts';
 import type { PriceFault } from './evaluate-price.ts';
-import { explainBill, finalFacts, quotaStep, toQuota } from './explain-bill.ts';
+import { finalFacts, quotaStep, toQuota } from './explain-bill.ts';
+import { parsePriceExpression } from './parse-price.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
-import { parsePriceExpression } from './price-expression.ts';
+import {
+  type BillableTask,
+  type Ended,
+  type FinalBill,
+  owner,
+  type ReservedTask,
+  settleAll,
+  settleLate,
+} from './settle.ts';
 
 const TOO_LARGE = sentence('prices.too_large');
 
@@ -52,24 +53,6 @@ export type Quote = {
   snapshot: BillingSnapshot;
 };
 
-/** What money moves for: a task, or a relayed request. */
-export type BillableTask = Pick<
-  TaskRecord,
-  'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'group' | 'channelId' | 'platform' | 'quota' | 'billing'
-> & {
-  properties: Pick<TaskRecord['properties'], 'originModelName'>;
-  /** When it was created; absent where that does not tell its duration. */
-  createdAt?: number;
-  /** When a task that waited was sent, by the store's clock; 0 or absent: when it was created. */
-  dispatchedAtMs?: number;
-};
-
-/** How a task has ended. `refund`: it failed, and why. */
-export type Ended = { task: BillableTask; bill: FinalBill; refund?: { reason: Sentence } | undefined };
-
-/** The final cost of a task, and its snapshot with the outcome. */
-export type FinalBill = { quota: number; billing: BillingSnapshot };
-
 export type Billing = {
   readonly prices: PriceBook;
   start(): Promise<void>;
@@ -77,7 +60,7 @@ export type Billing = {
   /** Whether the price reads facts: only then is the plugin's usage hook worth a call. */
   needsFacts(pluginKey: string, model: string, upstreamModel: string): boolean;
   /** Whether the frozen expression of a snapshot reads facts. */
-  readsFacts(billing: BillingSnapshot): boolean;
+  readsFacts(billing: Pick<BillingSnapshot, 'expression'>): boolean;
   groupRatio(group: string): number;
   /** Whether a model without a price may be used. */
   takesUnpriced(isAdmin: boolean): boolean;
@@ -99,6 +82,8 @@ export type Billing = {
    * `billing.budget_exceeded`.
    */
   reserveAll(tx: Repositories, tasks: readonly ReservedTask[]): Promise<(AppError | undefined)[]>;
+  /** Whether each first reservation would be taken now if it came alone. Nothing is locked. */
+  canReserveAll(tasks: readonly ReservedTask[]): Promise<boolean[]>;
   /**
    * Refunds the previous reservation and takes `task.quota` instead, for a submission that moved to
    * a channel with another price. `attempt` numbers the new reservation. It counts in the periods
@@ -115,6 +100,11 @@ export type Billing = {
    * transaction of the terminal transitions. `task.quota` is the reserved amount.
    */
   settleAll(tx: Repositories, ended: readonly Ended[]): Promise<void>;
+  /**
+   * Settles what was charged as reserved, since its facts were not known: `task.quota`. Moves the
+   * difference, which is a usage row of its own.
+   */
+  settleLate(tx: Repositories, task: BillableTask, bill: FinalBill): Promise<void>;
   /** Refunds what was settled: `task.quota` was charged. Takes it from the used quotas too. */
   refundSettled(tx: Repositories, task: BillableTask, refund: { bill: FinalBill; reason: Sentence }): Promise<void>;
 };
@@ -131,11 +121,6 @@ export type BillingSettings = {
   unpriced: 'admins' | 'everyone' | 'nobody';
 };
 
-export type ReservedTask = Pick<
-  BillableTask,
-  'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'group' | 'quota' | 'billing'
->;
-
 export function createBilling(deps: {
   store: Store;
   clock: Clock;
@@ -148,6 +133,7 @@ export function createBilling(deps: {
 }): Billing {
   const { clock, logger } = deps;
   const prices = createPriceBook(deps);
+  const settlement = () => ({ at: clock.unix(), parse: prices.parse });
 
   const groupRatio = (group: string) => {
     const ratios = deps.settings().groupRatios;
@@ -176,14 +162,31 @@ export function createBilling(deps: {
     });
   };
 
-  const readsFacts = ({ expression }: BillingSnapshot): boolean =>
+  const readsFacts = ({ expression }: Pick<BillingSnapshot, 'expression'>): boolean =>
     expression !== null && prices.listFactKeys(expression).length > 0;
+
+  /**
+   * What the model that was asked for would have cost by the same final facts, or its reservation
+   * where they cannot tell; infinite for a task that was never given to another one.
+   */
+  function acceptedQuota({ billing }: Pick<BillableTask, 'billing'>): number {
+    const { accepted } = billing;
+    if (!accepted) return Number.POSITIVE_INFINITY;
+    if (accepted.expression === null) return accepted.quota;
+    const parsed = prices.parse(accepted.expression);
+    const facts = finalFacts({ billing: { ...billing, facts: accepted.facts } });
+    const result = parsed.ok ? parsed.value.evaluate({ ...accepted, facts }) : parsed;
+    const quota = result.ok ? toQuota(result.value.usd, accepted.groupRatio) : accepted.quota;
+    return Number.isSafeInteger(quota) ? quota : accepted.quota;
+  }
 
   function toReservation(task: ReservedTask, attempt: number): NewReservation {
     const { groupBudgets, timezone: zone } = deps.settings();
     const budget = Object.hasOwn(groupBudgets, task.group) ? groupBudgets[task.group] : undefined;
     const budgets = { zone, group: budget && { name: task.group, budget } };
-    return { ...owner(task), attempt, amount: task.quota, at: clock.unix(), budgets };
+    const { held, isOwed } = task;
+    const asksForMoney = readsFacts(task.billing) && task.billing.groupRatio > 0;
+    return { ...owner(task), attempt, amount: task.quota, asksForMoney, at: clock.unix(), budgets, held, isOwed };
   }
 
   async function reserveAll(tx: Repositories, tasks: readonly ReservedTask[]): Promise<(AppError | undefined)[]> {
@@ -194,36 +197,6 @@ export function createBilling(deps: {
     const refusals = entries.map((entry, index) => toRefusal(verdicts[index] ?? 'ok', entry));
     const found = new Map(counted.map((task, index) => [task, refusals[index]]));
     return tasks.map((task) => found.get(task));
-  }
-
-  /** `corrects`: what was charged is taken from the used quotas. */
-  async function settleAll(tx: Repositories, ended: readonly Ended[], corrects = false): Promise<void> {
-    const at = clock.unix();
-    // Attempt 0 is the final line. Refunds of replaced reservations carry their attempt number.
-    const lines = ended.flatMap(({ task, bill, refund }) => {
-      const line = refund
-        ? { kind: 'refund' as const, amount: task.quota, note: refund.reason }
-        : { kind: 'settle' as const, amount: task.quota - bill.quota };
-      return line.amount === 0 ? [] : [{ ...owner(task), ...line, attempt: 0, at }];
-    });
-    const usage = ended.flatMap(({ task, bill, refund }) => {
-      const used = { ...owner(task), channelId: task.channelId };
-      if (!refund) return [{ ...used, quota: bill.quota }];
-      return corrects ? [{ ...used, quota: -task.quota, requests: 0 as const }] : [];
-    });
-    const rows = ended.map(({ task, bill, refund }) => {
-      const detail = explain({ ...task, status: refund ? 'FAILURE' : 'SUCCESS' }, bill, prices.parse);
-      return refund
-        ? usageRow(task, {
-            ...{ kind: 'refund', quota: task.quota, createdAt: at },
-            detail: { ...detail, reason: refund.reason.message },
-            reasonSentence: withoutMessage(refund.reason),
-          })
-        : usageRow(task, { kind: 'settle', quota: bill.quota, detail, createdAt: at });
-    });
-    // First, as the other statements lock rows that all tasks of their wallets wait for.
-    await Promise.all(rows.map((row) => tx.logs.addUsage(row)));
-    if (lines.length + usage.length > 0) await tx.ledger.settleAll({ lines, usage });
   }
 
   return {
@@ -288,6 +261,10 @@ export function createBilling(deps: {
       if (!result.ok) return keep(toSentence(result.error));
       const { usd } = result.value;
       const quota = toQuota(usd, billing.groupRatio);
+      const most = acceptedQuota(task);
+      if (most < quota) {
+        return { quota: most, billing: { ...billing, outcome: { reserved, settled: most, usd, capped: true } } };
+      }
       // The ledger would refuse it at every poll, and the task could never end.
       return Number.isSafeInteger(quota) ? settle(quota, usd) : keep(TOO_LARGE);
     },
@@ -298,7 +275,8 @@ export function createBilling(deps: {
     }),
 
     reserveAll,
-    settleAll: (tx, ended) => settleAll(tx, ended),
+    canReserveAll: (tasks) => deps.store.ledger.canReserveAll(tasks.map((task) => toReservation(task, 1))),
+    settleAll: (tx, ended) => settleAll(tx, ended, settlement()),
 
     async replaceReservation(tx, task, { reserved, attempt }) {
       if (task.quota === reserved) return;
@@ -308,7 +286,9 @@ export function createBilling(deps: {
       if (refusal) throw refusal;
     },
 
-    refundSettled: (tx, task, { bill, reason }) => settleAll(tx, [{ task, bill, refund: { reason } }], true),
+    settleLate: (tx, task, bill) => settleLate(tx, { task, bill }, settlement()),
+    refundSettled: (tx, task, { bill, reason }) =>
+      settleAll(tx, [{ task, bill, refund: { reason } }], { ...settlement(), corrects: true }),
   };
 }
 
@@ -317,45 +297,6 @@ function toRefusal(verdict: ReservationVerdict, { amount, at }: NewReservation):
   if (verdict === 'wallet_insufficient') return billingErrors.insufficient_quota();
   return verdict === 'key_insufficient' ? billingErrors.insufficient_key_quota() : undefined;
 }
-
-/** The bill as the usage row stores it: the owner's explanation, and which price applied. */
-const explain = (
-  task: BillableTask & { status: 'SUCCESS' | 'FAILURE' },
-  { billing }: FinalBill,
-  parse: PriceBook['parse'],
-): JsonObject => ({
-  ...explainBill({ ...task, billing }, parse),
-  price: billing.priceKey,
-});
-
-const owner = (task: Omit<ReservedTask, 'quota' | 'group' | 'billing'>) => ({
-  taskId: task.taskId,
-  userId: task.userId,
-  // A task of before wallets, whose wallets got the users' ids.
-  walletId: task.walletId ?? task.userId,
-  apiKeyId: task.apiKeyId,
-});
-
-/** In Unix seconds. The time in which a task waited is none of its vendor's. */
-const sentAt = (createdAt: number, { dispatchedAtMs = 0 }: BillableTask): number =>
-  Math.max(createdAt, Math.floor(dispatchedAtMs / 1000));
-
-type UsageEntry = {
-  kind: 'settle' | 'refund';
-  quota: number;
-  detail: JsonObject;
-  reasonSentence?: StoredSentence;
-  createdAt: number;
-};
-
-const usageRow = (task: BillableTask, entry: UsageEntry) => ({
-  ...owner(task),
-  ...entry,
-  channelId: task.channelId,
-  pluginKey: task.platform,
-  model: task.properties.originModelName,
-  seconds: task.createdAt === undefined ? -1 : Math.max(0, entry.createdAt - sentAt(task.createdAt, task)),
-});
 
 /**
  * Parses an expression that is not saved.

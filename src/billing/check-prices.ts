@@ -1,6 +1,6 @@
 import type { PriceRecord } from '../store/ports/index.ts';
+import { parsePriceExpression } from './parse-price.ts';
 import type { PriceBook } from './price-book.ts';
-import { parsePriceExpression } from './price-expression.ts';
 
 /** A model name that clients can use, and the plugin that serves it. */
 export type OfferedModel = {

@@ -1,6 +1,5 @@
-import { type AppError, defineErrors, sentence } from '../kernel/index.ts';
+import { type AppError, defineErrors, QUOTA_PER_USD, sentence } from '../kernel/index.ts';
 import type { BudgetExceeded } from '../store/ports/index.ts';
-import { QUOTA_PER_USD } from './explain-bill.ts';
 
 export const billingErrors = defineErrors('billing', {
   insufficient_quota: ['out_of_quota', 'The account balance does not cover the estimated cost of this task.'],

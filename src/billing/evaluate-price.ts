@@ -91,8 +91,12 @@ export function evaluatePrice(tree: Expression, source: string, inputs: PriceInp
   }
 }
 
-/** Without binary rounding noise: 0.3 instead of 0.30000000000000004. */
-export const writeNumber = (value: number): string => String(Number(value.toPrecision(12)));
+/** So many digits of a number are shown, which is without binary rounding noise. */
+const DIGITS = 12;
+
+/** 0.3 instead of 0.30000000000000004. A whole number is itself as long as its digits are shown. */
+export const writeNumber = (value: number): string =>
+  Number.isInteger(value) && Math.abs(value) < 10 ** DIGITS ? `${value}` : `${Number(value.toPrecision(DIGITS))}`;
 
 function addStep({ steps }: Walk, step: string): void {
   // The last step is the sum itself and always shown.

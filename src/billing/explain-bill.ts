@@ -1,10 +1,7 @@
-import type { JsonObject, StoredSentence } from '../kernel/index.ts';
+import { type JsonObject, QUOTA_PER_USD, type StoredSentence } from '../kernel/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
 import { writeNumber } from './evaluate-price.ts';
-import { parsePriceExpression } from './price-expression.ts';
-
-/** Quota units in one USD. */
-export const QUOTA_PER_USD = 500_000;
+import { parsePriceExpression } from './parse-price.ts';
 
 export const toQuota = (usd: number, ratio: number): number => Math.round(usd * QUOTA_PER_USD * ratio);
 
@@ -39,7 +36,7 @@ export type BillExplanation = {
   summary: string;
   /** Why the reservation was charged although the final price could not be computed. */
   kept_reservation?: string;
-  /** What `kept_reservation` says; absent on bills of before. */
+  /** What `kept_reservation` says; absent on older bills. */
   kept_reservation_sentence?: StoredSentence;
 };
 
@@ -96,7 +93,8 @@ function summarize({ billing, status }: BilledTask, reserved: number): string {
   if (status === 'FAILURE') return `${estimate}; the task failed and all of it was refunded.`;
   if (outcome.usd === null) return `${estimate}; that stands, since the final price could not be computed.`;
   const difference = outcome.settled - reserved;
-  const final = `${estimate}; the result is worth ${writeNumber(outcome.usd)} USD`;
+  const more = outcome.capped ? ', more than was accepted for the model that was asked for' : '';
+  const final = `${estimate}; the result is worth ${writeNumber(outcome.usd)} USD${more}`;
   if (difference === 0) return `${final}, exactly that was charged.`;
   return difference < 0 ? `${final}, ${-difference} was refunded.` : `${final}, ${difference} more was charged.`;
 }

@@ -14,16 +14,23 @@ export {
   type Billing,
   type BillingSettings,
   createBilling,
-  type Ended,
-  type FinalBill,
   type Quote,
   type QuoteRequest,
-  type ReservedTask,
 } from './billing.ts';
 export { findProblem, findUnpriced, type OfferedModel, type PriceProblem } from './check-prices.ts';
 export { billingErrors } from './errors.ts';
-export { type BillExplanation, explainBill, QUOTA_PER_USD } from './explain-bill.ts';
+export { type BillExplanation, explainBill } from './explain-bill.ts';
+export { parsePriceExpression } from './parse-price.ts';
 export type { DeclaredFact } from './price-book.ts';
-export { parsePriceExpression } from './price-expression.ts';
+export type { Ended, FinalBill, ReservedTask } from './settle.ts';
 export { exemplifyPrice, type PriceSummary, scaleSummary, summarizePrice } from './summarize-price.ts';
+export {
+  INCREMENT_EVENT,
+  mergeReport,
+  PART_OF_TOTAL_EVENT,
+  REPORT_MARGIN,
+  type ReportedFact,
+  TOOL_USAGE,
+  USAGE_COUNTS,
+} from './usage-reports.ts';
 export { checkCostPrices, type VendorCost, vendorCost } from './vendor-cost.ts';

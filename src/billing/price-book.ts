@@ -10,7 +10,7 @@ import {
 } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
-import { type PriceExpression, parsePriceExpression } from './price-expression.ts';
+import { type PriceExpression, parsePriceExpression } from './parse-price.ts';
 
 /**
  * A fact that a plugin declares, as far as price checks need it. `max` is the largest accepted
@@ -210,7 +210,7 @@ function checkPriceChange(rows: readonly PriceRecord[], { pluginKey, before, aft
   const priced = new Set(own.map(({ model }) => model));
   const isLost = (model: string): boolean => (before?.models.includes(model) ?? false) && !after.models.includes(model);
   const applies = (row: PriceRecord): boolean =>
-    after.models.includes(row.model) && (row.pluginKey !== '*' || !rows.some(isPriceOf(pluginKey, row.model)));
+    after.models.includes(row.model) && (row.pluginKey !== '*' || !rows.some(matchesPrice(pluginKey, row.model)));
   return {
     orphaned: own.filter(({ model }) => isLost(model)).map(({ pluginKey: key, model }) => ({ pluginKey: key, model })),
     undeclared: own.filter(applies).flatMap((row) => {
@@ -225,7 +225,7 @@ function checkPriceChange(rows: readonly PriceRecord[], { pluginKey, before, aft
 const byKey = (a: PriceRecord, b: PriceRecord): number =>
   a.pluginKey < b.pluginKey || (a.pluginKey === b.pluginKey && a.model < b.model) ? -1 : 1;
 
-const isPriceOf =
+const matchesPrice =
   (pluginKey: string, model: string) =>
   (row: PriceRecord): boolean =>
     row.pluginKey === pluginKey && row.model === model;

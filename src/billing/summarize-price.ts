@@ -1,6 +1,6 @@
 import type { BinaryExpression, CallExpression, ConditionalExpression, Expression } from 'acorn';
 import type { JsonObject } from '../kernel/index.ts';
-import { parsePriceExpression } from './price-expression.ts';
+import { parsePriceExpression } from './parse-price.ts';
 
 /**
  * A price that words can say: an amount in USD, or one for each value of a fact, times the facts

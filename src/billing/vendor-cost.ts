@@ -1,8 +1,8 @@
-import { isObject, type JsonObject } from '../kernel/index.ts';
+import { isObject, type JsonObject, QUOTA_PER_USD } from '../kernel/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
-import { finalFacts, QUOTA_PER_USD } from './explain-bill.ts';
-import { parsePriceExpression } from './price-expression.ts';
+import { finalFacts } from './explain-bill.ts';
+import { parsePriceExpression } from './parse-price.ts';
 
 /** Among a channel's settings: what its vendor bills, an expression for each model, or for `*`. */
 const COST_PRICES = 'cost_prices';

@@ -32,7 +32,7 @@ import {
 import { checkCredentials, replaceOnlyKey, sealCredential } from './credentials.ts';
 import { channelErrors } from './errors.ts';
 import { type CredentialService, createCredentialService } from './manage-credentials.ts';
-import { type Account, type PickRequest, pickAccount } from './pick-channel.ts';
+import { type Account, type PickRequest, pickAccount } from './pick-account.ts';
 
 export type ChannelChange = Partial<ChannelInput>;
 export type SavedChannel = { channel: ChannelRecord; baseUrlSource: 'given' | 'plugin_default' };
@@ -79,8 +79,9 @@ export type Channels = {
   create(input: ChannelInput): Promise<SavedChannel>;
   /**
    * `mayMoveKey`: the caller has proven that they may read the key. Then address, type and plugin
-   * may change without entering the key again.
-   * @throws `channels.key_required` otherwise
+   * may change without entering the key and the values of headers again.
+   * @throws otherwise `channels.key_required`, `channels.headers_required`,
+   * `channels.removed_key_held`
    */
   update(
     id: number,
@@ -235,7 +236,7 @@ export function createChannels(deps: {
       if (!isFilter(filter)) return store.channels.list(page);
       const found = filterChannels(await store.channels.all(), filter);
       const from = (page.page - 1) * page.pageSize;
-      return { total: found.length, items: found.slice(from, from + page.pageSize) };
+      return { total: found.length, hasMore: false, items: found.slice(from, from + page.pageSize) };
     },
 
     async start() {
@@ -302,8 +303,11 @@ export function createChannels(deps: {
       const isShownToProxy = (change.proxy ?? '') !== '' && binding.baseUrl.startsWith('http:');
       // Otherwise anyone who may edit channels could send the key to a host of their own and read
       // it there.
-      if ((moves || isShownToProxy) && change.key === undefined && !mayMoveKey)
-        throw channelErrors.key_required({ param: 'key' });
+      const isExposed = (moves || isShownToProxy) && !mayMoveKey;
+      if (isExposed && change.key === undefined) throw channelErrors.key_required({ param: 'key' });
+      const keepsHeaders = Object.values(change.headers ?? { stored: null }).includes(null);
+      if (isExposed && before.headersSealed !== null && keepsHeaders)
+        throw channelErrors.headers_required({ param: 'headers' });
       const format = boundPlugin(plugins, { ...before, ...binding })?.keyFormat;
       const sealed = change.key === undefined ? undefined : sealCredential(secretBox, { key: change.key }, format);
       const changed = {
@@ -332,6 +336,9 @@ export function createChannels(deps: {
       };
       const channel = await store.transaction(async (tx) => {
         if (sealed) await replaceOnlyKey(tx, id, { ...sealed, updatedAt: changed.updatedAt });
+        // Tasks that it began are asked for with it. Another request may remove one at this moment.
+        if (isExposed && (await tx.credentials.ofChannel(id)).some(({ removedAt }) => removedAt > 0))
+          throw channelErrors.removed_key_held({ param: moves ? 'base_url' : 'proxy' });
         return tx.channels.update(id, changed);
       });
       if (!channel) throw channelErrors.not_found();

@@ -178,9 +178,18 @@ export function checkBaseUrl(baseUrl: string): string {
 /** The longest time that a vendor may take to find a new task. */
 const MAX_GRACE_SECONDS = 86_400;
 
+/** As other hosts of the plugin contract have it. */
+export const MAX_SCRIPT_BYTES = 32 * 1024;
+const MAX_ALERT_USD = 1_000_000_000;
+
 /** Checks the members that the gateway reads itself; the plugin reads all others. */
 export function checkSettings(settings: JsonObject): JsonObject {
   const { not_found_grace_seconds: grace, task_extend_plugin_keys: keys } = settings;
+  const { balance_script: script = '', balance_alert_usd: alert = 0 } = settings;
+  if (typeof script !== 'string' || Buffer.byteLength(script) > MAX_SCRIPT_BYTES)
+    throw invalid('settings.balance_script', sentence('channels.balance_script', { max: MAX_SCRIPT_BYTES }));
+  if (typeof alert !== 'number' || !(alert >= 0 && alert <= MAX_ALERT_USD))
+    throw invalid('settings.balance_alert_usd', sentence('channels.balance_alert', { max: MAX_ALERT_USD }));
   if (keys !== undefined && !(Array.isArray(keys) && keys.every((key) => typeof key === 'string')))
     throw invalid('settings.task_extend_plugin_keys', sentence('channels.plugin_keys'));
   const isFit = Number.isInteger(grace) && Number(grace) >= 0 && Number(grace) <= MAX_GRACE_SECONDS;

@@ -7,6 +7,18 @@ export const channelErrors = defineErrors('channels', {
     'forbidden',
     'Changing the address, the type or the plugin of a channel sends its key somewhere else: enter the key again.',
   ],
+  headers_required: [
+    'forbidden',
+    'Changing the address, the type or the plugin of a channel sends its headers somewhere else: send each value again, or none.',
+  ],
+  removed_key_held: [
+    'forbidden',
+    'A removed key of this channel may still serve tasks, which would send it somewhere else: create another channel, or let root prove that they may read keys.',
+  ],
+  script_root_only: [
+    'forbidden',
+    'settings.balance_script is code that gets the key of the channel: only root may add or change it. Send the stored script, or ask root.',
+  ],
   key_unreadable: [
     'unavailable',
     'The stored key of this channel cannot be read with the current CRYPTO_SECRET. Enter the key again.',

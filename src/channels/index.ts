@@ -4,6 +4,7 @@
  */
 
 export { createCapacity } from './capacity/capacity.ts';
+export { credentialPool } from './capacity/declared-limits.ts';
 export { heldSlots } from './capacity/pools.ts';
 export type {
   Capacity,
@@ -13,12 +14,13 @@ export type {
   FreeSlots,
   Refusal,
   RefusalKind,
+  RestEvent,
   RestView,
   Room,
   Scope,
   Start,
 } from './capacity/types.ts';
-export { type ChannelNetwork, openNetwork, type ShownNetwork, sealProxy } from './channel-network.ts';
+export { type ChannelNetwork, openNetwork, type ShownNetwork, sealHeaders, sealProxy } from './channel-network.ts';
 export { type ChannelChange, type Channels, createChannels, type SavedChannel } from './channels.ts';
 export {
   type ChannelInput,
@@ -29,6 +31,7 @@ export {
   checkName,
   checkNames,
   findApiAddress,
+  MAX_SCRIPT_BYTES,
   mapModel,
   type PluginFacts,
   RELAY_TYPE,
@@ -37,4 +40,4 @@ export {
 export { MAX_CREDENTIALS, shortenKey } from './credentials.ts';
 export { channelErrors, isUnreadableKey } from './errors.ts';
 export type { CredentialChange, CredentialService } from './manage-credentials.ts';
-export { type Account, type PickRequest, serves } from './pick-channel.ts';
+export { type Account, type PickRequest, serves } from './pick-account.ts';

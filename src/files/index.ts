@@ -11,6 +11,7 @@ export {
   keepInputs,
   retryableRequest,
   type StoredInputs,
+  storeBytes,
 } from './keep-inputs.ts';
 export { findRetryBlock, type RetryBlock, restoreHeldBody, restoreRequest } from './restore-inputs.ts';
 export { KEEP_TRIES_MS, scheduleResultCopies } from './schedule-copies.ts';

@@ -70,7 +70,7 @@ async function storeAll(
   const { model, action, requestBody = null } = intent;
   const text = JSON.stringify(requestBody);
   const bodyIsFile = text.length > MAX_STORED;
-  const sources = [...listSources(body), ...(bodyIsFile ? [bodySource(text)] : [])];
+  const sources = [...listSources(body), ...(bodyIsFile ? [bytesSource(new TextEncoder().encode(text))] : [])];
   const kept: KeptInputs = { model, action, body: bodyIsFile ? null : requestBody, ...describeForm(body), files: [] };
   const described = JSON.stringify({ ...kept, body: null, files: sources.map(({ described }) => described) });
   if (described.length > MAX_STORED) return err('too_large');
@@ -84,7 +84,7 @@ async function storeAll(
   return ok(kept);
 }
 
-/** A body as it is stored until its task is sent: its files stand in the place of kept files. */
+/** A body as it is stored until its task is sent: its files stand in the storage for kept files. */
 export type HeldBody = { kind: RequestBody['kind']; fields?: Record<string, string[]>; tokenPrefix?: string } & {
   files: KeptInput[];
   value?: Json;
@@ -109,6 +109,10 @@ export async function holdBody(
   }
   return ok(held);
 }
+
+/** Stores bytes; a row must count them as needed within the hour. */
+export const storeBytes = (deps: FileDeps, bytes: Uint8Array, signal: AbortSignal) =>
+  storeOne(deps, bytesSource(bytes), { room: Number.POSITIVE_INFINITY, signal });
 
 async function storeOne(
   { store, kept: place }: FileDeps,
@@ -142,8 +146,7 @@ function listSources(body: RequestBody): RequestSource[] {
   }));
 }
 
-function bodySource(text: string): RequestSource {
-  const bytes = new TextEncoder().encode(text);
+function bytesSource(bytes: Uint8Array): RequestSource {
   return {
     described: { as: 'body' },
     size: bytes.byteLength,
@@ -162,7 +165,7 @@ function describeForm(body: RequestBody): Pick<KeptInputs, 'fields' | 'tokenPref
  * Longest request that is stored with its task, in characters of JSON. A task's row is always read
  * whole, so longer ones are files.
  */
-export const MAX_STORED = 32 * 1024;
+const MAX_STORED = 32 * 1024;
 
 type WithoutBytes<Input> = Input extends KeptInput ? Omit<Input, 'sha256' | 'size'> : never;
 

@@ -8,12 +8,12 @@ import type { FileDeps } from './types.ts';
 const UNUSED_SECONDS = 3600;
 /** Interrupted writes are removed after this time. */
 const PARTIAL_SECONDS = 24 * 3600;
-/** Previews of one user that go before it is looked again who has the most. */
+/** Previews deleted for one user before checking again who has the most. */
 const PREVIEWS_A_BATCH = 50;
 /** Files that one run compares with the rows; the next run goes on from there. */
 const COMPARED_FILES = 20_000;
 /**
- * Killed copies leave a few files. Where more of a page are unknown than known, the place is
+ * Killed copies leave a few files. Where more of a page are unknown than known, the storage is
  * another database's: nothing is deleted.
  */
 const MANY_UNKNOWN = 20;
@@ -32,8 +32,8 @@ export function resultCleanUpSteps(deps: FileDeps): CleanUpStep[] {
 }
 
 /**
- * Leaves a tenth of the room for previews free for those of the next hour. Who has the most loses
- * their oldest first, so that nobody pushes out what others have.
+ * Leaves a tenth of the room for previews free for those of the next hour. The user with the most
+ * loses their oldest first, so that nobody pushes out what others have.
  */
 async function makePreviewRoom({ store, kept }: FileDeps, limit: number): Promise<number> {
   const { bytes, largestUserId } = await store.previews.usage();
@@ -58,12 +58,12 @@ async function deleteTaken({ store, kept }: Pick<FileDeps, 'store' | 'kept'>, sh
 
 /**
  * Deletes files that have no row: their process died after the copy and before the commit. Goes
- * through the place of the files page by page, and on from there in the next run.
+ * through the storage page by page, and on from there in the next run.
  */
 function createOrphanSweep({ store, clock, kept, logger }: FileDeps): CleanUpStep['deleteBatch'] {
   let after = '';
   return async (limit) => {
-    // A database that never kept anything was given the place of another.
+    // A database that never kept anything was given the storage of another.
     if ((await store.results.files('', 1)).length === 0) return 0;
     for (let compared = 0; compared < COMPARED_FILES; ) {
       const page = await kept.files.list(after, limit);
@@ -80,7 +80,7 @@ function createOrphanSweep({ store, clock, kept, logger }: FileDeps): CleanUpSte
       if (orphans.length > Math.max(MANY_UNKNOWN, known.size)) {
         logger.error(
           { files: orphans.length, known: known.size },
-          'the place of results has files that are not of this database: does another gateway use it? Nothing was deleted',
+          'the result storage has files that do not belong to this database: does another gateway use it? Nothing was deleted',
         );
         after = '';
         return 0;

@@ -20,13 +20,13 @@ export type ResultSettings = {
   quotaFor(group: string): number | undefined;
   /** USD for a GB (10^9 bytes) and day that users of a group pay; 0: nothing. */
   usdPerGbDayFor(group: string): number;
-  /** Whether downloads are redirected to the place of the files, where it makes links. */
+  /** Whether downloads are redirected to the storage, where that makes links. */
   redirects: boolean;
   /** Bytes that all previews together may take; 0: there are none. */
   previewBytes: number;
 };
 
-/** The place of kept files, and what administrators decide about it. */
+/** The storage for kept files, and what administrators decide about it. */
 export type KeptFiles = {
   files: FileStore;
   settings: () => ResultSettings;

@@ -9,7 +9,7 @@ import type { Relay } from '../relay/index.ts';
 import type { Reports } from '../reports/index.ts';
 import type { Results } from '../results/index.ts';
 import type { OptionTrials, SettingsService } from '../settings/index.ts';
-import type { Surfaces } from '../surfaces/index.ts';
+import type { Batches, Surfaces } from '../surfaces/index.ts';
 import type { Tasks } from '../tasks/index.ts';
 import type { TryChannel } from '../vendors/index.ts';
 import { assemblePipeline, type HttpConfig } from './assemble-pipeline.ts';
@@ -20,7 +20,7 @@ import { createHealth } from './operator/health.ts';
 import { createMetricsRoute, type Metrics } from './operator/metrics.ts';
 import type { Operation } from './operator/operation.ts';
 import { developmentRoutes, type ViewDevelopment } from './operator/plugin-development.ts';
-import { apiKeyRoutes, keyUsageRoutes } from './panel-api/accounts/api-keys.ts';
+import { apiKeyRoutes, type GroupLimits, keyUsageRoutes } from './panel-api/accounts/api-keys.ts';
 import { balanceAlertRoutes } from './panel-api/accounts/balance-alert.ts';
 import {
   accountRoutes,
@@ -37,14 +37,17 @@ import { type BeginExport, createExportLimit } from './panel-api/export/stream-e
 import { channelCapacityRoutes } from './panel-api/gateway/channel-capacity.ts';
 import { channelCredentialRoutes } from './panel-api/gateway/channel-credentials.ts';
 import { channelHistoryRoutes } from './panel-api/gateway/channel-history.ts';
+import { channelTestRoutes } from './panel-api/gateway/channel-test.ts';
 import { channelRoutes } from './panel-api/gateway/channels.ts';
 import { marketplaceRoutes } from './panel-api/gateway/marketplace.ts';
 import { pluginReviewRoutes } from './panel-api/gateway/plugin-reviews.ts';
 import { pluginRoutes } from './panel-api/gateway/plugins.ts';
 import { priceQuoteRoutes } from './panel-api/gateway/price-quotes.ts';
+import { priceReplayRoutes } from './panel-api/gateway/price-replay.ts';
 import { pluginPriceRoutes, priceRoutes } from './panel-api/gateway/prices.ts';
 import { attentionRoutes } from './panel-api/operation/attention.ts';
 import { backupRoutes } from './panel-api/operation/backups.ts';
+import { caseRoutes } from './panel-api/operation/cases.ts';
 import { nameSearchRoutes } from './panel-api/operation/name-search.ts';
 import { optionRoutes } from './panel-api/operation/options.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/operation/records.ts';
@@ -71,10 +74,12 @@ import { taskViewRoutes } from './panel-api/tasks/task-views.ts';
 import { panelTaskRoutes } from './panel-api/tasks/tasks.ts';
 import { webhookRoutes } from './panel-api/tasks/webhooks.ts';
 import type { PanelManifest } from './panel-files/panel-manifest.ts';
+import type { SeenProxies } from './pipeline/client-ip.ts';
 import { closeForMaintenance } from './pipeline/close-for-maintenance.ts';
 import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts';
 import type { Kit } from './pipeline/route-kit.ts';
 import type { InRequest, RequestHandler, RequestLimits, RequestTracer } from './pipeline/types.ts';
+import { batchRoutes } from './v1/batch-routes.ts';
 import { billingRoutes } from './v1/billing-routes.ts';
 import { callbackRoutes } from './v1/callback-routes.ts';
 import type { V1Deps } from './v1/caller.ts';
@@ -91,9 +96,7 @@ export type HttpDeps = {
   config: HttpConfig & {
     /** MAX_FILE_DOWNLOAD_MB in bytes: the largest file in a body. */
     maxFileBytes: number;
-    /**
-     * TASK_PLUGIN_PROTOCOL_HEARTBEAT_SECONDS in ms: the interval of a stream's keep-alive comments.
-     */
+    /** TASK_PLUGIN_PROTOCOL_HEARTBEAT_SECONDS in ms, between two comments of a stream. */
     heartbeatMs: number;
     /** A folder that holds nothing but clients' files on their way to a vendor. */
     uploadsFolder: string;
@@ -128,12 +131,15 @@ type GatewayRooms = {
   optionTrials: OptionTrials;
   /** Tests a channel step by step and at no cost. */
   tryChannel: TryChannel;
+  /** Reads what is left at the vendor of each key of a channel; returns of how many. */
+  readAccounts: (channelId: number, signal: AbortSignal) => Promise<number>;
 };
 
 /** What makes tasks and shows them. */
 type TaskRooms = {
   tasks: Tasks;
   surfaces: Surfaces;
+  batches: Batches;
   results: Results;
   relay: Relay;
   reports: Reports;
@@ -142,6 +148,7 @@ type TaskRooms = {
 
 /** This gives access to the records that the gateway keeps about accounts. */
 type AccountRecords = {
+  groupLimits: GroupLimits;
   exportUser: ExportUser;
   records: RecordsSource & { addAudit(row: NewAuditRow): Promise<void> };
   statements: AccountStatements;
@@ -173,10 +180,8 @@ const CREATE_ROUTES_AFTER_MS = 250;
 export type HttpApp = {
   /** Answers one request; never rejects. */
   handle: RequestHandler;
-  /**
-   * The address of a proxy that TRUSTED_PROXIES should list, if one was seen within the last hour.
-   */
-  unlistedProxy: () => string | undefined;
+  /** The proxies that requests came through. */
+  proxies: SeenProxies;
   /** Opens the listener; throws the platform's error, for instance `EADDRINUSE`. */
   listen(options: ListenOptions): Listening;
 };
@@ -206,7 +211,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   };
   const limits = closeForMaintenance(auth.limits, deps.operation.maintenance);
   let first: readonly AnyElysia[] = [];
-  const { routes, handle, unlistedProxy } = assemblePipeline(
+  const { routes, handle, addresses } = assemblePipeline(
     {
       config: deps.config,
       auth,
@@ -236,7 +241,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   );
   return {
     handle,
-    unlistedProxy,
+    proxies: addresses,
     listen(options) {
       void clock.sleep(CREATE_ROUTES_AFTER_MS).then(() => routes.all());
       return listen(handle, options);
@@ -272,16 +277,11 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
       relayRoutes,
     ].map((create) => create(kit, v1)),
   );
+  controllers.push(batchRoutes(kit, { ...v1, batches: http.taskRooms.batches }));
   controllers.push(mcpRoutes(kit, { ...v1, limits: deps.limits, version: http.status.version }));
   if (http.development) controllers.push(developmentRoutes(kit, http.development));
   // Last: the OpenAPI document describes its own two routes too.
-  controllers.push(
-    openApiRoutes(kit, {
-      document: () => describeApi(joined([...first, ...controllers]), http.status.version),
-      gatewayName: () => http.status.publicSettings().system_name,
-      panel: http.panel,
-    }),
-  );
+  controllers.push(openApiRoutes(kit, () => describeApi(joined([...first, ...controllers]), http.status.version)));
   return controllers;
 }
 
@@ -323,35 +323,33 @@ const administrationGroup = (kit: Kit, { http, audit, once }: RouteDeps) => {
     oauthProviderRoutes(kit, deps),
     channelRoutes(kit, { ...deps, reports: taskRooms.reports, tasks: taskRooms.tasks }),
     channelCapacityRoutes(kit, deps),
+    channelTestRoutes(kit, deps),
     channelCredentialRoutes(kit, deps),
     channelHistoryRoutes(kit, { ...gateway, ...taskRooms }),
     pluginRoutes(kit, deps),
     pluginReviewRoutes(kit, deps),
     marketplaceRoutes(kit, deps),
     priceRoutes(kit, deps),
-    pluginPriceRoutes(kit, deps),
+    pluginPriceRoutes(kit, { ...deps, reports: taskRooms.reports }),
     priceQuoteRoutes(kit, { ...gateway, ...taskRooms }),
+    priceReplayRoutes(kit, taskRooms),
     optionRoutes(kit, deps),
   ] as const;
 };
 
 const taskGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
   const { auth, clock, config, gateway, accounts, taskRooms } = http;
-  const deps = { auth, clock, ...own, ...taskRooms };
+  const deps = { auth, clock, channels: gateway.channels, ...own, ...taskRooms };
   return [
-    panelTaskRoutes(kit, { ...deps, channels: gateway.channels }),
+    panelTaskRoutes(kit, deps),
+    caseRoutes(kit, deps),
     queueRoutes(kit, { ...deps, capacity: gateway.capacity }),
-    playgroundRoutes(kit, {
-      ...deps,
-      channels: gateway.channels,
-      heartbeatMs: config.heartbeatMs,
-      watchAccess: auth.watchAccess,
-    }),
+    playgroundRoutes(kit, { ...deps, heartbeatMs: config.heartbeatMs, watchAccess: auth.watchAccess }),
     modelCatalogRoutes(kit, { ...taskRooms, billing: gateway.billing }),
     webhookRoutes(kit, deps),
     recordRoutes(kit, accounts),
-    exportRoutes(kit, { ...deps, ...accounts, channels: gateway.channels }),
-    keyUsageRoutes(kit, { auth, records: accounts.records }),
+    exportRoutes(kit, { ...deps, ...accounts }),
+    keyUsageRoutes(kit, { auth, ...accounts }),
     statsRoutes(kit, deps),
     usageRoutes(kit, deps),
   ] as const;
@@ -364,7 +362,7 @@ const firstGroup = (kit: Kit, deps: HttpDeps) =>
     createHealth({
       kit,
       checks: deps.operation.readiness,
-      isDraining: deps.operation.isDraining,
+      outOfService: deps.operation.outOfService,
       clock: deps.clock,
       logger: deps.logger,
     }),
@@ -374,7 +372,7 @@ const operationGroup = (kit: Kit, { http, audit }: RouteDeps) =>
   [
     attentionRoutes(kit, http.operation),
     nameSearchRoutes(kit, { auth: http.auth, channels: http.gateway.channels }),
-    systemRoutes(kit, http.operation),
+    systemRoutes(kit, { ...http.operation, audit }),
     backupRoutes(kit, { auth: http.auth, audit, backups: http.operation.backups }),
     createMetricsRoute({ kit, metrics: http.observed.metrics }),
   ] as const;

@@ -4,7 +4,7 @@ import { describeValidation } from './bodies/validation-errors.ts';
 import { createMetricsGuard, type Metrics } from './operator/metrics.ts';
 import type { PanelManifest } from './panel-files/panel-manifest.ts';
 import { type Branding, createPanelServer, type ThirdParties } from './panel-files/serve-panel.ts';
-import { createClientAddresses } from './pipeline/client-ip.ts';
+import { createClientAddresses, type SeenProxies } from './pipeline/client-ip.ts';
 import { createHostGuard, type HostGuardConfig } from './pipeline/guard-host.ts';
 import { createRequestHandler } from './pipeline/handle-request.ts';
 import { chooseEnvelope } from './pipeline/request-path.ts';
@@ -76,7 +76,7 @@ export function assemblePipeline(
   foundation: HttpFoundation,
   build: (kit: Kit) => readonly AnyElysia[],
   buildRest: (kit: Kit) => readonly AnyElysia[] = () => [],
-): { routes: RouteIndex; handle: RequestHandler; unlistedProxy: () => string | undefined } {
+): { routes: RouteIndex; handle: RequestHandler; addresses: SeenProxies } {
   const { config, logger, clock, watchCache, metrics, tracer } = foundation;
   const { results = { origin: '', ownListener: false } } = config;
   const addresses = createClientAddresses({ ...config, clock, ...(watchCache ? { watchCache } : {}) });
@@ -111,7 +111,7 @@ export function assemblePipeline(
     watchCache,
   });
   const traced: RequestHandler = tracer ? (request, peer) => tracer.run(request, () => handle(request, peer)) : handle;
-  return { routes, handle: traced, unlistedProxy: addresses.unlistedProxy };
+  return { routes, handle: traced, addresses };
 }
 
 function observeBoth(tracer: RequestTracer, metrics: Metrics, answer: Answered): void {

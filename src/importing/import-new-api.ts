@@ -1,7 +1,7 @@
-import { type Clock, OperatorError, pluralize, type SecretBox, sha256Hex } from '../kernel/index.ts';
+import { type Clock, OperatorError, pluralize, QUOTA_PER_USD, type SecretBox, sha256Hex } from '../kernel/index.ts';
 import type { SourceDatabase } from '../store/index.ts';
 import { ROLE, type Store } from '../store/ports/index.ts';
-import { LEFT_TABLES, QUOTA_PER_USD } from './new-api-mapping.ts';
+import { LEFT_TABLES } from './new-api-mapping.ts';
 import { planChannels } from './plan-channels.ts';
 import type { PlanContext } from './plan-context.ts';
 import { planOptions } from './plan-options.ts';
@@ -18,6 +18,8 @@ const WRITTEN_AT_ONCE = 8;
 /** The longest rest after a page of users. */
 const MAX_REST_MS = 100;
 const UNIT = 'QuotaPerUnit';
+/** What new-api counts as one USD where the option is not set. */
+const DEFAULT_UNIT = 500_000;
 
 export type ImportDeps = { store: Store; secretBox: SecretBox; clock: Clock };
 export type ImportOptions = {
@@ -126,7 +128,7 @@ async function readSourceOptions(source: SourceReader): Promise<SourceOptions> {
 
 function readUnit(options: ReadonlyMap<string, string>, unreadable: readonly string[]): number {
   const text = unreadable.includes(UNIT) ? '?' : options.get(UNIT);
-  const unit = text === undefined || text.trim() === '' ? QUOTA_PER_USD : Number(text);
+  const unit = text === undefined || text.trim() === '' ? DEFAULT_UNIT : Number(text);
   if (Number.isFinite(unit) && unit >= 1 && unit <= 1e12) return unit;
   throw new OperatorError(
     `the option ${UNIT} of the source is no number that balances can be counted by: ${text?.slice(0, 40)}`,

@@ -77,9 +77,6 @@ export const IDENTITY_COLUMNS = {
   wechat_id: 'wechat',
 } as const;
 
-/** new-api counts 500,000 quota as one USD unless its option `QuotaPerUnit` says otherwise. */
-export const QUOTA_PER_USD = 500_000;
-
 /**
  * What a channel becomes. `plugin`: the plugin that declares the same channel type. `address`: the
  * vendor's, where the channel has none of its own. `relay`: an OpenAI-compatible vendor. `bound`:

@@ -5,8 +5,8 @@ import {
   checkName,
   checkNames,
   MAX_CREDENTIALS,
+  MAX_SCRIPT_BYTES,
   RELAY_TYPE,
-  sealProxy,
   shortenKey,
 } from '../channels/index.ts';
 import { AppError, hasHiddenCharacters, isObject, type JsonObject, parseJson, pluralize } from '../kernel/index.ts';
@@ -14,6 +14,7 @@ import { OFFICIAL_KEYS } from '../plugins/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { type NewChannel, type NewCredential, STATUS } from '../store/ports/index.ts';
 import { CHANNEL_TYPES, type ChannelRule, GATEWAY_KEY_TYPES, UNKNOWN_TYPE } from './new-api-mapping.ts';
+import { planNetwork } from './plan-channel-network.ts';
 import { type PlanContext, readObject, splitList } from './plan-context.ts';
 import { findFault, readNumber, readText } from './read-source.ts';
 import { isObjectOrNone, unsupportedColumns } from './unsupported-columns.ts';
@@ -130,12 +131,12 @@ function planChannel(
     remark('left', 'no_key', 'it has no key');
     return [];
   }
-  const proxySealed = readProxy(context, row);
-  const off = [
-    ...unsupportedColumns(row),
-    ...gatewayKeys(row, keys),
-    ...(proxySealed === undefined ? ['a proxy that cannot be read'] : []),
-  ];
+  const { unsupported, ...network } = planNetwork(
+    context,
+    row,
+    keys.map(({ key }) => key),
+  );
+  const off = [...unsupportedColumns(row), ...gatewayKeys(row, keys), ...unsupported];
   if (off.length > 0) {
     remark(
       'changed',
@@ -160,7 +161,7 @@ function planChannel(
       sourceId: id,
       channel: {
         ...shared,
-        proxySealed: proxySealed ?? null,
+        ...network,
         name: checkName(name),
         weight: Math.min(weight, MAX_RANK),
         status: isOn ? STATUS.enabled : STATUS.disabled,
@@ -174,6 +175,12 @@ function planChannel(
     const relayed = rule.relay && bound.length > 0 ? [toRelay(planned)] : [];
     if (relayed.length > 0)
       remark('changed', 'relay', 'it became two channels: one for its plugins, one that relays all else');
+    if (planned.channel.settings.balance_script !== undefined)
+      remark(
+        'note',
+        'balance_script',
+        'it has a balance_script, code that gets its keys: read it before you rely on it',
+      );
     context.report.take('channel', 1 + relayed.length);
     return [planned, ...relayed];
   } catch (error) {
@@ -252,24 +259,20 @@ function readMapping(text: string): Record<string, string> {
   return value as Record<string, string>;
 }
 
-/** Null: it has none; undefined: it has one that is none here. */
-function readProxy({ secretBox }: PlanContext, row: SourceRow): string | null | undefined {
-  const { proxy } = readObject(readText(row, 'setting'));
-  if (proxy === undefined || proxy === null || proxy === '') return null;
-  try {
-    return typeof proxy === 'string' ? sealProxy(secretBox, proxy) : undefined;
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return undefined;
-  }
-}
-
 /** Vertex's region, for all models or by model, has the same form here. */
 function readSettings(row: SourceRow): JsonObject {
   const region = readText(row, 'other').trim();
-  if (readNumber(row, 'type') !== VERTEX || region === '') return {};
+  const script = readBalanceScript(row);
+  if (readNumber(row, 'type') !== VERTEX || region === '') return script;
   const byModel = readObject(region);
-  return { region: Object.keys(byModel).length > 0 ? byModel : region };
+  return { ...script, region: Object.keys(byModel).length > 0 ? byModel : region };
+}
+
+/** The module that reads what is left at the vendor; one that is too large for both is left out. */
+function readBalanceScript(row: SourceRow): JsonObject {
+  const { balance_script: script } = readObject(readText(row, 'settings'));
+  const isScript = typeof script === 'string' && script.trim() !== '' && Buffer.byteLength(script) <= MAX_SCRIPT_BYTES;
+  return isScript ? { balance_script: script } : {};
 }
 
 type VendorKey = { key: string; enabled: boolean };

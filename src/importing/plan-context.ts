@@ -1,6 +1,5 @@
-import type { JsonObject } from '../kernel/index.ts';
-import { isObject, parseJson, type SecretBox } from '../kernel/index.ts';
-import type { Store } from '../store/ports/index.ts';
+import { isObject, type JsonObject, parseJson, type SecretBox } from '../kernel/index.ts';
+import type { IdentityRecord, ImportedKey, ImportedUser, PasskeyRecord, Store } from '../store/ports/index.ts';
 import type { SourceReader } from './read-source.ts';
 import type { Reporter } from './report.ts';
 
@@ -50,3 +49,18 @@ export const splitList = (text: string): string[] => [
       .filter((entry) => entry !== ''),
   ),
 ];
+
+/** An account with all that belongs to it, as it will be written. */
+export type PlannedUser = {
+  sourceId: string;
+  record: ImportedUser;
+  /** One ledger line; none for 0. */
+  balance: { grantKey: string; amount: number };
+  /** The id, in the source, of who invited them; 0: nobody. */
+  inviter: number;
+  keys: Omit<ImportedKey, 'userId' | 'walletId'>[];
+  identities: Pick<IdentityRecord, 'provider' | 'subject'>[];
+  /** The authenticator's secret, sealed. */
+  factor: { secretSealed: string } | undefined;
+  passkeys: Omit<PasskeyRecord, 'id' | 'userId'>[];
+};

@@ -1,9 +1,8 @@
 import { trimTrailing } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { STATUS } from '../store/ports/index.ts';
-import type { PlanContext } from './plan-context.ts';
+import type { PlanContext, PlannedUser } from './plan-context.ts';
 import { findFault, isDeleted, isFlag, readFlag, readNumber, readText } from './read-source.ts';
-import type { PlannedUser } from './types.ts';
 
 export type FactorRows = {
   factors: ReadonlyMap<string, SourceRow>;

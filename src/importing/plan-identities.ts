@@ -1,9 +1,8 @@
 import type { SourceRow } from '../store/index.ts';
 import type { IdentityRecord } from '../store/ports/index.ts';
 import { IDENTITY_COLUMNS } from './new-api-mapping.ts';
-import type { PlanContext } from './plan-context.ts';
+import type { PlanContext, PlannedUser } from './plan-context.ts';
 import { readText } from './read-source.ts';
-import type { PlannedUser } from './types.ts';
 
 type Identity = Pick<IdentityRecord, 'provider' | 'subject'>;
 /** Identities at custom providers, by the user's id in the source. */

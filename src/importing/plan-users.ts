@@ -2,15 +2,14 @@ import { isImportableHash, isUsername, readMailAddress } from '../auth/index.ts'
 import { hasHiddenCharacters, OperatorError, pluralize } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { ROLE, type Role, STATUS } from '../store/ports/index.ts';
-import { type PlanContext, readObject, toQuota, toUsed } from './plan-context.ts';
+import { type PlanContext, type PlannedUser, readObject, toQuota, toUsed } from './plan-context.ts';
 import { planFactors, readFactors } from './plan-factors.ts';
 import { planIdentities, readBindings, readIdentities } from './plan-identities.ts';
 import { hashKeys, planKeys } from './plan-keys.ts';
 import { findFault, isDeleted, readNumber, readText } from './read-source.ts';
-import type { PlannedUser } from './types.ts';
 
 /** Users that are read, checked and written at once. */
-export const USERS_AT_ONCE = 100;
+const USERS_AT_ONCE = 100;
 const GROUP = /^[\w.-]{1,64}$/;
 const MAX_DISPLAY_NAME = 64;
 const MAX_REMARK = 255;
@@ -68,7 +67,7 @@ async function findUnread({ source, report }: PlanContext, seen: Seen, orphans: 
   });
 }
 
-/** What earlier accounts of the source have: empty at the begin of each of the two readings. */
+/** What earlier accounts of the source have: empty at the start of each of the two readings. */
 type Seen = {
   names: Set<string>;
   emails: Set<string>;
@@ -327,7 +326,7 @@ function readAffiliateCode(row: SourceRow, taken: Set<string>): string | null {
   return code;
 }
 
-export const readTime = (row: SourceRow, column: string): number => Math.max(0, readNumber(row, column) ?? 0);
+const readTime = (row: SourceRow, column: string): number => Math.max(0, readNumber(row, column) ?? 0);
 
 /** Administrators whose rights new-api limits by rules for themselves. */
 async function findLimitedAdmins({ source }: PlanContext): Promise<Set<string>> {

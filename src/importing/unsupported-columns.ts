@@ -8,7 +8,6 @@ const CUSTOM = 8;
 /** What a channel of new-api may say and a channel here cannot. */
 const FOREIGN: readonly (readonly [column: string, isSet: (text: string) => boolean, what: string])[] = [
   ['param_override', isFilled, 'param_override'],
-  ['header_override', isFilled, 'header_override'],
   ['status_code_mapping', isFilled, 'status_code_mapping'],
   ['open_ai_organization', (text) => text.trim() !== '', 'an organization'],
 ];
@@ -25,8 +24,9 @@ const API_KEY = 'api_key';
  * be read and may be such.
  */
 export function unsupportedColumns(row: SourceRow): string[] {
-  const unreadable = Object.keys(FOREIGN_MEMBERS).filter((column) => !isObjectOrNone(readText(row, column)));
-  const broken = ['setting', 'settings', 'open_ai_organization', ...FOREIGN.map(([column]) => column)].filter(
+  const objects = [...Object.keys(FOREIGN_MEMBERS), 'header_override'];
+  const unreadable = objects.filter((column) => !isObjectOrNone(readText(row, column)));
+  const broken = [...objects, ...FOREIGN.map(([column]) => column)].filter(
     (column) => findFault(row, [column]) !== undefined,
   );
   return [

@@ -3,10 +3,10 @@ import { type Clock, OperatorError, type SecretBox } from '../kernel/index.ts';
 import { ruleFor } from '../settings/index.ts';
 import { type PriceRecord, type Repositories, ROLE, type Store } from '../store/ports/index.ts';
 import type { PlannedChannel } from './plan-channels.ts';
+import type { PlannedUser } from './plan-context.ts';
 import type { PlannedOption } from './plan-options.ts';
 import type { PlannedPlugin } from './plan-plugins.ts';
 import type { PlannedProvider } from './plan-providers.ts';
-import type { PlannedUser } from './types.ts';
 
 type WriteDeps = { store: Store; clock: Clock; secretBox: SecretBox; sourceKey: string };
 

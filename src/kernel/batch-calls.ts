@@ -18,7 +18,7 @@ export type BatchOptions<In, Out> = {
    */
   divide?: (error: unknown) => 'by_call' | 'by_owner' | undefined;
   /** Calls of one owner never run in two batches at once: the second would wait for the first. */
-  ownerOf?: (input: In) => unknown;
+  readOwner?: (input: In) => unknown;
 };
 
 type Call<In, Out> = { input: In; resolve: (value: Out) => void; reject: (error: unknown) => void };
@@ -28,18 +28,18 @@ type Call<In, Out> = { input: In; resolve: (value: Out) => void; reject: (error:
  * once; the busier it gets, the larger the batches.
  */
 export function batchCalls<In, Out>(options: BatchOptions<In, Out>): (input: In) => Promise<Out> {
-  const { run, maxSize, maxRunning, gather, divide, ownerOf } = options;
+  const { run, maxSize, maxRunning, gather, divide, readOwner } = options;
   let waiting: Call<In, Out>[] = [];
   let running = 0;
   let gathering: (() => void) | undefined;
   const busy = new Set<unknown>();
 
-  const isFree = ({ input }: Call<In, Out>): boolean => ownerOf === undefined || !busy.has(ownerOf(input));
+  const isFree = ({ input }: Call<In, Out>): boolean => readOwner === undefined || !busy.has(readOwner(input));
 
   function split(calls: readonly Call<In, Out>[], error: unknown): readonly Call<In, Out>[][] {
     const by = divide?.(error);
     if (by === undefined) return [];
-    return [...Map.groupBy(calls, (call) => (by === 'by_owner' && ownerOf ? ownerOf(call.input) : call)).values()];
+    return [...Map.groupBy(calls, (call) => (by === 'by_owner' && readOwner ? readOwner(call.input) : call)).values()];
   }
 
   async function serve(calls: readonly Call<In, Out>[]): Promise<void> {
@@ -70,7 +70,7 @@ export function batchCalls<In, Out>(options: BatchOptions<In, Out>): (input: In)
     const calls = waiting.filter(isFree).slice(0, maxSize);
     const taken = new Set(calls);
     waiting = waiting.filter((call) => !taken.has(call));
-    const owners = ownerOf ? calls.map(({ input }) => ownerOf(input)) : [];
+    const owners = readOwner ? calls.map(({ input }) => readOwner(input)) : [];
     for (const owner of owners) busy.add(owner);
     running += 1;
     void detachFromRequest(start);

@@ -31,7 +31,7 @@ export const isoTime = (ms: number): string => new Date(ms).toISOString();
  * Whole multiples of these on the monotonic clock are when loops without work wake up: of the
  * longest that is no longer than the sleep.
  */
-const STEPS_MS = [5000, 1000];
+const STEPS_MS = [15_000, 5000, 1000];
 /** A timer may fire a little too early, and the next sleep must not end in the same step. */
 const EARLY_MS = 100;
 

@@ -47,7 +47,7 @@ const isMixed = (value: string): boolean =>
  * are no secrets. `certain`: only parts of 16 characters or more that hold letters and digits, and
  * no key of fewer than 8 characters.
  */
-export function secretsOfKey(key: string, { certain = false }: Choice = {}): string[] {
+export function listKeySecrets(key: string, { certain = false }: Choice = {}): string[] {
   const parts = splitKey(key)
     // A private key has line breaks.
     .filter((part) => !isHarmless(part) && (!certain || isMixed(part.replace(/\s/g, ''))))
@@ -95,10 +95,10 @@ function listEncodings(value: string): string[] {
  * value that the address names in its path is none. `certain`: only headers whose names leave no
  * doubt.
  */
-export function secretsOfRequest(described: unknown, { certain = false }: Choice = {}): string[] {
+export function listRequestSecrets(described: unknown, { certain = false }: Choice = {}): string[] {
   if (!isObject(described)) return [];
   // A look-up describes its request in a member.
-  if (isObject(described.request)) return secretsOfRequest(described.request, { certain });
+  if (isObject(described.request)) return listRequestSecrets(described.request, { certain });
   const { url, headers, body } = described as { url?: unknown; headers?: unknown; body?: unknown };
   const address = typeof url === 'string' && url.length <= LONGEST_ADDRESS ? URL.parse(url) : null;
   const found: string[] = [];

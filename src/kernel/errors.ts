@@ -2,7 +2,7 @@ import { type Sentence, type SentenceParams, toSentence } from './sentences.ts';
 
 /**
  * What kind of failure it was. Rooms never use HTTP statuses: they name a kind, and only
- * `http/errors.ts` maps kinds to statuses.
+ * `http/responses/errors.ts` maps kinds to statuses.
  */
 export type ErrorKind =
   | 'invalid' // the request itself is wrong
@@ -58,6 +58,8 @@ export class AppError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly shouldRetry: boolean | undefined;
   readonly replayed: boolean;
+  /** Whether a line of the log says it already, with more than the request knows. */
+  isLogged = false;
 
   constructor(code: string, kind: ErrorKind, options: ErrorOptions & { message: string | Sentence }) {
     const { message } = options;
@@ -82,7 +84,7 @@ export class AppError extends Error {
   withoutRetry(): AppError {
     const { code, kind, param, details, cause, replayed } = this;
     const message = this.reason === code ? this.message : toSentence(this);
-    return new AppError(code, kind, {
+    const error = new AppError(code, kind, {
       message,
       ...(param === undefined ? {} : { param }),
       details,
@@ -90,6 +92,8 @@ export class AppError extends Error {
       replayed,
       shouldRetry: false,
     });
+    error.isLogged = this.isLogged;
+    return error;
   }
 }
 
@@ -134,3 +138,26 @@ export class OperatorError extends Error {
     this.said = typeof message === 'string' ? undefined : toSentence(message);
   }
 }
+
+/** What to do, by the system's code for a write that failed. */
+const WRITE_ADVICE: Readonly<Record<string, string>> = {
+  EACCES: 'run the command as a user who may write there',
+  EPERM: 'run the command as a user who may write there',
+  EROFS: 'its file system is read-only; choose another folder',
+  ENOSPC: 'free some space on its disk',
+  EDQUOT: 'its user has used up the disk quota',
+};
+
+const systemCode = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error);
+
+/** A command could not write a file: why, and what to do. */
+export function unwritable(path: string, error: unknown): OperatorError {
+  const code = systemCode(error);
+  if (code === 'EEXIST') return new OperatorError(`${path} is there already`);
+  const advice = WRITE_ADVICE[code];
+  return new OperatorError(`${path} cannot be written (${code})${advice === undefined ? '' : `: ${advice}`}`);
+}
+
+/** A command could not read a file. */
+export const unreadable = (path: string, error: unknown): OperatorError =>
+  new OperatorError(`${path} cannot be read (${systemCode(error)})`);

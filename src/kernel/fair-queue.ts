@@ -1,3 +1,4 @@
+import { detachFromRequest } from './background-work.ts';
 import type { Clock } from './clock.ts';
 
 /**
@@ -5,6 +6,8 @@ import type { Clock } from './clock.ts';
  * owner. Opaque to those who count. Created here only, so that a user has one name everywhere.
  */
 export const SYSTEM_OWNER = 'system';
+/** Reads of balances: where they are killed, no task's work is refused. */
+export const BALANCE_OWNER = 'balance';
 /** All callers without a valid key together. */
 export const ANONYMOUS_OWNER = 'anonymous';
 export const userOwner = (userId: number): string => `user:${userId}`;
@@ -288,17 +291,34 @@ export function createFairLimiter({ slots, share, holdMs, clock }: LimiterOption
     }
   }
 
+  /** Those that lose their slots after a time, the first to lose it first. */
+  const bounded = new Set<{ leave: () => void; untilMs: number }>();
+  let isWatching = false;
+
+  /** One loop for all of them: nearly all leave long before, and a timer for each costs more. */
+  async function watch(): Promise<void> {
+    isWatching = true;
+    for (let [first] = bounded; first; [first] = bounded) {
+      const leftMs = first.untilMs - clock.monotonicMs();
+      if (leftMs > 0) await clock.sleep(leftMs);
+      else first.leave();
+    }
+    isWatching = false;
+  }
+
   function holdSlot(owner: string): () => void {
     let isHeld = true;
-    const leave = (): void => {
+    const hold = { leave, untilMs: clock.monotonicMs() + (holdMs ?? 0) };
+    function leave(): void {
       if (!isHeld) return;
       isHeld = false;
-      left.abort();
+      bounded.delete(hold);
       changeHeld(owner, -1);
       startNext();
-    };
-    const left = new AbortController();
-    if (holdMs !== undefined) void clock.sleep(holdMs, left.signal).then(leave);
+    }
+    if (holdMs === undefined) return leave;
+    bounded.add(hold);
+    if (!isWatching) void detachFromRequest(watch);
     return leave;
   }
 

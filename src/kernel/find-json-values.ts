@@ -1,3 +1,4 @@
+import { measureJsonString } from './measure-json-string.ts';
 import { skipJsonString } from './scan-json.ts';
 
 /**
@@ -15,6 +16,11 @@ export type WantedValue = 'string' | 'id' | 'number' | 'length' | 'object';
 /** Finds values at given paths of a JSON text while its bytes arrive, without parsing the rest. */
 export type JsonValueFinder = {
   push(bytes: Uint8Array): void;
+  /**
+   * Reads a text that is all in memory by the runtime's own search and parser, which takes a
+   * fraction of the time. False: it is none, or not sure to be read the same; then `push` it.
+   */
+  readWhole(text: Uint8Array): boolean;
   /** The values found, once the text is complete; nothing for an incomplete text. */
   end(): FoundValue[];
   /**
@@ -36,12 +42,16 @@ const MAX_ID_BYTES = 12 * MAX_ID_CHARS;
 export const TOO_LONG_ID = '\0';
 /** Longer numbers are ignored. */
 const MAX_NUMBER_BYTES = 32;
-/** The most values of one text; later ones are ignored. */
+/** Longer texts are read as they come: the parser would make all their values. */
+const MAX_WHOLE_BYTES = 64 * 1024;
+/**
+ * The most texts and numbers of one text; later ones are ignored. Objects and lengths beyond as
+ * many are summed by path, so that a client that asks for many results hides nothing behind them.
+ */
 const MAX_FOUND = 10_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const LETTER_U = 0x75;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 const OPEN_ARRAY = 0x5b;
@@ -61,13 +71,13 @@ type Container = { path: string; isArray: boolean };
  * is not JSON it may find something or nothing.
  */
 export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValue>>): JsonValueFinder {
-  const wantedAt = new Map(Object.entries(wanted));
-  const containers = new Set(['', ...Object.keys(wanted).flatMap(listPrefixes)]);
+  const { wantedAt, containers, root, marks } = planSearch(wanted);
 
   let stack: Container[] = [];
   /** Nesting levels below the innermost container that may hold a wanted string. */
   let skipped = 0;
   let hasBegun = false;
+  let isWhole = false;
   let name: string | undefined;
   let isNameNext = false;
   let isInString = false;
@@ -77,9 +87,13 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
   /** The path of the current string, where it is an id. */
   let idPath: string | undefined;
   /** Measures the current string; `undefined` if its length is not wanted. */
-  let measured: ReturnType<typeof measureString> | undefined;
+  let measured: ReturnType<typeof measureJsonString> | undefined;
   let number: { path: string; isId: boolean; bytes: number[] } | undefined;
   let found: FoundValue[] = [];
+  let kept = 0;
+  let counted = 0;
+  /** What was counted beyond the most, by path. */
+  let sums = new Map<string, FoundValue & { value: number }>();
 
   const top = (): Container | undefined => (skipped > 0 ? undefined : stack.at(-1));
 
@@ -95,7 +109,31 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
   }
 
   function add(path: string, value: string | number): void {
-    if (found.length < MAX_FOUND) found.push({ path, value });
+    const want = wantedAt.get(path);
+    if (typeof value === 'number' && (want === 'object' || want === 'length')) addCount(path, value);
+    else if (kept < MAX_FOUND) {
+      kept += 1;
+      found.push({ path, value });
+    }
+  }
+
+  function forget(): void {
+    found = [];
+    kept = counted = 0;
+    sums = new Map();
+  }
+
+  function addCount(path: string, value: number): void {
+    const sum = sums.get(path);
+    if (sum) sum.value += value;
+    else if (counted < MAX_FOUND) {
+      counted += 1;
+      found.push({ path, value });
+    } else {
+      const first = { path, value };
+      sums.set(path, first);
+      found.push(first);
+    }
   }
 
   function open(isArray: boolean): void {
@@ -142,7 +180,7 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
     idPath = want === 'id' ? path : undefined;
     const isKept = want === 'id' || want === 'string' || want === 'number';
     captured = (isNameNext && top() !== undefined) || isKept ? [] : undefined;
-    measured = want === 'length' ? measureString() : undefined;
+    measured = want === 'length' ? measureJsonString() : undefined;
   }
 
   function beginNumber(byte: number): void {
@@ -195,7 +233,7 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
     return at;
   }
 
-  const isComplete = () => hasBegun && stack.length === 0 && skipped === 0 && !isInString;
+  const isComplete = () => isWhole || (hasBegun && stack.length === 0 && skipped === 0 && !isInString);
 
   return {
     push(bytes) {
@@ -217,16 +255,108 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
         } else if (NUMBER_STARTS.has(byte)) beginNumber(byte);
       }
     },
+    readWhole(bytes) {
+      if (hasBegun || isWhole || bytes.length > MAX_WHOLE_BYTES || marks === undefined) return false;
+      const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      // A name may be written with escapes.
+      if (marks.length <= MAX_MARKS || root === undefined) {
+        isWhole = !marks.some((mark) => text.includes(mark)) && !text.includes(ESCAPE);
+        if (isWhole || root === undefined) return isWhole;
+      }
+      try {
+        collect(JSON.parse(text.toString('utf8')), root, add);
+        isWhole = true;
+      } catch {
+        forget();
+      }
+      return isWhole;
+    },
     end: () => (isComplete() ? found : []),
     goesOn: () => hasBegun && !isInString && !isComplete(),
     reset() {
       stack = [];
       skipped = 0;
-      hasBegun = isNameNext = isInString = isEscaped = false;
+      hasBegun = isWhole = isNameNext = isInString = isEscaped = false;
       name = captured = idPath = measured = number = undefined;
-      found = [];
+      forget();
     },
   };
+}
+
+/** A node of the search: what a value gives, its members (`any`: by any name) and its items. */
+type Wish = { path: string; want: WantedValue | undefined; members: Map<string, Wish>; any?: Wish; items?: Wish };
+
+type SearchPlan = {
+  wantedAt: ReadonlyMap<string, WantedValue>;
+  containers: ReadonlySet<string>;
+  /** Undefined where numbers are wanted as they are written, which the parser does not keep. */
+  root: Wish | undefined;
+  /** A text without these has nothing that is wanted; undefined: it may have it under any name. */
+  marks: readonly string[] | undefined;
+};
+
+const ESCAPE = '\\u';
+/** Looking for more names takes longer than parsing. */
+const MAX_MARKS = 4;
+/** Callers pass the same object for all texts of a kind, so a plan is made once. */
+const plans = new WeakMap<object, SearchPlan>();
+
+function planSearch(wanted: Readonly<Record<string, WantedValue>>): SearchPlan {
+  const known = plans.get(wanted);
+  if (known) return known;
+  const paths = Object.keys(wanted);
+  const names = [...new Set(paths.map((path) => path.split(/[.[]/, 1)[0] ?? ''))];
+  const plan: SearchPlan = {
+    wantedAt: new Map(Object.entries(wanted)),
+    containers: new Set(['', ...paths.flatMap(listPrefixes)]),
+    root: Object.values(wanted).includes('id') ? undefined : buildWishes(wanted),
+    marks: names.includes('') || names.includes('*') ? undefined : names.map((name) => JSON.stringify(name)),
+  };
+  plans.set(wanted, plan);
+  return plan;
+}
+
+function buildWishes(wanted: Readonly<Record<string, WantedValue>>): Wish {
+  const create = (path: string): Wish => ({ path, want: wanted[path], members: new Map() });
+  const root = create('');
+  for (const path of Object.keys(wanted)) {
+    let wish = root;
+    for (const [step = ''] of path.matchAll(/\[\]|[^.[]+/g)) {
+      if (step === '[]') wish = wish.items ??= create(`${wish.path}[]`);
+      else {
+        const next = wish.path === '' ? step : `${wish.path}.${step}`;
+        if (step === '*') wish = wish.any ??= create(next);
+        else {
+          const member: Wish = wish.members.get(step) ?? create(next);
+          wish.members.set(step, member);
+          wish = member;
+        }
+      }
+    }
+  }
+  return root;
+}
+
+/** Finds in a parsed value what the bytes of its text would be searched for. */
+function collect(value: unknown, wish: Wish, add: (path: string, value: string | number) => void): void {
+  const { path, want, members, any, items } = wish;
+  if (typeof value === 'string') {
+    if (want === 'length') add(path, Buffer.byteLength(value));
+    else if (want === 'string' && Buffer.byteLength(value) <= MAX_STRING_BYTES) add(path, value);
+    else if (want === 'number' && value.length <= MAX_NUMBER_BYTES && NUMBER.test(value))
+      collect(Number(value), wish, add);
+  } else if (typeof value === 'number') {
+    if (want === 'number' && Number.isFinite(value)) add(path, value);
+  } else if (Array.isArray(value)) {
+    if (items) for (const item of value) collect(item, items, add);
+  } else if (value !== null && typeof value === 'object') {
+    if (want === 'object') add(path, 1);
+    if (members.size === 0 && any === undefined) return;
+    for (const name in value) {
+      const member = members.get(name) ?? any;
+      if (member) collect((value as Record<string, unknown>)[name], member, add);
+    }
+  }
 }
 
 /** `a.b[].c` → `a`, `a.b`, `a.b[]`. */
@@ -235,43 +365,6 @@ function listPrefixes(path: string): string[] {
     mark === '.' ? [index] : [index, index + mark.length],
   );
   return ends.map((end) => path.slice(0, end));
-}
-
-const HEX_DIGITS = 4;
-
-/** Counts the bytes of a JSON string in UTF-8 once its escapes are read, in any chunks. */
-function measureString() {
-  let bytes = 0;
-  /** Hexadecimal digits of `\uXXXX` that are still to come. */
-  let digits = 0;
-  let code = 0;
-  let isAfterBackslash = false;
-  return {
-    bytes: () => bytes,
-    push(chunk: Uint8Array, from: number, to: number): void {
-      for (let at = from; at < to; at += 1) {
-        const byte = chunk[at] as number;
-        if (digits > 0) {
-          digits -= 1;
-          code = code * 16 + (byte <= 0x39 ? byte - 0x30 : (byte & 0x0f) + 9);
-          if (digits === 0) bytes += utf8Bytes(code);
-        } else if (isAfterBackslash) {
-          isAfterBackslash = false;
-          if (byte === LETTER_U) {
-            digits = HEX_DIGITS;
-            code = 0;
-          } else bytes += 1;
-        } else if (byte === BACKSLASH) isAfterBackslash = true;
-        else bytes += 1;
-      }
-    },
-  };
-}
-
-/** A surrogate is half of a character of four bytes. */
-function utf8Bytes(code: number): number {
-  if (code < 0x80) return 1;
-  return code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 2 : 3;
 }
 
 function readString(bytes: readonly number[]): string | undefined {

@@ -43,9 +43,19 @@ export const newUuid = (): string => randomUUID();
 export const newTaskId = (nowMs: number, random = systemRandom): string =>
   `task_${timePrefix(nowMs)}${randomAlnum(23, random)}`;
 
-/** The id of a relayed request: `relay_`, then as in `newTaskId`. */
+/** The id of a batch: `batch_`, then as in `newTaskId`. */
+export const newBatchId = (nowMs: number, random = systemRandom): string =>
+  `batch_${timePrefix(nowMs)}${randomAlnum(23, random)}`;
+
+/** The id of a file of a batch: `file-`, then as in `newTaskId`. */
+export const newFileId = (nowMs: number, random = systemRandom): string =>
+  `file-${timePrefix(nowMs)}${randomAlnum(23, random)}`;
+
+export const RELAY_PREFIX = 'relay_';
+
+/** The id of a relayed request: its prefix, then as in `newTaskId`. */
 export const newRelayId = (nowMs: number, random = systemRandom): string =>
-  `relay_${timePrefix(nowMs)}${randomAlnum(23, random)}`;
+  `${RELAY_PREFIX}${timePrefix(nowMs)}${randomAlnum(23, random)}`;
 
 /**
  * Nine digits of base 36, enough until the year 5188. Digits come before small letters in every

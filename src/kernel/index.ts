@@ -15,8 +15,7 @@ export {
   type BudgetSum,
   findBudgetSum,
   isBudget,
-  MAX_BUDGET,
-} from './budgets.ts';
+} from './budget-periods.ts';
 export { createByteBuffer, detachBuffer, toStream } from './byte-streams.ts';
 export { canonicalJson } from './canonical-json.ts';
 export {
@@ -40,11 +39,22 @@ export {
   type SecretBox,
   sha256Hex,
 } from './crypto.ts';
-export { secretsOfKey, secretsOfRequest } from './derived-secrets.ts';
+export { listKeySecrets, listRequestSecrets } from './derived-secrets.ts';
 export { countNames, editJson, type JsonChanges, readJsonMembers } from './edit-json.ts';
-export { AppError, defineErrors, type ErrorKind, err, OperatorError, ok, type Result } from './errors.ts';
+export {
+  AppError,
+  defineErrors,
+  type ErrorKind,
+  err,
+  OperatorError,
+  ok,
+  type Result,
+  unreadable,
+  unwritable,
+} from './errors.ts';
 export {
   ANONYMOUS_OWNER,
+  BALANCE_OWNER,
   createFairLimiter,
   createFairQueue,
   type FairLimiter,
@@ -69,21 +79,33 @@ export {
 } from './hidden-characters.ts';
 export {
   jitter,
+  newBatchId,
+  newFileId,
   newMessageId,
   newRelayId,
   newTaskId,
   newUuid,
   type Random,
+  RELAY_PREFIX,
   randomAlnum,
   randomBase64,
   randomBelow,
   randomToken,
   systemRandom,
 } from './ids.ts';
-export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, parseJson } from './json.ts';
+export {
+  isJsonType,
+  isObject,
+  type Json,
+  type JsonObject,
+  MAX_JSON_DEPTH,
+  parseJson,
+  withoutUndefined,
+} from './json.ts';
 export type { WatchCache } from './logger.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { parseLongIds } from './parse-long-ids.ts';
+export { MAX_QUOTA, QUOTA_PER_USD } from './quota.ts';
 export {
   createRedactor,
   createWholeRedactor,
@@ -102,6 +124,7 @@ export {
   type JsonBounds,
   type JsonScanner,
   MAX_JSON_NAME_BYTES,
+  MAX_JSON_NUMBER_BYTES,
   sliceChunks,
 } from './scan-json.ts';
 export { createSemaphore, holdSlotUntilSent, type Semaphore, type Slot } from './semaphore.ts';
@@ -119,7 +142,15 @@ export {
   withoutMessage,
 } from './sentences.ts';
 export { createBase64Splitter } from './split-base64.ts';
-export { describeBytes, matchesEntityTag, memoizeTexts, pluralize, trimTrailing } from './texts.ts';
+export {
+  describeBytes,
+  escapeXml,
+  jsonBytes,
+  matchesEntityTag,
+  memoizeTexts,
+  pluralize,
+  trimTrailing,
+} from './texts.ts';
 export { createZoneClock, isTimeZone, readDate, type ZoneClock } from './time-zone.ts';
 export { parseUserAgent } from './user-agents.ts';
 export { type ClockWatch, watchClock } from './watch-clock.ts';

@@ -17,6 +17,15 @@ const CLOSING = 0x7d;
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** Whether a media type, without parameters, is one of JSON. */
+export const isJsonType = (type: string): boolean => type === 'application/json' || type.endsWith('+json');
+
+/** Drops undefined members: in a change, a member that is left out keeps its value. */
+export const withoutUndefined = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+
 /**
  * The parsed value; `undefined` when the text is not JSON or nests deeper than `MAX_JSON_DEPTH`.
  */

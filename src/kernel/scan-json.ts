@@ -12,8 +12,11 @@ export type JsonBounds = { maxBytes: number; maxValues: number; maxDepth: number
  */
 export const MAX_JSON_NAME_BYTES = 512 * 1024;
 
+/** The longest number, as it is written: parsers read the digits of a longer one slowly. */
+export const MAX_JSON_NUMBER_BYTES = 1024;
+
 /** The limit that a text exceeds. */
-export type JsonBound = keyof JsonBounds | 'maxNameBytes';
+export type JsonBound = keyof JsonBounds | 'maxNameBytes' | 'maxNumberBytes';
 
 /** Measures JSON while it arrives. */
 export type JsonScanner = {
@@ -53,7 +56,8 @@ export function createJsonScanner({ maxBytes, maxValues, maxDepth, maxNames = In
   let isInString = false;
   /** The next byte of the string is escaped. */
   let isEscaped = false;
-  let isInScalar = false;
+  /** Bytes of the current number or word; 0 outside of one. */
+  let scalarBytes = 0;
   /** Bytes of the current or last string, and of all names. */
   let stringBytes = 0;
   let names = 0;
@@ -73,11 +77,12 @@ export function createJsonScanner({ maxBytes, maxValues, maxDepth, maxNames = In
       const kind = KINDS[chunk[i] as number];
       i += 1;
       if (kind === SCALAR) {
-        if (isInScalar) continue;
-        isInScalar = true;
+        scalarBytes += 1;
+        if (scalarBytes > MAX_JSON_NUMBER_BYTES) return 'maxNumberBytes';
+        if (scalarBytes > 1) continue;
         counts.values += 1;
       } else {
-        isInScalar = false;
+        scalarBytes = 0;
         if (kind === STRING) {
           isInString = true;
           stringBytes = 0;

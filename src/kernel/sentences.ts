@@ -1,4 +1,5 @@
 import { reasons } from './reasons/index.ts';
+import { VALUE_FORMATS } from './texts.ts';
 
 /** A value of a sentence's placeholder; a sentence itself where it stands inside another one. */
 export type SentenceValue = string | number | Sentence;
@@ -16,8 +17,9 @@ export type StoredSentence = Omit<Sentence, 'message'>;
 export type Reason = keyof typeof reasons;
 
 type Placeholder<T extends string> = T extends `${string}{{${infer Name}}}${infer Rest}`
-  ? Name | Placeholder<Rest>
+  ? WithoutFormat<Name> | Placeholder<Rest>
   : never;
+type WithoutFormat<T extends string> = T extends `${infer Name}, ${string}` ? Name : T;
 /** `count` is for the plural forms of other languages. */
 type Params<R extends Reason> = { readonly [Name in Placeholder<(typeof reasons)[R]>]: SentenceValue } & {
   readonly count?: SentenceValue;
@@ -61,7 +63,9 @@ export function mapSentence({ message, reason, params }: Sentence, change: (text
 }
 
 const fill = (template: string, params: SentenceParams): string =>
-  template.replaceAll(/\{\{(\w+)\}\}/g, (_all, name: string) => {
+  template.replaceAll(/\{\{(\w+)(?:, (\w+))?\}\}/g, (_all, name: string, format = '') => {
     const value = params[name] ?? '';
+    const write = VALUE_FORMATS[format];
+    if (write && typeof value === 'number') return write(value, 'en');
     return typeof value === 'object' ? value.message : String(value);
   });

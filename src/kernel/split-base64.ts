@@ -94,7 +94,7 @@ export type JsonEscapeReader = {
   push(byte: number): boolean;
 };
 
-export function createJsonEscapeReader(): JsonEscapeReader {
+function createJsonEscapeReader(): JsonEscapeReader {
   const bytes = new Uint8Array(UNICODE_BYTES);
   let length = 0;
   let isOpen = false;

@@ -12,11 +12,39 @@ export function trimTrailing(text: string, character: string): string {
 export const pluralize = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;
 
-const MEGABYTE = 1_000_000;
+const BYTE_UNITS = [
+  ['gigabyte', 1024 ** 3],
+  ['megabyte', 1024 ** 2],
+  ['kilobyte', 1024],
+] as const;
 
-/** Bytes for people: `734 bytes`, `12.4 MB`. */
-export const describeBytes = (bytes: number): string =>
-  bytes < MEGABYTE ? pluralize(bytes, 'byte') : `${Number((bytes / MEGABYTE).toFixed(1)).toLocaleString('en-US')} MB`;
+/**
+ * Bytes for people, as the panel shows them and settings in MB count them: `734 bytes`, `12.4 MB`.
+ */
+export function describeBytes(bytes: number, language = 'en'): string {
+  const [unit, size] = BYTE_UNITS.find(([, least]) => bytes >= least) ?? ['byte', 1];
+  const unitDisplay = unit === 'byte' ? 'long' : 'short';
+  return new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay, maximumFractionDigits: 1 }).format(
+    bytes / size,
+  );
+}
+
+/** What is paid for by the GB, which has 10^9 bytes there, exactly enough to be multiplied. */
+const describeGigabytes = (bytes: number, language: string): string =>
+  new Intl.NumberFormat(language, { style: 'unit', unit: 'gigabyte', maximumFractionDigits: 6 }).format(bytes / 1e9);
+
+/** How a number is written for whose placeholder in a text says more: `{{max, bytes}}`. */
+export const VALUE_FORMATS: Readonly<Record<string, (value: number, language: string) => string>> = {
+  bytes: describeBytes,
+  gigabytes: describeGigabytes,
+};
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+export const escapeXml = (text: string): string => text.replaceAll(/[&<>"]/g, (sign) => ENTITIES[sign] ?? sign);
+
+/** Bytes of a value as JSON in UTF-8. */
+export const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
 
 const MAX_ENTRIES = 1000;
 const MAX_LENGTH = 256;

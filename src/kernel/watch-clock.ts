@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 
 /** A smaller change of the wall clock is a correction, and moves nothing. */
 const STEP_MS = 5_000;
-/** If reading both clocks took so long, the process was paused in between. */
+/** If reading both clocks took this long, the process was paused in between. */
 const TORN_MS = 1_000;
 /** Steps that are remembered, the latest. */
 const MAX_STEPS = 50;

@@ -87,7 +87,7 @@ export function createWebhooks(deps: NotificationDeps): Webhooks {
  * Sends one notice of the type `test` now, signed as every other, and stores nothing. `fault`: why
  * the address or the secret cannot be used; then nothing was sent.
  */
-export async function tryWebhook(
+async function tryWebhook(
   deps: Pick<NotificationDeps, 'clock' | 'random' | 'webhooks'>,
   { url, secret }: { url: string; secret: string },
 ): Promise<{ fault: Sentence } | { delivered: boolean; delivery: WebhookDelivery }> {

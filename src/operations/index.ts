@@ -2,10 +2,13 @@
  * Owns: what keeps a gateway alive: its start beside others, its secrets, backups and their return,
  * certificates, the system's service, upgrades, the removal of old rows, watches that tell
  * administrators, the doctor and the overview of what needs attention. May touch: the data
- * directory, the database as a whole, places of backups, certificate authorities and releases
+ * directory, the database as a whole, backup locations, certificate authorities and releases
  * through `upstream`. Never touches: HTTP routes, the environment, the command line's words.
  */
+
+export { operationErrors } from './errors.ts';
+export type { NodeControl } from './nodes/drain-node.ts';
 export type { AttentionItem, BackupsView, SystemHistory, SystemView } from './overview/types.ts';
 export { eraseUsersStep } from './retention/erase-users.ts';
-export { retentionSteps } from './retention/retention-steps.ts';
+export { eraseUnstoredStep, retentionSteps } from './retention/retention-steps.ts';
 export type { RetentionSettings, RetentionStep } from './retention/types.ts';

@@ -8,7 +8,7 @@ import './theme/base.css';
 import { useEffect } from 'react';
 import { ApiError } from './api/api-error.ts';
 import { createSendRequest } from './api/send-request.ts';
-import { createI18n, loadAllTexts } from './i18n/create-i18n.ts';
+import { createI18n } from './i18n/create-i18n.ts';
 import { AppRoutes, preloadSignedInPages } from './routes/app-routes.tsx';
 import { type Connection, watchConnection } from './session/connection.ts';
 import { createSession, type Session } from './session/session.ts';
@@ -36,7 +36,7 @@ async function start(container: HTMLElement): Promise<void> {
   loadFont();
   const i18n = await createI18n();
   // People who were signed in before will most likely need these.
-  if (hasSessionHint()) void Promise.all([loadAllTexts(i18n), preloadSignedInPages(location.pathname)]).catch(() => {});
+  if (hasSessionHint()) void preloadSignedInPages(i18n, location.pathname).catch(() => {});
   const { connection, send } = watchConnection({ send: createSendRequest(), wait: pause });
   const session = createSession({
     send,

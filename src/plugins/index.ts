@@ -8,7 +8,7 @@
  */
 export type * from '../../contracts/v1.d.ts';
 export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';
-export { addCases, addExpected, removeCases } from './author/edit-json.ts';
+export { addCases, addExpected, removeCases } from './author/edit-fixture.ts';
 export { type LintReport, lintPlugin } from './author/lint-plugin.ts';
 export { newPlugin } from './author/new-plugin.ts';
 export { openPlugin } from './author/open-plugin.ts';
@@ -53,6 +53,13 @@ export {
   renderNativeError,
   renderVideo,
 } from './hooks/present-tasks.ts';
+export {
+  type AccountRequest,
+  readBalanceAmount,
+  readBalanceRequest,
+  readCapacityAnswer,
+  type ToldLimits,
+} from './hooks/read-account.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export { isPlaceholder, readPlaceholder } from './hooks/read-descriptor.ts';
 export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';

@@ -1,7 +1,10 @@
+import { REPORT_MARGIN, type ReportedFact } from '../billing/index.ts';
 import { mapModel } from '../channels/index.ts';
 import { isObject, type Json, type JsonObject, type Sentence, sentence } from '../kernel/index.ts';
-import { ENDPOINTS, type ReportedFact } from './endpoints.ts';
-import { MARGIN, mostPlausible } from './estimate-usage.ts';
+import type { RelayRecord } from '../store/ports/index.ts';
+import type { TaskDeps } from '../tasks/index.ts';
+import { ENDPOINTS, keepsObject } from './endpoints.ts';
+import { mostPlausible } from './estimate-usage.ts';
 import { readMediaEssence } from './relay-answers.ts';
 import type { billRelay } from './relay-billing.ts';
 import type { AnswerEnd, UsageFacts, UsageTap } from './tap-usage.ts';
@@ -9,7 +12,7 @@ import type { Delivery, RelayDeps, RelayIntent, RelayShared } from './types.ts';
 
 type Bill = Parameters<typeof billRelay>[2];
 
-const NO_USAGE = sentence('relay.no_usage');
+export const NO_USAGE = sentence('relay.no_usage');
 
 /** Members of a request that make a model think before it answers. */
 const THINKING = ['reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget'] as const;
@@ -31,14 +34,14 @@ export function calculateBill(deps: RelayDeps, delivery: Delivery, { tap, how }:
   const { intent, response } = delivery;
   const httpStatus = response.status;
   if (!tap) return { httpStatus, trouble: NO_USAGE };
-  const { facts, isReported, hasResult } = tap.end(how === 'whole' ? 'ended' : how);
+  const { facts, isReported, isFinal, hasResult } = tap.end(how === 'whole' ? 'ended' : how);
   // It goes on at the vendor.
-  const goesOn = intent.values.background === true;
+  const goesOn = intent.values.background === true && keepsObject(intent.kind);
   const { reports, answers } = ENDPOINTS[intent.kind];
   const isOver = how === 'whole' || how === 'ended' || (how === 'broke' && !tap.owesCount());
   if (isOver && !goesOn && !isReported && !hasResult && !answers?.test(readMediaEssence(response)))
     return { httpStatus, usage: Object.fromEntries(reports.map((fact) => [fact, 0])) };
-  if (Object.keys(facts).length === 0 || (goesOn && !isReported)) return { httpStatus, trouble: NO_USAGE };
+  if (Object.keys(facts).length === 0 || (goesOn && !isFinal)) return { httpStatus, trouble: NO_USAGE };
   const trouble = refuseReport(deps, delivery, { tap, facts });
   if (trouble !== undefined) return { httpStatus, usage: facts, trouble };
   if (how === 'ended') rememberThoughts(deps, delivery, { tap, facts });
@@ -46,24 +49,37 @@ export function calculateBill(deps: RelayDeps, delivery: Delivery, { tap, how }:
 }
 
 /**
- * Why a report cannot be what the request allowed; undefined: it can, or the text that came shows
- * that the vendor did more. The operator is told.
+ * Why a report cannot be what the request allowed; undefined: it can, or what came shows that the
+ * vendor did more. The operator is told.
  */
 function refuseReport(
   deps: RelayDeps,
-  { intent, relay, account: { channel } }: Delivery,
+  delivery: Delivery,
   { tap, facts }: { tap: UsageTap; facts: UsageFacts },
 ): Sentence | undefined {
-  const allowed = mostPlausible(intent, relay.billing.facts);
-  const most = { ...allowed, output_tokens: Math.max(allowed.output_tokens, MARGIN * tap.countedTokens()) };
+  const allowed = mostPlausible(delivery);
+  const most = {
+    ...allowed,
+    output_tokens: Math.max(allowed.output_tokens, REPORT_MARGIN * tap.countedTokens()),
+    images: Math.max(allowed.images, REPORT_MARGIN * tap.countedImages()),
+  };
+  return refuseBeyond(deps, delivery.relay, { facts, most });
+}
+
+/** Refuses a report of which one fact is beyond the most that it may be. The operator is told. */
+export function refuseBeyond(
+  { logger, telemetry }: Pick<TaskDeps, 'logger' | 'telemetry'>,
+  { relayId, channelId, model }: RelayRecord,
+  { facts, most }: { facts: UsageFacts; most: Record<ReportedFact, number> },
+): Sentence | undefined {
   for (const [fact, count] of Object.entries(facts) as [ReportedFact, number][]) {
     if (count <= most[fact]) continue;
-    const logFields = { relay_id: relay.relayId, channel_id: channel.id, model: relay.model, fact, reported: count };
-    deps.logger.error(
+    const logFields = { relay_id: relayId, channel_id: channelId, model, fact, reported: count };
+    logger.error(
       { ...logFields, most: most[fact] },
       'vendor reported more usage than the request allowed; the reservation is charged',
     );
-    deps.telemetry.meter?.implausibleUsage(channel.id);
+    telemetry.meter?.implausibleUsage(channelId);
     return sentence('tasks.usage_beyond', { count, fact });
   }
   return undefined;

@@ -3,7 +3,7 @@ import { editJson, type JsonChanges, type JsonObject } from '../kernel/index.ts'
 import type { ChannelRecord, RelayKind } from '../store/ports/index.ts';
 import type { ClientRequest } from '../tasks/index.ts';
 import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../upstream/index.ts';
-import { CONNECT_TIMEOUT_MS, isMultiRange, MAX_REDIRECTS, restoreFiles } from '../vendors/index.ts';
+import { CONNECT_TIMEOUT_MS, CONTENT_HEADERS, isMultiRange, MAX_REDIRECTS, restoreFiles } from '../vendors/index.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { relayErrors } from './errors.ts';
 
@@ -12,8 +12,6 @@ import { relayErrors } from './errors.ts';
  * pays.
  */
 export const RELAYED_HEADERS = ['openai-beta'] as const;
-/** Client headers that are also sent for content: ranges and conditions. */
-export const CONTENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
 /** Query parameters that are sent to the vendor. */
 const QUERY = [
   'after',
@@ -82,7 +80,8 @@ export const pickHeaders = (headers: Record<string, string>, names: readonly str
 
 /**
  * The client's body, with the vendor's name for the model; undefined: without a model. `changes`:
- * other members of a JSON body that the gateway sets. All else stays as the client wrote it.
+ * other members that the gateway removes, or sets in a JSON body. All else stays as the client
+ * wrote it.
  */
 export function buildRelayBody(
   { body }: ClientRequest,
@@ -104,7 +103,9 @@ export function buildRelayBody(
   }
   if (body.kind !== 'multipart') return { kind: 'none' };
   const { model: _, ...others } = body.fields;
-  const fields = Object.entries(model === undefined ? others : { ...others, model: [model] });
+  const fields = Object.entries(model === undefined ? others : { ...others, model: [model] }).filter(
+    ([name]) => !Object.hasOwn(changes, name),
+  );
   const parts: MultipartPart[] = fields.flatMap(([name, values]) => values.map((value) => ({ name, value })));
   for (const { field, filename, mimeType, size, stream } of body.files) {
     parts.push({ name: field, filename, contentType: mimeType || 'application/octet-stream', size, stream });

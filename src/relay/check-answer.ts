@@ -1,7 +1,8 @@
+import { isJsonType } from '../kernel/index.ts';
 import type { RelayKind } from '../store/ports/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import { ENDPOINTS } from './endpoints.ts';
-import { isJson, readMediaEssence } from './relay-answers.ts';
+import { readMediaEssence } from './relay-answers.ts';
 
 const JSON_TYPE = 'application/json';
 const EVENTS_TYPE = 'text/event-stream';
@@ -42,7 +43,7 @@ const hasContent = (bytes: Uint8Array): boolean => {
 export async function checkAnswer(kind: RelayKind, response: UpstreamResponse): Promise<UpstreamResponse | undefined> {
   const type = readMediaEssence(response);
   const { answers, streams } = ENDPOINTS[kind];
-  const hasJsonType = isJson(type);
+  const hasJsonType = isJsonType(type);
   const isOwn = answers?.test(type) === true;
   if (type === EVENTS_TYPE || (isOwn && !VAGUE.test(type))) return response;
   if (!hasJsonType && !isOwn && !VAGUE.test(type)) return undefined;

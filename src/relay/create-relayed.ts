@@ -1,5 +1,5 @@
 import type { Quote } from '../billing/index.ts';
-import { type Account, mapModel, RELAY_TYPE } from '../channels/index.ts';
+import { type Account, type Capacity, mapModel, RELAY_TYPE, type Scope } from '../channels/index.ts';
 import {
   AppError,
   holdSlotUntilSent,
@@ -14,6 +14,7 @@ import { type ChannelRecord, type RelayRecord, ROLE } from '../store/ports/index
 import {
   adviseOnFailure,
   type Caller,
+  createRefusalLog,
   type Doubt,
   findMostRunning,
   type Idempotency,
@@ -31,13 +32,17 @@ import { checkAnswer } from './check-answer.ts';
 import { deliverAnswer } from './deliver-answer.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { estimateUsage, readsReport } from './estimate-usage.ts';
-import { findPinnedAccount } from './find-references.ts';
+import { findSources, readSources, type Sources } from './find-references.ts';
+import { mayFollow, repeatFollowed, startFollowed } from './follow-request.ts';
+import { storeFailure } from './kept-answers.ts';
 import { addDefaults, readRelayRequest } from './read-relay-request.ts';
 import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from './relay-answers.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
 import { replayRelayed } from './replay-relayed.ts';
+import { refuseUncounted } from './request-members.ts';
+import { requireSound, speakerSeconds } from './require-sound.ts';
 import { measureSound } from './sound/measure-sound.ts';
-import type { RelayAnswer, RelayDeps, RelayedRequest, RelayIntent } from './types.ts';
+import type { Creation, OpenRelay, RelayAnswer, RelayDeps, RelayedRequest } from './types.ts';
 
 /** What one request came to on one channel. */
 type Attempt =
@@ -59,9 +64,13 @@ type Refused = Extract<Attempt, { kind: 'refused' }>;
 /** What clients are told to wait when every place stayed taken. */
 const FULL_SECONDS = 5;
 
-/** A request as it is known before a channel is chosen. */
-type Creation = { caller: Caller; request: RelayedRequest; intent: RelayIntent };
-type FirstCreation = Creation & { idempotency: Idempotency | undefined; onStreamEnd: () => void; doubt: Doubt };
+type FirstCreation = Creation & {
+  idempotency: Idempotency | undefined;
+  /** Called once the money is reserved. */
+  onOpen: (relay: RelayRecord) => void;
+  onStreamEnd: () => void;
+  doubt: Doubt;
+};
 
 /**
  * Reserves → sends to the vendor → bills a 2xx answer, at once or by its usage at its end →
@@ -70,11 +79,26 @@ type FirstCreation = Creation & { idempotency: Idempotency | undefined; onStream
  * with its client.
  * @throws errors of the gateway's own; the vendor's errors are returned as answers
  */
-export async function createRelayed(deps: RelayDeps, caller: Caller, request: RelayedRequest): Promise<RelayAnswer> {
-  const intent = readRelayRequest(request.kind, request.client, request.remix);
+export async function createRelayed(deps: RelayDeps, caller: Caller, given: RelayedRequest): Promise<RelayAnswer> {
+  let request = given;
+  let intent = readRelayRequest(request);
   refuseCallback(request.client);
+  if (intent.isFollowed && !(await mayFollow(deps))) {
+    // Its client waits, as for any other.
+    const { follow: _, ...awaited } = request;
+    request = awaited;
+    intent = readRelayRequest(request);
+  }
   const creation = { caller, request, intent };
-  const release = intent.stream ? deps.vendors.downloads.acquire(caller.user.id, 'stream') : () => {};
+  return intent.isFollowed
+    ? startFollowed(deps, creation, (onOpen) => runRelayed(deps, { ...creation, onOpen }))
+    : runRelayed(deps, { ...creation, onOpen: () => {} });
+}
+
+function runRelayed(deps: RelayDeps, creation: Creation & Pick<FirstCreation, 'onOpen'>): Promise<RelayAnswer> {
+  const { caller, request, intent } = creation;
+  const takesSlot = intent.stream || intent.isFollowed;
+  const release = takesSlot ? deps.vendors.downloads.acquire(caller.user.id, 'stream') : () => {};
   return holdSlotUntilSent(release, (onStreamEnd) =>
     runIdempotently(
       deps,
@@ -94,18 +118,18 @@ export async function createRelayed(deps: RelayDeps, caller: Caller, request: Re
             ),
           );
         },
-        repeat: (relayId) => replayRelayed(deps, { ...creation, relayId }),
+        repeat: (relayId) =>
+          intent.isFollowed ? repeatFollowed(deps, creation, relayId) : replayRelayed(deps, { ...creation, relayId }),
       },
     ),
   );
 }
 
 async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<RelayAnswer> {
-  const { caller, idempotency, onStreamEnd, doubt } = creation;
-  const { requestId } = creation.request;
-  const only = await findPinnedAccount(deps, caller, creation.intent);
+  const { caller, idempotency, onStreamEnd, doubt, request: given } = creation;
+  const sources = await findSources(deps, caller, creation.intent);
   const tried: number[] = [];
-  let relay: RelayRecord | undefined;
+  let relay: OpenRelay | undefined;
   let lease: { stop(): void } | undefined;
   /** The end of the stream releases it. */
   let isReleasedLater = false;
@@ -115,15 +139,18 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
   const waitsUntilMs = deps.clock.monotonicMs() + deps.limits.relayWaitMs;
   const release = async () => {
     lease?.stop();
-    if (relay && idempotency) await releaseRelay(deps, relay);
+    if (relay && (idempotency || creation.intent.isFollowed)) await releaseRelay(deps, relay);
   };
   let last: Refused | undefined;
   /** The status of the answer that was accepted; 0: none was. */
   let answered = 0;
   let unreadable: AppError | undefined;
+  const refusals = createRefusalLog(deps.logger, 'vendor did not accept a relayed request');
   try {
     while (tried.length < MAX_ATTEMPTS) {
-      const account = pick(deps, creation, { except: tried, only });
+      // One that would have to wait serves only where all would.
+      const chosen = { except: tried, only: sources.account };
+      const account = pick(deps, creation, { ...chosen, free: true }) ?? pick(deps, creation, chosen);
       if (!account) break;
       const { channel } = account;
       tried.push(account.credential.id);
@@ -145,13 +172,15 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       leave = place;
       const completed = addDefaults(creation, channel);
       const { request, intent } = completed;
-      const quote = await quoteFor(deps, completed, channel);
+      const quote = await quoteFor(deps, completed, { channel, sources });
       relay = relay
         ? await moveRelay(deps, relay, { account, quote, attempt: tried.length })
-        : await openRelay(deps, { caller, requestId, intent, idempotency, account, quote });
+        : await openRelay(deps, { caller, requestId: given.requestId, intent, idempotency, account, quote });
+      creation.onOpen(relay);
       const { relayId, leaseOwner } = relay;
       // Renewed until the bill is written and the answer read: repeats wait for both.
-      lease ??= deps.node.leases.hold(relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
+      if (!relay.hold)
+        lease ??= deps.node.leases.hold(relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
       const hidesUsage = intent.hidesUsage && asksForUsage(deps, quote, channel);
@@ -164,7 +193,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
           onStreamEnd();
         };
         const ends = { onStreamEnd: endStream, release };
-        const delivery = { request, intent, account, relay, response, hidesUsage, ...ends };
+        const delivery = { caller, request, intent, account, relay, response, hidesUsage, ...ends };
         const answer = await deliverAnswer(deps, delivery);
         isReleasedLater = answer.body instanceof ReadableStream;
         return answer;
@@ -172,19 +201,20 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       leave();
       doubt.vendorMayHaveJob = wasInDoubt || attempt.mayBeDone;
       last = attempt;
-      deps.logger.info(
-        { relay_id: relayId, channel_id: channel.id, status: last.httpStatus, reason: last.reason.message },
-        'vendor did not accept a relayed request',
-      );
+      const logFields = { relay_id: relayId, channel_id: channel.id, channel: channel.name };
+      refusals.note({ ...logFields, status: last.httpStatus, reason: last.reason.message });
       if (!last.mayTryAnother) break;
     }
   } catch (error) {
     // Refunds nothing once the request is billed: then its row is no longer open.
     const words = error instanceof Error ? error.message : 'unknown';
     const reason = error instanceof AppError ? toSentence(error) : quoted(words);
-    if (relay) await refundRelay(deps, relay, { reason, httpStatus: answered, mayBeDone: doubt.vendorMayHaveJob });
+    const refund = { reason, httpStatus: answered, mayBeDone: doubt.vendorMayHaveJob };
+    if (relay)
+      await refundRelay(deps, relay, { ...refund, kept: await storeFailure(deps, { ...creation, relay }, error) });
     throw error;
   } finally {
+    refusals.write(last && !isOfClient(last.httpStatus) ? 'warn' : 'info');
     if (!isReleasedLater) {
       leave();
       await release();
@@ -199,12 +229,19 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
     throw unreadable ?? taskErrors.no_available_channel({ message, param: 'model' });
   }
   const mayBeDone = doubt.vendorMayHaveJob;
-  await refundRelay(deps, relay, { reason: last.reason, httpStatus: last.httpStatus, mayBeDone });
-  if (last.outcome instanceof Error) throw last.outcome;
+  const kept = await storeFailure(deps, { ...creation, relay }, last.outcome);
+  await refundRelay(deps, relay, { reason: last.reason, httpStatus: last.httpStatus, mayBeDone, kept });
+  if (last.outcome instanceof Error) {
+    last.outcome.isLogged = true;
+    throw last.outcome;
+  }
   return mayBeDone
     ? { ...last.outcome, headers: { ...last.outcome.headers, 'x-should-retry': 'false' } }
     : last.outcome;
 }
+
+/** A request that the vendor refuses its client, or that comes too often, is nobody's warning. */
+const isOfClient = (status: number): boolean => status >= 400 && status < 500 && ![401, 402, 403].includes(status);
 
 /**
  * Waits until fewer requests of the caller are open than its own limits allow.
@@ -217,7 +254,7 @@ async function enterOwn(deps: RelayDeps, { caller, request }: Creation): Promise
   const limits = listOwnLimits(owner, most);
   const { signal } = request.client;
   const shares = limits.map((limit) => ({ ...limit, most: () => deps.node.capacity.nodeShare(limit.most) }));
-  const leave = await deps.shared.ownPlaces.enter(shares, { waitMs: deps.limits.relayWaitMs, signal });
+  const leave = await deps.shared.callerConcurrency.enter(shares, { waitMs: deps.limits.relayWaitMs, signal });
   if (leave) return leave;
   if (signal?.aborted) throw taskErrors.client_left();
   throw limitReached(limits.toSorted((a, b) => a.most - b.most)[0]?.scope ?? 'user', most);
@@ -233,8 +270,8 @@ async function enter(
   { account, waitMs }: { account: Account; waitMs: number },
 ): Promise<(() => void) | undefined> {
   const { signal } = request.client;
-  const scope = node.capacity.scope(account, mapModel(account.channel.modelMapping, intent.model));
-  const leave = await shared.places.enter({ owner: userOwner(caller.user.id), scope }, { waitMs, signal });
+  const scope = toScope(node.capacity, account, intent.model);
+  const leave = await shared.accountConcurrency.enter({ owner: userOwner(caller.user.id), scope }, { waitMs, signal });
   if (!leave && signal?.aborted) throw taskErrors.client_left();
   return leave;
 }
@@ -242,38 +279,56 @@ async function enter(
 const pick = (
   deps: RelayDeps,
   { caller: { group }, intent: { model } }: Creation,
-  { except, only }: { except: number[]; only: Account | undefined },
-): Account | undefined =>
-  deps.vendors.channels.pick({
+  { except, only, free = false }: { except: number[]; only: Account | undefined; free?: boolean },
+): Account | undefined => {
+  const { capacity } = deps.node;
+  return deps.vendors.channels.pick({
     // No plugin has this key, so channels of plugins are left out.
     pluginKey: RELAY_PLUGIN_KEY,
     channelTypes: [RELAY_TYPE],
     model,
     group,
     except,
+    ...(free ? { hasRoom: (one: Account) => capacity.relayRoom(toScope(capacity, one, model)) > 0 } : {}),
+    running: capacity.running,
     only: only && { channelId: only.channel.id, credentialId: only.credential.id },
   });
+};
+
+const toScope = (capacity: Capacity, account: Account, model: string): Scope =>
+  capacity.scope(account, mapModel(account.channel.modelMapping, model));
+
+/** Facts whose reservation depends on the length of the sound. */
+const SOUND_FACTS = ['seconds', 'input_tokens'] as const;
 
 async function quoteFor(
   deps: RelayDeps,
   { caller: { user, group }, intent, request }: Creation,
-  channel: ChannelRecord,
+  { channel, sources }: { channel: ChannelRecord; sources: Sources },
 ): Promise<Quote> {
   const { model, kind: action } = intent;
   const upstreamModel = mapModel(channel.modelMapping, model);
-  const { body } = request.client;
-  const factKeys = deps.billing.prices.find(RELAY_PLUGIN_KEY, model, upstreamModel)?.expression.factKeys ?? [];
-  const readsSound = ENDPOINTS[action].reports.includes('seconds') && factKeys.includes('seconds');
-  const soundSeconds = readsSound && body.kind === 'multipart' ? await measureSound(body.files) : undefined;
-  const estimates =
-    factKeys.length > 0 ? estimateUsage(intent, request.client, { settings: channel.settings, soundSeconds }) : {};
+  const price = deps.billing.prices.find(RELAY_PLUGIN_KEY, model, upstreamModel);
+  const factKeys = price?.expression.factKeys ?? [];
+  if (price) refuseUncounted(intent, factKeys);
+  const hasSound = ENDPOINTS[action].reports.includes('seconds');
+  const sounds = request.client.body.kind === 'multipart' ? request.client.body.files : [];
+  if (hasSound && factKeys.includes('seconds')) requireSound(sounds, intent.values);
+  const readsSound = hasSound && SOUND_FACTS.some((fact) => factKeys.includes(fact));
+  const soundSeconds = readsSound ? (await measureSound(sounds)) + speakerSeconds(intent.values) : undefined;
+  const built = factKeys.length > 0 ? await readSources(deps, sources) : { seconds: 0, tokens: 0 };
+  const measured = { settings: channel.settings, soundSeconds, storedTokens: built.tokens };
+  const estimates = factKeys.length > 0 ? await estimateUsage(intent, request.client, measured) : {};
+  const { seconds } = intent.facts;
+  const isBuilt = action === 'video' && typeof seconds === 'number';
   return deps.billing.quote({
     pluginKey: RELAY_PLUGIN_KEY,
     model,
     upstreamModel,
     action,
-    // The client's own word about what the vendor reports does not count.
-    facts: { ...intent.facts, ...estimates },
+    // The client's own word does not count about what the vendor reports, nor against the length of
+    // a video that it builds on.
+    facts: { ...intent.facts, ...(isBuilt ? { seconds: Math.max(seconds, built.seconds) } : {}), ...estimates },
     group,
     isAdmin: user.role >= ROLE.admin,
   });
@@ -287,7 +342,7 @@ const asksForUsage = ({ billing }: RelayDeps, { snapshot }: Quote, { settings }:
 
 async function send(
   deps: RelayDeps,
-  { request: { client, headers, remix }, intent: { kind, stream, model } }: Creation,
+  { request: { client, headers, remix }, intent: { kind, stream, model, ownMembers } }: Creation,
   { account, key, hidesUsage }: { account: Account; key: string; hidesUsage: boolean },
 ): Promise<Attempt> {
   const { channel } = account;
@@ -295,7 +350,10 @@ async function send(
   const { answers } = ENDPOINTS[kind];
   const accept = answers ? '*/*' : stream ? 'text/event-stream' : 'application/json';
   const own = { ...pickHeaders(headers, RELAYED_HEADERS), accept };
-  const changes = hidesUsage ? { stream_options: { include_usage: true } } : {};
+  const changes = {
+    ...Object.fromEntries(ownMembers.map((name) => [name, undefined])),
+    ...(hidesUsage ? { stream_options: { include_usage: true } } : {}),
+  };
   const request = buildRelayRequest(
     { channel, key, kind },
     {
@@ -321,17 +379,14 @@ async function send(
     return { kind: 'refused', outcome, httpStatus: 0, reason: toSentence(sent.error), mayTryAnother, mayBeDone };
   }
   const { status } = sent.value;
-  const reason = sentence('relay.vendor_answered', { status });
+  const reason = () => sentence('relay.vendor_answered', { status });
   if (status >= 200 && status < 300) {
     const response = await checkAnswer(kind, sent.value);
     if (response) return { kind: 'accepted', response };
     sent.value.discard();
     const message = 'What answers at the address of the channel is not this API.';
     const outcome = taskErrors.vendor_failed({ message });
-    return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother: false, mayBeDone: true };
-  }
-  if (status === 401 || status === 403) {
-    deps.logger.warn({ channel_id: channel.id, status }, "vendor refused the channel's key; check the key");
+    return { kind: 'refused', outcome, httpStatus: status, reason: reason(), mayTryAnother: false, mayBeDone: true };
   }
   const outcome = await refusalAnswer(deps.clock, sent.value, deps.vendors.channels.secrets(account)).catch(
     (error: AppError) => error,
@@ -339,5 +394,5 @@ async function send(
   const mayBeDone = classifyStatus(status) === 'in_doubt';
   // A vendor that refuses the key or the balance has done nothing.
   const mayTryAnother = [401, 402, 429].includes(status) || (status >= 500 && acceptsRisk);
-  return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother, mayBeDone };
+  return { kind: 'refused', outcome, httpStatus: status, reason: reason(), mayTryAnother, mayBeDone };
 }

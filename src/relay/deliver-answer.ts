@@ -1,9 +1,12 @@
-import { sliceChunks } from '../kernel/index.ts';
+import { isJsonType, sliceChunks } from '../kernel/index.ts';
 import { taskErrors } from '../tasks/index.ts';
 import { asksToThink, calculateBill } from './bill-answer.ts';
+import { completeVideo, readAskedVideo } from './complete-video.ts';
 import { deliverStream } from './deliver-stream.ts';
 import { ENDPOINTS, keepsObject } from './endpoints.ts';
-import { isJson, MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from './relay-answers.ts';
+import { relayErrors } from './errors.ts';
+import { isReadAgain, storeAnswer } from './kept-answers.ts';
+import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from './relay-answers.ts';
 import { billRelay, refundFailedJob } from './relay-billing.ts';
 import { tapUsage, type UsageTap } from './tap-usage.ts';
 import type { Delivery, RelayAnswer, RelayDeps } from './types.ts';
@@ -15,7 +18,8 @@ import { watchForFailure } from './watch-for-failure.ts';
  * depends on what came, and not on what the client asked for. A request whose price reads the
  * vendor's usage is billed once the answer has ended in any way: by what the vendor reported, else
  * by what came of a stream, else by the reservation, but with nothing for an answer without result.
- * Any other is billed before the client gets a part of its answer.
+ * Any other is billed before the client gets a part of its answer, unless its reservation is held
+ * in memory.
  */
 export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promise<RelayAnswer> {
   const { intent, relay, response } = delivery;
@@ -26,7 +30,12 @@ export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promis
   const isEvents = readMediaEssence(response) === 'text/event-stream';
   const thinks = asksToThink(intent);
   const tap = needed.length > 0 ? tapUsage(relay.kind, { isEvents, needed, thinks }) : undefined;
-  const isStream = isEvents || (streams === 'bytes' && !isJson(readMediaEssence(response)));
+  const isStream = isEvents || (streams === 'bytes' && !isJsonType(readMediaEssence(response)));
+  if (isStream && intent.isFollowed) {
+    response.discard();
+    const message = 'The vendor answered with a stream, which cannot be kept for a client that does not wait.';
+    throw taskErrors.vendor_failed({ message });
+  }
   return isStream ? deliverStream(deps, delivery, { tap, isEvents }) : deliverWhole(deps, delivery, tap);
 }
 
@@ -35,23 +44,32 @@ export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promis
  * ours, and is refunded.
  */
 async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap | undefined): Promise<RelayAnswer> {
-  const { account, relay, response } = delivery;
+  const { account, relay, response, request, intent } = delivery;
   const { status } = response;
   const body = await response.bytes(MAX_ANSWER_BYTES);
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
-  if (tap) for await (const slice of sliceChunks([body.value])) tap.push(slice);
-  await billRelay(deps, relay, tap ? calculateBill(deps, delivery, { tap, how: 'whole' }) : { httpStatus: status });
+  await tap?.readAnswer(body.value);
+  const bill = tap ? calculateBill(deps, delivery, { tap, how: 'whole' }) : { httpStatus: status };
+  const redacted = redactKey(body.value, deps.vendors.channels.secrets(account));
+  const kept = isReadAgain(deps.node, request.client, intent) ? await storeAnswer(deps, delivery, redacted) : undefined;
+  // What reaches its client in no way costs nothing.
+  if (intent.isFollowed && !kept) throw relayErrors.answer_not_kept({ shouldRetry: false });
+  const billed = billRelay(deps, relay, { ...bill, kept, mustBeKept: intent.isFollowed });
+  // The answer of what is held in memory waits for no write.
+  if (relay.hold) deps.shared.settlements.track(billed);
+  else await billed;
+  const video = relay.kind === 'video' ? readAskedVideo(intent, request) : undefined;
   if (keepsObject(relay.kind)) {
     const ids = await findVendorIds(relay.kind, body.value);
     if (!ids.some(({ kind }) => kind === relay.kind)) {
       const logFields = { relay_id: relay.relayId, channel_id: account.channel.id };
       deps.logger.warn(logFields, "vendor's answer has no object id; the object cannot be retrieved");
     }
-    await storeVendorIds(deps, { relay, account, ids });
+    await storeVendorIds(deps, { relay, account, ids, ...(video && { video }) });
     const watch = watchForFailure({ isEvents: false });
     for await (const slice of sliceChunks([body.value])) watch.push(slice);
     if (!tap && watch.hasFailed()) await refundFailedJob(deps, relay.relayId);
   }
-  const redacted = redactKey(body.value, deps.vendors.channels.secrets(account));
-  return { status, headers: vendorHeaders(response, { whole: true }), body: redacted, replayed: false };
+  const sent = video ? completeVideo(redacted, { asked: video, createdAt: relay.createdAt }) : redacted;
+  return { status, headers: vendorHeaders(response, { whole: true }), body: sent, replayed: false };
 }

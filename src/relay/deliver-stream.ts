@@ -1,6 +1,7 @@
 import { deadlineSignal } from '../kernel/index.ts';
 import { decodedStream, findDecoder, readEncodings } from '../upstream/index.ts';
 import { calculateBill, hasThoughtUnseen } from './bill-answer.ts';
+import { hasLargeFile } from './count-input.ts';
 import { keepsObject } from './endpoints.ts';
 import { mostPlausible } from './estimate-usage.ts';
 import { readEvents } from './read-events.ts';
@@ -13,11 +14,11 @@ import { createVendorIdFinder, storeVendorIds } from './vendor-ids.ts';
 import { watchForFailure } from './watch-for-failure.ts';
 
 /**
- * So long a stream is read after its client has left, for the usage that comes at its end; that of
+ * How long a stream is read after its client has left, for the usage that comes at its end; that of
  * a model that thinks unseen as long as no pause is longer.
  */
 const GRACE_MS = 5000;
-/** So long if something came, or is being made, that only the vendor can count. */
+/** How long if something was sent, came, or is being made, that only the vendor can count. */
 const READ_ON_MS = 300_000;
 const MIN_WAIT_MS = 250;
 
@@ -39,7 +40,7 @@ export async function deliverStream(
   let freeSlot = () => {};
   try {
     if (!intent.stream) freeSlot = deps.vendors.downloads.acquire(relay.userId, 'stream');
-    if (!isMetered) await billRelay(deps, relay, { httpStatus: status });
+    if (!isMetered && !relay.hold) await billRelay(deps, relay, { httpStatus: status });
   } catch (error) {
     freeSlot();
     response.discard();
@@ -62,9 +63,14 @@ export async function deliverStream(
       delivery.onStreamEnd();
     },
     async onEnd(how: AnswerEnd) {
-      // Without a bill the lease expires, and the request is refunded.
-      if (isMetered)
-        await billRelay(deps, relay, calculateBill(deps, delivery, { tap: counted, how })).catch(() => undefined);
+      try {
+        const bill = isMetered ? calculateBill(deps, delivery, { tap: counted, how }) : { httpStatus: status };
+        if (relay.hold) deps.shared.settlements.track(billRelay(deps, relay, bill));
+        else if (isMetered) await billRelay(deps, relay, bill);
+      } catch {
+        // Without a bill the lease expires, and the request is refunded.
+        relay.hold?.end();
+      }
       await release();
     },
   });
@@ -105,11 +111,13 @@ function readOnFor(deps: RelayDeps, delivery: Delivery, tap: UsageTap): ReadOn |
   const { clock } = deps;
   if (tap.isSettled() || deps.shared.stopping.aborted) return undefined;
   const last = deadlineSignal(clock, READ_ON_MS, deps.shared.stopping);
-  const most = mostPlausible(delivery.intent, delivery.relay.billing.facts).output_tokens;
+  const most = mostPlausible(delivery).output_tokens;
   const thinksUnseen = hasThoughtUnseen(deps.shared, delivery);
+  const { body } = delivery.request.client;
+  const owesFile = hasLargeFile(delivery.intent.values, body.kind === 'json' ? body.extracted : undefined);
   let sinceMs = clock.monotonicMs();
   let bytes = 0;
-  const isOver = () => clock.monotonicMs() - sinceMs >= GRACE_MS && !tap.owesCount();
+  const isOver = () => clock.monotonicMs() - sinceMs >= GRACE_MS && !owesFile && !tap.owesCount();
   void (async () => {
     while (!last.signal.aborted && !isOver())
       await clock.sleep(Math.max(GRACE_MS - (clock.monotonicMs() - sinceMs), MIN_WAIT_MS), last.signal);

@@ -1,8 +1,6 @@
+import type { ReportedFact } from '../billing/index.ts';
 import type { WantedValue } from '../kernel/index.ts';
 import type { RelayKind, RelayObjectKind } from '../store/ports/index.ts';
-
-/** A usage fact that the vendor's answer gives; it overrides what the request was reserved by. */
-export type ReportedFact = 'input_tokens' | 'output_tokens' | 'cached_tokens' | 'images' | 'seconds';
 
 /** One collection of OpenAI's API that relay channels serve. */
 export type Endpoint = {
@@ -35,6 +33,11 @@ export type Endpoint = {
   asksForUsage?: boolean;
   /** No tokens are reserved for its answers. */
   hasNoOutput?: boolean;
+  /**
+   * Its work may take longer than a client waits, and no vendor keeps the answer: the client may
+   * follow it as a task, or ask again with its Idempotency-Key.
+   */
+  mayBeFollowed?: boolean;
 };
 
 const TOKENS = ['input_tokens', 'output_tokens', 'cached_tokens'] as const;
@@ -52,8 +55,14 @@ const CHAT_TEXTS = [
 const lengths = (...paths: string[]): Record<string, WantedValue> =>
   Object.fromEntries(paths.map((path) => [path, 'length']));
 
-/** An image is an object of `data` with its address or its bytes. */
-const IMAGES = { 'data[]': 'object', 'data[].url': 'length', 'data[].b64_json': 'length' } as const;
+/** An image is an object of one of these lists with its address or its bytes. */
+const IMAGES = Object.fromEntries(
+  ['data[]', 'images[]'].flatMap((list): [string, WantedValue][] => [
+    [list, 'object'],
+    [`${list}.url`, 'length'],
+    [`${list}.b64_json`, 'length'],
+  ]),
+);
 
 export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
   response: {
@@ -64,7 +73,10 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     results: { 'output[]': 'object', status: 'string' },
     // An event of text, of reasoning or of a tool's arguments has its part in `delta`.
     counted: lengths('delta'),
-    opaque: { type: 'string', 'item.type': 'string', 'response.reasoning.effort': 'string' },
+    opaque: {
+      ...{ type: 'string', 'item.type': 'string' },
+      ...{ 'response.status': 'string', 'response.reasoning.effort': 'string' },
+    },
   },
   video: { path: '/videos', bodies: ['json', 'multipart'], reports: [], counted: {} },
   chat: {
@@ -102,6 +114,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     counted: {},
     opaque: { type: 'string' },
     isOpaque: true,
+    mayBeFollowed: true,
   },
   image_edit: {
     path: '/images/edits',
@@ -112,6 +125,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     counted: {},
     opaque: { type: 'string' },
     isOpaque: true,
+    mayBeFollowed: true,
   },
   speech: {
     path: '/audio/speech',

@@ -1,4 +1,5 @@
 import type { Account } from '../channels/index.ts';
+import type { Json } from '../kernel/index.ts';
 import type { RelayObject, RelayObjectKind, RelayPartKind } from '../store/ports/index.ts';
 import type { Caller, TaskDeps } from '../tasks/index.ts';
 import { relayErrors } from './errors.ts';
@@ -7,33 +8,59 @@ import type { Reference, RelayIntent } from './types.ts';
 import { isObjectId } from './vendor-ids.ts';
 
 /**
- * Finds the one account that made all objects that the request builds on; undefined when it builds
- * on none. An object of another user is reported as missing.
+ * What a request builds on. `account`: the one that made all of it; undefined when there is
+ * nothing. `madeBy`: the requests that did, and what of them is named.
+ */
+export type Sources = { account: Account | undefined; madeBy: ReadonlyMap<string, Reference['kind']> };
+
+/**
+ * Finds what the request builds on. An object of another user is reported as missing.
  * @throws tasks.previous_response_not_found, .referenced_video_not_found, .relay_request_invalid
  */
-export async function findPinnedAccount(
-  deps: TaskDeps,
-  { user }: Caller,
-  { references }: RelayIntent,
-): Promise<Account | undefined> {
+export async function findSources(deps: TaskDeps, { user }: Caller, { references }: RelayIntent): Promise<Sources> {
   const [items, containers] = await Promise.all([
     ownParts(deps, { userId: user.id, kind: 'item', references }),
     ownParts(deps, { userId: user.id, kind: 'container', references }),
   ]);
   const own = { item: items, container: containers };
-  let only: Account | undefined;
+  const madeBy = new Map<string, Reference['kind']>();
+  let account: Account | undefined;
   for (const reference of references) {
     const { kind, objectId } = reference;
     const object =
       kind === 'item' || kind === 'container'
         ? own[kind].get(objectId)
         : await findOwnObject(deps, { userId: user.id, kind, id: objectId });
-    const account = object && (await findMaker(deps, object));
-    if (!account || (only && only.credential.id !== account.credential.id)) throw notFound(reference);
-    only = account;
+    const maker = object && (await findMaker(deps, object));
+    if (!maker || (account && account.credential.id !== maker.credential.id)) throw notFound(reference);
+    account = maker;
+    if (madeBy.get(object.relayId) !== 'response') madeBy.set(object.relayId, kind);
   }
-  return only;
+  return { account, madeBy };
 }
+
+/**
+ * What the bills of these requests tell. `seconds`: of the longest video. `tokens`: of the answers
+ * that the vendor reads again, a whole response with all that it was an answer to.
+ */
+export async function readSources(
+  { store }: TaskDeps,
+  { madeBy }: Sources,
+): Promise<{ seconds: number; tokens: number }> {
+  let [seconds, tokens] = [0, 0];
+  for (const [relayId, kind] of madeBy) {
+    const billing = kind === 'container' ? undefined : (await store.relays.byRelayId(relayId))?.billing;
+    if (!billing) continue;
+    const { facts, submissionFacts, completionFacts, outcome } = billing;
+    // A report that was not believed is no measure.
+    const known = { ...facts, ...submissionFacts, ...(outcome?.kept === undefined ? completionFacts : {}) };
+    if (kind === 'video') seconds = Math.max(seconds, readCount(known.seconds));
+    else tokens += readCount(known.output_tokens) + (kind === 'response' ? readCount(known.input_tokens) : 0);
+  }
+  return { seconds, tokens };
+}
+
+const readCount = (value: Json | undefined): number => (typeof value === 'number' ? value : 0);
 
 type PartsQuery = { userId: number; kind: RelayPartKind; references: readonly Reference[] };
 

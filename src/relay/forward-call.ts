@@ -1,13 +1,15 @@
 import { type Account, RELAY_TYPE } from '../channels/index.ts';
-import { holdSlotUntilSent } from '../kernel/index.ts';
+import { deadlineSignal, holdSlotUntilSent, isJsonType } from '../kernel/index.ts';
 import type { ChannelRecord, RelayObject, RelayObjectKind } from '../store/ports/index.ts';
 import { type TaskDeps, taskErrors } from '../tasks/index.ts';
-import { checkRedirects, mayBeSignedForGet, pointsToSelf } from '../vendors/index.ts';
-import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorHost } from './build-relay-request.ts';
+import { CONTENT_HEADERS, checkRedirects, mayBeSignedForGet, pointsToSelf } from '../vendors/index.ts';
+import { buildRelayRequest, pickHeaders, RELAYED_HEADERS, vendorHost } from './build-relay-request.ts';
+import { completeVideo } from './complete-video.ts';
 import { relayErrors } from './errors.ts';
 import { readEvents } from './read-events.ts';
 import {
   MAX_ANSWER_BYTES,
+  type ReadOn,
   readMediaEssence,
   redactKey,
   refusalAnswer,
@@ -17,7 +19,9 @@ import {
   vendorHeaders,
 } from './relay-answers.ts';
 import { refundFailedJob } from './relay-billing.ts';
-import type { RelayAnswer, RelayCall } from './types.ts';
+import { settleLate } from './settle-late.ts';
+import { tapUsage } from './tap-usage.ts';
+import type { RelayAnswer, RelayCall, RelayDeps } from './types.ts';
 import { isObjectId } from './vendor-ids.ts';
 import { watchForFailure } from './watch-for-failure.ts';
 
@@ -42,6 +46,8 @@ const TIMEOUT_MS = 60_000;
  * sends streams chunked, without a length.
  */
 const WHOLE_BODY_BYTES = 1024 * 1024;
+/** How long a response is read after its reader has left, for the usage that comes at its end. */
+const READ_ON_MS = 5000;
 
 export type ObjectName = { userId: number; kind: RelayObjectKind; id: string };
 
@@ -51,7 +57,7 @@ export type ObjectName = { userId: number; kind: RelayObjectKind; id: string };
  * @throws tasks.not_found, tasks.relay_object_gone, tasks.vendor_*
  */
 export async function forwardCall(
-  deps: TaskDeps,
+  deps: RelayDeps,
   { userId, kind, id }: ObjectName,
   call: RelayCall,
 ): Promise<RelayAnswer> {
@@ -84,7 +90,7 @@ export async function findMaker(
  * Forwards a call on an object, holding a slot for downloads and streams.
  * @throws tasks.relay_object_gone, tasks.vendor_*, and what `DownloadLimit` throws
  */
-export const forwardTo = async (deps: TaskDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
+export const forwardTo = async (deps: RelayDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
   holdSlotUntilSent(acquireSlot(deps, object, call), (onStreamEnd) => send(deps, { object, call, onStreamEnd }));
 
 function acquireSlot(
@@ -98,7 +104,7 @@ function acquireSlot(
 }
 
 async function send(
-  deps: TaskDeps,
+  deps: RelayDeps,
   { object, call, onStreamEnd }: { object: RelayObject; call: RelayCall; onStreamEnd: () => void },
 ): Promise<RelayAnswer> {
   const account = await findMaker(deps, object);
@@ -108,6 +114,7 @@ async function send(
   const { path, method: defaultMethod } = OPERATIONS[operation];
   const method = defaultMethod === 'GET' && call.headersOnly ? 'HEAD' : defaultMethod;
   const key = deps.vendors.channels.key(account);
+  const tellsUsage = object.kind === 'response' && (operation === 'retrieve' || operation === 'cancel');
   const names = operation === 'content' ? [...RELAYED_HEADERS, ...CONTENT_HEADERS] : RELAYED_HEADERS;
   const request = (verb: typeof method) =>
     buildRelayRequest(
@@ -121,8 +128,8 @@ async function send(
         // A stream is silent while the model thinks.
         idleTimeoutMs: query.stream ? deps.limits.submitTimeoutMs : TIMEOUT_MS,
         maxResponseBytes: Number.POSITIVE_INFINITY,
-        // Calls that change something continue when the client leaves.
-        ...(defaultMethod === 'GET' ? { signal } : {}),
+        // Calls that change something, or tell a usage, continue when the client leaves.
+        ...(defaultMethod === 'GET' && !tellsUsage ? { signal } : {}),
         ...(operation === 'content' ? { redirects: contentRedirects(deps, channel) } : {}),
       },
     );
@@ -145,11 +152,13 @@ async function send(
     return { status, headers: vendorHeaders(sent.value, { whole: method !== 'HEAD' }), body: null, replayed: false };
   }
   const isEvents = readMediaEssence(sent.value) === 'text/event-stream';
-  const outcome = operation === 'retrieve' ? refundOnFailure(deps, object, isEvents) : undefined;
+  const outcome = operation === 'retrieve' || operation === 'cancel' ? watchOutcome(deps, object, isEvents) : undefined;
   const length = Number(sent.value.headers['content-length']?.[0] ?? Number.POSITIVE_INFINITY);
   // What is encoded is decoded, to be read.
   const isEncoded = outcome !== undefined && sent.value.headers['content-encoding'] !== undefined;
-  if (!isEvents && (length <= WHOLE_BODY_BYTES || isEncoded)) {
+  const isVideo = operation === 'retrieve' && object.kind === 'video' && isJsonType(readMediaEssence(sent.value));
+  const hasNoLength = length === Number.POSITIVE_INFINITY;
+  if (!isEvents && (length <= WHOLE_BODY_BYTES || isEncoded || (isVideo && hasNoLength))) {
     const body = await sent.value.bytes(MAX_ANSWER_BYTES);
     if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
     if (outcome) await outcome.push(body.value);
@@ -157,28 +166,57 @@ async function send(
     // A video's bytes are never searched for the key.
     const redacted =
       operation === 'content' ? body.value : redactKey(body.value, deps.vendors.channels.secrets(account));
-    return { status, headers: vendorHeaders(sent.value, { whole: true }), body: redacted, replayed: false };
+    const whole = isVideo ? completeVideo(redacted, { asked: object.video, createdAt: object.createdAt }) : redacted;
+    return { status, headers: vendorHeaders(sent.value, { whole: true }), body: whole, replayed: false };
   }
-  const body = streamThrough(sent.value.stream(), { signal, onStop: onStreamEnd, transfer: outcome });
+  const body = streamThrough(sent.value.stream(), {
+    signal,
+    onStop: onStreamEnd,
+    transfer: outcome,
+    readOn: tellsUsage ? () => readOnFor(deps) : undefined,
+    track: deps.shared.settlements.track,
+  });
   return { status, headers: vendorHeaders(sent.value, { whole: false }), body, replayed: false };
 }
 
 /**
- * Reads the status of an object while it passes. A job that failed after it was charged is refunded
- * before its reader has the whole answer.
+ * Reads on after the client has left: a client that leaves before the usage comes would otherwise
+ * pay less than the response cost.
  */
-function refundOnFailure(deps: TaskDeps, { relayId }: RelayObject, isEvents: boolean): Transfer {
+function readOnFor({ clock, shared: { stopping } }: RelayDeps): ReadOn | undefined {
+  if (stopping.aborted) return undefined;
+  const last = deadlineSignal(clock, READ_ON_MS, stopping);
+  let bytes = 0;
+  return {
+    until: last.signal,
+    wantsMore(read) {
+      bytes += read;
+      return bytes <= MAX_ANSWER_BYTES;
+    },
+    end: last.end,
+  };
+}
+
+/**
+ * Reads the status of an object while it passes, and the usage of a response. A job that failed
+ * after it was charged is refunded, and one whose usage was not known is charged by it, before its
+ * reader has the whole answer.
+ */
+function watchOutcome(deps: TaskDeps, { relayId, kind }: RelayObject, isEvents: boolean): Transfer {
   const watch = watchForFailure({ isEvents });
-  const events = isEvents ? readEvents([watch.events]) : undefined;
+  const tap = kind === 'response' ? tapUsage(kind, { isEvents, needed: [] }) : undefined;
+  const events = isEvents ? readEvents(tap ? [watch.events, tap.events] : [watch.events]) : undefined;
   return {
     async push(chunk) {
       if (events) events.push(chunk);
-      else watch.push(chunk);
+      else for (const reader of [watch, tap]) reader?.push(chunk);
       return chunk;
     },
     async end() {
       events?.end();
+      const used = tap?.end('ended');
       if (watch.hasFailed()) await refundFailedJob(deps, relayId);
+      else if (used?.isFinal) await settleLate(deps, relayId, used.facts);
       return undefined;
     },
   };

@@ -5,7 +5,8 @@
  */
 
 export { relayErrors } from './errors.ts';
+export { isRelayId } from './follow-request.ts';
 export { createRelay, type Relay } from './relay.ts';
 export { RELAY_PLUGIN_KEY } from './relay-billing.ts';
 export { readFlag } from './request-members.ts';
-export type { RelayAnswer, RelayCall } from './types.ts';
+export type { Follow, RelayAnswer, RelayCall } from './types.ts';

@@ -4,7 +4,13 @@ import type { JsonValueFinder } from '../kernel/index.ts';
  * Reads the data of server-sent events: parts of a line, a further line of the same event, the end
  * of the event. `endEvent` is called once for each index that `push` returns.
  */
-export type EventConsumer = { data(bytes: Uint8Array): void; nextLine(): void; endEvent(): void };
+export type EventConsumer = {
+  data(bytes: Uint8Array): void;
+  nextLine(): void;
+  endEvent(): void;
+  /** The chunk ends within an event: its bytes are valid no longer. */
+  endChunk?(): void;
+};
 
 export type EventReader = {
   /**
@@ -23,13 +29,37 @@ const LINE_FEED = new Uint8Array([0x0a]);
  * line between two events, a line that cannot go on with the text before it begins another.
  */
 export function findInEvents(finder: JsonValueFinder, endText: () => void): EventConsumer {
+  /** The first bytes of an event, which are all of it where it has one line within one chunk. */
+  let first: Uint8Array | undefined;
+  let hasMore = false;
+
+  function pushFirst(): void {
+    if (first) finder.push(first);
+    first = undefined;
+    hasMore = true;
+  }
+
   return {
-    data: finder.push,
+    data(bytes) {
+      if (!hasMore && first === undefined) {
+        first = bytes;
+        return;
+      }
+      pushFirst();
+      finder.push(bytes);
+    },
     nextLine() {
+      pushFirst();
       if (finder.goesOn()) finder.push(LINE_FEED);
       else endText();
     },
-    endEvent: endText,
+    endEvent() {
+      if (first && !finder.readWhole(first)) finder.push(first);
+      first = undefined;
+      hasMore = false;
+      endText();
+    },
+    endChunk: pushFirst,
   };
 }
 
@@ -63,9 +93,18 @@ export function readEvents(consumers: readonly EventConsumer[]): EventReader {
   let isAfterReturn = false;
   /** The event has a line of data. */
   let hasData = false;
+  /** The next carriage return of the chunk, which most streams have none of. */
+  let nextReturn = 0;
   let ends: number[] = [];
   /** The last of `ends` is that of an event without data. */
   let isIdle = false;
+
+  /** Where the line ends that goes on at `from`, by the runtime's own search. */
+  function lineEnd(chunk: Uint8Array, from: number): number {
+    if (nextReturn < from) nextReturn = indexOrEnd(chunk, CR, from);
+    const feed = chunk.indexOf(LF, from);
+    return feed === -1 ? nextReturn : Math.min(feed, nextReturn);
+  }
 
   function beginData(): void {
     if (hasData) for (const consumer of consumers) consumer.nextLine();
@@ -112,6 +151,7 @@ export function readEvents(consumers: readonly EventConsumer[]): EventReader {
     push(chunk) {
       ends = [];
       isIdle = false;
+      nextReturn = -1;
       for (let at = 0; at < chunk.length; ) {
         const byte = chunk[at] as number;
         if (byte === LF || byte === CR) {
@@ -139,6 +179,7 @@ export function readEvents(consumers: readonly EventConsumer[]): EventReader {
           at = end;
         }
       }
+      if (hasData) for (const consumer of consumers) consumer.endChunk?.();
       return ends;
     },
     end() {
@@ -148,8 +189,7 @@ export function readEvents(consumers: readonly EventConsumer[]): EventReader {
   };
 }
 
-function lineEnd(chunk: Uint8Array, from: number): number {
-  let end = from;
-  while (end < chunk.length && chunk[end] !== LF && chunk[end] !== CR) end += 1;
-  return end;
+function indexOrEnd(chunk: Uint8Array, byte: number, from: number): number {
+  const index = chunk.indexOf(byte, from);
+  return index === -1 ? chunk.length : index;
 }

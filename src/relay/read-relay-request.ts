@@ -11,15 +11,14 @@ import {
 } from '../kernel/index.ts';
 import type { ChannelRecord, RelayKind } from '../store/ports/index.ts';
 import { type ClientRequest, readModel, taskErrors } from '../tasks/index.ts';
+import { fileToken, findFiles } from '../vendors/index.ts';
 import { writeJson } from './build-relay-request.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { relayErrors } from './errors.ts';
 import { readReferences, referencesObject } from './read-references.ts';
-import { checkMembers, namesOfKind, quantityFact } from './request-members.ts';
-import type { RelayedRequest, RelayIntent, RemixSource } from './types.ts';
+import { checkMembers, namesDuration, namesOfKind, readQuantities } from './request-members.ts';
+import type { RelayedRequest, RelayIntent } from './types.ts';
 
-/** The usage facts of relayed requests, named like OpenAI's parameters. */
-const FACTS = ['seconds', 'n'] as const;
 /** Limits of JSON in a form field. Its size is already limited with that of all fields. */
 const FORM_JSON = { maxBytes: Number.POSITIVE_INFINITY, maxValues: 20_000, maxDepth: 64 };
 
@@ -31,10 +30,10 @@ type Multipart = Extract<ClientRequest['body'], { kind: 'multipart' }>;
  * tasks.relay_request_invalid when the request names an object in the vendor's account whose owner
  * is unknown, or has a member that the vendor could read differently
  */
-export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?: RemixSource): RelayIntent {
+export function readRelayRequest({ kind, client: request, remix, follow }: RelayedRequest): RelayIntent {
   const { body } = request;
   if (body.kind === 'none') throw taskErrors.body_required();
-  const { bodies, streams, asksForUsage } = ENDPOINTS[kind];
+  const { bodies, streams, asksForUsage, mayBeFollowed = false } = ENDPOINTS[kind];
   if (body.kind === 'form' || !bodies.includes(body.kind)) throw taskErrors.unsupported_media();
   const isForm = body.kind === 'multipart';
   const values = isForm ? formValues(kind, body) : (body.value as JsonObject);
@@ -42,8 +41,11 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   if (!isForm) refuseRepeatedNames(writeJson(body), values);
   checkMembers({ kind, values, isForm });
-  const isAsked = values.stream === true || (isForm && values.stream === 'true');
-  const stream = streams === 'bytes' || (streams === 'events' && isAsked);
+  const isSet = (name: string): boolean => values[name] === true || (isForm && values[name] === 'true');
+  const isFollowed = mayBeFollowed && follow !== undefined && (follow.isPreferred || isSet('background'));
+  const stream = !isFollowed && (streams === 'bytes' || (streams === 'events' && isSet('stream')));
+  // OpenAI's `background` of an image is a text, which says what is behind a picture.
+  const isFlag = isSet('background') || values.background === false || (isForm && values.background === 'false');
   return {
     kind,
     model,
@@ -52,14 +54,29 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?
     hidesUsage: stream && asksForUsage === true && !asksItself(values),
     facts: {
       ...remix?.facts,
-      ...Object.fromEntries(FACTS.flatMap((name) => quantityFact(name, values[name]))),
-      ...(kind === 'speech' && typeof values.input === 'string' ? { characters: [...values.input].length } : {}),
+      ...readQuantities({ kind, values }),
+      ...(kind === 'speech' && typeof values.input === 'string'
+        ? { characters: countCharacters(values.input, body) }
+        : {}),
     },
     references: [
       ...readReferences(kind, values),
       ...(remix ? [{ param: 'video_id', kind: 'video' as const, objectId: remix.id }] : []),
     ],
+    isFollowed,
+    ownMembers: [
+      ...(mayBeFollowed && isFlag ? ['background'] : []),
+      ...(isFollowed ? ['stream', 'partial_images'] : []),
+    ],
   };
+}
+
+/** Counts what was extracted from the text, for which tokens stand in it. */
+function countCharacters(text: string, body: ClientRequest['body']): number {
+  const { length } = [...text];
+  if (body.kind !== 'json' || !body.extracted) return length;
+  const tokenLength = fileToken(body.extracted.prefix, 0).length;
+  return findFiles(text, body.extracted).reduce((sum, { size }) => sum + size - tokenLength, length);
 }
 
 /**
@@ -70,7 +87,7 @@ export function addDefaults<T extends { request: RelayedRequest; intent: RelayIn
   creation: T,
   { bodyDefaults }: Pick<ChannelRecord, 'bodyDefaults'>,
 ): T {
-  const { client, kind, remix } = creation.request;
+  const { client } = creation.request;
   const { body } = client;
   if (bodyDefaults === null || body.kind !== 'json' || !isObject(body.value)) return creation;
   const given = body.value as JsonObject;
@@ -81,7 +98,7 @@ export function addDefaults<T extends { request: RelayedRequest; intent: RelayIn
     ...creation.request,
     client: { ...client, body: { ...body, value: { ...given, ...missing }, text } },
   };
-  return { ...creation, request, intent: readRelayRequest(kind, request.client, remix) };
+  return { ...creation, request, intent: readRelayRequest(request) };
 }
 
 /**
@@ -125,12 +142,15 @@ function formValues(kind: RelayKind, { fields, files }: Multipart): JsonObject {
   }
   for (const name of single) {
     const isFile = files.some(({ field }) => field === name) && name !== 'video';
-    if ((fields[name]?.length ?? 0) > 1 || isFile) {
-      throw relayErrors.relay_request_invalid({ message: `The form must have ${name} once, as a text.`, param: name });
-    }
+    if ((fields[name]?.length ?? 0) > 1 || isFile) throw notOnce(name);
   }
+  const length = files.find(({ field }) => namesDuration(kind, field));
+  if (length) throw notOnce(length.field);
   return Object.fromEntries(Object.entries(fields).map(([name, values]) => [name, formValue(name, values)]));
 }
+
+const notOnce = (param: string) =>
+  relayErrors.relay_request_invalid({ message: `The form must have ${param} once, as a text.`, param });
 
 const namesVideoObject = (name: string): boolean => referencesObject('video', name);
 

@@ -1,4 +1,4 @@
-import { type AppError, type Clock, deadlineSignal, redactSecrets, secretsOfKey } from '../kernel/index.ts';
+import { type AppError, type Clock, deadlineSignal, listKeySecrets, redactSecrets } from '../kernel/index.ts';
 import { taskErrors } from '../tasks/index.ts';
 import type { UpstreamFailure, UpstreamResponse } from '../upstream/index.ts';
 import { relayErrors } from './errors.ts';
@@ -50,8 +50,6 @@ export function vendorHeaders(response: UpstreamResponse, { whole }: { whole: bo
 export const readMediaEssence = (response: UpstreamResponse): string =>
   (response.headers['content-type']?.[0] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
-export const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json');
-
 /** The client's error when no answer came. */
 export function sendFailure({ kind, message }: UpstreamFailure, shouldRetry?: boolean): AppError {
   if (kind === 'refused') return relayErrors.relay_request_invalid({ message, shouldRetry });
@@ -84,7 +82,7 @@ export async function refusalAnswer(
 }
 
 const secretsFrom = (secrets: readonly string[], shortest: number): string[] =>
-  secrets.flatMap((secret) => secretsOfKey(secret)).filter(({ length }) => length >= shortest);
+  secrets.flatMap((secret) => listKeySecrets(secret)).filter(({ length }) => length >= shortest);
 
 /** Redacts the channel's secrets in a whole answer. Short keys and large answers are skipped. */
 export function redactKey(body: Uint8Array, known: readonly string[]): Uint8Array {
@@ -143,7 +141,7 @@ type Streaming = {
   /** Asked when the client leaves; undefined: the vendor's connection is closed then. */
   readOn?: (() => ReadOn | undefined) | undefined;
   /** Told of work that goes on without the client. */
-  track?: (work: Promise<void>) => unknown;
+  track?: (work: Promise<unknown>) => void;
 };
 
 /** Streams the vendor's bytes to the client as they come; nothing is read ahead of the client. */
@@ -173,7 +171,7 @@ export function streamThrough(
       await onEnd?.(isCut ? 'cut' : how);
       return rest;
     })();
-    track(ending.then(() => {}));
+    track(ending);
     return ending;
   }
   function cut(): void {
@@ -210,7 +208,8 @@ export function streamThrough(
     if (limits) track(readRest(limits));
     else {
       cut();
-      void end('cut');
+      // Its failure is told to `track`.
+      end('cut').catch(() => undefined);
     }
     try {
       client?.close();

@@ -1,7 +1,14 @@
 import type { Quote } from '../billing/index.ts';
-import type { Account } from '../channels/index.ts';
-import { type JsonObject, newRelayId, type Sentence, sentence } from '../kernel/index.ts';
-import type { RelayClaim, RelayRecord, Repositories } from '../store/ports/index.ts';
+import { type Account, mapModel } from '../channels/index.ts';
+import { AppError, type JsonObject, newRelayId, type Sentence, sentence } from '../kernel/index.ts';
+import type {
+  NewInputs,
+  NewRelay as NewRow,
+  RelayClaim,
+  RelayKind,
+  RelayRecord,
+  Repositories,
+} from '../store/ports/index.ts';
 import {
   type Caller,
   type Idempotency,
@@ -10,7 +17,8 @@ import {
   type TaskDeps,
   taskErrors,
 } from '../tasks/index.ts';
-import type { RelayIntent } from './types.ts';
+import { relayErrors } from './errors.ts';
+import type { OpenRelay, RelayIntent } from './types.ts';
 
 /** Attempts to store the bill of an answered request: 22 s in all, most of its lease. */
 const STORE_ATTEMPTS = 10;
@@ -28,42 +36,53 @@ type NewRelay = {
 /** The plugin key of relayed models' prices. No plugin can have it. */
 export const RELAY_PLUGIN_KEY = '*';
 
+/** Kinds of whose answers nothing is stored, and nothing is asked for again. */
+const HELD_KINDS: ReadonlySet<RelayKind> = new Set(['chat', 'embedding']);
+/** What the row of a request has that is held in memory. */
+const UNSTORED = { id: 0, status: 'OPEN', httpStatus: 0, leaseUntilMs: 0, finishedAt: 0, hiddenAt: 0 } as const;
+
 /**
- * Writes the row and its reservation in one transaction.
+ * Holds the reservation in memory, or writes the row and its reservation in one transaction.
  * @throws billing.*, tasks.idempotency_in_progress
  */
-export function openRelay(
-  deps: TaskDeps,
-  { caller, requestId, intent, idempotency, account, quote: { quota, snapshot } }: NewRelay,
-): Promise<RelayRecord> {
-  const owner = { userId: caller.user.id, walletId: caller.walletId, apiKeyId: caller.key?.id ?? null };
-  const relayId = newRelayId(deps.clock.nowMs(), deps.node.random);
-  const insert = (tx: Repositories): Promise<RelayRecord> =>
-    tx.relays.open({
-      ...owner,
-      relayId,
-      kind: intent.kind,
-      group: caller.group,
-      channelId: account.channel.id,
-      credentialId: account.credential.id,
-      model: intent.model,
-      quota,
-      billing: snapshot,
-      requestId,
-      createdAt: deps.clock.unix(),
-      leaseOwner: deps.node.id,
-      leaseForMs: SUBMIT_LEASE_MS,
-    });
+export async function openRelay(deps: TaskDeps, opened: NewRelay): Promise<OpenRelay> {
+  const { caller, requestId, intent, idempotency, account, quote } = opened;
+  const row: Row = {
+    userId: caller.user.id,
+    walletId: caller.walletId,
+    apiKeyId: caller.key?.id ?? null,
+    relayId: newRelayId(deps.clock.nowMs(), deps.node.random),
+    kind: intent.kind,
+    group: caller.group,
+    channelId: account.channel.id,
+    credentialId: account.credential.id,
+    model: intent.model,
+    quota: quote.quota,
+    billing: quote.snapshot,
+    requestId,
+    createdAt: deps.clock.unix(),
+    leaseOwner: deps.node.id,
+  };
+  const hold = mayBeHeld(deps, opened) ? await deps.node.money.hold({ ...row, taskId: row.relayId }) : undefined;
+  return hold ? { ...row, ...UNSTORED, hold: { ...hold, row } } : insertRelay(deps, row, idempotency);
+}
+
+function mayBeHeld({ store, node: { capacity } }: TaskDeps, { intent, idempotency, account }: NewRelay): boolean {
+  if (!HELD_KINDS.has(intent.kind) || idempotency) return false;
+  // Other nodes count its row where a limit is declared.
+  const scope = () => capacity.scope(account, mapModel(account.channel.modelMapping, intent.model));
+  return store.dialect === 'sqlite' || capacity.declared(scope()) === undefined;
+}
+
+type Row = Omit<NewRow, 'leaseForMs'>;
+
+function insertRelay(deps: TaskDeps, row: Row, idempotency: Idempotency | undefined): Promise<RelayRecord> {
+  const insert = (tx: Repositories): Promise<RelayRecord> => tx.relays.open({ ...row, leaseForMs: SUBMIT_LEASE_MS });
   return insertRecoveringCommit(deps, {
-    id: relayId,
-    insert: () =>
-      deps.node.money.open({
-        payer: { ...owner, group: caller.group, taskId: relayId, quota, billing: snapshot },
-        idempotency,
-        insert,
-      }),
+    id: row.relayId,
+    insert: () => deps.node.money.open({ payer: { ...row, taskId: row.relayId }, idempotency, insert }),
     async find() {
-      const relay = await deps.store.relays.byRelayId(relayId);
+      const relay = await deps.store.relays.byRelayId(row.relayId);
       return relay?.status === 'OPEN' ? relay : undefined;
     },
   });
@@ -72,22 +91,27 @@ export function openRelay(
 type Move = { account: Account; quote: Quote; attempt: number };
 
 /**
- * Moves the request to another account and replaces its reservation, as the price may differ.
+ * Moves the request to another account and replaces its reservation, as the price may differ. One
+ * that was held in memory is stored then.
  * @throws billing.*, tasks.submission_interrupted
  */
 export async function moveRelay(
   deps: TaskDeps,
-  relay: RelayRecord,
+  { hold, ...relay }: OpenRelay,
   { account, quote: { quota, snapshot: billing }, attempt }: Move,
 ): Promise<RelayRecord> {
   const change = { channelId: account.channel.id, credentialId: account.credential.id, quota, billing };
-  const held = await deps.store.transaction(async (tx) => {
+  if (hold) {
+    hold.end();
+    return insertRelay(deps, { ...hold.row, ...change }, undefined);
+  }
+  const isMoved = await deps.node.money.replacing(async (tx, replace) => {
     const { relayId, leaseOwner } = relay;
     if (!(await tx.relays.move(relayId, leaseOwner, { ...change, leaseForMs: SUBMIT_LEASE_MS }))) return false;
-    await deps.billing.replaceReservation(tx, { ...asTask(relay), ...change }, { reserved: relay.quota, attempt });
+    await replace(tx, { ...asTask(relay), ...change }, { reserved: relay.quota, attempt });
     return true;
   });
-  if (!held) throw taskErrors.submission_interrupted({ shouldRetry: false });
+  if (!isMoved) throw taskErrors.submission_interrupted({ shouldRetry: false });
   return { ...relay, ...change };
 }
 
@@ -96,13 +120,24 @@ export async function moveRelay(
  * reservation. `trouble`: why there are none, so that the reservation stands.
  */
 type Answered = { httpStatus: number; usage?: JsonObject; trouble?: Sentence };
+/** `kept`: the answer that its client may ask for again. `mustBeKept`: else nothing is billed. */
+type Kept = { kept?: NewInputs | undefined; mustBeKept?: boolean };
 
 /**
  * Charges an answered request: before any part of the answer reaches the client or, where its price
- * reads the vendor's usage, at the end of the answer.
- * @throws tasks.submission_interrupted, tasks.submission_unrecorded when it cannot be charged
+ * reads the vendor's usage or its reservation is held in memory, at the end of the answer.
+ * @throws tasks.submission_interrupted, tasks.submission_unrecorded when it cannot be charged,
+ * tasks.answer_not_kept
  */
-export async function billRelay(deps: TaskDeps, relay: RelayRecord, answered: Answered): Promise<void> {
+export async function billRelay(deps: TaskDeps, relay: OpenRelay, answered: Answered & Kept): Promise<void> {
+  try {
+    await storeBill(deps, relay, answered);
+  } finally {
+    relay.hold?.end();
+  }
+}
+
+async function storeBill(deps: TaskDeps, relay: OpenRelay, answered: Answered & Kept): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       if (await writeBill(deps, relay, answered)) return;
@@ -110,6 +145,7 @@ export async function billRelay(deps: TaskDeps, relay: RelayRecord, answered: An
       if ((await deps.store.relays.byRelayId(relay.relayId))?.status === 'BILLED') return;
       break;
     } catch (error) {
+      if (error instanceof AppError && error.code === NOT_KEPT) throw error;
       deps.logger.error(
         { err: error, relay_id: relay.relayId, attempt },
         'answered relayed request could not be billed; retrying',
@@ -122,22 +158,40 @@ export async function billRelay(deps: TaskDeps, relay: RelayRecord, answered: An
   throw taskErrors.submission_interrupted({ shouldRetry: false });
 }
 
+const NOT_KEPT = relayErrors.answer_not_kept().code;
+
 async function writeBill(
   deps: TaskDeps,
-  relay: RelayRecord,
-  { httpStatus, usage, trouble }: Answered,
+  relay: OpenRelay,
+  { httpStatus, usage, trouble, kept, mustBeKept = false }: Answered & Kept,
 ): Promise<boolean> {
   const { clock, billing, node } = deps;
   const used = usage ? { ...relay, billing: { ...relay.billing, completionFacts: usage } } : relay;
   const bill = billing.finalBill(asTask(used), trouble);
+  // At once: its client may ask for the next before this is written.
+  relay.hold?.bill(bill.quota);
   const ending = { ...bill, status: 'BILLED' as const, httpStatus, finishedAt: clock.unix() };
   const claim = { relayId: relay.relayId, by: { owner: node.id }, reserved: relay.quota };
   const written = await node.money.close({
-    move: (tx) => tx.relays.end(claim, ending),
+    async move(tx) {
+      if (!(await endRelay(tx, relay, { claim, ending }))) return false;
+      const isKept = kept !== undefined && (await tx.results.keepInputs(kept));
+      if (mustBeKept && !isKept) throw relayErrors.answer_not_kept({ shouldRetry: false });
+      return true;
+    },
     ended: { task: asTask(relay), bill },
+    owes: relay.hold && asTask(relay),
   });
   if (written) deps.telemetry.meter?.spent(relay.channelId, bill.quota);
   return written;
+}
+
+type End = { claim: RelayClaim; ending: Parameters<Repositories['relays']['end']>[1] };
+
+/** Ends the row; of a request that was held in memory it writes it. */
+function endRelay(tx: Repositories, { hold }: OpenRelay, { claim, ending }: End): Promise<boolean> {
+  if (!hold) return tx.relays.end(claim, ending);
+  return tx.relays.insertEnded({ ...hold.row, ...ending });
 }
 
 /**
@@ -155,7 +209,7 @@ export const releaseRelay = ({ store, logger }: TaskDeps, { relayId, leaseOwner 
  * Why a request ends without a bill. `mayBeDone`: the vendor may have done the work. `by`: whose
  * lease it must be; this node's unless given.
  */
-type Refund = { reason: Sentence; httpStatus: number; mayBeDone: boolean; by?: RelayClaim['by'] };
+type Refund = { reason: Sentence; httpStatus: number; mayBeDone: boolean; by?: RelayClaim['by'] } & Kept;
 
 /**
  * Refunds the whole reservation. False: the row had already ended, or the store failed; then the
@@ -163,8 +217,8 @@ type Refund = { reason: Sentence; httpStatus: number; mayBeDone: boolean; by?: R
  */
 export async function refundRelay(
   deps: TaskDeps,
-  relay: RelayRecord,
-  { reason, httpStatus, mayBeDone, by = { owner: deps.node.id } }: Refund,
+  relay: OpenRelay,
+  { reason, httpStatus, mayBeDone, kept, by = { owner: deps.node.id } }: Refund,
 ): Promise<boolean> {
   const { store, clock, billing, logger, node } = deps;
   const { relayId, channelId, requestId } = relay;
@@ -176,18 +230,21 @@ export async function refundRelay(
     reason: reason.message,
   };
   try {
-    const stored = (await store.relays.byRelayId(relayId)) ?? relay;
+    const stored: OpenRelay = relay.hold ? relay : ((await store.relays.byRelayId(relayId)) ?? relay);
     const bill = billing.noBill(asTask(stored));
+    stored.hold?.bill(bill.quota);
     const ending = { ...bill, status: 'REFUNDED' as const, httpStatus, finishedAt: clock.unix() };
     const isRefunded = await node.money.close({
       async move(tx) {
-        if (!(await tx.relays.end({ relayId, by, reserved: stored.quota }, ending))) return false;
+        if (!(await endRelay(tx, stored, { claim: { relayId, by, reserved: stored.quota }, ending }))) return false;
         // The key is released only when nothing was done. With an unknown outcome a repeat could
         // make the vendor work, and bill, twice.
         if (!mayBeDone) await tx.idempotency.free(stored.userId, relayId);
+        if (kept) await tx.results.keepInputs(kept);
         return true;
       },
       ended: { task: asTask(stored), bill, refund: { reason } },
+      owes: stored.hold && asTask(stored),
     });
     const hasSucceeded = httpStatus >= 200 && httpStatus < 300;
     if (isRefunded && (hasSucceeded || by === 'anyone_after_expiry')) {
@@ -197,6 +254,8 @@ export async function refundRelay(
   } catch (error) {
     logger.error({ err: error, relay_id: relayId }, 'relayed request not refunded yet: the store failed');
     return false;
+  } finally {
+    relay.hold?.end();
   }
 }
 
@@ -232,7 +291,7 @@ export async function refundInterrupted(deps: TaskDeps): Promise<void> {
   }
 }
 
-const asTask = (relay: RelayRecord) => ({
+export const asTask = ({ hold: _, ...relay }: OpenRelay) => ({
   ...relay,
   taskId: relay.relayId,
   platform: RELAY_PLUGIN_KEY,

@@ -1,12 +1,21 @@
 import { RELAY_TYPE } from '../channels/index.ts';
-import { sleepInStep } from '../kernel/index.ts';
+import { type Logger, sleepInStep } from '../kernel/index.ts';
 import { type ChannelRecord, type RelayKind, STATUS } from '../store/ports/index.ts';
 import { type Caller, findProtocolOwners, type ProtocolOwner, type TaskDeps, taskErrors } from '../tasks/index.ts';
+import { createAccountConcurrency } from './account-concurrency.ts';
+import { createCallerConcurrency } from './caller-concurrency.ts';
 import { createRelayed } from './create-relayed.ts';
 import { relayErrors } from './errors.ts';
+import {
+  cancelRelayTask,
+  deleteRelayTask,
+  followRelayTask,
+  type OwnRelayTask,
+  type RelayTaskRead,
+  readRelayTask,
+  refuseRelayArtifacts,
+} from './follow-request.ts';
 import { findOwnObject, forwardCall, noSuchObject, type ObjectName } from './forward-call.ts';
-import { createOwnPlaces } from './own-places.ts';
-import { createRelayPlaces } from './places.ts';
 import { refundInterrupted } from './relay-billing.ts';
 import type { RelayAnswer, RelayCall, RelayDeps, RelayedRequest, RemixSource, Settlements } from './types.ts';
 
@@ -30,6 +39,8 @@ export type Relay = {
   remixSource(userId: number, id: string): Promise<RemixSource>;
   /** Calls an object that the user's own request created. @throws tasks.not_found for any other */
   forward(object: ObjectName, call: RelayCall): Promise<RelayAnswer>;
+  /** Requests that their clients follow as tasks. */
+  readonly tasks: RelayTasks;
   /** Starts to refund requests that earlier processes left open. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -38,6 +49,20 @@ export type Relay = {
    * Returns how many.
    */
   deleteOld(limit: number): Promise<number>;
+};
+
+/** All of these throw tasks.task_not_found for what is not the caller's own. */
+type RelayTasks = {
+  /** @throws tasks.rate_limit_exceeded, tasks.artifact_access_limited */
+  read(read: RelayTaskRead): Promise<RelayAnswer>;
+  /** @throws tasks.rate_limit_exceeded */
+  follow(following: OwnRelayTask & { left: AbortSignal }): ReturnType<typeof followRelayTask>;
+  /** @throws tasks.task_finished, tasks.cancel_unsupported in any case */
+  cancel(own: OwnRelayTask): Promise<never>;
+  /** @throws tasks.cancel_unsupported while the vendor works */
+  delete(own: OwnRelayTask): Promise<void>;
+  /** @throws tasks.artifacts_unsupported in any case */
+  refuseArtifacts(own: OwnRelayTask): Promise<never>;
 };
 
 const DAY = 24 * 3600;
@@ -59,10 +84,16 @@ export function createRelay(deps: TaskDeps): Relay {
   const { store, clock, logger } = deps;
   const { channels } = deps.vendors;
   const stopping = new AbortController();
-  const settlements = createSettlements();
-  const places = createRelayPlaces({ clock, capacity: deps.node.capacity });
-  const ownPlaces = createOwnPlaces({ clock });
-  const shared = { settlements, places, ownPlaces, stopping: stopping.signal, thinkingModels: new Set<string>() };
+  const settlements = createSettlements(logger);
+  const accountConcurrency = createAccountConcurrency({ clock, capacity: deps.node.capacity });
+  const callerConcurrency = createCallerConcurrency({ clock });
+  const shared = {
+    settlements,
+    accountConcurrency,
+    callerConcurrency,
+    stopping: stopping.signal,
+    thinkingModels: new Set<string>(),
+  };
   const relayDeps: RelayDeps = { ...deps, shared };
   let loop = Promise.resolve();
 
@@ -115,9 +146,17 @@ export function createRelay(deps: TaskDeps): Relay {
       const made = await store.relays.byRelayId(object.relayId);
       if (!made) throw relayErrors.relay_object_gone({ message: 'This video is too old to be remixed.' });
       const { facts, submissionFacts, completionFacts } = made.billing;
-      return { id, model: made.model, facts: { ...facts, ...submissionFacts, ...completionFacts } };
+      const { video } = object;
+      return { id, video, model: made.model, facts: { ...facts, ...submissionFacts, ...completionFacts } };
     },
-    forward: (object, call) => forwardCall(deps, object, call),
+    forward: (object, call) => forwardCall(relayDeps, object, call),
+    tasks: {
+      read: (read) => readRelayTask(deps, read),
+      follow: (following) => followRelayTask(deps, following),
+      cancel: (own) => cancelRelayTask(deps, own),
+      delete: (own) => deleteRelayTask(deps, own),
+      refuseArtifacts: (own) => refuseRelayArtifacts(deps, own),
+    },
     async start() {
       if (store.dialect === 'sqlite') await store.relays.expireLeases();
       loop = refundLoop();
@@ -134,13 +173,18 @@ export function createRelay(deps: TaskDeps): Relay {
   };
 }
 
-function createSettlements(): Settlements {
-  const running = new Set<Promise<void>>();
+function createSettlements(logger: Logger): Settlements {
+  const running = new Set<Promise<unknown>>();
   return {
     track(settlement) {
       running.add(settlement);
-      return settlement.finally(() => running.delete(settlement));
+      settlement
+        .catch((error) => logger.error({ err: error }, 'work after a relayed answer failed'))
+        .finally(() => running.delete(settlement));
     },
-    all: () => Promise.allSettled(running),
+    async all() {
+      // What ends may begin its bill.
+      while (running.size > 0) await Promise.allSettled(running);
+    },
   };
 }

@@ -9,11 +9,14 @@ import { relayErrors } from './errors.ts';
  */
 type Rule = 'text' | 'flag' | 'count' | 'limit' | 'quantity' | 'options';
 
+/** `lowers`: the kinds whose API has this limit. Vendors of the others may ignore it. */
+type Member = { rule: Rule; kinds?: readonly RelayKind[]; lowers?: readonly RelayKind[] };
+
 /**
  * All members of a relayed request that billing, limits or routing read. Gateway and vendor must
  * read them alike, so each has one type and one spelling.
  */
-const MEMBERS: Readonly<Record<string, { rule: Rule; kinds?: readonly RelayKind[] }>> = {
+const MEMBERS: Readonly<Record<string, Member>> = {
   model: { rule: 'text' },
   input: { rule: 'text', kinds: ['speech'] },
   stream: { rule: 'flag' },
@@ -23,14 +26,35 @@ const MEMBERS: Readonly<Record<string, { rule: Rule; kinds?: readonly RelayKind[
   seconds: { rule: 'quantity' },
   n: { rule: 'count' },
   best_of: { rule: 'count' },
-  batch_size: { rule: 'count', kinds: ['image', 'image_edit'] },
+  batch_size: { rule: 'count', kinds: ['image', 'image_edit', 'video'] },
   num_images: { rule: 'count', kinds: ['image', 'image_edit'] },
-  max_tokens: { rule: 'limit' },
-  max_completion_tokens: { rule: 'limit' },
-  max_output_tokens: { rule: 'limit' },
+  num_videos: { rule: 'count', kinds: ['video'] },
+  num_outputs: { rule: 'count', kinds: ['image', 'image_edit', 'video'] },
+  sample_count: { rule: 'count', kinds: ['image', 'image_edit', 'video'] },
+  max_tokens: { rule: 'limit', lowers: ['chat'] },
+  max_completion_tokens: { rule: 'limit', lowers: ['chat'] },
+  max_output_tokens: { rule: 'limit', lowers: ['response'] },
   max_new_tokens: { rule: 'limit' },
 };
 const INCLUDE_USAGE = 'include_usage';
+
+/** What vendors call the length of a video beside `seconds`, in small letters and digits alone. */
+const DURATIONS: ReadonlySet<string> = new Set([
+  'seconds',
+  'duration',
+  'durations',
+  'durationsec',
+  'durationseconds',
+  'durationinseconds',
+  'nseconds',
+  'numseconds',
+  'lengthseconds',
+  'videoseconds',
+  'videoduration',
+  'clipduration',
+]);
+/** `5s` is a length of several vendors. */
+const DURATION = /^\d{1,9}(\.\d{1,6})?s?$/;
 
 /** A quantity as text, which OpenAI's videos API expects instead of a number. */
 const QUANTITY = /^\d{1,9}(\.\d{1,6})?$/;
@@ -122,23 +146,25 @@ const invalid = (name: string, rule: string) =>
     param: name,
   });
 
-const readNumbers = (rule: Rule, { kind, values }: Omit<Members, 'isForm'>): number[] =>
-  namesOfKind(kind).flatMap((name) => {
+const readNumbers = (rule: Rule, { kind, values }: Omit<Members, 'isForm'>): [name: string, number][] =>
+  namesOfKind(kind).flatMap((name): [string, number][] => {
     const value = values[name];
-    return MEMBERS[name]?.rule === rule && value !== undefined && value !== null ? [Number(value)] : [];
+    return MEMBERS[name]?.rule === rule && value !== undefined && value !== null ? [[name, Number(value)]] : [];
   });
 
 /** The most results that checked members ask for. */
-export const mostResults = (members: Omit<Members, 'isForm'>): number => Math.max(1, ...readNumbers('count', members));
+export const mostResults = (members: Omit<Members, 'isForm'>): number =>
+  Math.max(1, ...readNumbers('count', members).map(([, count]) => count));
 
 /**
- * The largest limit that checked members name, for each result. `otherwise`: where none is named,
- * and in place of one that is 0.
+ * The largest limit that checked members name, for each result. `otherwise`: where none is named
+ * that this API has, and in place of one that is 0. A name of another API only raises the limit.
  */
 export function largestLimit(members: Omit<Members, 'isForm'>, otherwise: number): number {
-  const limits = readNumbers('limit', members);
-  const named = limits.length === 0 ? [otherwise] : limits.map((limit) => (limit === 0 ? otherwise : limit));
-  return Math.max(...named, ...thoughtLimits(members.values));
+  const named = readNumbers('limit', members);
+  const isLimited = named.some(([name]) => MEMBERS[name]?.lowers?.includes(members.kind));
+  const limits = named.map(([, limit]) => (limit === 0 ? otherwise : limit));
+  return Math.max(...limits, ...(isLimited ? [] : [otherwise]), ...thoughtLimits(members.values));
 }
 
 /** Limits of thoughts, which some vendors do not count among the tokens of an answer. */
@@ -147,16 +173,46 @@ const thoughtLimits = ({ thinking_budget: own = null, thinking = null, reasoning
     (limit): limit is number => typeof limit === 'number' && isLimit(limit),
   );
 
+/** Whether a vendor may read the length of a video under this name, however it is written. */
+export const namesDuration = (kind: RelayKind, name: string): boolean =>
+  kind === 'video' && DURATIONS.has(plainName(name).replace(/[^a-z0-9]/g, ''));
+
 /**
- * A quantity as a usage fact. Below 1 it is refused: it would cost nothing while the vendor
- * delivers its minimum. A quantity that is absent, or that the vendor could read differently, is no
- * fact; prices that need it refuse the request.
- * @throws tasks.relay_request_invalid
+ * The quantities of checked members as usage facts: the largest that any of their names gives,
+ * since the vendor may read that one. `null`: one is there that the vendor could read differently,
+ * so that prices that need it refuse the request.
+ * @throws tasks.relay_request_invalid for less than one second
  */
-export function quantityFact(name: 'seconds' | 'n', value: Json | undefined): [string, number][] {
-  if (typeof value !== 'number' && (typeof value !== 'string' || !QUANTITY.test(value))) return [];
-  if (name === 'n') return [[name, readCount(name, value)]];
-  const amount = Number(value);
-  if (amount >= 1 && amount <= MAX_QUANTITY) return [[name, amount]];
-  throw invalid(name, `must be a number from 1 to ${MAX_QUANTITY}`);
+export function readQuantities(members: Omit<Members, 'isForm'>): JsonObject {
+  const { kind, values } = members;
+  const count = mostResults(members);
+  const lengths = Object.keys(values)
+    .filter((name) => name === 'seconds' || namesDuration(kind, name))
+    .flatMap((name) => readLength(name, values[name] ?? null));
+  return {
+    ...(lengths.length > 0 ? { seconds: lengths.includes(null) ? null : Math.max(...lengths.map(Number)) } : {}),
+    ...(count > 1 || (values.n ?? null) !== null ? { n: count } : {}),
+  };
+}
+
+/**
+ * Below one second the vendor would deliver its minimum for nothing. Other names than `seconds` may
+ * also tell the vendor to choose.
+ */
+function readLength(name: string, value: Json): (number | null)[] {
+  if (value === null) return [];
+  const isOwn = name === 'seconds';
+  const isText = typeof value === 'string' && (isOwn ? QUANTITY : DURATION).test(value);
+  if (!isText && typeof value !== 'number') return [null];
+  const amount = Number(String(value).replace(/s$/, ''));
+  if (amount >= 1 && amount <= MAX_QUANTITY) return [amount];
+  if (isOwn) throw invalid(name, `must be a number from 1 to ${MAX_QUANTITY}`);
+  return [null];
+}
+
+/** @throws tasks.relay_request_invalid for videos that the price does not count */
+export function refuseUncounted(members: Omit<Members, 'isForm'>, factKeys: readonly string[]): void {
+  if (members.kind !== 'video' || factKeys.includes('n')) return;
+  const uncounted = readNumbers('count', members).find(([, count]) => count > 1);
+  if (uncounted) throw invalid(uncounted[0], 'must be 1: send one request for each video');
 }

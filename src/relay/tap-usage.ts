@@ -1,19 +1,28 @@
-import { createJsonValueFinder, type WantedValue } from '../kernel/index.ts';
+import {
+  INCREMENT_EVENT,
+  mergeReport,
+  PART_OF_TOTAL_EVENT,
+  type ReportedFact,
+  TOOL_USAGE,
+  USAGE_COUNTS,
+} from '../billing/index.ts';
+import { createJsonValueFinder, sliceChunks, type WantedValue } from '../kernel/index.ts';
 import type { RelayKind } from '../store/ports/index.ts';
-import type { ReportedFact } from './endpoints.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import { type EventConsumer, findInEvents } from './read-events.ts';
 
 /** What an answer tells about its usage, by names of facts. */
 export type UsageFacts = Partial<Record<ReportedFact, number>>;
 
-/** How an answer ended: by itself, by a fault, or because the gateway stopped reading it. */
+/** How an answer ended: on its own, by a fault, or because the gateway stopped reading it. */
 export type AnswerEnd = 'ended' | 'broke' | 'cut';
 
 /** Reads the usage of an answer while its bytes pass. It holds no more than one text's numbers. */
 export type UsageTap = {
-  /** For an answer that is one JSON text. */
-  push(bytes: Uint8Array): void;
+  /** For an answer that is one JSON text, which is there whole. */
+  readAnswer(text: Uint8Array): Promise<void>;
+  /** For an answer that is one JSON text, which comes in parts. */
+  push(part: Uint8Array): void;
   /** For an answer that is a stream of events. */
   events: EventConsumer;
   /** Whether the vendor has reported what the price reads, and nothing came after it. */
@@ -22,12 +31,15 @@ export type UsageTap = {
   owesCount(): boolean;
   /** Tokens of the text that came. */
   countedTokens(): number;
+  /** Images that came. Call it after `end`. */
+  countedImages(): number;
   /**
    * The facts that are known of the answer: reported by the vendor, else counted. `isReported`: it
-   * did report something. `hasResult`: the answer has a result, or may have one. Call it once, at
-   * the end of the answer.
+   * did report something. `isFinal`: the text that reported it last says that the response is over;
+   * counts of one that goes on may grow. `hasResult`: the answer has a result, or may have one.
+   * Call it once, at the end of the answer.
    */
-  end(how: AnswerEnd): { facts: UsageFacts; isReported: boolean; hasResult: boolean };
+  end(how: AnswerEnd): { facts: UsageFacts; isReported: boolean; isFinal: boolean; hasResult: boolean };
 };
 
 type TapOptions = {
@@ -44,6 +56,8 @@ export const BYTES_PER_TOKEN = 4;
 
 /** A response that has no output yet. */
 const UNFINISHED = /^(?:queued|in_progress)$/;
+/** How a response is called whose usage is its last. */
+const FINISHED = /^(?:completed|incomplete|cancelled|failed)$/;
 /** Events and parts that bring nothing but plain text, and items that hold it. */
 const PLAIN_EVENT =
   /^(?:error|keepalive|ping|(?:response|transcript)\.(?:created|queued|in_progress|completed|incomplete|failed|cancelled|(?:output_text|text|refusal|content_part|output_item)\.[a-z_.]{1,40}))$/;
@@ -65,20 +79,21 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
   const { counted: countedPaths, calls = {}, results = {}, isOpaque = false } = ENDPOINTS[kind];
   const reports: ReadonlySet<string> = new Set(ENDPOINTS[kind].reports);
   const owed = needed.filter((fact) => fact !== 'cached_tokens');
-  const finder = createJsonValueFinder(listWantedValues(ENDPOINTS[kind]));
+  const finder = createJsonValueFinder(WANTED[kind]);
   /** By the latest texts that had them; what tools used is counted apart. */
-  const reported: UsageFacts = {};
-  const usedByTools: UsageFacts = {};
+  let reported: UsageFacts = {};
+  let usedByTools: UsageFacts = {};
   let textBytes = 0;
   let images = 0;
   /** Each image has an event of its own, and all have one usage. */
   let hasTotal = false;
   /** Something of the answer came after the latest report. */
   let isStale = false;
-  /** Something came whose count is unknown: at all, or until the answer has ended by itself. */
+  /** Something came whose count is unknown: at all, or until the answer has ended on its own. */
   let hasOpaque = false;
   let mayCountMore = thinks;
   let hasResult = false;
+  let isFinal = false;
   const known = (fact: ReportedFact): number => (reported[fact] ?? 0) + (usedByTools[fact] ?? 0);
   const countedTokens = () => Math.ceil(textBytes / BYTES_PER_TOKEN);
 
@@ -87,7 +102,10 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
     const tools: UsageFacts = {};
     let isIncrement = false;
     let hasContent = false;
-    /** The current object of `data` was counted as an image. */
+    let isFinished = false;
+    /** Images of each list of them: some vendors give the same ones in two. */
+    const lists = new Map<string, number>();
+    /** The current object of a list was counted as an image. */
     let isCounted = false;
 
     const found = finder.end();
@@ -96,11 +114,14 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
       if (typeof value === 'string') readName(path, value);
       else readCount(path, value);
     }
-    merge(reported, counts, isIncrement);
-    merge(usedByTools, tools, false);
+    images += Math.max(0, ...lists.values());
+    reported = mergeReport(reported, counts, { adds: isIncrement });
+    usedByTools = mergeReport(usedByTools, tools);
     if (isEvents) hasResult ||= hasContent;
-    if ([...Object.values(counts), ...Object.values(tools)].some((count) => count > 0)) isStale = false;
-    else if (hasContent) isStale = true;
+    if ([...Object.values(counts), ...Object.values(tools)].some((count) => count > 0)) {
+      isStale = false;
+      isFinal = isFinished;
+    } else if (hasContent) isStale = true;
 
     function readCount(path: string, value: number): void {
       const fact = USAGE_COUNTS.get(path) ?? TOOL_USAGE.get(path);
@@ -112,7 +133,8 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
         if (!reports.has('images')) hasResult = true;
         else if (results[path] === 'object') isCounted = false;
         else if (value > 0 && !isCounted) {
-          images += 1;
+          const [list = ''] = path.split('.', 1);
+          lists.set(list, (lists.get(list) ?? 0) + 1);
           isCounted = true;
         }
       } else {
@@ -124,8 +146,10 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
     }
 
     function readName(path: string, value: string): void {
-      if (path === 'status') hasResult ||= UNFINISHED.test(value);
-      else if (path === 'response.reasoning.effort') mayCountMore ||= value !== 'none';
+      if (path === 'status' || path === 'response.status') {
+        isFinished = FINISHED.test(value);
+        if (path === 'status') hasResult ||= UNFINISHED.test(value);
+      } else if (path === 'response.reasoning.effort') mayCountMore ||= value !== 'none';
       else if (CALL_EVENT.test(value) || CALL_PART.test(value)) mayCountMore = hasContent = true;
       else if (!PLAIN_EVENT.test(value) && !PLAIN_PART.test(value)) {
         hasOpaque = hasContent = true;
@@ -137,11 +161,15 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
   }
 
   return {
+    async readAnswer(text) {
+      if (!finder.readWhole(text)) for await (const slice of sliceChunks([text])) finder.push(slice);
+    },
     push: finder.push,
     events: findInEvents(finder, endText),
     isSettled: () => !isStale && owed.every((fact) => known(fact) > 0),
     owesCount: () => isOpaque || hasOpaque || mayCountMore,
     countedTokens,
+    countedImages: () => images,
     end(how) {
       if (!isEvents) endText();
       const facts: UsageFacts = Object.fromEntries(
@@ -164,63 +192,12 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
       }
       if (reports.has('images') && !isCut && (images > 0 || (isEvents && !hasOpaque)))
         facts.images = Math.max(images, facts.images ?? 0);
-      return { facts, isReported, hasResult };
+      return { facts, isReported, isFinal, hasResult };
     },
   };
 }
 
-/** The last count stands, but a zero never replaces a positive one. */
-function merge(into: UsageFacts, fresh: UsageFacts, isIncrement: boolean): void {
-  for (const [fact, count] of Object.entries(fresh) as [ReportedFact, number][]) {
-    if (isIncrement) into[fact] = (into[fact] ?? 0) + count;
-    else if (count > 0 || into[fact] === undefined) into[fact] = count;
-  }
-}
-
-/** Where vendors of OpenAI's form put a usage object: in answers, events, and the last choice. */
-const PLACES = ['usage', 'response.usage', 'choices[].usage', 'x_groq.usage', 'response.x_groq.usage'] as const;
-
-/** The names that they give each fact in it. Of several in one object the largest counts. */
-const NAMES: Readonly<Record<string, ReportedFact>> = {
-  prompt_tokens: 'input_tokens',
-  input_tokens: 'input_tokens',
-  completion_tokens: 'output_tokens',
-  output_tokens: 'output_tokens',
-  'prompt_tokens_details.cached_tokens': 'cached_tokens',
-  'input_tokens_details.cached_tokens': 'cached_tokens',
-  prompt_cache_hit_tokens: 'cached_tokens',
-  cached_tokens: 'cached_tokens',
-  seconds: 'seconds',
-  prompt_audio_seconds: 'seconds',
-  generated_images: 'images',
-};
-
-const TOOL_PLACES = ['tool_usage.*', 'response.tool_usage.*'] as const;
-
-const under = (places: readonly string[]): [path: string, fact: ReportedFact][] =>
-  places.flatMap((place) =>
-    Object.entries(NAMES).map(([name, fact]): [string, ReportedFact] => [`${place}.${name}`, fact]),
-  );
-
-/** Paths of the facts of an answer. A verbose transcription has its length beside the text. */
-const USAGE_COUNTS: ReadonlyMap<string, ReportedFact> = new Map([
-  ...under(PLACES),
-  ['duration', 'seconds'] as [string, ReportedFact],
-]);
-
-/**
- * What the tools of a response used, such as `tool_usage.image_gen`. The vendor counts it beside
- * the usage of the response, so it is added.
- */
-const TOOL_USAGE: ReadonlyMap<string, ReportedFact> = new Map(under(TOOL_PLACES));
-
-/**
- * Events whose usage is an increment, which is added to that of earlier ones: in OpenAI's streams
- * of images each image has its own. All other shapes tell the total so far.
- */
-const INCREMENT_EVENT = /^image_(?:generation|edit)\.completed$/;
-/**
- * Other vendors have an event of this type for each image, and one `completed` with the total of
- * all.
- */
-const PART_OF_TOTAL_EVENT = /^image_(?:generation|edit)\.partial_succeeded$/;
+/** A finder is planned once for each object. */
+const WANTED = Object.fromEntries(
+  Object.entries(ENDPOINTS).map(([kind, endpoint]) => [kind, listWantedValues(endpoint)]),
+) as Record<RelayKind, Record<string, WantedValue>>;

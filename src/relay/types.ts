@@ -1,19 +1,26 @@
 import type { Account } from '../channels/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
-import type { RelayKind, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
-import type { ClientRequest, TaskDeps } from '../tasks/index.ts';
+import type {
+  AskedVideo,
+  NewRelay,
+  RelayKind,
+  RelayObjectKind,
+  RelayPartKind,
+  RelayRecord,
+} from '../store/ports/index.ts';
+import type { Caller, ClientRequest, Hold, TaskDeps } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
-import type { OwnPlaces } from './own-places.ts';
-import type { RelayPlaces } from './places.ts';
+import type { AccountConcurrency } from './account-concurrency.ts';
+import type { CallerConcurrency } from './caller-concurrency.ts';
 
 export type RelayDeps = TaskDeps & { shared: RelayShared };
 
 /** What the relayed requests of this node share. */
 export type RelayShared = {
   settlements: Settlements;
-  places: RelayPlaces;
-  ownPlaces: OwnPlaces;
+  accountConcurrency: AccountConcurrency;
+  callerConcurrency: CallerConcurrency;
   /** Aborted when the gateway stops: no stream is read on then whose client has left. */
   stopping: AbortSignal;
   /** Models that have reported far more than the text that came, by channel. */
@@ -22,9 +29,10 @@ export type RelayShared = {
 
 /** Bills that are written after their request was answered. */
 export type Settlements = {
-  track(settlement: Promise<void>): Promise<void>;
+  /** Nobody waits for it: its failure is logged. */
+  track(settlement: Promise<unknown>): void;
   /** Settles when all of them have. */
-  all(): Promise<unknown>;
+  all(): Promise<void>;
 };
 
 /** A client's request for an answer of a vendor. `headers`: the client's, with lower-case names. */
@@ -34,10 +42,22 @@ export type RelayedRequest = {
   client: ClientRequest;
   headers: Record<string, string>;
   remix?: RemixSource;
+  follow?: Follow;
 };
 
+/** Given for a request that its client may follow as a task. */
+export type Follow = {
+  /** A header asks for it. */
+  isPreferred: boolean;
+  /** Told of the work that goes on after the answer, and reads the files of the request. */
+  goesOn(work: Promise<void>): void;
+};
+
+/** A request as it is known before a channel is chosen. */
+export type Creation = { caller: Caller; request: RelayedRequest; intent: RelayIntent };
+
 /** The relayed video that a request changes: its model and the facts of its bill hold for both. */
-export type RemixSource = { id: string; model: string; facts: JsonObject };
+export type RemixSource = { id: string; model: string; facts: JsonObject; video: AskedVideo | undefined };
 
 /** What the gateway itself reads of a request that it relays. */
 export type RelayIntent = {
@@ -53,14 +73,25 @@ export type RelayIntent = {
   facts: JsonObject;
   /** Objects that the request builds on; each must be the caller's own. */
   references: Reference[];
+  /** The client does not wait: it follows the request as a task. */
+  isFollowed: boolean;
+  /** Members that the gateway heeds itself: the vendor does not get them. */
+  ownMembers: readonly string[];
 };
+
+/**
+ * A request that is being served. With `hold`, its reservation is held in memory, and its `row` is
+ * stored at its end.
+ */
+export type OpenRelay = RelayRecord & { hold?: (Hold & { row: Omit<NewRelay, 'leaseForMs'> }) | undefined };
 
 /** A vendor's answer, and the request that it is of. */
 export type Delivery = {
+  caller: Caller;
   request: RelayedRequest;
   intent: RelayIntent;
   account: Account;
-  relay: RelayRecord;
+  relay: OpenRelay;
   response: UpstreamResponse;
   /** The client gets the stream without the usage that the gateway asked for. */
   hidesUsage: boolean;

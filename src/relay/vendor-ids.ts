@@ -6,7 +6,7 @@ import {
   sliceChunks,
   type WantedValue,
 } from '../kernel/index.ts';
-import type { RelayObject, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
+import type { AskedVideo, RelayObject, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
 import type { TaskDeps } from '../tasks/index.ts';
 import { vendorHost } from './build-relay-request.ts';
 import { keepsObject } from './endpoints.ts';
@@ -38,6 +38,8 @@ const ANSWER_PATHS = ['id', ...PARTS];
 const EVENT_PATHS = [...ANSWER_PATHS.map((path) => `response.${path}`), 'item.id', 'item.container_id'];
 const idsAt = (paths: readonly string[]): Record<string, WantedValue> =>
   Object.fromEntries(paths.map((path) => [path, 'id']));
+const ANSWER_IDS = idsAt(ANSWER_PATHS);
+const EVENT_IDS = idsAt(EVENT_PATHS);
 /** Ids stored for one stream. Later requests cannot build on those after them. */
 const MAX_IDS = 10_000;
 
@@ -46,7 +48,7 @@ const MAX_IDS = 10_000;
  * with all its images.
  */
 export async function findVendorIds(kind: RelayObjectKind, answer: Uint8Array): Promise<VendorId[]> {
-  const finder = createJsonValueFinder(idsAt(ANSWER_PATHS));
+  const finder = createJsonValueFinder(ANSWER_IDS);
   for await (const slice of sliceChunks([answer])) finder.push(slice);
   return toVendorIds(kind, finder.end());
 }
@@ -72,7 +74,7 @@ export type VendorIdFinder = {
 };
 
 export function createVendorIdFinder(kind: RelayObjectKind): VendorIdFinder {
-  const finder = createJsonValueFinder(idsAt(EVENT_PATHS));
+  const finder = createJsonValueFinder(EVENT_IDS);
   const known = new Set<string>();
   let found: VendorId[] = [];
 
@@ -96,7 +98,8 @@ export function createVendorIdFinder(kind: RelayObjectKind): VendorIdFinder {
   };
 }
 
-type FoundIds = { relay: RelayRecord; account: Account; ids: readonly VendorId[] };
+/** `video`: what the request for a video said. */
+type FoundIds = { relay: RelayRecord; account: Account; ids: readonly VendorId[]; video?: AskedVideo };
 
 /**
  * Stores the ids with their owner, so that only this user can use the objects. A failure is only
@@ -105,7 +108,7 @@ type FoundIds = { relay: RelayRecord; account: Account; ids: readonly VendorId[]
  */
 export async function storeVendorIds(
   { store, clock, logger }: TaskDeps,
-  { relay: { relayId, kind, userId }, account, ids }: FoundIds,
+  { relay: { relayId, kind, userId }, account, ids, video }: FoundIds,
 ): Promise<void> {
   if (!keepsObject(kind)) return;
   const { channel, credential } = account;
@@ -131,7 +134,7 @@ export async function storeVendorIds(
     try {
       const isOwn =
         !object ||
-        (await store.relays.addObject({ ...origin, kind, objectId: object.objectId })) ||
+        (await store.relays.addObject({ ...origin, kind, objectId: object.objectId, ...(video && { video }) })) ||
         (await store.relays.findObject(relayId)) !== undefined;
       if (!isOwn)
         logger.warn(logFields, 'vendor reused the id of an earlier object; the new object cannot be retrieved');

@@ -7,7 +7,7 @@ import type { Store } from '../store/ports/index.ts';
  */
 export const SETTLING_SECONDS = 120;
 /**
- * Quarters of an hour are kept so long: a month of any calendar, in any time zone, and some days.
+ * How long quarters of an hour are kept: a month of any calendar, in any time zone, and some days.
  */
 const KEPT_SECONDS = 35 * 86_400;
 /** Usage rows that are aggregated in one transaction. */

@@ -10,7 +10,7 @@ const AUDIT_SLICE = 2000;
 type Deps = {
   store: Pick<
     Store,
-    'users' | 'apiKeys' | 'sessions' | 'identities' | 'passkeys' | 'taskViews' | 'results' | 'personalData'
+    'users' | 'apiKeys' | 'sessions' | 'identities' | 'passkeys' | 'taskViews' | 'results' | 'personalData' | 'batches'
   >;
 };
 
@@ -59,6 +59,17 @@ export async function* exportUser({ store }: Deps, userId: number, now: number):
     })),
   }));
   yield* section('tasks', (after) => taskPage(store, userId, after));
+  yield* section('batches', (after) => batchPage(store, userId, after));
+  yield* section('batch_files', async () => ({
+    items: await Promise.all(
+      (await store.batches.files(userId)).map(async ({ fileId, filename, createdAt }) => ({
+        id: fileId,
+        filename,
+        created_at: createdAt,
+        content: await store.batches.fileContent(fileId),
+      })),
+    ),
+  }));
   yield* section('webhook_notices', async (after) => {
     const rows = await personalData.exportNotices(userId, after, PAGE);
     return paged(rows, ({ taskId, event, url, payload, createdAt }) => ({
@@ -166,6 +177,7 @@ const describeKey = (key: KeyRow) => ({
   created_at: key.createdAt,
   expires_at: key.expiresAt,
   last_used_at: key.lastUsedAt,
+  last_used_ip: key.lastUsedIp,
 });
 
 async function taskPage({ personalData, results }: Deps['store'], userId: number, after: number): Promise<Items> {
@@ -192,6 +204,22 @@ async function taskPage({ personalData, results }: Deps['store'], userId: number
       kept_until: result.keptUntil,
     })),
   }));
+}
+
+async function batchPage({ batches }: Deps['store'], userId: number, after: number): Promise<Items> {
+  const [batch] = await batches.ofUser(userId, { after, limit: 1, order: 'asc' });
+  if (!batch) return { items: [] };
+  const { batchId, endpoint, status, metadata, createdAt } = batch;
+  const [outcomes, unsent] = await Promise.all([
+    batches.outcomes(batchId, -1, batch.total),
+    batches.unsent(batchId, batch.total),
+  ]);
+  const bodies = new Map(unsent.map(({ position, body }) => [position, body]));
+  const requests = outcomes.map((item) => ({
+    ...{ custom_id: item.customId, url: item.path, status: item.status, task_id: item.taskId },
+    ...(bodies.has(item.position) ? { body: bodies.get(item.position) } : {}),
+  }));
+  return { items: [{ id: batchId, endpoint, status, metadata, created_at: createdAt, requests }], next: batch.id };
 }
 
 function readRequest({ execution }: Pick<TaskRecord, 'execution'>): { request?: Json; response?: Json } {

@@ -21,6 +21,8 @@ export type UsagePeriod = {
 export type UsageQuestion = {
   period: UsagePeriod;
   by: UsageDimension;
+  /** How many of the first shares come with points of their own. */
+  series?: number;
   only: Pick<UsageSumFilter, 'userId' | 'apiKeyId' | 'channelId' | 'pluginKey' | 'model'>;
 };
 
@@ -39,8 +41,11 @@ export type UsageReport = {
   totals: UsageSum;
   /** At most 200, the oldest first, without gaps. `at`: Unix seconds of its begin. */
   points: (UsageSum & { at: number })[];
-  /** The highest spend first. `name` is undefined for a model, and where the row is gone. */
-  shares: (UsageShare & { name: string | undefined })[];
+  /**
+   * The highest spend first. `name` is undefined for a model, and where the row is gone; `points`
+   * are those of the report, for the first shares where they were asked for.
+   */
+  shares: (UsageShare & { name: string | undefined; points: UsageSum[] | undefined })[];
   /** How many further shares there are, and what they come to. */
   others: UsageSum & { shares: number };
 };
@@ -54,7 +59,7 @@ export function createUsageReader(deps: { store: Store; clock: Clock }, addUp = 
     return Math.max(quartersKeptFrom(clock.unix()), await store.usage.quartersFrom());
   }
 
-  return async ({ period, by, only }) => {
+  return async ({ period, by, series = 0, only }) => {
     await addUp();
     const { starts, ...frame } = chooseFrame(period, await keptFrom());
     const from = starts[0] ?? 0;
@@ -64,15 +69,12 @@ export function createUsageReader(deps: { store: Store; clock: Clock }, addUp = 
       store.usage.byTime(filter),
       store.usage.byDimension(filter, by, MAX_SHARES),
     ]);
-    const points = starts.slice(0, -1).map((at) => ({ at, ...nothing() }));
-    let next = 0;
     const totals = nothing();
-    for (const sum of times) {
-      while (next + 1 < points.length && sum.start >= (starts[next + 1] ?? until)) next += 1;
-      add(points[next], sum);
-      add(totals, sum);
-    }
-    const names = by === 'model' ? new Map<number, string>() : await store.usage.names(by, listIds(shares));
+    for (const sum of times) add(totals, sum);
+    const [names, parts] = await Promise.all([
+      by === 'model' ? new Map<number, string>() : store.usage.names(by, listIds(shares)),
+      Promise.all(shares.slice(0, series).map((share) => store.usage.byTime({ ...filter, ...narrowTo(by, share) }))),
+    ]);
     return {
       zone: frame.zone,
       from,
@@ -80,14 +82,35 @@ export function createUsageReader(deps: { store: Store; clock: Clock }, addUp = 
       unit: frame.unit,
       daysPerPoint: frame.daysPerPoint,
       totals,
-      points,
-      shares: shares.map((share) => ({ ...share, name: names.get(share.id) })),
+      points: spread(times, starts).map((sum, index) => ({ at: starts[index] ?? until, ...sum })),
+      shares: shares.map((share, index) => ({
+        ...share,
+        name: names.get(share.id),
+        points: parts[index] && spread(parts[index], starts),
+      })),
       others: { shares: total - shares.length, ...rest(totals, shares) },
     };
   };
 }
 
 const nothing = (): UsageSum => ({ succeeded: 0, failed: 0, spend: 0 });
+
+/** Adds sums, the oldest first, to the points that begin at `starts`; the last start is the end. */
+function spread(sums: readonly (UsageSum & { start: number })[], starts: readonly number[]): UsageSum[] {
+  const points = starts.slice(0, -1).map(nothing);
+  let next = 0;
+  for (const sum of sums) {
+    while (next + 1 < points.length && sum.start >= (starts[next + 1] ?? Number.POSITIVE_INFINITY)) next += 1;
+    add(points[next], sum);
+  }
+  return points;
+}
+
+function narrowTo(by: UsageDimension, { id, pluginKey, model }: UsageShare): UsageQuestion['only'] {
+  if (by === 'model') return { pluginKey, model };
+  if (by === 'user') return { userId: id };
+  return by === 'key' ? { apiKeyId: id } : { channelId: id };
+}
 
 function add(to: UsageSum | undefined, { succeeded, failed, spend }: UsageSum): void {
   if (!to) return;

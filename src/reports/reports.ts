@@ -1,10 +1,12 @@
 import type { CleanUpStep, Clock, WatchCache } from '../kernel/index.ts';
-import type { Store } from '../store/ports/index.ts';
+import type { ChannelRecord, Store } from '../store/ports/index.ts';
 import { createUsageAdder, quarterCleanUp } from './add-up-usage.ts';
+import { type CaseFileReader, createCaseFileReader } from './cases/read-case-file.ts';
 import { type ChannelHistoryReader, createChannelHistoryReader } from './read-channel-history.ts';
 import { createFigureReader, type FigureReader } from './read-figures.ts';
 import { createHealthReader, type HealthReader } from './read-health.ts';
 import { createUsageReader, type UsageReader } from './read-usage.ts';
+import { type BillReplay, createBillReplay } from './replay-bills.ts';
 
 export type Reports = {
   /** Statistics of the last days; a few seconds old. */
@@ -15,16 +17,32 @@ export type Reports = {
   readonly channelHistory: ChannelHistoryReader;
   /** Recent health of each channel, by its id; a few seconds old. */
   readonly channelHealth: HealthReader;
+  /** Explains a task, an account or a channel. */
+  readonly caseFile: CaseFileReader;
+  /** What bills would have been under other prices; reads alone. */
+  readonly replayBills: BillReplay;
   /** What the hourly clean-up adds up and deletes. */
   readonly cleanUpStep: CleanUpStep;
 };
 
-export function createReports(deps: { store: Store; clock: Clock; watchCache?: WatchCache }): Reports {
+type ReportDeps = {
+  store: Store;
+  clock: Clock;
+  /** Whether nothing is sent through a channel for a while. */
+  isResting: (channel: ChannelRecord) => boolean;
+  watchCache?: WatchCache;
+};
+
+export function createReports(deps: ReportDeps): Reports {
   const addUp = createUsageAdder(deps);
+  const usage = createUsageReader(deps, addUp);
+  const channelHistory = createChannelHistoryReader(deps, addUp);
   return {
     figures: createFigureReader(deps),
-    usage: createUsageReader(deps, addUp),
-    channelHistory: createChannelHistoryReader(deps, addUp),
+    usage,
+    channelHistory,
+    replayBills: createBillReplay(deps),
+    caseFile: createCaseFileReader({ ...deps, usage, history: channelHistory }),
     channelHealth: createHealthReader(deps),
     cleanUpStep: quarterCleanUp(deps, addUp),
   };

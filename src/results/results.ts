@@ -1,9 +1,10 @@
 import { KEEP_TRIES_MS, resultCleanUpSteps } from '../files/index.ts';
-import { type CleanUpStep, holdSlotUntilSent } from '../kernel/index.ts';
+import { type CleanUpStep, holdSlotUntilSent, type Sentence } from '../kernel/index.ts';
 import { PREVIEW_KIND, type ResultRecord, type TaskRecord } from '../store/ports/index.ts';
 import type { ContentRequest } from '../vendors/index.ts';
 import { createStorageCharge } from './copies/charge-storage.ts';
 import { createResultWorker, type ResultStats } from './copies/result-worker.ts';
+import { type CaseLinks, createCaseLinks } from './links/case-links.ts';
 import { createVideoLinks, issueArtifactLinks, type LinkVideo } from './links/issue-artifact-links.ts';
 import { revokeTaskLinks } from './links/link-versions.ts';
 import { acceptPreview, type OfferedPreview } from './previews/accept-preview.ts';
@@ -37,7 +38,7 @@ export type Results = {
   wake(): void;
   stats(): ResultStats;
   /** Why nothing can be kept or served at this node; undefined if it can, as far as is known. */
-  findFault(): Promise<string | undefined>;
+  findFault(): Promise<Sentence | undefined>;
   /** Results of all nodes: pending, kept, and lost within a week; bytes and number of the files. */
   depth(): Promise<{ pending: number; kept: number; lost: number; bytes: number; files: number }>;
   /** What is kept of a task, or is to be. */
@@ -76,6 +77,8 @@ export type Results = {
   linkVideos(userId: number): Promise<LinkVideo>;
   /** The address that links begin with; undefined: no links can be made. */
   publicAddress(): string | undefined;
+  /** Signed links to case files. */
+  readonly caseLinks: CaseLinks;
 };
 
 /** Results that stay when their vendor drops them: pending, copied by any node, served, swept. */
@@ -127,5 +130,6 @@ export function createResults(deps: ResultDeps): Results {
     issueLinks: (task, life) => issueArtifactLinks(deps, task, life),
     linkVideos: (userId) => createVideoLinks(deps, userId),
     publicAddress: () => deps.links.publicAddress(),
+    caseLinks: createCaseLinks(deps),
   };
 }

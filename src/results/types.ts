@@ -8,8 +8,8 @@ export type CopyFailure = {
   /** Absent: nothing that the owner of the result should know. */
   reason?: Sentence;
   inMs: number | null;
-  /** The place of results takes nothing at the moment: for administrators. */
-  storageError?: string;
+  /** The result storage takes nothing at the moment: for administrators. */
+  storageError?: Sentence;
 };
 
 /** Dependencies inside the room. */

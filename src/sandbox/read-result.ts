@@ -15,7 +15,7 @@ import {
 
 /** A hook's result is parsed on the gateway's thread. Within both limits that takes some 30 ms. */
 export const MAX_RESULT_BYTES = 4 * 1024 * 1024;
-export const MAX_RESULT_VALUES = 50_000;
+export const MAX_RESULT_VALUES = 100_000;
 
 /** UTF-16 units. Shorter text is parsed faster than its values are counted. */
 const SHORT_LENGTH = 64 * 1024;

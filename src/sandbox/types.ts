@@ -126,7 +126,7 @@ export interface Sandbox {
 export type SandboxLimits = {
   /** Most child processes. The first starts with the gateway, further ones under load. */
   processes: number;
-  /** The last process ends after so long without a call; the next call waits for a new one. */
+  /** The last process ends after this long without a call; the next call waits for a new one. */
   idleMs: number;
   /** Wall clock limit of one hook call, loading included, from admission on. */
   callTimeoutMs: number;

@@ -26,6 +26,6 @@ export {
 export { readLogo } from './read-branding.ts';
 export { type OptionValues, readOptions } from './read-options.ts';
 export { FEATURES, missingFor } from './requirements.ts';
-export { createRiskLog, describeRisks } from './risk-log.ts';
+export { createRiskLog, describeRisks, type SettingWarning } from './risk-log.ts';
 export { createSettingsService } from './settings-service.ts';
 export type { OptionFault, OptionTrials, PublicSettings, SettingsService } from './types.ts';

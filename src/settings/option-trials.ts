@@ -98,7 +98,7 @@ export type SendTestWebhook = (receiver: {
 >;
 
 /** Sends a signed webhook of the type `test` to the operator's receiver. */
-export async function tryOperatorWebhook(
+async function tryOperatorWebhook(
   send: SendTestWebhook,
   receiver: { url: string; secret: string },
 ): Promise<TrialResult> {
@@ -118,7 +118,7 @@ export async function tryOperatorWebhook(
  * Checks the form of token and name and sends nothing: Telegram answers through the browser, and
  * its API takes the token only in a URL, where logs would keep it.
  */
-export async function tryTelegram({ botToken, botName }: { botToken: string; botName: string }): Promise<TrialResult> {
+async function tryTelegram({ botToken, botName }: { botToken: string; botName: string }): Promise<TrialResult> {
   const steps = recordSteps();
   if (!/^\d{5,20}:[A-Za-z0-9_-]{30,60}$/.test(botToken)) {
     return steps.fail('token', sentence('telegram.token_form'));
@@ -132,7 +132,7 @@ export async function tryTelegram({ botToken, botName }: { botToken: string; bot
 }
 
 /** Sends an invented answer: the verifier checks the secret key before it checks the answer. */
-export async function tryTurnstile(
+async function tryTurnstile(
   ask: CallProvider,
   settings: { secretKey: string; verifyUrl: string },
 ): Promise<TrialResult> {
@@ -158,7 +158,7 @@ export async function tryTurnstile(
 }
 
 /** Asks the WeChat server for the user of an invented code. */
-export async function tryWeChat(
+async function tryWeChat(
   ask: CallProvider,
   settings: { serverAddress: string; serverToken: string },
 ): Promise<TrialResult> {
@@ -190,7 +190,7 @@ export type Steps = {
   end(): TrialResult;
 };
 
-export function recordSteps(): Steps {
+function recordSteps(): Steps {
   const steps: TrialResult['steps'] = [];
   return {
     pass: (name, said) => void steps.push({ name, ok: true, ...toSentence(said) }),

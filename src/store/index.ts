@@ -12,7 +12,7 @@ export { acceptFolder, guardFolder } from './files/guard-folder.ts';
 export { bucketUrl } from './files/s3/call-bucket.ts';
 export { createS3Files } from './files/s3/s3-files.ts';
 export { createS3Objects } from './files/s3/s3-objects.ts';
-export type { BucketPlace, SendToBucket } from './files/s3/types.ts';
+export type { BucketLocation, SendToBucket } from './files/s3/types.ts';
 export { createFileOnce } from './files/write-file.ts';
 export { LATEST_MIGRATION } from './migrate/plan.ts';
 export { copyDatabase, databaseVersion, revertStore } from './migrate/revert.ts';
@@ -25,7 +25,9 @@ export { createMemorySuccessLists } from './redis/success-lists.ts';
 export { findDamage, type Rest } from './snapshot/find-damage.ts';
 export { removeForeignSchema, requireOwnSchema } from './snapshot/own-schema.ts';
 export { replaceSqlite } from './snapshot/replace-sqlite.ts';
-export { type SalvagedTable, salvageSqlite } from './snapshot/salvage-sqlite.ts';
+export { salvagePostgres } from './snapshot/salvage-postgres.ts';
+export { salvageSqlite } from './snapshot/salvage-sqlite.ts';
+export type { SalvagedTable } from './snapshot/salvage-target.ts';
 export {
   beginSqliteRestore,
   checkSqliteDatabase,
@@ -37,4 +39,5 @@ export {
 export { describeSourceError, openSource, readSourceAddress } from './sources/open-source.ts';
 export { type SourceDatabase, type SourceRow, TOO_LONG } from './sources/read-rows.ts';
 export { describeSqlite } from './sqlite/count-log-pages.ts';
+export { flushFolder } from './sqlite/flush.ts';
 export { lockBackups, lockDataDir } from './sqlite/lock-data-dir.ts';

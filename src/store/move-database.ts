@@ -82,9 +82,13 @@ async function move({ source, target, clock, onTable }: Moving): Promise<MoveRep
   if (sourceNote && !(sourceNote.state === 'gone' && resumed))
     throw storeErrors.not_usable({ message: describeNote(sourceNote) });
   if (targetNote && !resumed) throw storeErrors.not_usable({ message: describeNote(targetNote) });
-  if (!resumed) await beginTarget(target, clock);
   const tables = movedTables();
-  if (sourceNote?.state !== 'gone') for (const table of tables) await copyTable({ source, target }, table);
+  if (sourceNote?.state !== 'gone') {
+    if (targetNote?.isPrepared !== true) await prepareTarget(target, clock, { resumed });
+    // A run that ended late has let them act again.
+    await target.stopTriggers();
+    for (const table of tables) await copyTable({ source, target }, table);
+  }
   const report: MoveReport['tables'] = [];
   for (const table of tables) {
     const [was, is] = [await digestTable(source, table), await digestTable(target, table)];
@@ -113,17 +117,19 @@ async function requireStopped(side: MovingSide, clock: Clock): Promise<void> {
     });
 }
 
-async function beginTarget(target: MovingSide, clock: Clock): Promise<void> {
+/** Makes it a place for the rows of another; the next run begins with this until it is whole. */
+async function prepareTarget(target: MovingSide, clock: Clock, { resumed }: { resumed: boolean }): Promise<void> {
   const [[users], [tasks]] = (await Promise.all([
     target.run('select count(*) from users'),
     target.run('select count(*) from tasks'),
   ])) as [unknown[][], unknown[][]];
-  if (Number(users?.[0]) + Number(tasks?.[0]) > 0)
+  if (!resumed && Number(users?.[0]) + Number(tasks?.[0]) > 0)
     throw storeErrors.not_usable({ message: 'The target has users or tasks of its own: name an empty database.' });
   await writeNote(target, { state: 'coming', at: clock.unix() });
   await target.stopTriggers();
   // What a new database begins with comes from the source too.
   for (const { name } of movedTables().reverse()) if (name !== 'options') await target.run(`delete from "${name}"`);
+  await writeNote(target, { state: 'coming', at: clock.unix(), isPrepared: true });
 }
 
 async function copyTable({ source, target }: Pick<Moving, 'source' | 'target'>, table: MovedTable): Promise<void> {
@@ -189,16 +195,21 @@ async function compareLedger(source: MovingSide, target: MovingSide): Promise<vo
 }
 
 /** `coming`: rows are on their way into this database. `gone`: they are in another one. */
-type Note = { state: 'coming' | 'gone'; at: number };
+type Note = { state: 'coming' | 'gone'; at: number; isPrepared?: boolean };
 
 async function readNote(side: MovingSide): Promise<Note | undefined> {
   const [row] = await side.run(`select value from options where key = '${MOVE_NOTE}'`);
   return row ? (JSON.parse(String(row[0])) as Note) : undefined;
 }
 
+/** One statement: a note that is lost would open half of a database. */
 async function writeNote(side: MovingSide, note: Note | undefined): Promise<void> {
-  await side.run(`delete from options where key = '${MOVE_NOTE}'`);
-  if (note) await side.run(`insert into options (key, value) values ('${MOVE_NOTE}', '${JSON.stringify(note)}')`);
+  if (note === undefined) await side.run(`delete from options where key = '${MOVE_NOTE}'`);
+  else
+    await side.run(
+      `insert into options (key, value) values ('${MOVE_NOTE}', '${JSON.stringify(note)}')
+      on conflict (key) do update set value = excluded.value`,
+    );
 }
 
 const describeNote = ({ state, at }: Note): string =>

@@ -1,6 +1,6 @@
 import { deadlineSignal } from '../kernel/index.ts';
-import type { TaskRecord } from '../store/ports/index.ts';
-import { hasEnded, watchTask } from '../tasks/index.ts';
+import { hasEnded, type TaskRecord } from '../store/ports/index.ts';
+import { watchTask } from '../tasks/index.ts';
 import type { surfaceErrors } from './errors.ts';
 import type { SurfaceDeps } from './types.ts';
 

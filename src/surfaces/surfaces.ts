@@ -2,14 +2,13 @@ import type { Quote } from '../billing/index.ts';
 import { findRetryBlock, type RetryBlock } from '../files/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
 import type { Relay } from '../relay/index.ts';
-import type { TaskRecord } from '../store/ports/index.ts';
+import { hasEnded, type TaskRecord } from '../store/ports/index.ts';
 import {
   type Caller,
   type ClientRequest,
   cancelTask,
   type DescribedTask,
   deleteTask,
-  hasEnded,
   ownTask,
   type SubmittedTask,
   taskErrors,
@@ -23,8 +22,8 @@ import {
 import { createImages, findImageMaker, type ImageCreation, type ImagesAnswer } from './images/create-images.ts';
 import { findImagePlugin, outranksRelay } from './images/find-image-plugin.ts';
 import type { ImageOperation } from './images/read-image-request.ts';
-import { type CallableModel, listModels, listNamedModels, type NamedModel } from './models/list-models.ts';
-import { type NativePath, openNativePath } from './native/open-native-path.ts';
+import { type CallableModel, listModels, listNamedModels, type NamedModel } from './list-models.ts';
+import { type NativePath, openNativePath } from './native-routes.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import { type ItemPage, listInputItems } from './responses/list-input-items.ts';
 import { resumeResponse } from './responses/resume-response.ts';

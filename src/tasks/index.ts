@@ -18,16 +18,18 @@ export { digestJson } from './idempotency/digest-json.ts';
 export { stillInProgress } from './idempotency/limit-repeats.ts';
 export { runIdempotently } from './idempotency/run-idempotently.ts';
 export { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
+export type { TaskEvent } from './observation/follow-task.ts';
 export { type Observation, observeTask } from './observation/limit-observations.ts';
-export type { QueueClass, QueuedTask, TaskQueue } from './observation/queue-places.ts';
+export type { QueueClass, QueuedTask, TaskQueue } from './observation/queue-positions.ts';
 export { watchTask } from './observation/watch-task.ts';
 export { cancelTask, isCancelled } from './state/cancel-task.ts';
 export { createOutcomeCounter } from './state/count-outcomes.ts';
 export { deleteTask, hideTask } from './state/delete-task.ts';
 export {
   type DescribedTask,
-  hasEnded,
+  isWaiting,
   type ShownTask,
+  showRequestedModel,
   submittedObject,
   taskCost,
   taskNotice,
@@ -37,19 +39,22 @@ export {
 } from './state/describe-task.ts';
 export { findMostRunning, limitReached, listOwnLimits } from './state/own-limits.ts';
 export { ownTask, ownTaskShown, ownTasks } from './state/own-tasks.ts';
+export { toStoredFailure } from './state/stored-failure.ts';
 export { traceEvent } from './state/trace-event.ts';
 export { MAX_ATTEMPTS } from './submission/attempt-channels.ts';
 export { findProtocolOwners, type ProtocolOwner } from './submission/find-protocol-owner.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';
-export { readFields, readModel, requestedModel } from './submission/read-request.ts';
+export { mayStore, readFields, readModel, requestedModel } from './submission/read-request.ts';
+export { createRefusalLog } from './submission/refusal-log.ts';
 export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
 export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
 export { skipUnreadableChannel } from './submission/skip-unreadable-channel.ts';
 export { adviseOnFailure, type Doubt } from './submission/submission-doubt.ts';
 export { submitTask } from './submission/submit-task.ts';
 export { createUnrecordedJobs, type JobNotes, type UnrecordedJobs } from './submission/unrecorded-jobs.ts';
-export type { TaskNode, WaitingRules } from './task-node.ts';
+export { readLengthAndSize } from './submission/video-fields.ts';
+export type { Hold, TaskNode, WaitingRules } from './task-node.ts';
 export { createTaskNode, createTasks, type TaskDetail, type Tasks } from './tasks.ts';
 export type {
   BodyDigests,

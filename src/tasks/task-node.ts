@@ -1,4 +1,4 @@
-import type { Ended, ReservedTask } from '../billing/index.ts';
+import type { Billing, Ended, ReservedTask } from '../billing/index.ts';
 import type { Capacity, Dispatch, Scope, Start } from '../channels/index.ts';
 import type { FairLimiter, Random } from '../kernel/index.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
@@ -6,6 +6,8 @@ import type {
   IdempotencyRecord,
   ModelDuration,
   NewWaiting,
+  NodeFeature,
+  NodeRecord,
   Repositories,
   TakenWaiting,
   TaskAdvance,
@@ -49,7 +51,15 @@ export type TaskNode = {
   /** Call after the commit that schedules copies of results. */
   wakeResults: () => void;
   line: WaitingLine;
+  features: SharedFeatures;
   durations: ModelDurations;
+};
+
+/** What all living nodes know of: during a rolling upgrade nothing else is begun. */
+export type SharedFeatures = {
+  has(feature: NodeFeature): boolean;
+  /** The nodes that live, as they were just read. */
+  read(nodes: readonly Pick<NodeRecord, 'features'>[]): void;
 };
 
 /** How long tasks of each model took lately. A model with too few tasks is missing. */
@@ -113,8 +123,8 @@ export type LeaseRenewal = {
   /** Renews a submission's lease in the background until you call `stop`. */
   hold(taskId: string, renew: (leaseForMs: number) => Promise<boolean>): { stop(): void };
   /**
-   * The ids that this process holds. It knows so by itself: after a jump of the clock or a suspend
-   * of the machine their leases look expired until they are renewed.
+   * The ids that this process holds. It knows that on its own: after a jump of the clock or a
+   * suspend of the machine their leases look expired until they are renewed.
    */
   held(): string[];
 };
@@ -132,7 +142,15 @@ export type WaitingRules = {
   priority: number;
   /** What each user of the group may run at once; null: no such limit. */
   maxRunning: number | null;
+  /** By model: what may serve instead of it. Absent: nothing. */
+  fallbacks?: Readonly<Record<string, ModelFallback>>;
 };
+
+/**
+ * Models that may serve instead of another one, in order, while all of its accounts rest.
+ * `afterMs`: also once a task has waited for this long; null: not then.
+ */
+export type ModelFallback = { models: readonly string[]; afterMs: number | null };
 
 /** What the owners of a task may run at once; null: no such limit. */
 export type MostRunning = { key: number | null; user: number | null; group: number | null };
@@ -157,21 +175,35 @@ export type Opening<T> = {
 
 /**
  * What ends one. `move` changes its state; false: somebody else was first, and no money moves.
- * `taken`: what `move` took out of its line.
+ * `taken`: what `move` took out of its line. `owes`: what was held in memory for it, and is
+ * reserved and billed at once.
  */
-export type Closing = { move: (tx: Repositories) => Promise<boolean>; ended: Ended; taken?: () => TakenWaiting[] };
+export type Closing = {
+  move: (tx: Repositories) => Promise<boolean>;
+  ended: Ended;
+  taken?: () => TakenWaiting[];
+  owes?: ReservedTask | undefined;
+};
+
+/**
+ * A reservation that this node holds in memory. A process that dies forgets it: then nothing was
+ * reserved, and nothing is billed.
+ */
+export type Hold = {
+  /** Counts the bill instead of the reservation. Call it once the bill is known. */
+  bill(quota: number): void;
+  /** Call it once the bill is written, or when there is no bill; once or more often. */
+  end(): void;
+};
 
 /** What this node knows of tasks that wait. */
 export type WaitingLine = {
-  /** False while a live node does not know that tasks wait: then none begins to. */
-  isOpen(): boolean;
   /** Whether others of this class wait, so that a new task goes behind them. */
   isBusy(name: string): boolean;
   /** Call after the commit that puts a task in line, or parks it for its own limit. */
   entered(name: string, options?: { isParked: boolean }): void;
   /** What waits, as it was just read. */
   read(classes: readonly WaitingCount[]): void;
-  open(isOpen: boolean): void;
   /** Whom to tell when this node has put a task in line. */
   onEntered(listener: () => void): void;
 };
@@ -187,6 +219,16 @@ export type MoneyGroups = {
    * @throws billing.*, tasks.idempotency_in_progress; then nothing of it was written
    */
   open<T>(opening: Opening<T>): Promise<T>;
+  /**
+   * Holds a reservation in memory until the caller ends it. `undefined`: `open` has to reserve, and
+   * says why it cannot.
+   */
+  hold(payer: ReservedTask): Promise<Hold | undefined>;
+  /**
+   * A transaction that replaces reservations. Its `replace` does what `billing.replaceReservation`
+   * does, and leaves alone what is held in memory.
+   */
+  replacing<T>(work: (tx: Repositories, replace: Billing['replaceReservation']) => Promise<T>): Promise<T>;
   /** False: `move` said so, and nothing was written. */
   close(closing: Closing): Promise<boolean>;
 };

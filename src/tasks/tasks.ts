@@ -1,11 +1,12 @@
 import { type CleanUpStep, type Clock, createFairLimiter, type Logger } from '../kernel/index.ts';
-import type {
-  LedgerEntryRecord,
-  Store,
-  TaskEventRecord,
-  TaskListStore,
-  TaskRecord,
-  TaskSummary,
+import {
+  type LedgerEntryRecord,
+  NODE_FEATURES,
+  type Store,
+  type TaskEventRecord,
+  type TaskListStore,
+  type TaskRecord,
+  type TaskSummary,
 } from '../store/ports/index.ts';
 import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts';
 import { taskErrors } from './errors.ts';
@@ -13,7 +14,7 @@ import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import { awaitChange } from './observation/await-change.ts';
 import { followTask, type TaskEvent } from './observation/follow-task.ts';
 import { createObservationLimit } from './observation/limit-observations.ts';
-import { createQueuePlaces, type QueuePlaces } from './observation/queue-places.ts';
+import { createQueuePositions, type QueuePositions } from './observation/queue-positions.ts';
 import { createTaskWatchers } from './observation/watch-task.ts';
 import { createCallbackFollower } from './polling/follow-callbacks.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
@@ -25,7 +26,7 @@ import { ownTask, ownTaskSummary, pageTasks, type TaskPage, type TaskPageRequest
 import { createTransitionWriter } from './state/write-transitions.ts';
 import { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
 import { createLeaseRenewal } from './submission/renew-lease.ts';
-import type { TaskNode } from './task-node.ts';
+import type { SharedFeatures, TaskNode } from './task-node.ts';
 import type { Caller, TaskDeps, TaskLimits } from './types.ts';
 import { createWaitingLine } from './waiting/waiting-line.ts';
 
@@ -74,11 +75,23 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     leases: createLeaseRenewal(deps),
     repeats: createRepeatLimit(),
     sources: createSourceKeeper(),
-    money: createMoneyGroups(deps),
+    money: createMoneyGroups({ ...deps, mostHeld: limits.mostHeld }),
     durations: createModelDurations(deps),
-    line: createWaitingLine({ isOpen: store.dialect === 'sqlite' }),
+    line: createWaitingLine(),
+    features: createSharedFeatures(store),
     writeAccepted: createTransitionWriter({ ...deps, node: { random } }),
     unrecorded: deps.unrecorded,
+  };
+}
+
+/** A SQLite database has one node. On PostgreSQL nothing is known until the nodes were read. */
+function createSharedFeatures({ dialect }: Pick<Store, 'dialect'>): SharedFeatures {
+  let known: ReadonlySet<string> = new Set(dialect === 'sqlite' ? NODE_FEATURES : []);
+  return {
+    has: (feature) => known.has(feature),
+    read(nodes) {
+      known = new Set(NODE_FEATURES.filter((each) => nodes.every(({ features }) => features.includes(each))));
+    },
   };
 }
 
@@ -127,7 +140,7 @@ export type Tasks = {
   /** Ends all waiting clients, now and from now on: the gateway is stopping. */
   endObservations(): void;
   /** Where tasks stand that wait. */
-  readonly queue: QueuePlaces;
+  readonly queue: QueuePositions;
   /** Tasks by any filter, at a bounded cost. */
   readonly lists: TaskListStore;
   /** `userId`: the task's required owner; null: any user. @throws tasks.task_not_found */
@@ -141,7 +154,7 @@ export function createTasks(deps: TaskDeps): Tasks {
   const { store, clock, logger } = deps;
   const engine = createPollEngine(deps);
   const dispatcher = createDispatcher(deps);
-  const queue = createQueuePlaces(deps);
+  const queue = createQueuePositions(deps);
   const follow = createCallbackFollower({ store, clock, logger, wake: () => engine.wake() });
 
   async function requireOwn(userId: number, taskId: string): Promise<TaskRecord> {

@@ -35,8 +35,13 @@ export type TaskLimits = {
   maxFileBytes: number;
   /** TASK_SUBMIT_WAIT_SECONDS: how long a request of a native route waits for its dispatch. */
   submitWaitMs: number;
-  /** RELAY_WAIT_SECONDS: how long a relayed request waits for a place; 0: not at all. */
+  /** RELAY_WAIT_SECONDS: how long a relayed request waits for a free slot; 0: not at all. */
   relayWaitMs: number;
+  /**
+   * billing.memory_hold_quota: what this node may hold in memory instead of reserving it in the
+   * store; may change while the gateway runs. Absent, or 0: nothing.
+   */
+  mostHeld?: () => number;
   /** What administrators decide about waiting, for a group; may change while the gateway runs. */
   waiting: (group: string) => WaitingRules;
 };
@@ -163,6 +168,8 @@ export type ClientRequest = ReceivedRequest & {
   callbackUrl?: string | null;
   /** The X-Keep-Result header as sent; null or absent without one. */
   keepResult?: string | null;
+  /** The X-Allow-Fallback header as sent; null or absent without one. */
+  allowFallback?: string | null;
   /** The Idempotency-Key header as sent; null or absent without one. */
   idempotencyKey?: string | null;
   /** Aborted when the client disconnects. It ends waiting, never a submission. */
@@ -191,8 +198,8 @@ export type Submission = PluginOrder & {
   /** A background response: its client does not wait for it. */
   background?: boolean;
   /**
-   * The request itself waits for its task to be sent, for so long at most. Without it, the task is
-   * answered as queued at once.
+   * The request itself waits for its task to be sent, for this long at most. Without it, the task
+   * is answered as queued at once.
    */
   attachedMs?: number | undefined;
   /** False: the data of a result that is complete at once is not stored. */

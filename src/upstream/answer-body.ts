@@ -6,8 +6,11 @@ export type BodyReader = {
   onFailure(error: unknown): void;
 };
 
-/** Bytes that are kept for a reader who has not come yet, before the vendor is held back. */
-const MAX_UNREAD = 64 * 1024;
+/**
+ * Bytes that are kept for a reader who has not come yet, or who passes on what came before, until
+ * the vendor is held back: holding back and going on after each piece costs as much as reading it.
+ */
+const MAX_UNREAD = 256 * 1024;
 
 /**
  * The body of an answer between its connection and its reader. Pieces that nobody takes wait here,
@@ -81,13 +84,12 @@ export class AnswerBody {
   push(piece: Uint8Array): void {
     if (this.#reader && !this.#isPaused && this.#pieces.length === 0) {
       this.#reader.onPiece(piece);
-      if (this.#isPaused) this.#connection?.pause();
       return;
     }
     this.#pieces.push(piece);
     this.#unread += piece.length;
     this.#onChange();
-    if (this.#unread > MAX_UNREAD || this.#isPaused) this.#connection?.pause();
+    if (this.#unread > MAX_UNREAD) this.#connection?.pause();
   }
 
   end(): void {

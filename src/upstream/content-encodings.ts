@@ -8,12 +8,16 @@ import {
   createBrotliDecompress,
   createGunzip,
   createInflate,
+  createZstdDecompress,
   gunzip,
   gunzipSync,
   inflate,
   inflateSync,
   type ZlibOptions,
+  zstdDecompress,
+  zstdDecompressSync,
 } from 'node:zlib';
+import { checkingZstd, checkZstd } from './zstd-frames.ts';
 
 /**
  * We request no encoding, but decode what vendors and their CDNs encode anyway. One decoder is for
@@ -22,6 +26,8 @@ import {
 type Decoder = {
   whole(data: Uint8Array, options: { maxOutputLength: number }): Promise<Buffer>;
   open(options?: ZlibOptions): Transform;
+  /** Stands before a decoder that finds no fault in a body that is cut off. */
+  check?: () => Transform;
   /** What the first bytes of a body decode to; nothing where they are not encoded like this. */
   beginning(data: Uint8Array): Uint8Array;
 };
@@ -41,6 +47,10 @@ const beginningBy =
 const inflating = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: MAX_BEGINNING };
 const brotli = { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength: MAX_BEGINNING };
 
+/** RFC 9659: a larger window, which the decoder would have to hold, belongs to no HTTP answer. */
+const zstdWindow = { params: { [constants.ZSTD_d_windowLogMax]: 23 } };
+const zstd = { ...zstdWindow, finishFlush: constants.ZSTD_e_flush, maxOutputLength: MAX_BEGINNING };
+
 const gzip: Decoder = {
   whole: promisify(gunzip),
   open: createGunzip,
@@ -58,6 +68,15 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
     whole: promisify(brotliDecompress),
     open: () => createBrotliDecompress(),
     beginning: beginningBy(brotliDecompressSync, brotli),
+  },
+  zstd: {
+    async whole(data, options) {
+      await checkZstd(data);
+      return promisify(zstdDecompress)(data, { ...zstdWindow, ...options });
+    },
+    check: checkingZstd,
+    open: () => createZstdDecompress(zstdWindow),
+    beginning: beginningBy(zstdDecompressSync, zstd),
   },
 };
 
@@ -77,10 +96,12 @@ export function findDecoder([encoding = '', ...more]: readonly string[]): Decode
  * The decoded bytes, piece by piece as they are wanted: a small body that decodes to a large one
  * does not fill the memory. Rejects where the body is not encoded as it says.
  */
-export function decodeBody(source: ReadableStream<Uint8Array>, { open }: Decoder): AsyncIterable<Uint8Array> {
+export function decodeBody(source: ReadableStream<Uint8Array>, { open, check }: Decoder): Transform {
   const decoder = open();
-  // A fault of either ends the other; the reader of the decoder gets it.
-  pipeline(source, decoder, () => {});
+  // A fault of one ends the others; the reader of the decoder gets it.
+  const onFault = () => {};
+  if (check) pipeline(source, check(), decoder, onFault);
+  else pipeline(source, decoder, onFault);
   return decoder;
 }
 
@@ -88,9 +109,8 @@ export function decodeBody(source: ReadableStream<Uint8Array>, { open }: Decoder
  * The decoded bytes as a stream that reads ahead nothing. Cancelling it ends `source` at once, also
  * while a piece is waited for.
  */
-export function decodedStream(source: ReadableStream<Uint8Array>, { open }: Decoder): ReadableStream<Uint8Array> {
-  const decoder = open();
-  pipeline(source, decoder, () => {});
+export function decodedStream(source: ReadableStream<Uint8Array>, way: Decoder): ReadableStream<Uint8Array> {
+  const decoder = decodeBody(source, way);
   const pieces = decoder[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>(
     {

@@ -78,7 +78,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
   function chooseProxy({ proxy }: UpstreamRequest, url: URL): ProxyServer | undefined {
     if (proxy !== undefined) return proxy ?? undefined;
-    return network.isDirect(url.hostname) ? undefined : network.proxy;
+    return network.proxy && !network.isDirect(url.hostname) ? network.proxy : undefined;
   }
 
   /**

@@ -23,7 +23,7 @@ import { type WrittenMail, writeMail } from './write-mail.ts';
  */
 const STEP_MS = 10_000;
 const WHOLE_MS = 30_000;
-/** A server that says nothing for so long may wait for TLS; how long it has to show that. */
+/** A server that says nothing for this long may wait for TLS; how long it has to show that. */
 const SILENCE_MS = 700;
 const PROBE_MS = 1500;
 /** A reply is a few lines. */

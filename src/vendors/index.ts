@@ -5,7 +5,7 @@
  * clients.
  */
 
-export { BASE64_FROM, BASE64_KEEP, restoreMedia } from './answer/cut-base64.ts';
+export { BASE64_FROM, BASE64_KEEP, createBase64Cutter, restoreMedia } from './answer/cut-base64.ts';
 export { ASK_AGAIN_SECONDS, hookCause, hookError, pluginAway, tooManyForUser } from './answer/hook-errors.ts';
 export { readReportedFields } from './answer/read-reported-fields.ts';
 export { EventTooLarge, readSubmitEvents } from './answer/read-submit-events.ts';
@@ -19,12 +19,17 @@ export {
 } from './answer/retry-advice.ts';
 export { askVendor } from './content/ask-vendor.ts';
 export { checkRedirects, pointsToSelf } from './content/check-redirects.ts';
-export { fetchContent, isMultiRange, mayBeSignedForGet, pickHeaders } from './content/fetch-content.ts';
+export {
+  CONTENT_HEADERS,
+  fetchContent,
+  isMultiRange,
+  mayBeSignedForGet,
+  pickHeaders,
+} from './content/fetch-content.ts';
 export { createDownloadLimit } from './content/limit-downloads.ts';
 export type { ContentRequest, VendorContent } from './content/types.ts';
-export { createKeySecrets } from './credentials/key-secrets.ts';
-export { type Credential, localCredential, resolveCredential } from './credentials/resolve-credential.ts';
 export { vendorErrors } from './errors.ts';
+export { type RunAccountHook, readBalance, readToldLimits } from './request/ask-account.ts';
 export {
   artifactContext,
   batchContext,
@@ -35,9 +40,10 @@ export {
   upstreamContext,
 } from './request/build-contexts.ts';
 export { buildUpstreamRequest, CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './request/build-upstream-request.ts';
-export { fileToken, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
+export { fileToken, findFiles, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
 export { createSendToVendor } from './request/send-to-vendor.ts';
 export { createVendorCallbacks } from './request/vendor-callbacks.ts';
+export { type Credential, createKeySecrets, localCredential, resolveCredential } from './resolve-credential.ts';
 export { traceNetwork } from './trial/trace-network.ts';
-export { plainRequest, recordTrial, type TryChannel, tryChannel } from './trial/try-channel.ts';
+export { type ChannelTrial, plainRequest, recordTrial, type TryChannel, tryAccounts } from './trial/try-channel.ts';
 export type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from './types.ts';

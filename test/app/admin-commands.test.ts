@@ -29,7 +29,7 @@ const addFactors = ({ run }: PanelCaller, userId: number): void => {
   run(`insert into passkeys (user_id, credential_id, public_key, rp_id, name, counter, transports, backed_up, created_at)
        values (${userId}, 'credential-${userId}', 'key', 'localhost', 'phone', 0, '[]', 0, 1)`);
 };
-const rowsOf = (dataDir: string, question: string): unknown[] => {
+const rowsFor = (dataDir: string, question: string): unknown[] => {
   const database = new Database(join(dataDir, 'taskgate.db'), { readonly: true });
   try {
     return database.query(question).all();
@@ -37,8 +37,8 @@ const rowsOf = (dataDir: string, question: string): unknown[] => {
     database.close();
   }
 };
-const auditOf = (dataDir: string) =>
-  rowsOf(dataDir, 'select user_id, username, auth_method, ip, action, target, detail from audit_logs order by id');
+const auditFor = (dataDir: string) =>
+  rowsFor(dataDir, 'select user_id, username, auth_method, ip, action, target, detail from audit_logs order by id');
 
 describe('admin reset-password', () => {
   test('beside a running gateway it ends sessions at once and keeps factors and the personal access token', async () => {
@@ -91,7 +91,7 @@ describe('admin reset-password', () => {
     const login = await panel.send('/api/user/login', { body: { username: 'ada', password: NEW_PASSWORD } });
     expect(login.json.data.user).toMatchObject({ two_factor: false, passkeys: 0 });
     for (const table of ['two_factor', 'backup_codes', 'passkeys']) {
-      expect(rowsOf(dataDir, `select user_id from ${table}`)).toEqual([{ user_id: other }]);
+      expect(rowsFor(dataDir, `select user_id from ${table}`)).toEqual([{ user_id: other }]);
     }
   });
 
@@ -113,11 +113,11 @@ describe('admin reset-password', () => {
                values ('hash', 'email_bind', ${id}, 1, 99999999999)`);
     const claims = 'select user_id, provider from external_identity_claims order by user_id, provider';
     await reset(dataDir, 'ada');
-    expect(rowsOf(dataDir, claims)).toHaveLength(4);
+    expect(rowsFor(dataDir, claims)).toHaveLength(4);
     expect((await reset(dataDir, 'ada', '--reset-factors')).out).toContain('bind them again after signing in');
-    expect(rowsOf(dataDir, claims)).toEqual([{ user_id: other, provider: 'github' }]);
-    expect(rowsOf(dataDir, `select email from users where id = ${id}`)).toEqual([{ email: null }]);
-    expect(rowsOf(dataDir, 'select token_hash from auth_flows')).toEqual([]);
+    expect(rowsFor(dataDir, claims)).toEqual([{ user_id: other, provider: 'github' }]);
+    expect(rowsFor(dataDir, `select email from users where id = ${id}`)).toEqual([{ email: null }]);
+    expect(rowsFor(dataDir, 'select token_hash from auth_flows')).toEqual([]);
   });
 
   test('without factors the output does not mention them', async () => {
@@ -150,7 +150,7 @@ describe('admin reset-password', () => {
       'signing in with a password was off and is on again',
     );
     await until('root is let in', async () => (await logIn('root')).status === 200);
-    const changes = auditOf(dataDir).filter((row) => !(row as { action: string }).action.startsWith('auth.'));
+    const changes = auditFor(dataDir).filter((row) => !(row as { action: string }).action.startsWith('auth.'));
     expect(changes.at(-1)).toMatchObject({
       action: 'user.password_reset',
       detail: JSON.stringify({ username: 'root', reset_factors: true, password_login_switched_on: true }),
@@ -184,7 +184,7 @@ describe('the audit log', () => {
       },
       { ...cli, action: 'user.password_reset', target: `user:${id}`, detail: { username: 'ada', reset_factors: true } },
     ];
-    expect(auditOf(dataDir)).toEqual(rows.map((row) => ({ ...row, detail: JSON.stringify(row.detail) })));
+    expect(auditFor(dataDir)).toEqual(rows.map((row) => ({ ...row, detail: JSON.stringify(row.detail) })));
     expect(await panel.audit('user.password_reset')).toMatchObject([rows[2], rows[1]] as object[]);
   });
 
@@ -199,7 +199,7 @@ describe('the audit log', () => {
     expect(done.code).toBe(0);
     expect(done.out).toContain('password of "root" set');
     expect(done.err).toContain('could not be written to the audit log');
-    expect(rowsOf(dataDir, 'select auth_version from users')).toEqual([{ auth_version: 2 }]);
+    expect(rowsFor(dataDir, 'select auth_version from users')).toEqual([{ auth_version: 2 }]);
   });
 });
 
@@ -220,6 +220,7 @@ describe('a person', () => {
     const id = panel.addUser('ada', 1);
     const { token } = await panel.logIn('ada');
     const { key } = (await panel.send('/api/token', { method: 'POST', token, body: { name: 'mine' } })).json.data;
+    panel.run(`update api_keys set last_used_at = 9, last_used_ip = '2001:db8::7' where user_id = ${id}`);
     for (let n = 0; n < 120; n += 1) panel.run(insertTask(`task_${n}`, id, 'SUCCESS'));
     panel.run(insertTask('task_running', id, 'NOT_START'));
     panel.run(`update tasks set lease_until = 9000000000000 where task_id = 'task_running'`);
@@ -229,7 +230,10 @@ describe('a person', () => {
     const exported = await command('export-user', '--username', 'ada');
     expect([exported.code, exported.err]).toEqual([0, '']);
     const data = JSON.parse(exported.out);
-    expect(data).toMatchObject({ account: { id, username: 'ada' }, api_keys: [{ name: 'mine' }] });
+    expect(data).toMatchObject({
+      account: { id, username: 'ada' },
+      api_keys: [{ name: 'mine', last_used_ip: '2001:db8::7' }],
+    });
     expect(data.tasks).toHaveLength(121);
     expect(data.tasks[0]).toMatchObject({ prompt: 'a secret wish', request: { prompt: 'a secret wish' } });
     for (const secret of [key, 'of the vendor', 'argon2', 'key_hash']) expect(exported.out).not.toContain(secret);
@@ -241,13 +245,14 @@ describe('a person', () => {
     expect(erased.out).toContain('what still runs is erased after its end');
     expect((await panel.send('/api/user/self', { token })).json.code).toBe('AUTH_SESSION_REVOKED');
     const wishes = `select count(*) as n from tasks where properties like '%wish%' or execution like '%wish%' or data is not null`;
-    expect(rowsOf(dataDir, wishes)).toEqual([{ n: 1 }]);
+    expect(rowsFor(dataDir, wishes)).toEqual([{ n: 1 }]);
     panel.run(`update tasks set status = 'FAILURE' where task_id = 'task_running'`);
     expect((await command('erase-user', '--id', String(id), '--yes')).code).toBe(0);
-    expect(rowsOf(dataDir, wishes)).toEqual([{ n: 0 }]);
+    expect(rowsFor(dataDir, wishes)).toEqual([{ n: 0 }]);
+    expect(rowsFor(dataDir, `select last_used_ip from api_keys where user_id = ${id}`)).toEqual([]);
     // Digests may contain these letters.
     const named = `select action, username, detail from audit_logs where username = 'ada' or detail like '%"ada"%'`;
-    expect(rowsOf(dataDir, named)).toEqual([]);
+    expect(rowsFor(dataDir, named)).toEqual([]);
     const doctor = await runCommand(['doctor', '--data-dir', dataDir], {});
     expect(doctor.out + doctor.err).not.toMatch(/audit.*(changed|missing)/);
   });

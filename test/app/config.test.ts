@@ -14,10 +14,11 @@ const noPem = join(folder, 'note.txt');
 writeFileSync(noPem, 'hello');
 
 const SECRET = 'a-secret-of-thirty-two-characters';
+/** The warnings in words, as the log has them. */
 const valid = (environment: Record<string, string>) => {
   const reading = readConfig(environment);
   if (!reading.ok) throw new Error(reading.faults.join('\n'));
-  return reading;
+  return { ...reading, warnings: reading.warnings.map(({ message }) => message) };
 };
 const faults = (environment: Record<string, string>) => {
   const reading = readConfig(environment);
@@ -290,7 +291,7 @@ describe('the address of PostgreSQL', () => {
     ...{ PGHOST: 'elsewhere', PGPORT: '999', PGUSER: 'other', PGPASSWORD: 'secret', PGDATABASE: 'wrong' },
     ...{ PGSSLMODE: 'require', PGOPTIONS: '-c search_path=x', PGAPPNAME: 'app', PGSERVICE: 'service' },
   };
-  const addressOf = (address: string, environment: Record<string, string> = LIBPQ): URL => {
+  const addressFor = (address: string, environment: Record<string, string> = LIBPQ): URL => {
     const reading = readConfig({ DATABASE_URL: address, ...environment }, {}, { needsSecrets: false });
     if (!reading.ok) throw new Error(reading.faults.join());
     return new URL(reading.config.databaseUrl);
@@ -298,27 +299,27 @@ describe('the address of PostgreSQL', () => {
 
   test('what it says wins over the variables of libpq, which fill what it leaves out', () => {
     const full = 'postgres://me:mine@db.lan:5433/gate?sslmode=disable&options=-c%20a%3Db&application_name=mine';
-    const said = addressOf(full);
-    expect(said.href).toBe(addressOf(full, {}).href);
+    const said = addressFor(full);
+    expect(said.href).toBe(addressFor(full, {}).href);
     expect([said.host, said.username, said.password, said.pathname]).toEqual(['db.lan:5433', 'me', 'mine', '/gate']);
     expect(said.searchParams.get('sslmode')).toBe('disable');
-    const filled = addressOf('postgres:///');
+    const filled = addressFor('postgres:///');
     expect([filled.host, filled.username, filled.password, filled.pathname]).toEqual([
       ...['elsewhere:999', 'other', 'secret', '/wrong'],
     ]);
     expect(filled.searchParams.get('options')).toBe('-c search_path=x');
-    expect(addressOf('postgres://me@db.lan', {}).pathname).toBe('/me');
+    expect(addressFor('postgres://me@db.lan', {}).pathname).toBe('/me');
   });
 
   test('its programs get the same: host, user, database, TLS and options', () => {
-    const variables = libpqVariables(addressOf('postgres://me@[::1]/a%2Fb?sslmode=prefer&schema=x').href);
+    const variables = libpqVariables(addressFor('postgres://me@[::1]/a%2Fb?sslmode=prefer&schema=x').href);
     expect(variables).toEqual({
       ...{ PGHOST: '::1', PGPORT: '999', PGUSER: 'me', PGPASSWORD: 'secret', PGDATABASE: 'a/b' },
       ...{ PGSSLMODE: 'prefer', PGOPTIONS: '-c search_path=x' },
     });
-    const socket = libpqVariables(addressOf('postgres://me@localhost/gate?host=/run/postgresql', {}).href);
+    const socket = libpqVariables(addressFor('postgres://me@localhost/gate?host=/run/postgresql', {}).href);
     expect(socket).toMatchObject({ PGHOST: '/run/postgresql', PGPORT: '5432', PGDATABASE: 'gate' });
-    expect(libpqVariables(addressOf('postgres://localhost/?dbname=gate&user=me', {}).href)).toMatchObject({
+    expect(libpqVariables(addressFor('postgres://localhost/?dbname=gate&user=me', {}).href)).toMatchObject({
       ...{ PGUSER: 'me', PGDATABASE: 'gate' },
     });
   });
@@ -364,19 +365,19 @@ describe('secrets on PostgreSQL', () => {
   });
 });
 
-describe('the place of kept results', () => {
-  const placeOf = (value: string) => {
+describe('the storage for kept results', () => {
+  const placeFor = (value: string) => {
     const keys = { RESULTS_S3_ACCESS_KEY_ID: 'k', RESULTS_S3_SECRET_ACCESS_KEY: 's' };
-    return valid({ RESULTS_URL: value, ...keys }).config.resultsPlace;
+    return valid({ RESULTS_URL: value, ...keys }).config.resultsLocation;
   };
   const aws = { kind: 's3', bucket: 'bucket', prefix: '', region: 'us-east-1', pathStyle: false, sse: '' } as const;
 
   test('is a folder, or a bucket of AWS or of a server of one’s own', () => {
-    expect(valid({}).config.resultsPlace).toEqual({ kind: 'folder', path: '' });
-    expect(placeOf(folder)).toEqual({ kind: 'folder', path: folder });
-    expect(placeOf('s3://bucket')).toEqual({ ...aws, endpoint: 'https://s3.us-east-1.amazonaws.com' });
-    expect(placeOf('s3://my.bucket/a/b/?region=eu-west-1')).toMatchObject({ prefix: 'a/b', pathStyle: true });
-    const own = placeOf('s3://bucket/kept?endpoint=http://minio:9000&sse=AES256');
+    expect(valid({}).config.resultsLocation).toEqual({ kind: 'folder', path: '' });
+    expect(placeFor(folder)).toEqual({ kind: 'folder', path: folder });
+    expect(placeFor('s3://bucket')).toEqual({ ...aws, endpoint: 'https://s3.us-east-1.amazonaws.com' });
+    expect(placeFor('s3://my.bucket/a/b/?region=eu-west-1')).toMatchObject({ prefix: 'a/b', pathStyle: true });
+    const own = placeFor('s3://bucket/kept?endpoint=http://minio:9000&sse=AES256');
     expect(own).toEqual({ ...aws, prefix: 'kept', endpoint: 'http://minio:9000', pathStyle: true, sse: 'AES256' });
   });
 });

@@ -22,7 +22,7 @@ const PASSWORD = 'correct horse battery';
 
 const createRoot = (dataDir: string, username = 'ada', stdin = `${PASSWORD}\n`) =>
   runCommand(['admin', 'create-root', '--username', username, '--password-stdin', '--data-dir', dataDir], { stdin });
-const databaseOf = (dataDir: string): string => {
+const databaseFor = (dataDir: string): string => {
   const name = readdirSync(dataDir).find((file) => file.endsWith('.db'));
   if (!name) throw new Error(`no database among ${readdirSync(dataDir).join(', ')}`);
   return join(dataDir, name);
@@ -77,7 +77,7 @@ describe('admin reset-password', () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
     const hash = () => {
-      const database = new Database(databaseOf(dataDir));
+      const database = new Database(databaseFor(dataDir));
       try {
         return database.query('select password_hash, auth_version from users').values()[0];
       } finally {
@@ -124,7 +124,7 @@ describe('migrate', () => {
     test('several problems at once: damaged secrets and a newer database', async () => {
       const dataDir = temporaryFolder();
       await createRoot(dataDir);
-      const database = new Database(databaseOf(dataDir));
+      const database = new Database(databaseFor(dataDir));
       database.run("insert into schema_migrations (number, name, applied_at) values (9999, 'later', 1)");
       database.close();
       writeFileSync(join(dataDir, 'secrets.json'), '{');
@@ -154,9 +154,9 @@ describe('migrate', () => {
       const dataDir = temporaryFolder();
       await refused(dataDir, 'PORT: read "abc"', { PORT: 'abc' });
       await createRoot(dataDir);
-      const path = databaseOf(dataDir);
+      const path = databaseFor(dataDir);
       writeFileSync(path, 'no database '.repeat(100));
-      await refused(dataDir, 'no database');
+      await refused(dataDir, 'not a database');
       rmSync(path);
       const foreign = new Database(path);
       foreign.run('create table users (id integer)');
@@ -189,7 +189,7 @@ describe('doctor', () => {
   test('exits 1 and names a balance that does not agree with the ledger', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
-    const database = new Database(databaseOf(dataDir));
+    const database = new Database(databaseFor(dataDir));
     database.run('update wallets set quota = quota + 7 where user_id = 1');
     database.close();
     const { code, out } = await doctor(dataDir);
@@ -203,7 +203,7 @@ describe('doctor', () => {
   test('names the damage of a database instead of checking what stands in it', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
-    const path = databaseOf(dataDir);
+    const path = databaseFor(dataDir);
     const whole = await doctor(dataDir);
     expect(whole.out).toContain('every page and index of the database is whole');
     const bytes = readFileSync(path);
@@ -220,7 +220,7 @@ describe('doctor', () => {
   test('tells of a write-ahead log that was cut', async () => {
     const gateway = await startGateway();
     await gateway.kill();
-    const log = `${databaseOf(gateway.dataDir)}-wal`;
+    const log = `${databaseFor(gateway.dataDir)}-wal`;
     truncateSync(log, statSync(log).size - 100);
     const { code, out } = await doctor(gateway.dataDir);
     expect(code).toBe(1);
@@ -231,7 +231,7 @@ describe('doctor', () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
     expect((await doctor(dataDir)).out).toContain('the audit log is unaltered (1 row in its chains)');
-    const database = new Database(databaseOf(dataDir));
+    const database = new Database(databaseFor(dataDir));
     database.run(`update audit_logs set username = 'somebody else'`);
     database.close();
     const { code, out } = await doctor(dataDir);
@@ -253,7 +253,7 @@ describe('doctor', () => {
   test('names users and providers whose secrets no CRYPTO_SECRET decrypts, and warns if every node is a worker', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
-    const database = new Database(databaseOf(dataDir));
+    const database = new Database(databaseFor(dataDir));
     database.run(
       `insert into two_factor (user_id, secret_sealed, enabled, last_step, failures, locked_until, created_at)
        values (1, 'v1.nothing.nobody.opens', 1, 0, 0, 0, 1)`,
@@ -284,7 +284,7 @@ describe('doctor', () => {
     expect(advice.out).toContain('warning  backups: BACKUP_TO is not set');
     expect(advice.code).toBe(0);
 
-    const database = new Database(databaseOf(dataDir));
+    const database = new Database(databaseFor(dataDir));
     const now = Math.floor(Date.now() / 1000);
     const addRun = (id: string, status: string, at: number) =>
       database.run(

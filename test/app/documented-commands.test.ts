@@ -13,7 +13,7 @@ const documents = ['README.md', 'SECURITY.md'].concat(
 );
 
 /** The commands in the blocks for a shell, each as its words. */
-function commandsOf(text: string): string[][] {
+function listCommands(text: string): string[][] {
   const found: string[][] = [];
   for (const [, block = ''] of text.matchAll(/^```(?:sh|console[ \w]*)\n([\s\S]*?)^```$/gm)) {
     for (const line of block.replaceAll('\\\n', ' ').split('\n')) {
@@ -31,7 +31,7 @@ function commandsOf(text: string): string[][] {
 
 test.each(documents)('%s', (document) => {
   const refused: string[] = [];
-  for (const words of commandsOf(readFileSync(`${root}${document}`, 'utf8'))) {
+  for (const words of listCommands(readFileSync(`${root}${document}`, 'utf8'))) {
     try {
       parseCommand(words);
     } catch (error) {
@@ -43,7 +43,7 @@ test.each(documents)('%s', (document) => {
 
 test('the documents are read as they are written', () => {
   const text = '```sh\nexport A=1\ntaskgate backup list   # what is there\n./taskgate serve --port 1 &\n```\n';
-  expect(commandsOf(text)).toEqual([
+  expect(listCommands(text)).toEqual([
     ['backup', 'list'],
     ['serve', '--port', '1'],
   ]);

@@ -2,6 +2,7 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { closeSync, constants, openSync, readSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { testInFullRun } from '../support/full-run.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
 import { runCommand, sourceProgram } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -70,7 +71,7 @@ test('a crash writes the lines that were buffered', async () => {
   expect(missing(gateway.log(), ['crash'])).toEqual([]);
 });
 
-test('a kill loses no line that is older than a moment', async () => {
+testInFullRun('a kill loses no line that is older than a moment', async () => {
   const gateway = await start();
   await load(gateway.port, 10);
   // Nothing else writes: the line goes out by itself.
@@ -129,7 +130,7 @@ test('a reader that does not read yet delays neither the announcement nor the fi
   }
 });
 
-test('a reader that stops reading stalls no request, and the lines that it missed are counted', async () => {
+testInFullRun('a reader that stops reading stalls no request, and the lines that it missed are counted', async () => {
   const { reader, prefix } = openLogPipe();
   try {
     const gateway = await start({ prefix });

@@ -7,21 +7,21 @@ import { readConfig } from '../../src/app/config/config.ts';
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const faultsOf = (environment: Record<string, string>): string[] => {
+const findFaults = (environment: Record<string, string>): string[] => {
   const reading = readConfig({ TRUSTED_PROXIES: 'none', ...environment });
   return reading.ok ? [] : reading.faults;
 };
-const configOf = (environment: Record<string, string>) => {
+const configFor = (environment: Record<string, string>) => {
   const reading = readConfig(environment);
   if (!reading.ok) throw new Error(reading.faults.join('\n'));
-  return reading;
+  return { ...reading, warnings: reading.warnings.map(({ message }) => message) };
 };
 
 describe('SESSION_COOKIE_SECURE', () => {
   test.each(['1', '0', 'yes', 'no', 'on', 'off', 'secure', 'tru', 'true;', 'true false', 'null', '"true"'])(
     '%s stops the start',
     (value) => {
-      expect(faultsOf({ SESSION_COOKIE_SECURE: value })).toEqual([
+      expect(findFaults({ SESSION_COOKIE_SECURE: value })).toEqual([
         `SESSION_COOKIE_SECURE: read ${JSON.stringify(value)}; allowed: true or false`,
       ]);
     },
@@ -35,7 +35,7 @@ describe('SESSION_COOKIE_SECURE', () => {
     ['', false],
     ['  ', false],
   ])('"%s" is %p', (value, secure) => {
-    expect(configOf({ SESSION_COOKIE_SECURE: value }).config.cookieSecure).toBe(secure);
+    expect(configFor({ SESSION_COOKIE_SECURE: value }).config.cookieSecure).toBe(secure);
   });
 });
 
@@ -45,11 +45,11 @@ describe('former secrets', () => {
     (name) => {
       const former = 'a former secret of good length';
       for (const value of ['guess me', `${former},guess me`]) {
-        const [fault = '', ...others] = faultsOf({ [name]: value });
+        const [fault = '', ...others] = findFaults({ [name]: value });
         expect([fault, others]).toEqual([expect.stringContaining('an entry is too short'), []]);
         expect(fault).not.toContain(value);
       }
-      expect(faultsOf({ [name]: `${former}, another ${former}` })).toEqual([]);
+      expect(findFaults({ [name]: `${former}, another ${former}` })).toEqual([]);
     },
   );
 });
@@ -98,7 +98,7 @@ describe('SESSION_COOKIE_TRUSTED_URL', () => {
     ['https://a.example;https://b.example', 'more than scheme, host and port'],
   ];
   test.each(refused)('%s stops the start', (value, rule) => {
-    const [fault, ...others] = faultsOf({ SESSION_COOKIE_SECURE: 'true', SESSION_COOKIE_TRUSTED_URL: value });
+    const [fault, ...others] = findFaults({ SESSION_COOKIE_SECURE: 'true', SESSION_COOKIE_TRUSTED_URL: value });
     expect(others).toEqual([]);
     expect(fault).toStartWith(
       `SESSION_COOKIE_TRUSTED_URL: read ${JSON.stringify(value)}; allowed: exact HTTPS origins`,
@@ -117,18 +117,18 @@ describe('SESSION_COOKIE_TRUSTED_URL', () => {
     ['https://203.0.113.7', ['https://203.0.113.7']],
     ['https://bücher.example', ['https://xn--bcher-kva.example']],
   ])('%s is read as %j', (value, origins) => {
-    const { config } = configOf({ SESSION_COOKIE_SECURE: 'true', SESSION_COOKIE_TRUSTED_URL: value });
+    const { config } = configFor({ SESSION_COOKIE_SECURE: 'true', SESSION_COOKIE_TRUSTED_URL: value });
     expect(config.cookieTrustedUrls).toEqual(origins);
   });
 
   test.each(['', 'false', ' '])('stops the start with SESSION_COOKIE_SECURE="%s"', (secure) => {
-    expect(faultsOf({ SESSION_COOKIE_SECURE: secure, SESSION_COOKIE_TRUSTED_URL: 'https://a.example' })).toEqual([
+    expect(findFaults({ SESSION_COOKIE_SECURE: secure, SESSION_COOKIE_TRUSTED_URL: 'https://a.example' })).toEqual([
       'SESSION_COOKIE_TRUSTED_URL: set without SESSION_COOKIE_SECURE=true; allowed: only together with it, since the origin check is off otherwise',
     ]);
   });
 
   test('may be left out: a warning says which origins count then', () => {
-    const { warnings } = configOf({ SESSION_COOKIE_SECURE: 'true', TRUSTED_PROXIES: 'none' });
+    const { warnings } = configFor({ SESSION_COOKIE_SECURE: 'true', TRUSTED_PROXIES: 'none' });
     expect(warnings).toEqual([expect.stringContaining("only the request's own origin may refresh and log out")]);
   });
 });
@@ -158,32 +158,32 @@ describe('TRUSTED_PROXIES', () => {
     ['10.0.0.1,oops', '"oops" is neither an address nor a CIDR'],
   ];
   test.each(refused)('%s stops the start', (value, rule) => {
-    const [fault, ...others] = faultsOf({ TRUSTED_PROXIES: value });
+    const [fault, ...others] = findFaults({ TRUSTED_PROXIES: value });
     expect(others).toEqual([]);
     expect(fault).toStartWith(`TRUSTED_PROXIES: read ${JSON.stringify(value.trim())}; allowed: "none" alone, or`);
     expect(fault).toContain(rule);
   });
 
   test.each(['none', 'NONE', ' None '])('%s alone trusts no proxy', (value) => {
-    const { config, warnings } = configOf({ TRUSTED_PROXIES: value });
+    const { config, warnings } = configFor({ TRUSTED_PROXIES: value });
     expect([config.trustedProxies, warnings]).toEqual([[], []]);
   });
 
   test.each(['', ' ', '\t \n'])('blank %j is the default, with a warning', (value) => {
-    const { config, warnings } = configOf({ TRUSTED_PROXIES: value });
+    const { config, warnings } = configFor({ TRUSTED_PROXIES: value });
     expect(config.trustedProxies).toHaveLength(6);
     expect(warnings).toEqual([expect.stringMatching(/^TRUSTED_PROXIES is not set: .*forge.*list your proxies/)]);
   });
 
   test('each range has one spelling; IPv4-mapped IPv6 becomes IPv4', () => {
-    const { config } = configOf({
+    const { config } = configFor({
       TRUSTED_PROXIES: '::ffff:10.0.0.2, ::FFFF:10.0.0.0/104,2001:DB8:0::/32,10.0.0.0/08',
     });
     expect(config.trustedProxies).toEqual(['10.0.0.2/32', '10.0.0.0/8', '2001:db8::/32', '10.0.0.0/8']);
   });
 
   test.each(['0.0.0.0/0', '10.0.0.1,::/0', '1.2.3.4/00', '::ffff:0.0.0.0/96'])('%s warns', (value) => {
-    expect(configOf({ TRUSTED_PROXIES: value }).warnings).toEqual([expect.stringContaining('trusts every address')]);
+    expect(configFor({ TRUSTED_PROXIES: value }).warnings).toEqual([expect.stringContaining('trusts every address')]);
   });
 });
 

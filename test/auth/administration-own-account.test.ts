@@ -72,7 +72,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.account.delete(stale, proof), 'auth.changed_meanwhile');
       expect(await store.users.adminById(user.id)).toMatchObject({ username: user.username, role: 10, deletedAt: 0 });
       expect(await store.identities.list(user.id)).toHaveLength(1);
-      const authorized = await auth.authenticateApiKey(`Bearer ${key}`, { ip: ORIGIN.decidingIp, purpose: 'submit' });
+      const authorized = await auth.authenticateApiKey(`Bearer ${key}`, { origin: ORIGIN, purpose: 'submit' });
       expect(authorized.user.id).toBe(user.id);
       expect((await store.sessions.bySid(signedIn.bundle.session.sid))?.status).toBe('active');
     });

@@ -12,7 +12,7 @@ import { createTestClock } from './test-clock.ts';
 import { openTwoNodes, type TwoNodes } from './two-nodes.ts';
 
 type Caller = Parameters<Auth['administration']['delete']>[0];
-const codeOf = (error: unknown) => (error instanceof AppError ? error.code : String(error));
+const readCode = (error: unknown) => (error instanceof AppError ? error.code : String(error));
 const NEW_PASSWORD = 'another long password';
 
 const WRITES: [name: string, write: (auth: Auth, caller: Caller, id: number) => Promise<unknown>][] = [
@@ -33,7 +33,7 @@ for (const dialect of DATABASES) {
     });
     afterAll(() => nodes.stop());
 
-    const sessionOf = async (auth: Auth, user: UserRecord): Promise<Caller> =>
+    const readSession = async (auth: Auth, user: UserRecord): Promise<Caller> =>
       auth.authenticatePanel(bearer(await signIn(auth, user)));
     const equip = async (user: UserRecord): Promise<UserRecord> => {
       await nodes.a.store.passkeys.insert({
@@ -64,7 +64,7 @@ for (const dialect of DATABASES) {
       };
       return openAuth(overriding(store, { transaction }));
     }
-    const stateOf = async (id: number) => ({
+    const readState = async (id: number) => ({
       user: await nodes.a.store.users.adminById(id),
       passkeys: (await nodes.a.store.passkeys.list(id)).length,
       identities: (await nodes.a.store.identities.list(id)).length,
@@ -72,19 +72,19 @@ for (const dialect of DATABASES) {
 
     test.each(WRITES)('stale rank: no %s of an administrator who was demoted meanwhile', async (_, write) => {
       const [admin, target] = [await addUser(nodes.a.store, { role: 10 }), await equip(await addUser(nodes.a.store))];
-      const caller = await sessionOf(nodes.a.auth, admin);
-      const before = await stateOf(target.id);
+      const caller = await readSession(nodes.a.auth, admin);
+      const before = await readState(target.id);
       const slow = openSlow((store) => store.users.administer(admin.id, { role: 1 }, admin.authVersion));
       await refusal(write(slow, caller, target.id), 'auth.changed_meanwhile');
-      expect(await stateOf(target.id)).toEqual(before);
+      expect(await readState(target.id)).toEqual(before);
     });
 
     test.each(WRITES)('stale rank: no %s against a user who was promoted meanwhile', async (_, write) => {
       const [admin, target] = [await addUser(nodes.a.store, { role: 10 }), await equip(await addUser(nodes.a.store))];
-      const caller = await sessionOf(nodes.a.auth, admin);
+      const caller = await readSession(nodes.a.auth, admin);
       const slow = openSlow((store) => store.users.administer(target.id, { role: 10 }, target.authVersion));
       await refusal(write(slow, caller, target.id), 'auth.insufficient_privilege');
-      expect(await stateOf(target.id)).toMatchObject({
+      expect(await readState(target.id)).toMatchObject({
         user: { role: 10, status: 1, quota: 0, remark: '', authVersion: target.authVersion + 1, deletedAt: 0 },
         passkeys: 1,
         identities: 1,
@@ -99,7 +99,7 @@ for (const dialect of DATABASES) {
       ];
       for (const [i, end] of ends.entries()) {
         const admin = await addUser(nodes.a.store, { role: 10 });
-        const caller = await sessionOf(nodes.a.auth, admin);
+        const caller = await readSession(nodes.a.auth, admin);
         const slow = openSlow((store) => end(store, admin));
         const account = { username: `late-${dialect}-${i}`, password: NEW_PASSWORD };
         await refusal(slow.administration.create(caller, account), 'auth.changed_meanwhile');
@@ -109,7 +109,7 @@ for (const dialect of DATABASES) {
 
     test('deletion on one node and changes on the other: the later one finds no user', async () => {
       const roots = [await addUser(nodes.a.store, { role: 100 }), await addUser(nodes.a.store, { role: 100 })] as const;
-      const callers = [await sessionOf(nodes.a.auth, roots[0]), await sessionOf(nodes.b.auth, roots[1])] as const;
+      const callers = [await readSession(nodes.a.auth, roots[0]), await readSession(nodes.b.auth, roots[1])] as const;
       for (let round = 0; round < 10; round += 1) {
         const { id } = await addUser(nodes.a.store);
         const outcomes = await Promise.allSettled([
@@ -120,7 +120,7 @@ for (const dialect of DATABASES) {
         ]);
         expect(outcomes[0].status).toBe('fulfilled');
         for (const outcome of outcomes) {
-          if (outcome.status === 'rejected') expect(codeOf(outcome.reason)).toBe('auth.user_not_found');
+          if (outcome.status === 'rejected') expect(readCode(outcome.reason)).toBe('auth.user_not_found');
         }
         expect(await nodes.a.store.users.adminById(id)).toMatchObject({ username: `deleted:${id}`, email: null });
         expect(await nodes.a.store.identities.list(id)).toEqual([]);
@@ -130,7 +130,7 @@ for (const dialect of DATABASES) {
 
     test('two administrators who change each other at once do not deadlock', async () => {
       const roots = [await addUser(nodes.a.store, { role: 100 }), await addUser(nodes.a.store, { role: 100 })] as const;
-      const callers = [await sessionOf(nodes.a.auth, roots[0]), await sessionOf(nodes.b.auth, roots[1])] as const;
+      const callers = [await readSession(nodes.a.auth, roots[0]), await readSession(nodes.b.auth, roots[1])] as const;
       let [asked, begun] = [0, 0];
       const [a, b] = [nodes.a, nodes.b].map(({ store }) => {
         const transaction: Store['transaction'] = (work) => {
@@ -155,10 +155,10 @@ for (const dialect of DATABASES) {
     });
 
     test('an administrator who is demoted during a write can write nothing afterwards', async () => {
-      const root = await sessionOf(nodes.a.auth, await addUser(nodes.a.store, { role: 100 }));
+      const root = await readSession(nodes.a.auth, await addUser(nodes.a.store, { role: 100 }));
       for (let round = 0; round < 5; round += 1) {
         const admin = await addUser(nodes.a.store, { role: 10 });
-        const caller = await sessionOf(nodes.b.auth, admin);
+        const caller = await readSession(nodes.b.auth, admin);
         const target = await addUser(nodes.a.store);
         let demoted = false;
         const demotion = nodes.a.auth.administration.changeStatusOrRole(root, admin.id, 'demote').then(() => {
@@ -171,7 +171,7 @@ for (const dialect of DATABASES) {
           const done = await nodes.b.auth.administration.changeQuota(caller, target.id, change).then(
             () => true,
             (error) => {
-              expect(codeOf(error)).toBe('auth.changed_meanwhile');
+              expect(readCode(error)).toBe('auth.changed_meanwhile');
               return false;
             },
           );
@@ -187,7 +187,7 @@ for (const dialect of DATABASES) {
 
     test('a change of the balance tells the balance that it changed, whatever is spent at that moment', async () => {
       const { store } = nodes.a;
-      const root = await sessionOf(nodes.a.auth, await addUser(store, { role: 100 }));
+      const root = await readSession(nodes.a.auth, await addUser(store, { role: 100 }));
       const user = await addUser(store, { balance: 10_000 });
       const { id: userId, walletId } = user;
       const line = { walletId, userId, apiKeyId: null, attempt: 0, amount: 1, at: 2 };
@@ -205,11 +205,11 @@ for (const dialect of DATABASES) {
 
     test('a user who is deleted while using their keys is deleted, and the ledger balances', async () => {
       const { store } = nodes.a;
-      const root = await sessionOf(nodes.a.auth, await addUser(store, { role: 100 }));
+      const root = await readSession(nodes.a.auth, await addUser(store, { role: 100 }));
       for (let round = 0; round < 3; round += 1) {
         const user = await addUser(store);
         await nodes.a.auth.administration.changeQuota(root, user.id, { mode: 'add', value: 10_000 });
-        const caller = await sessionOf(nodes.b.auth, user);
+        const caller = await readSession(nodes.b.auth, user);
         const { id: apiKeyId } = await nodes.b.auth.apiKeys.create(caller, { name: 'key', quota: 10_000 });
         const reserve = (i: number) =>
           nodes.b.store.transaction((tx) =>

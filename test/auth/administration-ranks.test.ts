@@ -87,7 +87,7 @@ for (const dialect of RULE_DATABASES) {
       keyIds.set(id, (await auth.apiKeys.create(principal, { name: 'app', unlimited_quota: true })).id);
       return user;
     }
-    const stateOf = async (id: number) => ({
+    const readState = async (id: number) => ({
       user: await store.users.adminById(id),
       passkeys: (await store.passkeys.list(id)).length,
       twoFactor: await store.twoFactor.byUser(id),
@@ -106,13 +106,13 @@ for (const dialect of RULE_DATABASES) {
       const act = ACTIONS[action];
       if (!caller || !act) throw new Error('unknown cell');
       const id = target === 'self' ? caller.user.id : (await addEquipped(ROLES[target])).id;
-      const before = await stateOf(id);
+      const before = await readState(id);
       const done = await act(auth, caller, id).then(
         () => 'done',
         (error: unknown) => (error instanceof AppError ? error.code : String(error)),
       );
       expect(done).toBe(outcome);
-      if (outcome !== 'done') expect(await stateOf(id)).toEqual(before);
+      if (outcome !== 'done') expect(await readState(id)).toEqual(before);
     });
 
     test('no key is changed under the number of another account', async () => {

@@ -23,17 +23,17 @@ for (const dialect of RULE_DATABASES) {
     beforeAll(async () => {
       ({ store, stop } = await openTestStore(dialect));
       auth = openAuth(store);
-      root = await sessionOf(await addUser(store, { role: 100 }));
+      root = await readSession(await addUser(store, { role: 100 }));
     });
     afterAll(() => stop());
     beforeEach(async () => {
       user = await addUser(store);
     });
 
-    const sessionOf = async (person: UserRecord) => auth.authenticatePanel(bearer(await signIn(auth, person)));
-    const versionOf = async (id: number) => (await store.users.adminById(id))?.authVersion;
-    const claimOf = async (address: string) => (await store.identities.owner('email', address))?.userId;
-    const addressOf = (name: string) => `${name}-${newUuid()}@example.org`;
+    const readSession = async (person: UserRecord) => auth.authenticatePanel(bearer(await signIn(auth, person)));
+    const readVersion = async (id: number) => (await store.users.adminById(id))?.authVersion;
+    const readClaim = async (address: string) => (await store.identities.owner('email', address))?.userId;
+    const addressFor = (name: string) => `${name}-${newUuid()}@example.org`;
 
     /** A session with its refresh token, a personal access token and an API key of one user. */
     async function collect(person: UserRecord) {
@@ -45,7 +45,7 @@ for (const dialect of RULE_DATABASES) {
     }
     type Held = Awaited<ReturnType<typeof collect>>;
     const useKey = (key: string) =>
-      auth.authenticateApiKey(`Bearer ${key}`, { ip: ORIGIN.decidingIp, purpose: 'submit' }).then(() => 'works');
+      auth.authenticateApiKey(`Bearer ${key}`, { origin: ORIGIN, purpose: 'submit' }).then(() => 'works');
     async function expectSessionsEnded({ session }: Held, reason: string): Promise<void> {
       await refusal(auth.authenticatePanel(bearer(session)), 'auth.session_revoked');
       await refusal(refreshWith(auth, session.refreshToken), 'auth.session_revoked');
@@ -64,7 +64,7 @@ for (const dialect of RULE_DATABASES) {
         });
 
       test('has the given values, owns its address, and its quota is a ledger line', async () => {
-        const email = addressOf('New');
+        const email = addressFor('New');
         const made = await create({
           display_name: ' Ada L. ',
           group: 'vip',
@@ -76,7 +76,7 @@ for (const dialect of RULE_DATABASES) {
           ...{ display_name: 'Ada L.', role: 1, status: 1, email: email.toLowerCase(), group: 'vip', quota: 700 },
           ...{ remark: 'met at\nlunch', has_password: true, has_access_token: false, deleted_at: 0, inviter_id: 0 },
         });
-        expect(await claimOf(email.toLowerCase())).toBe(made.id);
+        expect(await readClaim(email.toLowerCase())).toBe(made.id);
         const lines = await store.ledger.list(made.id, { page: 1, pageSize: 10 });
         expect(lines.items.map(({ kind, amount }) => [kind, amount])).toEqual([['grant', 700]]);
         const login = { username: email, password: NEW_PASSWORD, origin: ORIGIN };
@@ -93,7 +93,7 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('with a taken name or address is not created', async () => {
-        const email = addressOf('taken');
+        const email = addressFor('taken');
         const { username } = await create({ email });
         await refusal(create({ username: username.toUpperCase() }), 'auth.name_taken');
         const other = `n-${newUuid().slice(0, 20)}`;
@@ -148,7 +148,7 @@ for (const dialect of RULE_DATABASES) {
         const edited = await auth.administration.edit(root, user.id, { password: NEW_PASSWORD, display_name: 'New' });
         expect(edited.after).toEqual({ display_name: 'New', password: '***' });
         await expectSessionsEnded(held, 'admin_user_update');
-        expect(await versionOf(user.id)).toBe(user.authVersion + 1);
+        expect(await readVersion(user.id)).toBe(user.authVersion + 1);
         expect((await auth.authenticatePanel(`Bearer ${held.token}`)).user.id).toBe(user.id);
         expect(await useKey(held.key)).toBe('works');
         const login = { username: user.username, origin: ORIGIN };
@@ -157,28 +157,28 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('of the address moves its claim; null frees it; an address of another user is refused', async () => {
-        const [first, second] = [addressOf('first'), addressOf('second')];
+        const [first, second] = [addressFor('first'), addressFor('second')];
         await auth.administration.edit(root, user.id, { email: first });
         await auth.administration.edit(root, user.id, { email: first.toUpperCase() });
-        expect(await claimOf(first)).toBe(user.id);
+        expect(await readClaim(first)).toBe(user.id);
         await auth.administration.edit(root, user.id, { email: second });
-        expect([await claimOf(first), await claimOf(second)]).toEqual([undefined, user.id]);
+        expect([await readClaim(first), await readClaim(second)]).toEqual([undefined, user.id]);
 
         const other = await addUser(store);
         const attempt = auth.administration.edit(root, other.id, { email: second, remark: 'with it' });
         await refusal(attempt, 'auth.identity_taken');
         expect(await store.users.adminById(other.id)).toMatchObject({ email: null, remark: '' });
         await auth.administration.edit(root, user.id, { email: null });
-        expect([await claimOf(second), (await store.users.byId(user.id))?.email]).toEqual([undefined, null]);
+        expect([await readClaim(second), (await store.users.byId(user.id))?.email]).toEqual([undefined, null]);
         await auth.administration.edit(root, other.id, { email: second });
-        expect(await claimOf(second)).toBe(other.id);
+        expect(await readClaim(second)).toBe(other.id);
       });
 
       test('of an unclaimed address from an old database claims it', async () => {
-        const email = addressOf('old');
+        const email = addressFor('old');
         const old = await addUser(store, { email });
         await auth.administration.edit(root, old.id, { email, remark: 'x' });
-        expect(await claimOf(email)).toBe(old.id);
+        expect(await readClaim(email)).toBe(old.id);
       });
 
       test('to a taken name rolls back the whole edit', async () => {
@@ -216,7 +216,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await auth.authenticatePanel(`Bearer ${held.token}`)).user.id).toBe(user.id);
         expect(await useKey(held.key)).toBe('works');
         await expectSessionsEnded(held, 'admin_disable');
-        expect(await versionOf(user.id)).toBe(user.authVersion + 2);
+        expect(await readVersion(user.id)).toBe(user.authVersion + 2);
       });
 
       test('promoted and demoted users have to sign in again', async () => {
@@ -231,7 +231,7 @@ for (const dialect of RULE_DATABASES) {
         const held = await collect(user);
         expect((await change(user.id, 'enable')).changed).toBe(false);
         expect((await change(user.id, 'demote')).changed).toBe(false);
-        expect(await versionOf(user.id)).toBe(user.authVersion);
+        expect(await readVersion(user.id)).toBe(user.authVersion);
         await expectSessionGoesOn(held);
       });
     });
@@ -257,9 +257,9 @@ for (const dialect of RULE_DATABASES) {
         await expectSessionsEnded(held, 'admin_twofa_disabled');
         expect(await store.twoFactor.byUser(user.id)).toBeUndefined();
         expect(await store.twoFactor.countBackupCodes(user.id)).toBe(0);
-        expect(await versionOf(user.id)).toBe(user.authVersion + 1);
+        expect(await readVersion(user.id)).toBe(user.authVersion + 1);
         await refusal(auth.administration.reset.twoFactor(root, user.id), 'auth.two_factor_off');
-        expect(await versionOf(user.id)).toBe(user.authVersion + 1);
+        expect(await readVersion(user.id)).toBe(user.authVersion + 1);
       });
 
       test('of passkeys removes all of them and ends sessions', async () => {
@@ -268,7 +268,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await auth.administration.reset.passkeys(root, user.id)).toEqual({ deleted: 2 });
         await expectSessionsEnded(held, 'admin_passkey_reset');
         await refusal(auth.administration.reset.passkeys(root, user.id), 'auth.passkey_not_found');
-        expect(await versionOf(user.id)).toBe(user.authVersion + 1);
+        expect(await readVersion(user.id)).toBe(user.authVersion + 1);
       });
 
       test('of the personal access token keeps sessions', async () => {
@@ -281,7 +281,7 @@ for (const dialect of RULE_DATABASES) {
 
       test('of a binding frees the identity; the mail address counts as one', async () => {
         const held = await collect(user);
-        const email = addressOf('bound');
+        const email = addressFor('bound');
         await auth.administration.edit(root, user.id, { email });
         for (const provider of ['github', 'telegram', 'corp-sso']) {
           await store.identities.claim({ provider, subject: `s-${user.id}`, userId: user.id, createdAt: 1 });
@@ -293,14 +293,14 @@ for (const dialect of RULE_DATABASES) {
           await refusal(auth.administration.reset.binding(root, user.id, provider), 'auth.binding_not_found');
         }
         expect(await auth.administration.reset.binding(root, user.id, 'email')).toEqual({ subject: email });
-        expect([await claimOf(email), (await store.users.byId(user.id))?.email]).toEqual([undefined, null]);
+        expect([await readClaim(email), (await store.users.byId(user.id))?.email]).toEqual([undefined, null]);
         await refusal(auth.administration.reset.binding(root, user.id, 'email'), 'auth.binding_not_found');
         await expectSessionGoesOn(held);
       });
     });
 
     test('deleting an account keeps its row; name, address and identity are free', async () => {
-      const email = addressOf('gone');
+      const email = addressFor('gone');
       await auth.administration.edit(root, user.id, { email, remark: 'a note' });
       const identity = { provider: 'github', subject: `gh-${user.id}`, createdAt: 1 };
       await store.identities.claim({ ...identity, userId: user.id });
@@ -376,7 +376,7 @@ for (const dialect of RULE_DATABASES) {
 
       test('with one operator’s key does not block another operator’s, nor another account', async () => {
         const other = await addUser(store);
-        const admin = await sessionOf(await addUser(store, { role: 10 }));
+        const admin = await readSession(await addUser(store, { role: 10 }));
         const change = { mode: 'add', value: 10, idempotencyKey: 'monthly' } as const;
         for (const [caller, id] of [[root, user.id] as const, [admin, user.id] as const, [root, other.id] as const]) {
           expect((await auth.administration.changeQuota(caller, id, change)).repeated).toBe(false);
@@ -426,7 +426,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     test('an account shows neither hash nor version', async () => {
-      const made: Partial<NewUser> = { email: addressOf('seen') };
+      const made: Partial<NewUser> = { email: addressFor('seen') };
       const { id } = await addUser(store, made);
       const text = JSON.stringify([
         await auth.administration.find(root, id),

@@ -11,6 +11,7 @@ import { openAuth, openTestStore, overriding, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
+const from = (ip: string) => ({ ip, decidingIp: at(ip) });
 const asSession = (user: UserRecord): PanelPrincipal => ({ kind: 'session', user, sid: newUuid(), sessionVersion: 1 });
 
 for (const dialect of RULE_DATABASES) {
@@ -55,17 +56,19 @@ for (const dialect of RULE_DATABASES) {
         group: null,
         webhook_url: null,
         keep_results: false,
+        store: true,
         webhook_secret: 'none',
         webhook_former_until: 0,
         new_webhook_secret: null,
         created_at: clock.unix(),
         last_used_at: 0,
+        last_used_ip: '',
       });
       const stored = await store.apiKeys.byId(created.id);
       expect(stored?.keyHash).toBe(sha256Hex(created.key));
       const listed = await auth.apiKeys.list(principal, { page: 1, pageSize: 10 });
       const { key, new_webhook_secret, ...view } = created;
-      expect(listed).toEqual({ total: 1, items: [view] });
+      expect(listed).toEqual({ total: 1, hasMore: false, items: [view] });
       expect(JSON.stringify([stored, listed])).not.toContain(key.slice(11));
     });
 
@@ -246,11 +249,11 @@ for (const dialect of RULE_DATABASES) {
 
     test('a stream that a replaced key opened ends with that key; that of the new key stays', async () => {
       const first = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
-      const watchOf = async (key: string) =>
+      const readWatch = async (key: string) =>
         auth.watchAccess(await auth.authenticateApiKey(key), new AbortController().signal);
-      const old = await watchOf(first.key);
+      const old = await readWatch(first.key);
       const { key } = await auth.apiKeys.rotate(principal, first.id, { keepSeconds: 60 });
-      const present = await watchOf(key);
+      const present = await readWatch(key);
       clock.advance(60);
       await until(() => old.hasEnded());
       expect(present.hasEnded()).toBe(false);
@@ -334,9 +337,9 @@ for (const dialect of RULE_DATABASES) {
     test('an address outside the key’s list is refused', async () => {
       const fields = { name: 'k', unlimited_quota: true, allow_ips: ['203.0.113.0/24'] };
       const { key } = await auth.apiKeys.create(principal, fields);
-      await auth.authenticateApiKey(key, { ip: at('203.0.113.9') });
+      await auth.authenticateApiKey(key, { origin: from('203.0.113.9') });
       const error = await refusal(
-        auth.authenticateApiKey(key, { ip: at('198.51.100.1'), purpose: 'read' }),
+        auth.authenticateApiKey(key, { origin: from('198.51.100.1'), purpose: 'read' }),
         'auth.api_key_ip_not_allowed',
       );
       expect(error.kind).toBe('forbidden');
@@ -429,7 +432,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('the last use is stored once a minute, and a failure to store it fails no request', async () => {
+    test('the last use and its address are stored once a minute, and a failure to store it fails no request', async () => {
       const { id, key } = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
       let touches = 0;
       const counting = overriding(store, {
@@ -441,16 +444,26 @@ for (const dialect of RULE_DATABASES) {
         }),
       });
       const node = openAuth(counting, { clock });
-      const lastUsed = async () => (await store.apiKeys.byId(id))?.lastUsedAt;
-      await node.authenticateApiKey(key);
-      await until(async () => (await lastUsed()) === clock.unix());
+      const isLast = async (ip: string) => {
+        const stored = await store.apiKeys.byId(id);
+        return stored?.lastUsedAt === clock.unix() && stored.lastUsedIp === ip;
+      };
+      // Behind a proxy of the default list the address is the one that is shown, not the proxy's.
+      const shown = { ip: '203.0.113.9', decidingIp: at('10.0.0.2') };
+      await node.authenticateApiKey(key, { origin: shown });
+      await until(() => isLast('203.0.113.9'));
       clock.advance(59);
-      await Promise.all(Array.from({ length: 20 }, () => node.authenticateApiKey(key)));
+      await Promise.all(
+        Array.from({ length: 20 }, () => node.authenticateApiKey(key, { origin: from('198.51.100.1') })),
+      );
       expect(touches).toBe(1);
       clock.advance(1);
-      await node.authenticateApiKey(key);
-      await until(async () => (await lastUsed()) === clock.unix());
+      await node.authenticateApiKey(key, { origin: from('2001:db8:ffff:ffff:ffff:ffff:ffff:ffff') });
+      await until(() => isLast('2001:db8:ffff:ffff:ffff:ffff:ffff:ffff'));
       expect(touches).toBe(2);
+      expect(await auth.apiKeys.read(principal, id)).toMatchObject({
+        ...{ last_used_at: clock.unix(), last_used_ip: '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff' },
+      });
 
       clock.advance(60);
       const failing = overriding(store, {
@@ -484,11 +497,13 @@ describe('restrictions of a key', () => {
     expiresAt: 0,
     group: null,
     keepResults: false,
+    storeRequests: true,
     webhookUrl: null,
     webhookSecretSealed: null,
     webhookFormers: [],
     createdAt: 0,
     lastUsedAt: 0,
+    lastUsedIp: '',
     ...change,
   });
 

@@ -13,7 +13,7 @@ import {
   createApp,
   firstStep,
   origins,
-  principalOf,
+  readPrincipal,
   withToken,
   wrongCode,
 } from './authenticator-app.ts';
@@ -124,7 +124,7 @@ for (const dialect of RULE_DATABASES) {
       for (const token of tokens) expect(Buffer.from(token, 'base64url')).toHaveLength(32);
       const pat = (await auth.personalTokens.create(principal)).token;
       expect(pat).toMatch(/^tgp_[A-Za-z0-9]{32}$/);
-      const someone = await principalOf(auth, await signIn(auth, await addUser(store)));
+      const someone = await readPrincipal(auth, await signIn(auth, await addUser(store)));
       const setups = [await auth.twoFactor.setUp(someone), await auth.twoFactor.setUp(someone)];
       // 160 bits in base32; ten codes of 40 bits.
       for (const { secret, backup_codes: codes } of setups) {
@@ -366,7 +366,7 @@ for (const dialect of RULE_DATABASES) {
       const [person, stranger] = [await createPerson(auth, store), await createPerson(auth, store)];
       const byPassword = { method: 'password', password: PASSWORD, scope: SCOPE, origin: ORIGIN } as const;
       const { proof_token: proof } = await auth.proofs.prove(await person.principal(), byPassword);
-      const second = await principalOf(auth, await signIn(auth, person.user));
+      const second = await readPrincipal(auth, await signIn(auth, person.user));
       for (const foreign of [second, await stranger.principal()]) {
         await refusal(auth.proofs.require(foreign, proof, SCOPE), 'security_proof.invalid');
       }

@@ -131,7 +131,7 @@ for (const [database, count] of [
         ...(caller ? { token: caller.token } : {}),
         ...(headers ? { headers } : {}),
       });
-    function personOf(answer: Answer): Person {
+    function readPerson(answer: Answer): Person {
       expect(outcome(answer)).toEqual([200, undefined]);
       const { access_token, user, session } = answer.body.data as {
         access_token: string;
@@ -140,13 +140,13 @@ for (const [database, count] of [
       };
       return { ...user, token: access_token, sid: session.sid, method: session.login_method };
     }
-    const logInAt = async (provider: Provider) => personOf(await comeBack(provider, await goThere(provider)));
+    const logInAt = async (provider: Provider) => readPerson(await comeBack(provider, await goThere(provider)));
     /** Somebody new, signed in through another provider than the one that is to be bound. */
     const guestFor = (provider: Provider): Promise<Person> => {
       somebody();
       return logInAt(provider === 'github' ? 'discord' : 'github');
     };
-    const ownersOf = (provider: string, subject: string) =>
+    const ownersFor = (provider: string, subject: string) =>
       backdoor.run(
         `select user_id from external_identity_claims where provider = '${provider}' and subject = '${subject}'`,
       );
@@ -177,7 +177,7 @@ for (const [database, count] of [
           token: guest.token,
         });
         expect(unbind.status).toBe(200);
-        expect(await ownersOf(provider, subject)).toEqual([]);
+        expect(await ownersFor(provider, subject)).toEqual([]);
         // Binding and unbinding end no session.
         expect((await ask(`${url()}/api/user/self`, { token: guest.token })).status).toBe(200);
       });
@@ -185,7 +185,7 @@ for (const [database, count] of [
       test('ASVS 10.1.2, 10.2.1: a state that is used, expired, reported as denied, made up or missing is refused', async () => {
         somebody();
         const used = await goThere(provider);
-        personOf(await comeBack(provider, used));
+        readPerson(await comeBack(provider, used));
         expect(outcome(await comeBack(provider, used))).toEqual(INVALID);
 
         const denied = await goThere(provider);
@@ -215,19 +215,19 @@ for (const [database, count] of [
         // The attacker's answer in the victim's session, and in nobody's.
         expect(outcome(await comeBack(provider, theirs, { caller: victim }))).toEqual(INVALID);
         expect(outcome(await comeBack(provider, theirs))).toEqual(INVALID);
-        expect(await ownersOf(provider, subject)).toEqual([]);
+        expect(await ownersFor(provider, subject)).toEqual([]);
         const login = await goThere(provider);
         const signedIn = await comeBack(provider, login, { caller: victim });
         // A login that completes in a browser with a session signs in the person whom the provider
         // names; it binds nothing.
-        expect(personOf(signedIn).id).not.toBe(victim.id);
+        expect(readPerson(signedIn).id).not.toBe(victim.id);
 
         // A session that ended in the meantime cannot complete a binding.
         const token = attacker.token;
         const ended = await ask(`${url()}/api/user/sessions/${attacker.sid}`, { method: 'DELETE', token });
         expect(ended.status).toBe(200);
         expect((await comeBack(provider, theirs, { caller: attacker })).status).toBe(401);
-        expect((await ownersOf(provider, subject)).map(({ user_id: id }) => Number(id))).not.toContain(attacker.id);
+        expect((await ownersFor(provider, subject)).map(({ user_id: id }) => Number(id))).not.toContain(attacker.id);
       });
 
       test('ASVS 10.2.1: a stolen code does not work with another state: PKCE', async () => {
@@ -248,7 +248,7 @@ for (const [database, count] of [
         for (const other of ['nobody-knows', 'telegram', 'email']) {
           expect((await comeBack(other, query)).status).toBeGreaterThanOrEqual(400);
         }
-        expect(personOf(await comeBack(provider, query)).method).toBe(`oauth:${provider}`);
+        expect(readPerson(await comeBack(provider, query)).method).toBe(`oauth:${provider}`);
       });
 
       test('ASVS 7.6.2: login CSRF: no link and no other site’s page signs a visitor in', async () => {
@@ -263,7 +263,7 @@ for (const [database, count] of [
           const answer = await comeBack(provider, query, { headers });
           expect([...outcome(answer), signsIn(answer)]).toEqual([403, 'AUTH_ORIGIN_FORBIDDEN', false]);
         }
-        personOf(await comeBack(provider, query, { headers: { 'sec-fetch-site': 'same-origin' } }));
+        readPerson(await comeBack(provider, query, { headers: { 'sec-fetch-site': 'same-origin' } }));
       });
 
       test('a provider that answers 500, garbage or too much affects neither the others nor the page', async () => {
@@ -279,7 +279,7 @@ for (const [database, count] of [
           for (const other of others) expect((await logInAt(other)).method).toBe(`oauth:${other}`);
           idp.faults.clear();
           // The state is still good, and so is the code that the provider never took.
-          expect(personOf(await comeBack(provider, query)).method).toBe(`oauth:${provider}`);
+          expect(readPerson(await comeBack(provider, query)).method).toBe(`oauth:${provider}`);
         }
         expect((await logInAt(provider)).method).toBe(`oauth:${provider}`);
       });
@@ -312,7 +312,9 @@ for (const [database, count] of [
       for (const provider of PROVIDERS) people.push((await logInAt(provider)).id);
       expect(new Set(people).size).toBe(PROVIDERS.length);
       for (const [i, provider] of PROVIDERS.entries()) {
-        expect((await ownersOf(provider, subject)).map(({ user_id: id }) => Number(id))).toEqual([people[i] as number]);
+        expect((await ownersFor(provider, subject)).map(({ user_id: id }) => Number(id))).toEqual([
+          people[i] as number,
+        ]);
       }
     });
 
@@ -354,7 +356,7 @@ for (const [database, count] of [
         const binding = await goThere('oidc', bindingGuest);
         idp.state.token = change;
         expect(outcome(await comeBack('oidc', binding, { caller: bindingGuest }))).toEqual(FAILED);
-        expect(await ownersOf('oidc', subject)).toEqual([]);
+        expect(await ownersFor('oidc', subject)).toEqual([]);
         idp.state.token = {};
       }
 
@@ -374,7 +376,7 @@ for (const [database, count] of [
         expect(outcome(await comeBack('oidc', { ...query, iss: 'https://evil.example' }))).toEqual(FAILED);
         const { iss: _, ...nameless } = query;
         expect(outcome(await comeBack('oidc', nameless))).toEqual(FAILED);
-        personOf(await comeBack('oidc', query));
+        readPerson(await comeBack('oidc', query));
       });
       test('ASVS 6.8.2: without a signature, or with a forgeable one, is refused', async () => {
         for (const sign of ['none', 'hs256-public-key', 'hs256-secret', 'foreign-key'] as const) {
@@ -425,7 +427,7 @@ for (const [database, count] of [
       const { require_2fa, flow_token } = first.body.data as { require_2fa: boolean; flow_token: string };
       expect(require_2fa).toBe(true);
       const body = { flow_token, code: backup_codes[0] };
-      expect(personOf(await ask(`${url()}/api/user/login/2fa`, { body })).id).toBe(person.id);
+      expect(readPerson(await ask(`${url()}/api/user/login/2fa`, { body })).id).toBe(person.id);
     });
 
     test(`identity theft: ${RACERS} users bind one identity at once: one owns it`, async () => {
@@ -438,7 +440,7 @@ for (const [database, count] of [
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
       expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set([undefined, 'AUTH_IDENTITY_TAKEN']));
       const winner = people[answers.findIndex(({ status }) => status === 200)];
-      expect((await ownersOf('house', subject)).map(({ user_id: id }) => Number(id))).toEqual([winner?.id as number]);
+      expect((await ownersFor('house', subject)).map(({ user_id: id }) => Number(id))).toEqual([winner?.id as number]);
     });
 
     test(`double registration: ${RACERS} concurrent first logins of one identity create one account`, async () => {
@@ -446,7 +448,9 @@ for (const [database, count] of [
       const queries: Query[] = [];
       for (let i = 0; i < RACERS; i += 1) queries.push(await goThere('github'));
       const answers = await Promise.all(queries.map((query) => comeBack('github', query)));
-      expect(new Set(answers.filter(({ status }) => status === 200).map((answer) => personOf(answer).id)).size).toBe(1);
+      expect(new Set(answers.filter(({ status }) => status === 200).map((answer) => readPerson(answer).id)).size).toBe(
+        1,
+      );
       // More may sign in than there are attempts at a claim, and a user has a number of sessions.
       expect(answers.filter(({ status }) => ![200, 409].includes(status))).toEqual([]);
     });

@@ -8,7 +8,7 @@ import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { bearer, ORIGIN, openAuth, openTestStore, originOf, refreshWith, signIn } from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, originFor, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -33,7 +33,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     const logIn = (password: string, username = user.username, ip = ORIGIN.ip) =>
-      auth.passwords.logIn({ username, password, origin: originOf(ip) });
+      auth.passwords.logIn({ username, password, origin: originFor(ip) });
     const signedIn = async (): Promise<PanelPrincipal> => auth.authenticatePanel(bearer(await signIn(auth, user)));
     const change = (principal: PanelPrincipal, currentPassword: string, newPassword: string) =>
       auth.passwords.change(principal, { currentPassword, newPassword, origin: ORIGIN });
@@ -141,7 +141,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     test('ASVS 6.1.1, 6.3.1: guessing is blocked after five failures and locks nobody else out', async () => {
-      const other = await signIn(auth, user, originOf('198.51.100.9'));
+      const other = await signIn(auth, user, originFor('198.51.100.9'));
       for (let i = 0; i < 5; i += 1) await refusal(logIn(`guess ${i}`), 'auth.invalid_credentials');
       const stopped = await refusal(logIn(PASSWORD), 'auth.too_many_attempts');
       expect(stopped.retryAfterSeconds).toBeGreaterThan(0);
@@ -190,7 +190,7 @@ test('ASVS 6.3.2: a new database has no account, and no known name and password 
         ['admin', 'password'],
         ['taskgate', 'taskgate'],
       ].entries()) {
-        const origin = originOf(`192.0.2.${i + 1}`);
+        const origin = originFor(`192.0.2.${i + 1}`);
         const attempt = auth.passwords.logIn({ username: username ?? '', password: password ?? '', origin });
         await refusal(attempt, 'auth.invalid_credentials');
       }

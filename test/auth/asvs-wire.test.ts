@@ -31,7 +31,7 @@ afterAll(() => gateway?.kill());
 type SignedIn = { answer: Answer; token: string; sid: string; cookie: string; refreshToken: string };
 
 /** Name and attributes of the cookies that an answer sets. */
-const cookiesOf = ({ headers }: Answer) =>
+const readCookies = ({ headers }: Answer) =>
   headers.getSetCookie().map((line) => {
     const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
     const at = pair.indexOf('=');
@@ -47,26 +47,26 @@ const REFRESH = /^__Secure-svc_refresh_[0-9a-f]{6}$/;
 function read(answer: Answer): SignedIn {
   if (answer.status !== 200) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
   const { access_token: token, session } = answer.body.data as { access_token: string; session: { sid: string } };
-  const { name = '', value: refreshToken = '' } = cookiesOf(answer).find(({ name }) => REFRESH.test(name)) ?? {};
+  const { name = '', value: refreshToken = '' } = readCookies(answer).find(({ name }) => REFRESH.test(name)) ?? {};
   return { answer, token, sid: session.sid, refreshToken, cookie: `${name}=${refreshToken}` };
 }
 const signIn = async () => read(await ask(`${gateway.url}/api/user/login`, { body: ROOT }));
 const refresh = (cookie: string, headers: Record<string, string> = { origin: PANEL_ORIGIN }) =>
   ask(`${gateway.url}/api/user/auth/refresh`, { method: 'POST', headers: { cookie, ...headers } });
-const codeOf = ({ status, body }: Answer) => [status, body.code];
+const readCode = ({ status, body }: Answer) => [status, body.code];
 
 describe('cookies', () => {
   test('ASVS 3.3.1: the refresh cookie is Secure with the prefix __Secure-; its path excludes __Host-', async () => {
     const { answer, cookie } = await signIn();
     for (const set of [answer, await refresh(cookie)]) {
-      const cookies = cookiesOf(set);
+      const cookies = readCookies(set);
       expect(cookies.map(({ name }) => name).sort()).toEqual([expect.stringMatching(REFRESH), 'svc_has_session']);
       for (const { attributes } of cookies) expect(attributes).toContain('secure');
     }
   });
 
   test('ASVS 3.3.2: both are SameSite=Strict, and the refresh cookie is sent to refresh and logout only', async () => {
-    const cookies = cookiesOf((await signIn()).answer);
+    const cookies = readCookies((await signIn()).answer);
     for (const { attributes } of cookies) expect(attributes).toContain('samesite=strict');
     const refreshCookie = cookies.find(({ name }) => REFRESH.test(name));
     expect(refreshCookie?.attributes).toContain('path=/api/user/auth');
@@ -74,7 +74,7 @@ describe('cookies', () => {
   });
 
   test('ASVS 3.3.4: the refresh token is HttpOnly; the cookie that scripts can read holds no credential', async () => {
-    const cookies = cookiesOf((await signIn()).answer);
+    const cookies = readCookies((await signIn()).answer);
     expect(cookies.find(({ name }) => REFRESH.test(name))?.attributes).toContain('httponly');
     const hint = cookies.find(({ name }) => name === 'svc_has_session');
     expect([hint?.value, hint?.attributes.includes('httponly')]).toEqual(['1', false]);
@@ -127,7 +127,7 @@ describe('cookies', () => {
       method: 'POST',
       headers: { origin: PANEL_ORIGIN },
     });
-    expect(codeOf(answer)).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect(readCode(answer)).toEqual([401, 'AUTH_UNAUTHORIZED']);
     // Logs contain only paths.
     expect(gateway.log().includes(token)).toBe(false);
   });
@@ -158,7 +158,7 @@ describe('cross-site requests', () => {
           method: 'POST',
           headers: { cookie, ...headers },
         });
-        expect([...codeOf(answer), cookiesOf(answer)]).toEqual([403, 'AUTH_ORIGIN_FORBIDDEN', []]);
+        expect([...readCode(answer), readCookies(answer)]).toEqual([403, 'AUTH_ORIGIN_FORBIDDEN', []]);
       }
     }
     expect((await refresh(cookie)).status).toBe(200);
@@ -181,7 +181,7 @@ describe('cross-site requests', () => {
       expect([type, answer.status, answer.headers.getSetCookie()]).toEqual([type, 415, []]);
     }
     const query = await ask(`${url}/api/user/login?${new URLSearchParams(ROOT)}`);
-    expect([query.status, cookiesOf(query)]).toEqual([405, []]);
+    expect([query.status, readCookies(query)]).toEqual([405, []]);
   });
 
   test('ASVS 3.4.2: scripts of another site cannot read the panel’s API', async () => {
@@ -220,7 +220,7 @@ describe('self-contained tokens', () => {
     })
       .setProtectedHeader({ alg, typ: 'JWT', ...header })
       .sign(key);
-  const present = async (token: string) => codeOf(await ask(`${gateway.url}/api/user/self`, { token }));
+  const present = async (token: string) => readCode(await ask(`${gateway.url}/api/user/self`, { token }));
   const expectRefused = async (token: string, code = 'AUTH_UNAUTHORIZED') =>
     expect(await present(token)).toEqual([401, code]);
 
@@ -307,7 +307,7 @@ describe('self-contained tokens', () => {
       token,
       headers: { 'x-security-proof': token },
     });
-    expect(codeOf(begin)).toEqual([403, 'SECURITY_PROOF_INVALID']);
+    expect(readCode(begin)).toEqual([403, 'SECURITY_PROOF_INVALID']);
   });
 
   test('ASVS 9.2.3: a token for another audience is refused', async () => {

@@ -4,7 +4,7 @@ import type { Clock } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
-import { bearer, ORIGIN, originOf, signIn } from './harness.ts';
+import { bearer, ORIGIN, originFor, signIn } from './harness.ts';
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
@@ -14,7 +14,7 @@ function fromBase32(text: string): Uint8Array {
 }
 
 /** The code of a time step by RFC 4226 and RFC 6238, without the library that the gateway uses. */
-export function codeOf(secret: string, step: number): string {
+export function codeFor(secret: string, step: number): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
   const digest = createHmac('sha1', fromBase32(secret)).update(counter).digest();
@@ -26,7 +26,7 @@ export function codeOf(secret: string, step: number): string {
 export type AuthenticatorApp = { secret: string; code(ahead?: number): string };
 export const createApp = (secret: string, clock: Clock): AuthenticatorApp => ({
   secret,
-  code: (ahead = 0) => codeOf(secret, Math.floor(clock.unix() / 30) + ahead),
+  code: (ahead = 0) => codeFor(secret, Math.floor(clock.unix() / 30) + ahead),
 });
 
 /** Six digits that are not a code of the app near the present step. */
@@ -36,7 +36,7 @@ export function wrongCode(app: AuthenticatorApp, nth = 0): string {
   return candidates.filter((code) => !right.has(code))[nth] ?? '';
 }
 
-export const principalOf = (auth: Auth, signedIn: SignedIn): Promise<PanelPrincipal> =>
+export const readPrincipal = (auth: Auth, signedIn: SignedIn): Promise<PanelPrincipal> =>
   auth.authenticatePanel(bearer(signedIn));
 
 export const withToken = (auth: Auth, token: string): Promise<PanelPrincipal> =>
@@ -57,7 +57,7 @@ export type Protected = {
 export async function addProtectedUser(auth: Auth, store: Store, clock: Clock): Promise<Protected> {
   const user = await addUser(store);
   const signedIn = await signIn(auth, user);
-  const before = await principalOf(auth, signedIn);
+  const before = await readPrincipal(auth, signedIn);
   const setup = await auth.twoFactor.setUp(before);
   const app = createApp(setup.secret, clock);
   const { access_token } = await auth.twoFactor.enable(before, app.code(-1));
@@ -70,7 +70,7 @@ export async function firstStep(auth: Auth, user: UserRecord, ip = ORIGIN.ip): P
   const login = await auth.passwords.logIn({
     username: user.username,
     password: PASSWORD,
-    origin: originOf(ip),
+    origin: originFor(ip),
   });
   if (login.kind !== 'require_2fa') throw new Error('no second factor was asked');
   return login.data.flow_token;
@@ -81,6 +81,6 @@ export const origins = () => {
   let last = 0;
   return () => {
     last += 1;
-    return originOf(`198.51.${Math.floor(last / 250)}.${(last % 250) + 1}`);
+    return originFor(`198.51.${Math.floor(last / 250)}.${(last % 250) + 1}`);
   };
 };

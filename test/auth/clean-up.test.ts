@@ -23,7 +23,7 @@ const CONFIG = {
   hourlyAlertThreshold: 5000,
 };
 type Change = Partial<typeof CONFIG> & { logger?: Logger; more?: readonly CleanUpStep[] };
-const cleanUpOf = (store: Store, { logger = silentLogger, more = [], ...change }: Change = {}) => {
+const readCleanUp = (store: Store, { logger = silentLogger, more = [], ...change }: Change = {}) => {
   const config = { ...CONFIG, ...change };
   return createCleanUp({
     store,
@@ -140,7 +140,7 @@ describeEachStore(
         flows: overriding(flowStore, { deleteDone: (until, limit) => counted(flowStore.deleteDone(until, limit)) }),
       });
       const { logger, lines } = recordingLogger();
-      await cleanUpOf(watching, { logger }).run();
+      await readCleanUp(watching, { logger }).run();
 
       expect(Math.max(...batches)).toBe(500);
       expect(batches.filter((deleted) => deleted > 0).length).toBeGreaterThanOrEqual(4 + 3 + 4);
@@ -166,7 +166,7 @@ describeEachStore(
         'revoked-long-ago': revoked(NOW - 7 * DAY),
         'revoked-long-ago-but-counts': revoked(NOW - 7 * DAY, { createdAt: NOW - DAY + 1 }),
       });
-      await cleanUpOf(opened().store).run();
+      await readCleanUp(opened().store).run();
       expect(await sids()).toEqual([
         'expired-and-revoked-lately',
         'expired-but-counts',
@@ -187,7 +187,7 @@ describeEachStore(
       })) {
         await store.flows.insert(newFlow({ tokenHash, ...change }));
       }
-      await cleanUpOf(store).run();
+      await readCleanUp(store).run();
       expect(await flows()).toEqual(['expired-lately', 'open', 'used-lately']);
     });
 
@@ -195,11 +195,11 @@ describeEachStore(
       const { store } = opened();
       await addSessions({ r2: revoked(NOW - 2 * DAY), r30: revoked(NOW - 30 * DAY, { createdAt: NOW - 40 * DAY }) });
       await addSessions({ e: { createdAt: NOW - 3 * DAY, expiresAt: NOW - 1 } });
-      await cleanUpOf(store, { revokedRetentionDays: 60, sessionIssuanceWindowSeconds: 50 * DAY }).run();
+      await readCleanUp(store, { revokedRetentionDays: 60, sessionIssuanceWindowSeconds: 50 * DAY }).run();
       expect(await sids()).toEqual(['e', 'r2', 'r30']);
-      await cleanUpOf(store, { revokedRetentionDays: 30, sessionIssuanceWindowSeconds: 3 * DAY + 1 }).run();
+      await readCleanUp(store, { revokedRetentionDays: 30, sessionIssuanceWindowSeconds: 3 * DAY + 1 }).run();
       expect(await sids()).toEqual(['e', 'r2']);
-      await cleanUpOf(store, { revokedRetentionDays: 2, sessionIssuanceWindowSeconds: HOUR }).run();
+      await readCleanUp(store, { revokedRetentionDays: 2, sessionIssuanceWindowSeconds: HOUR }).run();
       expect(await sids()).toEqual([]);
     });
 
@@ -217,7 +217,7 @@ describeEachStore(
         [9, [{ sessions: 10, threshold: 9 }]],
       ] as const) {
         const { logger, lines } = recordingLogger();
-        await cleanUpOf(store, { hourlyAlertThreshold, logger }).run();
+        await readCleanUp(store, { hourlyAlertThreshold, logger }).run();
         expect(saying(lines, 'warn').map(({ fields }) => fields)).toEqual([...warnings]);
       }
       expect(await sids()).toHaveLength(15);
@@ -240,7 +240,7 @@ describeEachStore(
         flows: overriding(store.flows, method === 'deleteDone' ? { deleteDone: away } : {}),
       });
       const { logger, lines } = recordingLogger();
-      await cleanUpOf(broken, { logger }).run();
+      await readCleanUp(broken, { logger }).run();
       expect(saying(lines, 'error').map(({ fields }) => fields.step)).toEqual([step]);
       const left = [...(await sids()), ...(await flows()).map((hash) => `flow ${hash}`)];
       const expected: Record<string, string[]> = {
@@ -250,7 +250,7 @@ describeEachStore(
       };
       expect(left).toEqual(expected[method] ?? []);
 
-      await cleanUpOf(store).run();
+      await readCleanUp(store).run();
       expect([...(await sids()), ...(await flows())]).toEqual([]);
     });
 
@@ -279,16 +279,16 @@ describeEachStore(
         }),
       });
       const [first, other] = [recordingLogger(), recordingLogger()];
-      const running = cleanUpOf(slow, { logger: first.logger }).run();
+      const running = readCleanUp(slow, { logger: first.logger }).run();
       await inside;
-      await cleanUpOf(second, { logger: other.logger }).run();
+      await readCleanUp(second, { logger: other.logger }).run();
       expect(other.lines).toEqual([]);
       expect(await sids()).toHaveLength(1200);
       release();
       await running;
       expect(saying(first.lines, 'info').map(({ fields }) => fields.deleted)).toEqual([{ 'expired sessions': 1200 }]);
 
-      await cleanUpOf(second, { logger: other.logger }).run();
+      await readCleanUp(second, { logger: other.logger }).run();
       expect(other.lines).toEqual([]);
     }, 60_000);
 
@@ -299,7 +299,7 @@ describeEachStore(
       const nodes = databaseUrl ? [store, await openAnother(), await openAnother()] : [store, store];
       const logs = nodes.map(() => recordingLogger());
       await Promise.all(
-        nodes.map((node, index) => cleanUpOf(node, { logger: logs[index]?.logger ?? silentLogger }).run()),
+        nodes.map((node, index) => readCleanUp(node, { logger: logs[index]?.logger ?? silentLogger }).run()),
       );
       const done = logs.flatMap(({ lines }) =>
         saying(lines, 'info').map(({ fields }) => (fields.deleted as Record<string, number>)['expired sessions'] ?? 0),
@@ -322,9 +322,9 @@ describeEachStore(
           },
         }),
       });
-      await cleanUpOf(stoppingSoon).run(stopping.signal);
+      await readCleanUp(stoppingSoon).run(stopping.signal);
       expect(await sids()).toHaveLength(1100);
-      await cleanUpOf(store).run(stopping.signal);
+      await readCleanUp(store).run(stopping.signal);
       expect(await sids()).toHaveLength(1100);
     });
 
@@ -340,7 +340,7 @@ describeEachStore(
           await new Promise((resolve) => setImmediate(resolve));
         }
       })();
-      await cleanUpOf(store).run();
+      await readCleanUp(store).run();
       cleaning = false;
       await asking;
       expect(turns).toBeGreaterThanOrEqual(5);
@@ -362,7 +362,7 @@ describeEachStore(
         step: 'idempotency keys',
         deleteBatch: (limit: number) => store.idempotency.deleteExpired(NOW, limit),
       };
-      await cleanUpOf(store, { logger, more: [broken, keys] }).run();
+      await readCleanUp(store, { logger, more: [broken, keys] }).run();
       expect(await store.idempotency.deleteExpired(NOW, 1)).toBe(0);
       expect(await store.idempotency.deleteExpired(NOW + 1, 100)).toBe(10);
       expect(saying(lines, 'error').map(({ fields }) => fields.step)).toEqual(['what breaks']);
@@ -370,7 +370,7 @@ describeEachStore(
 
     test('reports an unavailable database', async () => {
       const away = overriding(opened().store, { exclusively: () => Promise.reject(storeErrors.unavailable()) });
-      await refusal(cleanUpOf(away).run(), 'store.unavailable');
+      await refusal(readCleanUp(away).run(), 'store.unavailable');
     });
   },
   { fresh: 'test' },

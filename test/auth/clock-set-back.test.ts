@@ -29,7 +29,7 @@ for (const dialect of RULE_DATABASES) {
       user = await addUser(store);
     });
 
-    test('a session that began before goes on, one of the future does not, nor does its token', async () => {
+    test('a session that began before goes on, one from the future does not, nor does its token', async () => {
       const early = await signIn(auth, user);
       clock.advance(HOURS);
       const late = await signIn(auth, user);
@@ -59,7 +59,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.sessions.bySid(first.bundle.session.sid))?.revokedReason).toBe('refresh_reuse');
     });
 
-    test('sign-ins of the future do not use up those of now', async () => {
+    test('sign-ins from the future do not use up present ones', async () => {
       const strict = openAuth(store, { clock, config: { sessionIssuanceLimit: 2, sessionIssuanceWindowSeconds: 600 } });
       clock.advance(HOURS);
       for (let i = 0; i < 2; i += 1) await signIn(strict, user);

@@ -37,7 +37,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 export type Dialect = DatabaseKind;
 
 /** A request straight from `ip`. */
-export function originOf(ip: string, userAgent = 'test browser'): RequestOrigin {
+export function originFor(ip: string, userAgent = 'test browser'): RequestOrigin {
   return { ip, decidingIp: ip as DecidingIp, userAgent };
 }
 
@@ -66,7 +66,7 @@ export async function openTestStore(
   };
 }
 
-export const ORIGIN: RequestOrigin = originOf('203.0.113.7');
+export const ORIGIN: RequestOrigin = originFor('203.0.113.7');
 
 export const testConfig = (change: Partial<AuthConfig> = {}): AuthConfig => ({
   sessionSecrets: ['a session secret of the tests, long enough'],

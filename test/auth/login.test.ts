@@ -10,7 +10,7 @@ import {
   ORIGIN,
   openAuth,
   openTestStore,
-  originOf,
+  originFor,
   overriding,
   refreshWith,
   signIn,
@@ -33,7 +33,7 @@ for (const dialect of RULE_DATABASES) {
     const logIn = (
       auth: Auth,
       { username, password, ip = ORIGIN.ip }: { username: string; password: string; ip?: string },
-    ) => auth.passwords.logIn({ username, password, origin: originOf(ip) });
+    ) => auth.passwords.logIn({ username, password, origin: originFor(ip) });
 
     describe('login', () => {
       test('by name in any case, with space around it, or by e-mail address', async () => {

@@ -28,10 +28,10 @@ for (const dialect of RULE_DATABASES) {
       settings = mailSettings();
       ({ auth, mailbox } = openMailAuth(store, { settings: () => settings }));
       user = await addUser(store);
-      session = await sessionOf(user);
+      session = await readSession(user);
     });
 
-    const sessionOf = async (of: UserRecord): Promise<Session> =>
+    const readSession = async (of: UserRecord): Promise<Session> =>
       auth.authenticatePanel(bearer(await signIn(auth, of, newOrigin())));
     const send = (email: string, as = session) => auth.mail.address.sendCode(as, { email, origin: newOrigin() });
     async function codeFor(email: string, as = session): Promise<string> {
@@ -45,14 +45,14 @@ for (const dialect of RULE_DATABASES) {
     const bind = async (email: string, code: string, as = session) =>
       auth.mail.address.bind(as, { email, code, proof: await prove(as) });
     const unbind = async (as = session) => auth.mail.address.unbind(as, { proof: await prove(as) });
-    const ownerOf = async (email: string) => (await store.identities.owner('email', email))?.userId;
+    const readOwner = async (email: string) => (await store.identities.owner('email', email))?.userId;
 
     test('a right code binds the address; sessions continue', async () => {
       const { email } = newPerson();
       const code = await codeFor(email);
       expect(await bind(` ${email.toUpperCase()}`, code)).toEqual({ email });
       expect(await store.users.byId(user.id)).toMatchObject({ email, authVersion: user.authVersion });
-      expect(await ownerOf(email)).toBe(user.id);
+      expect(await readOwner(email)).toBe(user.id);
       expect((await store.users.byLogin(email))?.id).toBe(user.id);
       await refusal(bind(email, code), 'auth.code_invalid');
     });
@@ -61,8 +61,8 @@ for (const dialect of RULE_DATABASES) {
       const [first, second] = [newPerson().email, newPerson().email];
       await bind(first, await codeFor(first));
       await bind(second, await codeFor(second));
-      expect(await ownerOf(first)).toBeUndefined();
-      expect(await ownerOf(second)).toBe(user.id);
+      expect(await readOwner(first)).toBeUndefined();
+      expect(await readOwner(second)).toBe(user.id);
       const notice = await mailbox.next(first);
       expect(notice.subject).toContain('was changed');
       expect(notice.text).toContain(user.username);
@@ -76,7 +76,7 @@ for (const dialect of RULE_DATABASES) {
       const { email: last } = newPerson();
       await codeFor(last);
       expect(mailbox.mails.filter(({ to }) => to === email)).toHaveLength(2);
-      expect(await ownerOf(email)).toBe(user.id);
+      expect(await readOwner(email)).toBe(user.id);
     });
 
     test('a stolen session: a request authenticated before a password change binds no address', async () => {
@@ -84,7 +84,7 @@ for (const dialect of RULE_DATABASES) {
       const [code, proof] = [await codeFor(email), await prove()];
       expect(await store.users.setPassword(user.id, 'another-hash', user.authVersion)).toBe(true);
       await refusal(auth.mail.address.bind(session, { email, code, proof }), 'auth.changed_meanwhile');
-      expect(await ownerOf(email)).toBeUndefined();
+      expect(await readOwner(email)).toBeUndefined();
       expect((await store.users.byId(user.id))?.email ?? null).toBeNull();
     });
 
@@ -92,13 +92,13 @@ for (const dialect of RULE_DATABASES) {
       for (let round = 0; round < 5; round += 1) {
         const [first, second] = [newPerson().email, newPerson().email];
         const owner = await addUser(store);
-        const as = await sessionOf(owner);
+        const as = await readSession(owner);
         await bind(first, await codeFor(first, as), as);
         const code = await codeFor(second, as);
         await Promise.all([bind(second, code, as), unbind(as)]);
         const shown = (await store.users.byId(owner.id))?.email ?? null;
-        expect(await ownerOf(first)).toBeUndefined();
-        expect(await ownerOf(second)).toBe(shown === second ? owner.id : undefined);
+        expect(await readOwner(first)).toBeUndefined();
+        expect(await readOwner(second)).toBe(shown === second ? owner.id : undefined);
       }
     });
 
@@ -111,15 +111,15 @@ for (const dialect of RULE_DATABASES) {
       const code = await codeFor(email);
       await refusal(bind(email, otherCode(code)), 'auth.code_invalid');
       await refusal(bind(email, code), 'auth.identity_taken');
-      expect(await ownerOf(email)).toBe(owner.id);
-      expect(await ownerOf(mine)).toBe(user.id);
+      expect(await readOwner(email)).toBe(owner.id);
+      expect(await readOwner(mine)).toBe(user.id);
       expect((await store.users.byId(user.id))?.email).toBe(mine);
     });
 
     test('foreign session: a code is valid only for the user who requested it', async () => {
       const { email } = newPerson();
       const code = await codeFor(email);
-      const stranger = await sessionOf(await addUser(store));
+      const stranger = await readSession(await addUser(store));
       await refusal(bind(email, code, stranger), 'auth.code_invalid');
       // Nor are that user's tries counted.
       for (let i = 0; i < 10; i += 1) await refusal(bind(email, otherCode(code), stranger), 'auth.code_invalid');
@@ -153,7 +153,7 @@ for (const dialect of RULE_DATABASES) {
         [undefined, 'security_proof.required'],
         ['made up', 'security_proof.invalid'],
         [foreign.proof_token, 'security_proof.scope_mismatch'],
-        [await prove(await sessionOf(user)), 'security_proof.invalid'],
+        [await prove(await readSession(user)), 'security_proof.invalid'],
       ] as const) {
         // More tries than a code allows: the code is not even checked.
         for (let i = 0; i < 6; i += 1) {
@@ -161,9 +161,9 @@ for (const dialect of RULE_DATABASES) {
         }
         await refusal(auth.mail.address.unbind(session, { proof }), verdict);
       }
-      expect(await ownerOf(email)).toBe(user.id);
+      expect(await readOwner(email)).toBe(user.id);
       await bind(theirs, code);
-      expect(await ownerOf(theirs)).toBe(user.id);
+      expect(await readOwner(theirs)).toBe(user.id);
     });
 
     test('an account with only a provider cannot confirm, and binds an address with its code alone', async () => {
@@ -174,7 +174,7 @@ for (const dialect of RULE_DATABASES) {
       const { email } = newPerson();
       const code = await codeFor(email, as);
       await auth.mail.address.bind(as, { email, code, proof: undefined });
-      expect(await ownerOf(email)).toBe(guest.id);
+      expect(await readOwner(email)).toBe(guest.id);
     });
 
     test('a personal access token binds and unbinds nothing', async () => {
@@ -199,7 +199,7 @@ for (const dialect of RULE_DATABASES) {
       const { email } = newPerson();
       await bind(email, await codeFor(email));
       await unbind();
-      expect(await ownerOf(email)).toBeUndefined();
+      expect(await readOwner(email)).toBeUndefined();
       expect((await store.users.byId(user.id))?.email).toBeNull();
       expect((await mailbox.next(email)).text).toContain('removed from your account');
     });
@@ -209,7 +209,7 @@ for (const dialect of RULE_DATABASES) {
       await bind(email, await codeFor(email));
       settings = mailSettings({ passwordLogin: false });
       await refusal(unbind(), 'auth.last_way_in');
-      expect(await ownerOf(email)).toBe(user.id);
+      expect(await readOwner(email)).toBe(user.id);
     });
 
     test('50 users bind one address at once: one owns it', async () => {
@@ -227,7 +227,7 @@ for (const dialect of RULE_DATABASES) {
       const outcomes = await Promise.allSettled(people.map(({ session: as, code }) => bind(email, code, as)));
       const won = outcomes.flatMap(({ status }, i) => (status === 'fulfilled' ? [people[i]?.id] : []));
       expect(won).toHaveLength(1);
-      expect(await ownerOf(email)).toBe(won[0] ?? 0);
+      expect(await readOwner(email)).toBe(won[0] ?? 0);
       for (const outcome of outcomes) {
         if (outcome.status === 'rejected') await refusal(Promise.reject(outcome.reason), 'auth.identity_taken');
       }

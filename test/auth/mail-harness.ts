@@ -2,7 +2,7 @@ import type { Auth, AuthSettings } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import type { Mail, SendMail } from '../../src/upstream/index.ts';
 import { until } from '../support/until.ts';
-import { type ORIGIN, openAuth, originOf, testSettings } from './harness.ts';
+import { type ORIGIN, openAuth, originFor, testSettings } from './harness.ts';
 
 const MAIL_SERVER: NonNullable<AuthSettings['mail']> = {
   host: 'mail.example.org',
@@ -35,7 +35,7 @@ export type Mailbox = {
 };
 
 /** A mail server that accepts everything. */
-export function createMailbox(): Mailbox {
+function createMailbox(): Mailbox {
   const mails: Mail[] = [];
   const taken = new Set<Mail>();
   return {
@@ -69,7 +69,7 @@ let clients = 0;
 /** A client with its own address, so that limits of others do not count for it. */
 export function newOrigin(): typeof ORIGIN {
   clients += 1;
-  return originOf(`198.51.${Math.floor(clients / 250)}.${(clients % 250) + 1}`);
+  return originFor(`198.51.${Math.floor(clients / 250)}.${(clients % 250) + 1}`);
 }
 
 /** The auth room of a node whose mailbox accepts everything. */

@@ -12,8 +12,8 @@ import { startLivedTime } from '../support/lived-time.ts';
 import { BOT, signWidget } from '../support/telegram-widget.ts';
 import { until } from '../support/until.ts';
 import { startWeChatServer, WECHAT_TOKEN, type WeChatServer } from '../support/wechat-server.ts';
-import { createApp, principalOf } from './authenticator-app.ts';
-import { openAuth, openTestStore, originOf, signIn } from './harness.ts';
+import { createApp, readPrincipal } from './authenticator-app.ts';
+import { openAuth, openTestStore, originFor, signIn } from './harness.ts';
 import { codeIn, type Mailbox, mailSettings, newPerson, openMailAuth, tokenIn } from './mail-harness.ts';
 import { type Caller, goThere } from './oauth-harness.ts';
 import { newAuthenticator } from './passkeys-harness.ts';
@@ -23,7 +23,7 @@ const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 const CHROME =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36';
 const NEW_PASSWORD = 'another long password';
-const HOME = originOf('198.51.100.1', FIREFOX);
+const HOME = originFor('198.51.100.1', FIREFOX);
 
 describe('mails to the owner of an account', () => {
   let store: Store;
@@ -64,7 +64,7 @@ describe('mails to the owner of an account', () => {
   });
 
   const enter = async (origin = HOME): Promise<PanelPrincipal> => ({
-    ...(await principalOf(auth, await signIn(auth, user, origin))),
+    ...(await readPrincipal(auth, await signIn(auth, user, origin))),
     origin,
   });
   const address = () => user.email ?? '';
@@ -303,7 +303,7 @@ describe('mails to the owner of an account', () => {
       expect(await settled()).toBe(0);
       await signIn(auth, user, { ...HOME, userAgent: CHROME });
       expect(await settled()).toBe(1);
-      await signIn(auth, user, originOf('198.51.100.2', FIREFOX));
+      await signIn(auth, user, originFor('198.51.100.2', FIREFOX));
       expect(await settled()).toBe(2);
       const [chrome, elsewhere] = newDevices();
       expect(chrome?.text).toContain('Device: Chrome (Windows)');
@@ -343,7 +343,7 @@ describe('mails to the owner of an account', () => {
 
     test('mail bombing: five an hour, the fifth says so, and changes are still mailed', async () => {
       await signIn(auth, user, HOME);
-      for (let i = 0; i < 8; i += 1) await signIn(auth, user, originOf(`203.0.113.${i + 1}`, FIREFOX));
+      for (let i = 0; i < 8; i += 1) await signIn(auth, user, originFor(`203.0.113.${i + 1}`, FIREFOX));
       expect(await settled()).toBe(5);
       expect(newDevices().map(({ text }) => text.includes('No more are sent for an hour'))).toEqual([
         ...Array(4).fill(false),
@@ -366,7 +366,7 @@ describe('mails to the owner of an account', () => {
     settings = mailSettings();
     user = await addUser(store);
     await auth.personalTokens.create(await enter());
-    await enter(originOf('203.0.113.1', CHROME));
+    await enter(originFor('203.0.113.1', CHROME));
     await auth.mail.stop(10_000);
     expect(mailbox.mails).toEqual([]);
   });
@@ -379,7 +379,7 @@ describe('mails to the owner of an account', () => {
     const node = openAuth(store, { settings: () => mailSettings(), sendMail });
     await signIn(node, user, HOME);
     const lived = startLivedTime();
-    for (let i = 0; i < 5; i += 1) await signIn(node, user, originOf(`203.0.113.${i + 1}`, CHROME));
+    for (let i = 0; i < 5; i += 1) await signIn(node, user, originFor(`203.0.113.${i + 1}`, CHROME));
     expect(lived.stop()).toBeLessThan(5000);
   });
 });

@@ -4,7 +4,7 @@ import type { Store } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { ALICE, type IdentityProvider, type Person, startIdentityProvider } from '../support/identity-provider.ts';
-import { bearer, expectSignInRow, openTestStore, originOf } from './harness.ts';
+import { bearer, expectSignInRow, openTestStore, originFor } from './harness.ts';
 import { bindAt, goThere, logInAt, openNode, present, signedIn } from './oauth-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
@@ -109,7 +109,7 @@ for (const dialect of RULE_DATABASES) {
         const { state = '', code, iss } = query;
         const answer = {
           provider: 'github',
-          origin: originOf(''),
+          origin: originFor(''),
           state,
           code,
           iss,

@@ -193,7 +193,7 @@ describe('providers that root adds', () => {
   });
 
   test('an address is verified only by the same object that contains it', async () => {
-    const emailOf = async (field: string, profile: Record<string, unknown>) => {
+    const readEmail = async (field: string, profile: Record<string, unknown>) => {
       const { id, slug } = await add({ slug: `mail-${count}`, email_field: field });
       const user = { id: 5000 + id, login: `m-${id}` };
       const nested = profile.data as object | undefined;
@@ -213,7 +213,7 @@ describe('providers that root adds', () => {
       ['contact', { email: 'other@example.org', email_verified: true, contact: mine() }, false],
       ['email', { email: mine(), data: { email_verified: true } }, false],
     ] as [string, Record<string, unknown>, boolean][]) {
-      const email = await emailOf(field, profile);
+      const email = await readEmail(field, profile);
       expect([field, email !== null && email !== '']).toEqual([field, taken]);
       await store.identities
         .owner('email', email ?? '')
@@ -270,7 +270,7 @@ describe('providers that root adds', () => {
   });
 
   describe('access policy', () => {
-    const outcomeOf = async (policy: object, profile: Record<string, unknown>, message = '') => {
+    const readOutcome = async (policy: object, profile: Record<string, unknown>, message = '') => {
       count += 1;
       const { slug } = await add({ access_policy: JSON.stringify(policy), access_denied_message: message });
       idp.state.profile = profile;
@@ -313,7 +313,7 @@ describe('providers that root adds', () => {
       ['not_exists', undefined, 'x', false],
     ];
     test.each(table)('%s %p, where it is %p: %p', async (op, value, level, admitted) => {
-      expect((await outcomeOf(one('org.level', op, value), { org: { level } })) === 'admitted').toBe(admitted);
+      expect((await readOutcome(one('org.level', op, value), { org: { level } })) === 'admitted').toBe(admitted);
     });
 
     test('groups, and either of two', async () => {
@@ -327,19 +327,19 @@ describe('providers that root adds', () => {
           },
         ],
       };
-      expect(await outcomeOf(policy, { admin: true })).toBe('admitted');
-      expect(await outcomeOf(policy, { level: 2, active: true })).toBe('admitted');
-      expect(await outcomeOf(policy, { level: 2, active: false })).not.toBe('admitted');
+      expect(await readOutcome(policy, { admin: true })).toBe('admitted');
+      expect(await readOutcome(policy, { level: 2, active: true })).toBe('admitted');
+      expect(await readOutcome(policy, { level: 2, active: false })).not.toBe('admitted');
     });
 
     test("the administrator's message, with the expected and the found value", async () => {
       const message =
         '{{provider}}: {{field}} {{op}} {{required}}, not {{current}}; {{current.org.name}}/{{required.level}} {{other}}';
-      expect(await outcomeOf(one('level', 'gte', 3), { level: 1, org: { name: 'Dev' } }, message)).toBe(
+      expect(await readOutcome(one('level', 'gte', 3), { level: 1, org: { name: 'Dev' } }, message)).toBe(
         'Acme: level gte 3, not 1; Dev/3 {{other}}',
       );
       const nasty = { level: `${'x'.repeat(5000)}\u0000` };
-      expect((await outcomeOf(one('level', 'eq', 3), nasty, '{{current}}{{current}}')).length).toBeLessThan(300);
+      expect((await readOutcome(one('level', 'eq', 3), nasty, '{{current}}{{current}}')).length).toBeLessThan(300);
     });
   });
 

@@ -12,7 +12,7 @@ export type Changes = {
 };
 
 /** Settings with every provider that `idp` plays switched on, and registration open. */
-export const providerSettings = (idp: IdentityProvider, change: Changes = {}): AuthSettings => {
+const providerSettings = (idp: IdentityProvider, change: Changes = {}): AuthSettings => {
   const base = testSettings();
   return {
     ...base,
@@ -58,6 +58,7 @@ export async function present(
     iss: query.iss,
     error: query.error,
     errorDescription: query.error_description,
+    acceptLanguage: 'pt-BR,en;q=0.5',
   });
 }
 

@@ -65,6 +65,7 @@ for (const dialect of RULE_DATABASES) {
           username: person.login,
           display_name: person.name,
           role: 1,
+          language: 'pt',
           has_password: false,
           bindings: [{ provider, subject: person.id }],
         });

@@ -8,7 +8,7 @@ import { bearer, ORIGIN, signIn } from './harness.ts';
 import { type Deviation, SoftwareAuthenticator } from './software-authenticator.ts';
 
 /** The panel's origin, as in `testSettings`. */
-export const PANEL = { origin: 'http://localhost:3000', rpId: 'localhost' };
+const PANEL = { origin: 'http://localhost:3000', rpId: 'localhost' };
 
 export const newAuthenticator = (change: Partial<SoftwareAuthenticator['setup']> = {}): SoftwareAuthenticator =>
   new SoftwareAuthenticator({ ...PANEL, ...change });

@@ -29,7 +29,7 @@ for (const dialect of RULE_DATABASES) {
       await person.register(authenticator);
     });
 
-    const passkeyOf = async (who: Person) => {
+    const readPasskey = async (who: Person) => {
       const [passkey] = await store.passkeys.list(who.user.id);
       if (!passkey) throw new Error('there is no passkey');
       return passkey;
@@ -49,7 +49,7 @@ for (const dialect of RULE_DATABASES) {
       expect(result.bundle.session).toMatchObject({ login_method: 'passkey', current: true, ip: ORIGIN.ip });
       await expectSignInRow(store, person.user, 'passkey');
       expect((await refreshWith(auth, result.refreshToken)).bundle.user.id).toBe(person.user.id);
-      expect((await passkeyOf(person)).lastUsedAt).toBe(clock.unix());
+      expect((await readPasskey(person)).lastUsedAt).toBe(clock.unix());
       // This is not a security change: other sessions stay.
       await person.principal();
     });
@@ -254,7 +254,7 @@ for (const dialect of RULE_DATABASES) {
 
       test('an authenticator without a counter can sign in repeatedly', async () => {
         for (let i = 0; i < 3; i += 1) expect((await logInWith(auth, authenticator)).kind).toBe('session');
-        expect((await passkeyOf(person)).counter).toBe(0);
+        expect((await readPasskey(person)).counter).toBe(0);
       });
     });
 

@@ -10,8 +10,8 @@ import type { Store } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addProtectedUser, principalOf, withToken, wrongCode } from './authenticator-app.ts';
-import { ORIGIN, openAuth, openTestStore, originOf, signIn, testConfig, testSettings } from './harness.ts';
+import { addProtectedUser, readPrincipal, withToken, wrongCode } from './authenticator-app.ts';
+import { ORIGIN, openAuth, openTestStore, originFor, signIn, testConfig, testSettings } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -34,7 +34,7 @@ for (const dialect of RULE_DATABASES) {
     const signedInUser = async (change = {}) => {
       const user = await addUser(store, change);
       const signedIn = await signIn(auth, user);
-      return { user, signedIn, principal: await principalOf(auth, signedIn) };
+      return { user, signedIn, principal: await readPrincipal(auth, signedIn) };
     };
     const addPasskey = (userId: number, rpId = 'localhost') =>
       store.passkeys.insert({
@@ -114,7 +114,7 @@ for (const dialect of RULE_DATABASES) {
         const change = { currentPassword: 'wrong', newPassword: 'a long new password of mine', origin: ORIGIN };
         await refusal(auth.passwords.change(principal, change), 'auth.password_invalid');
         expect((await refusal(byPassword(principal), 'auth.too_many_attempts')).kind).toBe('rate_limited');
-        const elsewhere = originOf('198.51.100.77');
+        const elsewhere = originFor('198.51.100.77');
         expect((await byPassword(principal, { password: PASSWORD, scope: SCOPE, origin: elsewhere })).method).toBe(
           'password',
         );
@@ -165,7 +165,7 @@ for (const dialect of RULE_DATABASES) {
           : made.principal;
 
         for (const method of ['2fa', 'password'] as const) {
-          const origin = originOf(`192.0.2.${method.length}`);
+          const origin = originFor(`192.0.2.${method.length}`);
           const request = { method, code: '111111', password: 'not it', scope: SCOPE, origin } as const;
           const attempt = node.proofs.prove(principal, request);
           if (allowed.includes(method)) {
@@ -244,7 +244,7 @@ for (const dialect of RULE_DATABASES) {
           auth.twoFactor.finishLogin({ flowToken: proof_token, code: '123456', origin: ORIGIN }),
           'auth.flow_invalid',
         );
-        expect((await principalOf(auth, signedIn)).kind).toBe('session');
+        expect((await readPrincipal(auth, signedIn)).kind).toBe('session');
       });
 
       test('another user’s, and the user’s own from another session', async () => {
@@ -252,7 +252,7 @@ for (const dialect of RULE_DATABASES) {
         const { proof_token } = await byPassword(principal);
         const stranger = await signedInUser();
         await refusal(auth.proofs.require(stranger.principal, proof_token, SCOPE), 'security_proof.invalid');
-        const second = await principalOf(auth, await signIn(auth, user));
+        const second = await readPrincipal(auth, await signIn(auth, user));
         await refusal(auth.proofs.require(second, proof_token, SCOPE), 'security_proof.invalid');
         await auth.proofs.require(principal, proof_token, SCOPE);
       });

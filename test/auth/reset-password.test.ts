@@ -50,7 +50,7 @@ for (const dialect of RULE_DATABASES) {
       }
       await store.users.setAccessToken(of.id, { hash: newUuid(), prefix: 'tgp_test', createdAt: 1 });
     }
-    async function factorsOf({ id }: UserRecord): Promise<object> {
+    async function readFactors({ id }: UserRecord): Promise<object> {
       return {
         twoFactor: (await store.twoFactor.byUser(id))?.enabled ?? false,
         backupCodes: await store.twoFactor.countBackupCodes(id),
@@ -73,7 +73,7 @@ for (const dialect of RULE_DATABASES) {
     test('keeps factors and the personal access token', async () => {
       await addFactors(user);
       expect((await reset(false)).twoFactor).toBe(true);
-      expect(await factorsOf(user)).toEqual(ALL);
+      expect(await readFactors(user)).toEqual(ALL);
       expect((await logIn(NEW_PASSWORD)).kind).toBe('require_2fa');
     });
 
@@ -84,8 +84,8 @@ for (const dialect of RULE_DATABASES) {
       await addFactors(other);
       const { token } = await auth.personalTokens.create(principal);
       expect((await reset(true)).twoFactor).toBe(false);
-      expect(await factorsOf(user)).toEqual(NONE);
-      expect(await factorsOf(other)).toEqual(ALL);
+      expect(await readFactors(user)).toEqual(NONE);
+      expect(await readFactors(other)).toEqual(ALL);
       await refusal(auth.authenticatePanel(token), 'auth.unauthorized');
       expect((await logIn(NEW_PASSWORD)).kind).toBe('session');
     });
@@ -101,7 +101,7 @@ for (const dialect of RULE_DATABASES) {
         overriding(store, { transaction: (work) => store.transaction((tx) => work(broken(tx))) }),
       );
       await refusal(reset(true, troubled), 'auth.unavailable');
-      expect(await factorsOf(user)).toEqual(ALL);
+      expect(await readFactors(user)).toEqual(ALL);
       expect((await store.users.byId(user.id))?.authVersion).toBe(user.authVersion);
       await auth.authenticatePanel(bearer(signedIn));
     });

@@ -6,7 +6,7 @@ import { newSession } from '../contract/each-store.ts';
 import { deleteUser } from '../contract/open-raw.ts';
 import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { bearer, ORIGIN, openAuth, openTestStore, originOf, refreshWith, signIn } from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, originFor, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -34,13 +34,13 @@ for (const dialect of RULE_DATABASES) {
     });
 
     const rootSession = async () => auth.authenticatePanel(bearer(await signIn(auth, root)));
-    const sidsOf = async (of: UserRecord) =>
+    const readSids = async (of: UserRecord) =>
       (await auth.sessions.ofUsers.list(await rootSession(), of.id)).map(({ sid }) => sid);
 
     test('are listed as their owner sees them, latest first, without ended and outdated ones', async () => {
-      const early = await signIn(auth, user, originOf('203.0.113.1', 'early'));
+      const early = await signIn(auth, user, originFor('203.0.113.1', 'early'));
       clock.advance(10);
-      const late = await signIn(auth, user, originOf('203.0.113.2', 'late'));
+      const late = await signIn(auth, user, originFor('203.0.113.2', 'late'));
       const ended = await signIn(auth, user);
       await auth.sessions.revoke(await auth.authenticatePanel(bearer(ended)), ended.bundle.session.sid);
       await store.sessions.insert(newSession(user.id, { expiresAt: clock.unix() }));
@@ -63,7 +63,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.authenticatePanel(bearer(first)), 'auth.session_revoked');
       await refusal(refreshWith(auth, first.refreshToken), 'auth.session_revoked');
       await auth.authenticatePanel(bearer(second));
-      expect(await sidsOf(user)).toEqual([second.bundle.session.sid]);
+      expect(await readSids(user)).toEqual([second.bundle.session.sid]);
       expect((await store.sessions.bySid(sid))?.revokedReason).toBe('root_revoked');
     });
 

@@ -11,7 +11,7 @@ import {
   ORIGIN,
   openAuth,
   openTestStore,
-  originOf,
+  originFor,
   overriding,
   refreshWith,
   signIn,
@@ -191,10 +191,10 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('an overlong or malformed user agent is truncated, not refused', async () => {
-        const { bundle } = await signIn(auth, user, originOf('x'.repeat(100), `\0${'ü'.repeat(400)}`));
+        const { bundle } = await signIn(auth, user, originFor('x'.repeat(100), `\0${'ü'.repeat(400)}`));
         expect(bundle.session.ip).toHaveLength(64);
         expect(bundle.session.user_agent).toBe('ü'.repeat(256));
-        const odd = await signIn(auth, user, originOf('', `a${'ü'.repeat(400)}`));
+        const odd = await signIn(auth, user, originFor('', `a${'ü'.repeat(400)}`));
         expect(odd.bundle.session.user_agent).toBe(`a${'ü'.repeat(255)}`);
       });
     });
@@ -207,7 +207,7 @@ for (const dialect of RULE_DATABASES) {
         const refreshed = await auth.sessions.refresh({
           refreshToken: signedIn.refreshToken,
           expectedSid: sid,
-          origin: originOf('198.51.100.9', 'another browser'),
+          origin: originFor('198.51.100.9', 'another browser'),
         });
         expect(refreshed.refreshToken).not.toBe(signedIn.refreshToken);
         expect(refreshed.bundle.access_token).not.toBe(signedIn.bundle.access_token);

@@ -34,12 +34,16 @@ for (const dialect of RULE_DATABASES) {
         expect(await auth.setup.needed()).toBe(true);
         const token = await openLink(auth);
         expect(token).toMatch(/^[\w-]{43}$/);
-        const created = await auth.setup.complete({ token, ...root });
+        const created = await auth.setup.complete({ token, ...root, acceptLanguage: 'de-AT,en;q=0.5' });
         expect(created.username).toBe('owner');
         expect(await auth.setup.needed()).toBe(false);
 
         const user = await store.users.byId(created.userId);
-        expect(user).toMatchObject({ role: 100, status: 1, quota: 100_000_000, authVersion: 1, displayName: 'owner' });
+        expect(user).toMatchObject({
+          ...{ role: 100, status: 1, quota: 100_000_000, authVersion: 1, displayName: 'owner' },
+          // That of the browser.
+          language: 'de',
+        });
         const ledger = await store.ledger.list(created.userId, { page: 1, pageSize: 10 });
         expect(ledger.items.map(({ kind, amount }) => [kind, amount])).toEqual([['grant', 100_000_000]]);
         expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });

@@ -9,7 +9,7 @@ import type { AuditRecord, Store, UserRecord } from '../../src/store/ports/index
 import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { addProtectedUser, firstStep, wrongCode } from './authenticator-app.ts';
-import { bearer, openAuth, openTestStore, originOf, refreshWith, signIn, testConfig } from './harness.ts';
+import { bearer, openAuth, openTestStore, originFor, refreshWith, signIn, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -46,7 +46,7 @@ describe('sign-ins in the audit log', () => {
 
   const elsewhere = () => {
     addresses += 1;
-    return originOf(`10.1.${addresses >> 8}.${addresses & 255}`, 'a browser');
+    return originFor(`10.1.${addresses >> 8}.${addresses & 255}`, 'a browser');
   };
   const list = async () => {
     await written();
@@ -191,7 +191,7 @@ describe('sign-ins in the audit log', () => {
 
   test('the deciding address is recorded beside a different shown one', async () => {
     const user = await addUser(store);
-    await signIn(auth, user, { ...originOf('8.8.8.8'), decidingIp: originOf('192.168.1.5').decidingIp });
+    await signIn(auth, user, { ...originFor('8.8.8.8'), decidingIp: originFor('192.168.1.5').decidingIp });
     expect((await rows())[0]).toMatchObject({ ip: '8.8.8.8', detail: { limited_as: '192.168.1.5' } });
   });
 });

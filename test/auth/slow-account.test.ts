@@ -7,7 +7,7 @@ import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { at } from '../support/deciding-ip.ts';
-import { openAuth, openTestStore, originOf, refreshWith, signIn } from './harness.ts';
+import { openAuth, openTestStore, originFor, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
 
@@ -47,7 +47,7 @@ describe('guessing one account from many addresses', () => {
 
   const elsewhere = () => {
     addresses += 1;
-    return originOf(`10.${addresses >> 8}.${addresses & 255}.1`);
+    return originFor(`10.${addresses >> 8}.${addresses & 255}.1`);
   };
   const guess = (username: string, password = 'not the password') =>
     refusal(auth.passwords.logIn({ username, password, origin: elsewhere() }), 'auth.invalid_credentials');

@@ -8,7 +8,7 @@ const sha256 = (data: Uint8Array | string): Buffer => createHash('sha256').updat
 type Cbor = number | string | Uint8Array | Cbor[] | Map<number | string, Cbor>;
 
 /** The subset of CBOR that WebAuthn needs. */
-export function encodeCbor(value: Cbor): Buffer {
+function encodeCbor(value: Cbor): Buffer {
   const head = (major: number, length: number): Buffer => {
     if (length < 24) return Buffer.from([(major << 5) | length]);
     if (length < 256) return Buffer.from([(major << 5) | 24, length]);

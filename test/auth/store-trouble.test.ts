@@ -53,7 +53,7 @@ describe('database errors answer 503, never a refusal', () => {
     { sessions: { rotate: away } },
     { users: { signInMethods: away } },
   ] satisfies Trouble[]) {
-    test(`refresh, ${nameOf(trouble)}: the same token works when the database is back`, async () => {
+    test(`refresh, ${readName(trouble)}: the same token works when the database is back`, async () => {
       const auth = openAuth(store);
       const { refreshToken } = await signIn(auth, user);
       await unavailable(refreshWith(openAuth(withTrouble(store, trouble)), refreshToken));
@@ -71,7 +71,7 @@ describe('database errors answer 503, never a refusal', () => {
   });
 
   for (const trouble of [{ sessions: { bySid: away } }, { sessions: { revoke: away } }] satisfies Trouble[]) {
-    test(`logout, ${nameOf(trouble)}`, async () => {
+    test(`logout, ${readName(trouble)}`, async () => {
       const { refreshToken } = await signIn(openAuth(store), user);
       const node = openAuth(withTrouble(store, trouble));
       await unavailable(
@@ -88,7 +88,7 @@ describe('database errors answer 503, never a refusal', () => {
     { sessions: { countIssued: away } },
     { sessions: { insert: away } },
   ] satisfies Trouble[]) {
-    test(`login, ${nameOf(trouble)}: no session is issued, and it does not count as a guess`, async () => {
+    test(`login, ${readName(trouble)}: no session is issued, and it does not count as a guess`, async () => {
       const before = await store.sessions.countIssued(user.id, 0);
       const node = openAuth(withTrouble(store, trouble));
       for (let i = 0; i < 6; i += 1) await unavailable(signIn(node, user));
@@ -103,7 +103,7 @@ describe('database errors answer 503, never a refusal', () => {
   });
 
   for (const trouble of [{ sessions: { bySid: away } }, { users: { byId: away } }] satisfies Trouble[]) {
-    test(`access token beside a cache server, ${nameOf(trouble)}`, async () => {
+    test(`access token beside a cache server, ${readName(trouble)}`, async () => {
       const authorization = bearer(await signIn(openAuth(store), user));
       const sessionCache = { ...createNoSessionCache(), enabled: true };
       await unavailable(openAuth(withTrouble(store, trouble), { sessionCache }).authenticatePanel(authorization));
@@ -141,7 +141,7 @@ describe('database errors answer 503, never a refusal', () => {
   });
 });
 
-const nameOf = (trouble: Trouble): string =>
+const readName = (trouble: Trouble): string =>
   Object.entries(trouble)
     .map(([room, methods]) => `${room}.${Object.keys(methods).join()}`)
     .join();

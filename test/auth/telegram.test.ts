@@ -6,7 +6,7 @@ import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { BOT, signWidget } from '../support/telegram-widget.ts';
-import { addProtectedUser, principalOf } from './authenticator-app.ts';
+import { addProtectedUser, readPrincipal } from './authenticator-app.ts';
 import {
   bearer,
   enterQuickly,
@@ -57,7 +57,7 @@ for (const dialect of RULE_DATABASES) {
     async function enter(): Promise<{ user: UserRecord; signedIn: SignedIn; principal: PanelPrincipal }> {
       const user = await addUser(store);
       const signedIn = await signIn(auth, user);
-      return { user, signedIn, principal: await principalOf(auth, signedIn) };
+      return { user, signedIn, principal: await readPrincipal(auth, signedIn) };
     }
     async function bound(): Promise<{ user: UserRecord; id: string }> {
       const user = await addUser(store);
@@ -65,7 +65,7 @@ for (const dialect of RULE_DATABASES) {
       await store.identities.claim({ provider: 'telegram', subject: id, userId: user.id, createdAt: 1 });
       return { user, id };
     }
-    const ownerOf = async (id: string) => (await store.identities.owner('telegram', id))?.userId;
+    const readOwner = async (id: string) => (await store.identities.owner('telegram', id))?.userId;
 
     describe('sign-in', () => {
       test('of the owner of the identity: a session by the method telegram', async () => {
@@ -96,7 +96,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(logIn(query), 'auth.identity_unbound');
         const { principal } = await enter();
         await bind(await begin(principal), query);
-        expect(await ownerOf(id)).toBe(principal.user.id);
+        expect(await readOwner(id)).toBe(principal.user.id);
       });
 
       const withParameter = (change: (query: URLSearchParams) => void) => (id: string) => {
@@ -153,11 +153,11 @@ for (const dialect of RULE_DATABASES) {
         await logIn(query);
         await refusal(logIn(query), 'auth.assertion_replayed');
         await refusal(logIn(new URLSearchParams([...query].reverse())), 'auth.assertion_replayed');
-        await store.identities.release((await ownerOf(id)) ?? 0, 'telegram');
+        await store.identities.release((await readOwner(id)) ?? 0, 'telegram');
         const { principal } = await enter();
         const token = await begin(principal);
         await refusal(bind(token, query), 'auth.assertion_replayed');
-        expect(await ownerOf(id)).toBeUndefined();
+        expect(await readOwner(id)).toBeUndefined();
         await bind(token, widget(id, -1));
       });
 
@@ -203,7 +203,7 @@ for (const dialect of RULE_DATABASES) {
         expect(done).toMatchObject({ principal: { kind: 'session', user: { id: user.id } }, subject: id });
         expect((await auth.describe(principal)).bindings).toEqual([{ provider: 'telegram', subject: id }]);
         // No security change: the session continues.
-        expect((await principalOf(auth, signedIn)).user.authVersion).toBe(user.authVersion);
+        expect((await readPrincipal(auth, signedIn)).user.authVersion).toBe(user.authVersion);
         expect((await logIn(widget(id, -1))).kind).toBe('session');
       });
 
@@ -251,7 +251,7 @@ for (const dialect of RULE_DATABASES) {
         const token = await begin(principal);
         const query = widget(theirs.id);
         await refusal(bind(token, query), 'auth.identity_taken');
-        expect(await ownerOf(theirs.id)).toBe(theirs.user.id);
+        expect(await readOwner(theirs.id)).toBe(theirs.user.id);
         // The assertion stays unused too.
         expect((await logIn(query)).kind).toBe('session');
         await bind(token, widget(newId()));
@@ -263,7 +263,7 @@ for (const dialect of RULE_DATABASES) {
         const id = newId();
         const all = await Promise.allSettled(tokens.map((token, i) => bind(token, widget(id, -i))));
         const won = all.flatMap((one) => (one.status === 'fulfilled' ? [one.value.principal.user.id] : []));
-        expect(won).toEqual([Number(await ownerOf(id))]);
+        expect(won).toEqual([Number(await readOwner(id))]);
         const codes = new Set(all.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : [])));
         expect([...codes]).toEqual(['auth.identity_taken']);
       });
@@ -318,7 +318,7 @@ for (const dialect of RULE_DATABASES) {
           await change(who);
           const id = newId();
           await refusal(bind(token, widget(id)), code);
-          expect(await ownerOf(id)).toBeUndefined();
+          expect(await readOwner(id)).toBeUndefined();
         });
 
         test('idle for too long', async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { systemClock } from '../../src/kernel/index.ts';
 import { type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { codeOf, wrongCode } from './authenticator-app.ts';
+import { codeFor, wrongCode } from './authenticator-app.ts';
 
 const VENDOR_KEY = 'vendor-key-0123456789';
 const CHANNEL = { name: 'demo', type: 61, key: VENDOR_KEY, models: ['demo-video'], task_plugin_key: 'demo' };
@@ -15,7 +15,7 @@ const CHANNEL = { name: 'demo', type: 61, key: VENDOR_KEY, models: ['demo-video'
 type Answer = { status: number; json: any; text: string; headers: Headers };
 type Call = { token?: string; proof?: string; body?: unknown };
 
-const callerOf =
+const readCaller =
   (gateway: Gateway) =>
   async (method: string, path: string, { token, proof, body }: Call = {}): Promise<Answer> => {
     const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
@@ -34,24 +34,24 @@ const callerOf =
 const verdict = ({ status, json }: Answer) => [status, json.code ?? 'ok'];
 
 /** A set-up confirmed with the code of the present step. */
-async function enableFor(call: ReturnType<typeof callerOf>, token: string) {
+async function enableFor(call: ReturnType<typeof readCaller>, token: string) {
   const { secret, backup_codes } = (await call('POST', '/api/user/2fa/setup', { token })).json.data;
   const step = Math.floor(systemClock.unix() / 30);
-  const enabled = await call('POST', '/api/user/2fa/enable', { token, body: { code: codeOf(secret, step) } });
+  const enabled = await call('POST', '/api/user/2fa/enable', { token, body: { code: codeFor(secret, step) } });
   expect(verdict(enabled)).toEqual([200, 'ok']);
   return { secret, step, backupCodes: backup_codes as string[], token: enabled.json.data.access_token as string };
 }
 
 describe('a gateway', () => {
   let gateway: Gateway;
-  let call: ReturnType<typeof callerOf>;
+  let call: ReturnType<typeof readCaller>;
   let token = '';
   let pat = '';
   let channelId = 0;
 
   beforeAll(async () => {
     gateway = await startGateway();
-    call = callerOf(gateway);
+    call = readCaller(gateway);
     await setUp(gateway);
     token = (await call('POST', '/api/user/login', { body: ROOT })).json.data.access_token;
     pat = (await call('POST', '/api/user/token', { token })).json.data.token;
@@ -110,27 +110,27 @@ describe('a gateway', () => {
   });
 
   describe('the channel’s key', () => {
-    const keyOf = (id: number, call_: Call) => call('POST', `/api/channel/${id}/key`, call_);
+    const keyFor = (id: number, call_: Call) => call('POST', `/api/channel/${id}/key`, call_);
     const move = (call_: Call) => call('PUT', `/api/channel/${channelId}`, call_);
 
     test('is shown to root with a proof, and the audit log says so', async () => {
       const proof = (await passwordProof()).json.data.proof_token;
-      expect(verdict(await keyOf(channelId, { token }))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
-      expect(verdict(await keyOf(channelId, { token, proof: token }))).toEqual([403, 'SECURITY_PROOF_INVALID']);
-      expect(verdict(await keyOf(channelId, { token: proof, proof }))).toEqual([401, 'AUTH_UNAUTHORIZED']);
-      expect(verdict(await keyOf(channelId, { token: pat, proof }))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
-      expect(verdict(await keyOf(channelId, { token: pat }))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
+      expect(verdict(await keyFor(channelId, { token }))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
+      expect(verdict(await keyFor(channelId, { token, proof: token }))).toEqual([403, 'SECURITY_PROOF_INVALID']);
+      expect(verdict(await keyFor(channelId, { token: proof, proof }))).toEqual([401, 'AUTH_UNAUTHORIZED']);
+      expect(verdict(await keyFor(channelId, { token: pat, proof }))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
+      expect(verdict(await keyFor(channelId, { token: pat }))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
       const otherScope = (await passwordProof('passkey.delete')).json.data.proof_token;
-      expect(verdict(await keyOf(channelId, { token, proof: otherScope }))).toEqual([
+      expect(verdict(await keyFor(channelId, { token, proof: otherScope }))).toEqual([
         403,
         'SECURITY_PROOF_SCOPE_MISMATCH',
       ]);
       // Without a proof the answer does not reveal what exists.
-      expect(verdict(await keyOf(99_999, { token }))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
-      expect(verdict(await keyOf(99_999, { token, proof }))).toEqual([404, 'CHANNEL_NOT_FOUND']);
+      expect(verdict(await keyFor(99_999, { token }))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
+      expect(verdict(await keyFor(99_999, { token, proof }))).toEqual([404, 'CHANNEL_NOT_FOUND']);
       expect(await actions()).not.toContain('channel.key_view');
 
-      const shown = await keyOf(channelId, { token, proof });
+      const shown = await keyFor(channelId, { token, proof });
       expect([shown.status, shown.json.data]).toEqual([200, { key: VENDOR_KEY }]);
       expect(shown.headers.get('cache-control')).toBe('no-store');
       const trail = await call('GET', '/api/audit', { token });
@@ -152,7 +152,7 @@ describe('a gateway', () => {
       expect((await call('GET', `/api/channel/${channelId}`, { token })).json.data.base_url).not.toContain('elsewhere');
       const moved = await move({ token, body, proof });
       expect([moved.status, moved.json.data.base_url]).toEqual([200, 'https://elsewhere.example']);
-      expect((await keyOf(channelId, { token, proof })).json.data.key).toBe(VENDOR_KEY);
+      expect((await keyFor(channelId, { token, proof })).json.data.key).toBe(VENDOR_KEY);
     });
   });
 
@@ -232,7 +232,7 @@ describe('a gateway', () => {
 
       const renewed = await call('POST', '/api/user/2fa/backup_codes', {
         token,
-        body: { code: codeOf(secret, step + 1) },
+        body: { code: codeFor(secret, step + 1) },
       });
       expect(renewed.json.data).toMatchObject({ token_type: 'Bearer', session: { current: true } });
       expect(renewed.json.data.backup_codes).toHaveLength(10);
@@ -259,13 +259,13 @@ describe('a gateway', () => {
 test('code guessing: the sixth attempt has to wait, even with the right code', async () => {
   const gateway = await startGateway();
   try {
-    const call = callerOf(gateway);
+    const call = readCaller(gateway);
     await setUp(gateway);
     const token = (await call('POST', '/api/user/login', { body: ROOT })).json.data.access_token;
     const { secret, step, backupCodes, token: after } = await enableFor(call, token);
     const { flow_token } = (await call('POST', '/api/user/login', { body: ROOT })).json.data;
     const second = (code: string) => call('POST', '/api/user/login/2fa', { body: { code, flow_token } });
-    const app = { secret, code: (ahead = 0) => codeOf(secret, step + 1 + ahead) };
+    const app = { secret, code: (ahead = 0) => codeFor(secret, step + 1 + ahead) };
     for (let i = 0; i < 5; i += 1) {
       expect(verdict(await second(wrongCode(app, i)))).toEqual([400, 'AUTH_CODE_INVALID']);
     }
@@ -284,15 +284,15 @@ test('a channel’s key that no secret decrypts is refused with its own code', a
   const dataDir = temporaryFolder();
   const first = await startGateway({ dataDir, env: { CRYPTO_SECRET: 'the first crypto secret of this test' } });
   await setUp(first);
-  const login = async (call: ReturnType<typeof callerOf>) =>
+  const login = async (call: ReturnType<typeof readCaller>) =>
     (await call('POST', '/api/user/login', { body: ROOT })).json.data.access_token;
-  const token = await login(callerOf(first));
-  const { id } = (await callerOf(first)('POST', '/api/channel', { token, body: CHANNEL })).json.data;
+  const token = await login(readCaller(first));
+  const { id } = (await readCaller(first)('POST', '/api/channel', { token, body: CHANNEL })).json.data;
   await first.stop();
 
   const second = await startGateway({ dataDir, env: { CRYPTO_SECRET: 'another crypto secret of this test' } });
   try {
-    const call = callerOf(second);
+    const call = readCaller(second);
     const later = await login(call);
     const body = { method: 'password', password: ROOT.password, scope: 'channel.key.read' };
     const proof = (await call('POST', '/api/verify', { token: later, body })).json.data.proof_token;

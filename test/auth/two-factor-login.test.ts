@@ -8,8 +8,8 @@ import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addProtectedUser, firstStep, origins, principalOf, wrongCode } from './authenticator-app.ts';
-import { ORIGIN, openAuth, openTestStore, originOf, overriding, refreshWith, testConfig } from './harness.ts';
+import { addProtectedUser, firstStep, origins, readPrincipal, wrongCode } from './authenticator-app.ts';
+import { ORIGIN, openAuth, openTestStore, originFor, overriding, refreshWith, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -51,7 +51,7 @@ for (const dialect of RULE_DATABASES) {
       }: { origin?: import('../../src/auth/principals.ts').RequestOrigin; node?: Auth } = {},
     ) => node.twoFactor.finishLogin({ flowToken, code, origin });
     const signInWith = async (user: UserRecord, code: string) => finish(await firstStep(auth, user), code);
-    const failuresOf = async ({ id }: UserRecord) => (await store.twoFactor.byUser(id))?.failures;
+    const readFailures = async ({ id }: UserRecord) => (await store.twoFactor.byUser(id))?.failures;
     /** This many first steps, without hashing the password for each. */
     const manyFlows = async (user: UserRecord, count: number) => {
       const flows = createFlows(deriveSessionKeys(testConfig().sessionSecrets).flow, clock);
@@ -81,7 +81,7 @@ for (const dialect of RULE_DATABASES) {
         expect(login.bundle.session).toMatchObject({ login_method: '2fa', current: true, ...{ ip: ORIGIN.ip } });
         expect(login.bundle.user).toMatchObject({ id: user.id, two_factor: true });
         expect(await store.sessions.countIssued(user.id, 0)).toBe(issued + 1);
-        expect((await principalOf(auth, login)).user.id).toBe(user.id);
+        expect((await readPrincipal(auth, login)).user.id).toBe(user.id);
         expect((await refreshWith(auth, login.refreshToken)).bundle.session.sid).toBe(login.bundle.session.sid);
       });
 
@@ -118,7 +118,7 @@ for (const dialect of RULE_DATABASES) {
         const late = await firstStep(auth, user);
         clock.advance(300);
         await refusal(finish(late, app.code()), 'auth.flow_invalid');
-        expect(await failuresOf(user)).toBe(0);
+        expect(await readFailures(user)).toBe(0);
       });
 
       test.each(['', ' ', '12345', '1234567', 'ABCD-EFG', 'ABCD-EFGHI', 'ABCD-EFG!', '123456\0', 'ＡＢＣＤＥＦＧＨ'])(
@@ -127,7 +127,7 @@ for (const dialect of RULE_DATABASES) {
           const { user } = await addProtectedUser(auth, store, clock);
           const flow = await firstStep(auth, user);
           for (let i = 0; i < 7; i += 1) await refusal(finish(flow, code), 'auth.code_invalid');
-          expect(await failuresOf(user)).toBe(0);
+          expect(await readFailures(user)).toBe(0);
         },
       );
     });
@@ -156,7 +156,7 @@ for (const dialect of RULE_DATABASES) {
           const error = await refusal(finish(token, app.code()), 'auth.flow_invalid');
           expect(error.kind).toBe('invalid');
         }
-        expect(await failuresOf(user)).toBe(0);
+        expect(await readFailures(user)).toBe(0);
       });
 
       test('a disabled, deleted or changed user: no code is checked', async () => {
@@ -168,7 +168,7 @@ for (const dialect of RULE_DATABASES) {
           const node = openAuth(overriding(store, { users }), { clock });
           await refusal(finish(flow, app.code(), { origin: ORIGIN, node }), 'auth.session_revoked');
         }
-        expect(await failuresOf(user)).toBe(0);
+        expect(await readFailures(user)).toBe(0);
         expect((await finish(flow, app.code())).kind).toBe('session');
       });
 
@@ -203,7 +203,7 @@ for (const dialect of RULE_DATABASES) {
         for (const code of [app.code(), app.code(), backupCodes[0] ?? '', app.code(), app.code(), app.code()]) {
           await refusal(finish(flow, code, { origin: from(), node }), refused);
         }
-        expect([await failuresOf(user), await store.twoFactor.countBackupCodes(user.id)]).toEqual([0, 10]);
+        expect([await readFailures(user), await store.twoFactor.countBackupCodes(user.id)]).toEqual([0, 10]);
         expect((await finish(flow, app.code())).kind).toBe('session');
       });
     });
@@ -347,7 +347,7 @@ for (const dialect of RULE_DATABASES) {
         const later = await firstStep(auth, user, '198.51.100.9');
         const error = await refusal(finish(later, app.code()), 'auth.too_many_attempts');
         expect(error.retryAfterSeconds).toBeWithin(800, 901);
-        expect((await finish(later, app.code(), { origin: originOf('198.51.100.9') })).kind).toBe('session');
+        expect((await finish(later, app.code(), { origin: originFor('198.51.100.9') })).kind).toBe('session');
       });
 
       test('50 concurrent wrong codes from 50 addresses on two nodes: five are checked', async () => {
@@ -366,7 +366,7 @@ for (const dialect of RULE_DATABASES) {
         const user = await addUser(store);
         const login = await auth.passwords.logIn({ username: user.username, password: PASSWORD, origin: ORIGIN });
         if (login.kind !== 'session') throw new Error('no session');
-        const principal = await principalOf(auth, login);
+        const principal = await readPrincipal(auth, login);
         for (let i = 0; i < 7; i += 1) {
           const guess = { code: '123456', origin: ORIGIN };
           await refusal(auth.twoFactor.disable(principal, guess), 'auth.two_factor_off');

@@ -6,11 +6,11 @@ import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import {
   addProtectedUser,
-  codeOf,
+  codeFor,
   createApp,
   firstStep,
   origins,
-  principalOf,
+  readPrincipal,
   withToken,
   wrongCode,
 } from './authenticator-app.ts';
@@ -21,7 +21,7 @@ import { createTestClock, type TestClock } from './test-clock.ts';
 test('the test’s authenticator generates the codes of RFC 6238', () => {
   // Appendix B, SHA-1, the last six digits.
   const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
-  expect([59, 1_111_111_109, 20_000_000_000].map((time) => codeOf(secret, Math.floor(time / 30)))).toEqual([
+  expect([59, 1_111_111_109, 20_000_000_000].map((time) => codeFor(secret, Math.floor(time / 30)))).toEqual([
     '287082',
     '081804',
     '353130',
@@ -45,7 +45,7 @@ for (const dialect of RULE_DATABASES) {
     const signedInUser = async () => {
       const user = await addUser(store);
       const signedIn = await signIn(auth, user);
-      return { user, signedIn, principal: await principalOf(auth, signedIn) };
+      return { user, signedIn, principal: await readPrincipal(auth, signedIn) };
     };
     const pat = (principal: PanelPrincipal): PanelPrincipal => ({ kind: 'pat', user: principal.user, tokenHash: '' });
     const finish = (flowToken: string, code: string, origin = ORIGIN) =>
@@ -130,14 +130,14 @@ for (const dialect of RULE_DATABASES) {
         const user = await addUser(store);
         const other = await signIn(auth, user);
         const mine = await signIn(auth, user);
-        const principal = await principalOf(auth, mine);
+        const principal = await readPrincipal(auth, mine);
         const { secret } = await auth.twoFactor.setUp(principal);
         const bundle = await auth.twoFactor.enable(principal, createApp(secret, clock).code());
         expect(Object.keys(bundle).sort()).toEqual(['access_expires_at', 'access_token', 'session', 'token_type']);
         expect(bundle.session).toMatchObject({ sid: mine.bundle.session.sid, current: true });
 
-        await refusal(principalOf(auth, other), 'auth.session_revoked');
-        await refusal(principalOf(auth, mine), 'auth.session_revoked');
+        await refusal(readPrincipal(auth, other), 'auth.session_revoked');
+        await refusal(readPrincipal(auth, mine), 'auth.session_revoked');
         expect((await store.sessions.bySid(other.bundle.session.sid))?.revokedReason).toBe('twofa_enabled');
         const now = await withToken(auth, bundle.access_token);
         expect(now.user.authVersion).toBe(principal.user.authVersion + 1);
@@ -296,7 +296,7 @@ for (const dialect of RULE_DATABASES) {
         const [first = '', second = ''] = backup_codes;
         const login = await after.twoFactor.finishLogin({ flowToken, code: first, origin: ORIGIN });
         if (login.kind !== 'session') throw new Error('no session');
-        await after.twoFactor.disable(await principalOf(after, login), { code: second, origin: ORIGIN });
+        await after.twoFactor.disable(await readPrincipal(after, login), { code: second, origin: ORIGIN });
         expect((await signIn(after, user)).kind).toBe('session');
       });
 

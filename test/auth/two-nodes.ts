@@ -80,7 +80,7 @@ export async function openTwoNodes(options: {
     if (redis) {
       closing.push(() => redis.disconnect());
       connections.push(redis);
-      countTimeoutsOf(redis);
+      readCountTimeouts(redis);
     }
     const cache = redis
       ? createRedisSessionCache({ redis, clock, logger: silentLogger, ttlSeconds, cryptoSecrets: ['of the tests'] })
@@ -124,7 +124,7 @@ export async function countTimeouts(work: () => Promise<unknown>): Promise<numbe
   return seen.count;
 }
 
-function countTimeoutsOf(redis: ReturnType<typeof connectRedis>): void {
+function readCountTimeouts(redis: ReturnType<typeof connectRedis>): void {
   const send = redis.sendCommand.bind(redis);
   redis.sendCommand = (...command) => {
     const seen = timeouts.getStore();

@@ -14,7 +14,7 @@ import {
   ORIGIN,
   openAuth,
   openTestStore,
-  originOf,
+  originFor,
   overriding,
   testSettings,
 } from './harness.ts';
@@ -60,7 +60,7 @@ for (const dialect of RULE_DATABASES) {
       server.mood = 'well';
       server.asked = [];
     }
-    function codeOf(subject: string): string {
+    function codeFor(subject: string): string {
       const code = String(100_000 + server.codes.size);
       server.codes.set(code, subject);
       return code;
@@ -78,7 +78,7 @@ for (const dialect of RULE_DATABASES) {
     const beginBinding = async (principal: PanelPrincipal) => (await auth.wechat.beginBinding(principal)).flow_token;
     const bind = (principal: PanelPrincipal, flowToken: string, code: string) =>
       auth.wechat.bind(principal, { code, flowToken, origin: ORIGIN });
-    const ownerOf = async (subject: string) => (await store.identities.owner('wechat', subject))?.userId;
+    const readOwner = async (subject: string) => (await store.identities.owner('wechat', subject))?.userId;
 
     describe('the picture to scan', () => {
       const show = (path: string) => {
@@ -129,7 +129,7 @@ for (const dialect of RULE_DATABASES) {
         const { user, subject } = await bound();
         const ticket = await auth.wechat.beginLogin();
         expect(ticket.expires_at).toBe(clock.unix() + 600);
-        const login = await logIn(codeOf(subject), ticket.flow_token);
+        const login = await logIn(codeFor(subject), ticket.flow_token);
         if (login.kind !== 'session') throw new Error('a second factor was asked');
         expect(login.bundle.user.id).toBe(user.id);
         expect(login.bundle.session.login_method).toBe('wechat');
@@ -140,23 +140,23 @@ for (const dialect of RULE_DATABASES) {
         const { user } = await addProtectedUser(auth, store, clock);
         const subject = newPerson();
         await store.identities.claim({ provider: 'wechat', subject, userId: user.id, createdAt: 1 });
-        expect((await logIn(codeOf(subject))).kind).toBe('require_2fa');
+        expect((await logIn(codeFor(subject))).kind).toBe('require_2fa');
       });
 
       test('creates no account while registration is closed, and keeps the flow for another code', async () => {
         const subject = newPerson();
         const flow = await beginLogin();
-        await refusal(logIn(codeOf(subject), flow), 'auth.registration_disabled');
-        expect(await ownerOf(subject)).toBeUndefined();
+        await refusal(logIn(codeFor(subject), flow), 'auth.registration_disabled');
+        expect(await readOwner(subject)).toBeUndefined();
         const known = await bound();
-        expect((await logIn(codeOf(known.subject), flow)).kind).toBe('session');
+        expect((await logIn(codeFor(known.subject), flow)).kind).toBe('session');
       });
 
       test('creates an account with the registration grant while registration is open', async () => {
         settings.registration.enabled = true;
         settings.registration.quotaForNewUser = 1234;
         const subject = newPerson();
-        const login = await logIn(codeOf(subject));
+        const login = await logIn(codeFor(subject));
         if (login.kind !== 'session') throw new Error('a second factor was asked');
         expect(login.bundle.user).toMatchObject({
           username: expect.stringMatching(/^wechat_\d+$/),
@@ -165,44 +165,44 @@ for (const dialect of RULE_DATABASES) {
           has_password: false,
           bindings: [{ provider: 'wechat', subject }],
         });
-        const again = await logIn(codeOf(subject));
+        const again = await logIn(codeFor(subject));
         expect(again.kind === 'session' && again.bundle.user.id).toBe(login.bundle.user.id);
       });
 
       test('double registration: 20 concurrent first sign-ins of one person create one account', async () => {
         settings.registration.enabled = true;
         const subject = newPerson();
-        const code = codeOf(subject);
+        const code = codeFor(subject);
         const all = await Promise.all(Array.from({ length: 20 }, () => logIn(code)));
         const ids = new Set(all.map((login) => login.kind === 'session' && login.bundle.user.id));
-        expect([...ids]).toEqual([Number(await ownerOf(subject))]);
+        expect([...ids]).toEqual([Number(await readOwner(subject))]);
       });
 
       test('a disabled user is refused', async () => {
         const { user, subject } = await bound();
         await store.users.administer(user.id, { status: 2 }, user.authVersion);
-        await refusal(logIn(codeOf(subject)), 'auth.user_disabled');
+        await refusal(logIn(codeFor(subject)), 'auth.user_disabled');
       });
 
       test('login CSRF and flow confusion: without a login flow the server is not called and nobody signs in', async () => {
         const { subject } = await bound();
         const principal = await enter();
         const used = await beginLogin();
-        await logIn(codeOf(subject), used);
+        await logIn(codeFor(subject), used);
         const expired = await beginLogin();
         clock.advance(600);
         server.asked = [];
         const binding = await beginBinding(principal);
         const passkey = (await auth.passkeys.login.begin()).flow_token;
         for (const flow of ['', 'A'.repeat(43), used, expired, binding, passkey]) {
-          await refusal(logIn(codeOf(subject), flow), 'auth.flow_invalid');
+          await refusal(logIn(codeFor(subject), flow), 'auth.flow_invalid');
         }
         expect(server.asked).toEqual([]);
       });
 
       test('flow replay: 20 concurrent sign-ins with one flow: one gets a session', async () => {
         const { user, subject } = await bound();
-        const [flow, code] = [await beginLogin(), codeOf(subject)];
+        const [flow, code] = [await beginLogin(), codeFor(subject)];
         const all = await Promise.allSettled(Array.from({ length: 20 }, () => logIn(code, flow)));
         expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
         expect(await store.sessions.countActive(user.id, clock.unix())).toBe(1);
@@ -212,7 +212,7 @@ for (const dialect of RULE_DATABASES) {
         const { user, subject } = await bound();
         const strict = openAuth(store, { clock, settings: () => settings, config: { activeSessionLimit: 0 } });
         const flowToken = await beginLogin();
-        const code = codeOf(subject);
+        const code = codeFor(subject);
         await refusal(strict.wechat.logIn({ code, flowToken, origin: ORIGIN }), 'auth.session_limit');
         const login = await logIn(code, flowToken);
         expect(login.kind === 'session' && login.bundle.user.id).toBe(user.id);
@@ -246,10 +246,10 @@ for (const dialect of RULE_DATABASES) {
         let addresses = 0;
         const elsewhere = () => {
           addresses += 1;
-          return originOf(`203.0.113.${addresses}`);
+          return originFor(`203.0.113.${addresses}`);
         };
         const { subject } = await bound();
-        const code = codeOf(subject);
+        const code = codeFor(subject);
         const principal = await enter();
         const binding = await beginBinding(principal);
         for (let i = 0; i < 5; i += 1) {
@@ -276,13 +276,13 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('code guessing: five wrong codes per flow, fifty per address over all flows', async () => {
-        const origin = originOf(dialect === 'sqlite' ? '198.51.100.1' : '198.51.100.2');
+        const origin = originFor(dialect === 'sqlite' ? '198.51.100.1' : '198.51.100.2');
         const flow = await beginLogin();
         for (let i = 0; i < 5; i += 1) await refusal(logIn('999999', flow, origin), 'auth.code_invalid');
         await refusal(logIn('999999', flow, origin), 'auth.flow_invalid');
         for (let i = 0; i < 45; i += 1) await refusal(logIn('999999', await beginLogin(), origin), 'auth.code_invalid');
         const { subject } = await bound();
-        const code = codeOf(subject);
+        const code = codeFor(subject);
         server.asked = [];
         await refusal(logIn(code, await beginLogin(), origin), 'auth.too_many_attempts');
         expect(server.asked).toEqual([]);
@@ -293,7 +293,7 @@ for (const dialect of RULE_DATABASES) {
     describe('a failing WeChat server', () => {
       test.each(TROUBLE)('%s: answers as a provider failure, and flow and code stay usable', async (mood) => {
         const { subject } = await bound();
-        const [flow, code] = [await beginLogin(), codeOf(subject)];
+        const [flow, code] = [await beginLogin(), codeFor(subject)];
         server.mood = mood;
         const error = await refusal(logIn(code, flow), 'auth.provider_failed');
         expect(error.kind).toBe('upstream_failed');
@@ -307,7 +307,7 @@ for (const dialect of RULE_DATABASES) {
       test('one that hangs times out after five seconds and delays no password sign-in', async () => {
         const { subject } = await bound();
         const user = await addUser(store);
-        const [flow, code] = [await beginLogin(), codeOf(subject)];
+        const [flow, code] = [await beginLogin(), codeFor(subject)];
         server.mood = 'hang';
         const started = performance.now();
         const lived = startLivedTime();
@@ -343,38 +343,38 @@ for (const dialect of RULE_DATABASES) {
       test('binds the identity to the user whose session began it', async () => {
         const principal = await enter();
         const subject = newPerson();
-        const done = await bind(principal, await beginBinding(principal), codeOf(subject));
+        const done = await bind(principal, await beginBinding(principal), codeFor(subject));
         expect(done).toEqual({ subject });
-        expect(await ownerOf(subject)).toBe(principal.user.id);
-        const login = await logIn(codeOf(subject));
+        expect(await readOwner(subject)).toBe(principal.user.id);
+        const login = await logIn(codeFor(subject));
         expect(login.kind === 'session' && login.bundle.user.id).toBe(principal.user.id);
       });
 
       test('flow confusion: only the session that began it can use it, once, and no login flow', async () => {
         const [mine, theirs] = [await enter(), await enter()];
         const flow = await beginBinding(mine);
-        const code = codeOf(newPerson());
+        const code = codeFor(newPerson());
         await refusal(bind(theirs, flow, code), 'auth.flow_invalid');
         await refusal(bind({ ...mine, sid: theirs.sid }, flow, code), 'auth.flow_invalid');
         await refusal(bind(mine, await beginLogin(), code), 'auth.flow_invalid');
         await refusal(bind({ kind: 'pat', user: mine.user, tokenHash: '' }, flow, code), 'auth.session_required');
         expect(server.asked).toEqual([]);
         await bind(mine, flow, code);
-        await refusal(bind(mine, flow, codeOf(newPerson())), 'auth.flow_invalid');
+        await refusal(bind(mine, flow, codeFor(newPerson())), 'auth.flow_invalid');
       });
 
       test("identity theft: another user's identity stays theirs, and the flow can bind another one", async () => {
         const theirs = await bound();
         const principal = await enter();
         const flow = await beginBinding(principal);
-        await refusal(bind(principal, flow, codeOf(theirs.subject)), 'auth.identity_taken');
-        expect(await ownerOf(theirs.subject)).toBe(theirs.user.id);
-        await bind(principal, flow, codeOf(newPerson()));
+        await refusal(bind(principal, flow, codeFor(theirs.subject)), 'auth.identity_taken');
+        expect(await readOwner(theirs.subject)).toBe(theirs.user.id);
+        await bind(principal, flow, codeFor(newPerson()));
         await refusal(auth.wechat.beginBinding(principal), 'auth.identity_taken');
       });
 
       test('identity theft: 50 users bind one identity at once: one owns it', async () => {
-        const code = codeOf(newPerson());
+        const code = codeFor(newPerson());
         const flows = await Promise.all(
           Array.from({ length: 50 }, async () => {
             const principal = await enter();
@@ -392,8 +392,8 @@ for (const dialect of RULE_DATABASES) {
         const flow = await beginBinding(principal);
         await store.sessions.revoke(principal.sid, 'logout', clock.unix());
         const subject = newPerson();
-        await refusal(bind(principal, flow, codeOf(subject)), 'auth.session_revoked');
-        expect(await ownerOf(subject)).toBeUndefined();
+        await refusal(bind(principal, flow, codeFor(subject)), 'auth.session_revoked');
+        expect(await readOwner(subject)).toBeUndefined();
       });
     });
 
@@ -404,8 +404,8 @@ for (const dialect of RULE_DATABASES) {
       settings.providers.wechat = undefined;
       await refusal(auth.wechat.beginLogin(), 'auth.method_disabled');
       await refusal(auth.wechat.beginBinding(principal), 'auth.method_disabled');
-      await refusal(logIn(codeOf(subject), login), 'auth.method_disabled');
-      await refusal(bind(principal, binding, codeOf(newPerson())), 'auth.method_disabled');
+      await refusal(logIn(codeFor(subject), login), 'auth.method_disabled');
+      await refusal(bind(principal, binding, codeFor(newPerson())), 'auth.method_disabled');
       expect(server.asked).toEqual([]);
     });
   });

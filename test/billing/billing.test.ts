@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { type Billing, type BillingSettings, createBilling, type QuoteRequest } from '../../src/billing/index.ts';
 import { AppError, newTaskId, quoted, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { addKey, describeEachStore, leaseOf, newTask } from '../contract/each-store.ts';
+import { addKey, describeEachStore, newTask, readLease } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 
 const start = async (store: Store, settings: Partial<BillingSettings> = {}): Promise<Billing> => {
   const billing = createBilling({
@@ -30,7 +31,7 @@ const ask = (change: Partial<QuoteRequest> = {}): QuoteRequest => ({
   ...change,
 });
 
-async function codeOf(work: () => unknown): Promise<string> {
+async function readCode(work: () => unknown): Promise<string> {
   try {
     await work();
   } catch (error) {
@@ -98,14 +99,14 @@ describeEachStore(
       ] as const) {
         test(`${name} is refused and changes nothing`, async () => {
           await price('3');
-          expect(await codeOf(() => price(expression))).toBe('billing.price_invalid');
+          expect(await readCode(() => price(expression))).toBe('billing.price_invalid');
           expect(billing.prices.all()).toMatchObject([{ expression: '3' }]);
           expect(await store.prices.all()).toMatchObject([{ expression: '3' }]);
         });
       }
 
       test('without a model is refused', async () => {
-        expect(await codeOf(() => price('1', ' '))).toBe('billing.price_invalid');
+        expect(await readCode(() => price('1', ' '))).toBe('billing.price_invalid');
       });
 
       test('replaces the earlier one; a deleted one is gone, and only once', async () => {
@@ -113,8 +114,8 @@ describeEachStore(
         await price('2 * u("seconds")');
         expect(billing.quote(ask()).usd).toBe(10);
         await billing.prices.delete('demo', 'm');
-        expect(await codeOf(() => billing.quote(ask()))).toBe('billing.model_price_error');
-        expect(await codeOf(() => billing.prices.delete('demo', 'm'))).toBe('billing.price_not_found');
+        expect(await readCode(() => billing.quote(ask()))).toBe('billing.model_price_error');
+        expect(await readCode(() => billing.prices.delete('demo', 'm'))).toBe('billing.price_not_found');
       });
     });
 
@@ -172,14 +173,14 @@ describeEachStore(
     ] as const) {
       test(`${name} is an error and no price`, async () => {
         await price(expression);
-        expect(await codeOf(() => billing.quote(ask({ facts })))).toBe('billing.model_price_error');
+        expect(await readCode(() => billing.quote(ask({ facts })))).toBe('billing.model_price_error');
       });
     }
 
     test('a model without price follows billing.unpriced', async () => {
       const may = async () => [
-        await codeOf(() => billing.quote(ask())),
-        await codeOf(() => billing.quote(ask({ isAdmin: true }))),
+        await readCode(() => billing.quote(ask())),
+        await readCode(() => billing.quote(ask({ isAdmin: true }))),
       ];
       const [refused, free] = ['billing.model_price_error', 'nothing was thrown'];
       expect(await may()).toEqual([refused, free]);
@@ -265,6 +266,24 @@ describeEachStore(
       expect(await submit(0, 'u("seconds")')).toBe('billing.budget_exceeded');
     });
 
+    test('bill evasion: what costs nothing yet and may cost something later is not for an empty balance', async () => {
+      const submit = async (
+        money: { balance: number; key: number },
+        { expression = 'u("seconds")', ratio = 1 } = {},
+      ) => {
+        const user = await addUser(store, { balance: money.balance });
+        const key = await addKey(store, user.id, { unlimitedQuota: false, quota: money.key });
+        const task = newTask({ userId: user.id, walletId: user.walletId, apiKeyId: key.id, quota: 0 });
+        const payer = { ...task, billing: { ...task.billing, expression, groupRatio: ratio } };
+        return (await billing.reserveAll(store, [payer]))[0]?.code ?? 'ok';
+      };
+      expect(await submit({ balance: 1, key: 1 })).toBe('ok');
+      expect(await submit({ balance: 0, key: 1 })).toBe('billing.insufficient_quota');
+      expect(await submit({ balance: 1, key: 0 })).toBe('billing.insufficient_key_quota');
+      expect(await submit({ balance: 0, key: 0 }, { expression: '0' })).toBe('ok');
+      expect(await submit({ balance: 0, key: 0 }, { ratio: 0 })).toBe('ok');
+    });
+
     describe('the budget of a limited key', () => {
       const submit = async (budget: number, quota: number) => {
         const user = await addUser(store, { balance: 10_000 });
@@ -284,7 +303,7 @@ describeEachStore(
         const end = (quota: number | null) =>
           store.transaction(async (tx) => {
             const status = quota === null ? 'FAILURE' : 'SUCCESS';
-            await tx.tasks.advance(leaseOf(task), { status, quota: quota ?? 0 }, null);
+            await tx.tasks.advance(readLease(task), { status, quota: quota ?? 0 }, null);
             const outcome = { reserved: task.quota, settled: quota ?? 0, usd: null };
             const bill = { quota: quota ?? 0, billing: { ...task.billing, outcome } };
             const refund = quota === null ? { reason: quoted('failed') } : undefined;
@@ -315,7 +334,7 @@ describeEachStore(
       });
 
       test('does not cover the task: neither the task nor money stays', async () => {
-        expect(await codeOf(() => submit(299, 300))).toBe('billing.insufficient_key_quota');
+        expect(await readCode(() => submit(299, 300))).toBe('billing.insufficient_key_quota');
         expect((await store.tasks.queueDepth()).unfinished).toBe(0);
       });
 
@@ -332,7 +351,7 @@ describeEachStore(
       test('a reservation moved to another price swaps the whole amount, and the refund gives back the last', async () => {
         const { task, left, end } = await submit(1000, 300);
         await store.transaction(async (tx) => {
-          await tx.tasks.amend(leaseOf(task), { quota: 800 });
+          await tx.tasks.amend(readLease(task), { quota: 800 });
           await billing.replaceReservation(tx, { ...task, quota: 800 }, { reserved: 300, attempt: 2 });
         });
         task.quota = 800;
@@ -349,5 +368,5 @@ describeEachStore(
       });
     });
   },
-  { fresh: 'test' },
+  { fresh: 'test', databases: RULE_DATABASES },
 );

@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { makeBackupKey } from '../support/backup-key.ts';
+import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { databaseEnvironment, runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -40,7 +41,7 @@ const restoreWith =
 const restore = restoreWith(opened);
 const verify = (from: string, options: string[] = []) =>
   run('verify', ['--from', from, '--data-dir', join(folder, 'work'), ...opened, ...options]);
-const databaseOf = (path: string) => new Database(join(path, 'taskgate.db'));
+const databaseFor = (path: string) => new Database(join(path, 'taskgate.db'));
 /** A copy of the place, to be changed. */
 function copyPlace(): string {
   const copy = join(temporaryFolder(), 'backups');
@@ -90,7 +91,7 @@ describe('backup create', () => {
     expect(JSON.parse(out).error).toContain(part);
   });
 
-  test('killed meanwhile, it leaves no backup, and the next one begins at once', async () => {
+  testInFullRun('killed meanwhile, it leaves no backup, and the next one begins at once', async () => {
     const other = join(folder, 'killed');
     const child = spawnCommand(['backup', 'create', '--to', other, '--data-dir', dataDir], { env });
     await until(
@@ -114,7 +115,7 @@ describe('backup create', () => {
   });
 });
 
-test('a folder whose disk is not mounted is no place for a backup', async () => {
+testInFullRun('a folder whose disk is not mounted is no place for a backup', async () => {
   const mount = join(folder, 'mount');
   const make = (options: string[] = []) => run('create', ['--to', mount, '--data-dir', dataDir, ...options]);
   expect((await make()).code).toBe(0);
@@ -160,7 +161,7 @@ describe('backup restore', () => {
       JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8')).crypto_secret,
     );
     const [before, after] = [dataDir, into].map((path) => {
-      const database = databaseOf(path);
+      const database = databaseFor(path);
       const read = (text: string) => database.query(text).values();
       const found = {
         users: read(
@@ -254,7 +255,7 @@ describe('backup restore', () => {
     const packed = join(copy, id, 'database.sqlite.zst');
     const older = temporaryFolder();
     writeFileSync(join(older, 'taskgate.db'), Bun.zstdDecompressSync(readFileSync(packed)));
-    const database = databaseOf(older);
+    const database = databaseFor(older);
     database.run('pragma journal_mode = delete');
     database.run('drop table task_views');
     database.run("delete from schema_migrations where name like '%_task_views'");
@@ -262,17 +263,17 @@ describe('backup restore', () => {
     const plain = readFileSync(join(older, 'taskgate.db'));
     const bytes = Bun.zstdCompressSync(plain);
     writeFileSync(packed, bytes);
-    const partOf = (content: Uint8Array) => ({
+    const readPart = (content: Uint8Array) => ({
       bytes: content.length,
       sha256: new Bun.CryptoHasher('sha256').update(content).digest('hex'),
     });
     changeManifest(copy, ({ database: part = {} }) =>
-      Object.assign(part, { ...partOf(bytes), migration: 29, unpacked: partOf(plain) }),
+      Object.assign(part, { ...readPart(bytes), migration: 29, unpacked: readPart(plain) }),
     );
     const into = join(folder, 'older');
     const { code, err } = await restore(copy, into, ['--id', id, '--without-secrets']);
     expect([code, err]).toEqual([0, '']);
-    const restored = databaseOf(into);
+    const restored = databaseFor(into);
     expect(restored.query('select count(*) from task_views').values()).toEqual([[0]]);
     restored.close();
     expect(readdirSync(into).filter((name) => name.includes('before'))).toEqual([]);
@@ -307,9 +308,13 @@ test('only the holder of the secret key, or who knows the passphrase, restores t
   expect([code, out.includes('a passphrase'), err]).toEqual([0, false, '']);
   const into = join(folder, 'opened');
   const foreign = await makeBackupKey();
-  for (const [from, means] of [
+  // Each try of a passphrase takes seconds of computing.
+  const passphraseTries = [
     [other, ['--passphrase-file', wrong]],
     [other, opened],
+  ] as const;
+  for (const [from, means] of [
+    ...(IS_FULL_RUN ? passphraseTries : []),
     [place, ['--passphrase-file', passphraseFile]],
     [place, ['--identity', foreign.identityFile]],
   ] as const) {

@@ -209,7 +209,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
         test(`20 MB, ${kind}`, async () => {
           const headers = { ...json, authorization: `Bearer ${admin.token}` };
           const answer = await send('POST', '/api/channel', { body: large(kind), headers });
-          expectPanelRefusal(answer, { status: 413, code: 'TOO_LARGE', says: /256 KiB/ });
+          expectPanelRefusal(answer, { status: 413, code: 'TOO_LARGE', says: /256 kB/ });
         });
 
         test(`20 MB without signing in, ${kind}`, async () => {
@@ -220,7 +220,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
           expectPanelRefusal(await send('POST', '/api/user/login', { body: large(kind), headers: json }), {
             status: 413,
             code: 'TOO_LARGE',
-            says: /64 KiB/,
+            says: /64 kB/,
           });
         });
       }
@@ -369,7 +369,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
               body: large(kind),
               headers: { ...json, authorization: `Bearer ${key}` },
             });
-            expectOpenAiRefusal(answer, { status: 413, code: 'too_large', says: /16 MiB/ });
+            expectOpenAiRefusal(answer, { status: 413, code: 'too_large', says: /16 MB/ });
           });
         }
       }
@@ -403,7 +403,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
     });
 
     describe('plugins that are refused', () => {
-      const manifestOf = (change: (source: string) => string): string =>
+      const readManifest = (change: (source: string) => string): string =>
         change(demo.replace(/key: 'demo'/, "key: 'bad'"));
       type Row = [
         name: string,
@@ -426,43 +426,44 @@ for (const dialect of RULE_DATABASE_NAMES) {
         ['has no manifest', () => 'export function buildSubmitRequest() {}', { path: '', message: /exports no meta/ }],
         [
           'has a wrong version',
-          () => manifestOf((s) => own(s).replace("version: '1.0.0'", "version: 'one'")),
+          () => readManifest((s) => own(s).replace("version: '1.0.0'", "version: 'one'")),
           { path: '/version' },
         ],
         [
           'has a wrong method',
-          () => manifestOf((s) => own(s).replace("method: 'POST'", "method: 'STEAL'")),
+          () => readManifest((s) => own(s).replace("method: 'POST'", "method: 'STEAL'")),
           { path: '/routes/0/method' },
         ],
         [
           'has an unknown field',
-          () => manifestOf((s) => own(s).replace("icon: 'text:DV'", "colour: 'red'")),
+          () => readManifest((s) => own(s).replace("icon: 'text:DV'", "colour: 'red'")),
           { path: /colour|^\/?$/, message: /colour|unknown|additional/i },
         ],
         [
           'has async code',
-          () => manifestOf((s) => `${own(s)}\nasync function later() {}\n`),
+          () => readManifest((s) => `${own(s)}\nasync function later() {}\n`),
           { path: 'source', line: demoLines() + 2 },
         ],
-        ['loads another file', () => `import fs from 'node:fs';\n${manifestOf(own)}`, { path: 'source', line: 1 }],
+        ['loads another file', () => `import fs from 'node:fs';\n${readManifest(own)}`, { path: 'source', line: 1 }],
         [
           'names a hook that it does not export',
-          () => manifestOf((s) => own(s).replace('export function buildSubmitRequest', 'function buildSubmitRequest')),
+          () =>
+            readManifest((s) => own(s).replace('export function buildSubmitRequest', 'function buildSubmitRequest')),
           { path: 'exports/buildSubmitRequest' },
         ],
         [
           'throws when it is loaded',
-          () => manifestOf((s) => `${own(s)}\nthrow new Error('not today');\n`),
+          () => readManifest((s) => `${own(s)}\nthrow new Error('not today');\n`),
           { path: /./, message: /not today/ },
         ],
         [
           'fills the memory when it is loaded',
-          () => manifestOf((s) => `${own(s)}\nconst a = []; for (;;) a.push(new Array(1e6).fill('x'));\n`),
+          () => readManifest((s) => `${own(s)}\nconst a = []; for (;;) a.push(new Array(1e6).fill('x'));\n`),
           { path: /./, message: /memory/i },
         ],
         [
           'is larger than 1 MiB',
-          () => `${manifestOf(own)}\n// ${'x'.repeat(1024 * 1024)}`,
+          () => `${readManifest(own)}\n// ${'x'.repeat(1024 * 1024)}`,
           { path: 'source', message: /1 MiB|1048576|1,048,576|large/i },
         ],
       ];
@@ -674,10 +675,10 @@ for (const dialect of RULE_DATABASE_NAMES) {
           "INSERT INTO users (username, role, status, created_at) VALUES ('stranger', 1, 1, 1) RETURNING id",
         );
         await backdoor.run(GIVE_WALLETS);
-        poor = await keyOf('stranger', stranger);
+        poor = await readKey('stranger', stranger);
       });
 
-      async function keyOf(username: string, clearText: string): Promise<string> {
+      async function readKey(username: string, clearText: string): Promise<string> {
         const hash = createHash('sha256').update(clearText).digest('hex');
         const unlimited = dialect === 'PostgreSQL' ? 'true' : '1';
         await backdoor.run(

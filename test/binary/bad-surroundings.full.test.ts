@@ -16,7 +16,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { childrenOf } from '../support/child-processes.ts';
+import { launchBrowser, openPage } from '../support/browser.ts';
+import { listChildren } from '../support/child-processes.ts';
 import { freePort } from '../support/free-port.ts';
 import {
   type Administrator,
@@ -210,7 +211,7 @@ describe('surroundings that change nothing', () => {
         await until(`the gateway of ${script} is ready`, isReady);
         for (let i = 0; i < 5; i++) expect((await ask(`${url}/v1/tasks/x`)).status).toBe(401);
       } finally {
-        for (const pid of [child.pid, ...childrenOf(child.pid)]) terminate(pid);
+        for (const pid of [child.pid, ...listChildren(child.pid)]) terminate(pid);
         await child.exited;
       }
       await until('the port is free again', async () => !(await isReady()));
@@ -303,6 +304,11 @@ describe('a full disk', () => {
       );
     expect(await noted()).toMatchObject({ severity: 'error', params: { job: job?.id, task: id } });
     expect((await ask(`${gateway.url}/api/status`)).body).toMatchObject({ data: { unwritable: true } });
+    const browser = await launchBrowser();
+    const { page } = await openPage(browser, gateway.url);
+    await page.goto(`${gateway.url}/sign-in`);
+    await page.getByRole('alert').filter({ hasText: 'Nothing can be saved at the moment' }).waitFor();
+    await browser.close();
 
     rmSync(filler);
     // Its lease lasts up to 30 s more: the test shifts the stored time instead of waiting.
@@ -318,6 +324,30 @@ describe('a full disk', () => {
     expect(await gateway.stop()).toBe(0);
     await proxy.stop();
   });
+});
+
+test('a gateway that may open nothing more says so, and not that the vendor refuses', async () => {
+  const gateway = await start();
+  const admin = await setUp(gateway);
+  await letNothingWait(admin);
+  await admin.createChannel(vendor.url, { models: ['demo-video'] });
+  const key = await admin.createKey();
+  // What it opens for its first submission is open then, and so is the connection of this client.
+  expect((await submit(gateway.url, key, {})).status).toBe(200);
+  const other = await startVendor();
+  await admin.createChannel(other.url, { models: ['demo-video-pro'] });
+  const limit = (soft: number) => Bun.spawnSync(['prlimit', `--pid=${gateway.pid}`, `--nofile=${soft}:`]);
+  // It is the number of a descriptor that is limited: those that are open stay so.
+  expect(limit(3).exitCode).toBe(0);
+  const refused = await submit(gateway.url, key, { model: 'demo-video-pro' });
+  limit(4096);
+  expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+    502,
+    expect.stringContaining('The gateway may open no more files or connections (EMFILE)'),
+  ]);
+  expect(JSON.stringify(refused.body)).toContain('LimitNOFILE');
+  expect((await submit(gateway.url, key, { model: 'demo-video-pro' })).status).toBe(200);
+  await other.stop();
 });
 
 /** It may have ended by itself. */
@@ -422,8 +452,8 @@ describe('secrets', () => {
     await admin.createChannel(vendor.url, {
       name: 'refused',
       key: REFUSED_KEY,
-      models: ['demo-video-pro'],
-      priority: 5,
+      models: ['refused'],
+      model_mapping: { refused: 'demo-video' },
     });
     await admin.createChannel(`http://127.0.0.1:${await freePort()}`, {
       name: 'closed',
@@ -467,7 +497,7 @@ describe('secrets', () => {
     ] as const) {
       ids.push(String((await submit(url, key, { plugin, model, prompt })).body.id));
     }
-    for (const model of ['demo-video-pro', 'closed']) expect((await submit(url, key, { model })).status).toBe(502);
+    for (const model of ['refused', 'closed']) expect((await submit(url, key, { model })).status).toBe(502);
     for (const directive of ['submit=500', 'submit=400', 'submit=garbage'])
       await submit(url, key, { prompt: `x [${directive}]` });
     for (const id of ids) expect((await waitForEnd(url, key, id)).status).toBe('SUCCESS');

@@ -30,7 +30,7 @@ describe('the executable with a bucket of versitygw', () => {
     await root.call('POST', '/api/channel', { ...channel, models: ['demo-video'] });
     await root.call('PUT', '/api/option', { key: 'results.keep', value: 'all' });
     const key = await root.createKey({});
-    const artifactOf = (id: string) =>
+    const artifactFor = (id: string) =>
       until('the result is kept', async () => {
         const { body: answer } = await ask(`${gateway.url}/v1/tasks/${id}/artifacts`, { token: key });
         const [found] = answer.artifacts as Artifact[];
@@ -38,7 +38,7 @@ describe('the executable with a bucket of versitygw', () => {
       });
     const small = await submit(gateway.url, key, { prompt: 'a [duration=0.1] [bytes=3000]' });
     // Marks the bucket, which must answer for that.
-    const first = await artifactOf(String(small.body.id));
+    const first = await artifactFor(String(small.body.id));
     const spool = join(gateway.dataDir, 'results-upload');
     rmSync(spool, { recursive: true });
     // Holds the upload open: the server takes what its socket takes, and no more.
@@ -51,7 +51,7 @@ describe('the executable with a bucket of versitygw', () => {
     expect(readdirSync(spool)).toEqual([]);
     server.resume();
     gateway = await startGateway({ env, dataDir: gateway.dataDir, port: gateway.port });
-    const artifact = await artifactOf(id);
+    const artifact = await artifactFor(id);
     await vendor.stop();
     expect(sha256Hex(await (await fetch(artifact.content_url)).bytes())).toBe(artifact.sha256 ?? '');
     const names = ['.taskgate-results', first.sha256 ?? '', artifact.sha256 ?? ''];

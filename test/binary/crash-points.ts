@@ -1,13 +1,15 @@
 /**
  * The gateway is killed with SIGKILL and restarted while four tasks are at four points of their
- * life cycle. A proxy in front of the vendor holds each exchange at the exact point, and the
- * vendor's own counts decide. The full run repeats each point twenty times on each database.
+ * life cycle, and while it holds the reservation of a chat in memory. A proxy in front of the
+ * vendor holds each exchange at the exact point, and the vendor's own counts decide. The full run
+ * repeats each point twenty times on each database.
  */
 
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { SQL } from 'bun';
+import { type ChatVendor, startChatVendor } from '../support/chat-vendor.ts';
 import { freePort } from '../support/free-port.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import {
@@ -28,6 +30,8 @@ import { until } from '../support/until.ts';
 const RUNS = IS_FULL_RUN ? 20 : 3;
 const PRICE = 0.02;
 const BILL = 5 * PRICE * 500_000;
+const CHAT_PRICE = 0.04;
+const CHAT_BILL = CHAT_PRICE * 500_000;
 
 /** What the tests do to the database behind the gateway's back. */
 type Backdoor = {
@@ -103,6 +107,7 @@ function postgresBackdoor(url: string): Backdoor {
 export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
   describe(`killed on ${dialect}`, () => {
     let vendor: VendorProcess;
+    let chats: ChatVendor;
     let proxy: HoldingProxy;
     let gateway: Gateway;
     let admin: Administrator;
@@ -128,12 +133,17 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
         expression: `${PRICE} * u("seconds")`,
       });
       key = await admin.createKey();
+      chats = await startChatVendor();
+      const channel = { name: 'chats', type: 1, key: chats.key, base_url: chats.url, models: ['chat-x'] };
+      await admin.call('POST', '/api/channel', channel);
+      await admin.call('PUT', '/api/price', { plugin_key: '*', model: 'chat-x', expression: String(CHAT_PRICE) });
     }, 120_000);
     afterAll(async () => {
       await backdoor?.close();
       await gateway?.stop();
       await proxy?.stop();
       await vendor?.stop();
+      await chats?.stop();
     });
 
     async function comeBack(): Promise<void> {
@@ -237,6 +247,70 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
 
     test(`before the upstream call, after it, during a poll and before the settlement, ${RUNS} times: nothing is lost, sent twice or billed twice`, async () => {
       for (let round = 0; round < RUNS; round += 1) await dieAtFourPoints();
+      expect(await runBeside(gateway, ['doctor', '--json'])).toMatchObject({ code: 0 });
+    }, 900_000);
+
+    /** Begins a chat whose reservation is held in memory, and reads its first words. */
+    async function beginChat(): Promise<ReadableStreamDefaultReader<Uint8Array>> {
+      const body = { model: 'chat-x', stream: true, user: 'slow', messages: [{ role: 'user', content: 'hello' }] };
+      const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+      let seen = '';
+      while (!seen.includes('Grüße')) seen += new TextDecoder().decode((await reader.read()).value);
+      return reader;
+    }
+    /** Ends what the vendor streams. The bill waits when the node is killed. */
+    async function dieBeforeBill(): Promise<void> {
+      const unblock = await backdoor.blockWrites();
+      chats.release();
+      await until('the bill waits', () => backdoor.isWaiting(gateway.url));
+      await gateway.kill();
+      await unblock();
+      await comeBack();
+    }
+    const setBalance = async (value: number): Promise<void> => {
+      const { id } = await admin.call<{ id: number }>('GET', '/api/user/self');
+      await admin.call('POST', '/api/user/manage', { id, action: 'add_quota', mode: 'override', value });
+    };
+
+    async function dieWithHolds(): Promise<void> {
+      const balance = await admin.quota();
+      const used = async () => (await admin.call<{ total: number }>('GET', '/api/log?page=1')).total;
+      const bills = await used();
+      // Its answer has begun.
+      await beginChat();
+      expect(await admin.quota()).toBe(balance);
+      await gateway.kill();
+      chats.release();
+      await comeBack();
+      expect([await admin.quota(), await used()]).toEqual([balance, bills]);
+      // Its answer has ended.
+      await beginChat();
+      await dieBeforeBill();
+      expect([await admin.quota(), await used()]).toEqual([balance, bills]);
+      // Its answer has ended, and what it would be paid with is spent.
+      await beginChat();
+      await setBalance(CHAT_BILL - 1);
+      await dieBeforeBill();
+      expect([await admin.quota(), await used()]).toEqual([CHAT_BILL - 1, bills]);
+      // The same where the node lives: it is billed once.
+      await setBalance(CHAT_BILL);
+      const reader = await beginChat();
+      await setBalance(CHAT_BILL - 1);
+      chats.release();
+      for (let step = await reader.read(); !step.done; ) step = await reader.read();
+      await until('it is billed', async () => (await used()) > bills);
+      expect([await admin.quota(), await used()]).toEqual([-1, bills + 1]);
+      await setBalance(balance);
+    }
+
+    test(`while a chat is held in memory: answer begun, ended, and bill not covered any more, ${RUNS} times: nothing is billed and nothing stays reserved`, async () => {
+      await admin.call('PUT', '/api/option', { key: 'billing.memory_hold_quota', value: String(10 * CHAT_BILL) });
+      for (let round = 0; round < RUNS; round += 1) await dieWithHolds();
       expect(await runBeside(gateway, ['doctor', '--json'])).toMatchObject({ code: 0 });
     }, 900_000);
   });

@@ -194,7 +194,7 @@ const PLACES: Place[] = [
 ];
 
 /** The published code of a refusal, in either envelope. */
-const codeOf = ({ body }: Answer): unknown => body.code ?? (body.error as { code?: unknown } | undefined)?.code;
+const readCode = ({ body }: Answer): unknown => body.code ?? (body.error as { code?: unknown } | undefined)?.code;
 
 let stage: Stage;
 beforeAll(async () => {
@@ -213,7 +213,7 @@ describe('cross-use', () => {
       test(`${credential} as ${place}`, async () => {
         const value = stage.values[credential];
         const answer = await present(stage, value);
-        expect([answer.status, codeOf(answer)]).toEqual(refused(value, credential));
+        expect([answer.status, readCode(answer)]).toEqual(refused(value, credential));
         expect(JSON.stringify([answer.body, ...answer.headers])).not.toContain(value);
       });
     }
@@ -265,7 +265,7 @@ async function expectUnused(): Promise<void> {
   // The passkey flows are found; only the response of the authenticator is invalid.
   const codes = [];
   for (const { owners, present } of flowPlaces.slice(1)) {
-    for (const owner of owners) codes.push(codeOf(await present(stage, values[owner])));
+    for (const owner of owners) codes.push(readCode(await present(stage, values[owner])));
   }
   expect(codes).toEqual(['AUTH_INVALID_CREDENTIALS', 'AUTH_PASSKEY_INVALID']);
   const made = await ask(`${fresh.url}/api/setup`, { body: { token: values['set-up token'], ...ROOT } });
@@ -326,7 +326,7 @@ async function openStage(): Promise<Stage> {
       'proof for a channel’s key': await prove('channel.key.read', keyCode),
       'proof for a passkey registration': registerProof,
       'API key': key,
-      'refresh token': refreshTokenOf(loggedIn),
+      'refresh token': readRefreshToken(loggedIn),
       'flow token of a second factor': await begin('/api/user/login', { body: ROOT }),
       'flow token of a passkey login': await begin('/api/user/passkey/login/begin'),
       'flow token of a passkey registration': await begin('/api/user/passkey/register/begin', {
@@ -340,7 +340,7 @@ async function openStage(): Promise<Stage> {
   };
 }
 
-function refreshTokenOf({ headers }: Answer): string {
+function readRefreshToken({ headers }: Answer): string {
   const cookie = headers.getSetCookie().find((set) => set.startsWith('svc_refresh_'));
   return /^svc_refresh_\w{6}=([^;]+)/.exec(cookie ?? '')?.[1] ?? '';
 }

@@ -66,7 +66,7 @@ describe('the debug log', () => {
       token: key,
       body: { model: 'told-video', prompt: 'a cat on a roof [duration=0.2]', seconds: 5 },
     });
-  const requestOf = ({ headers }: { headers: Headers }) => headers.get('x-request-id') ?? '';
+  const readRequest = ({ headers }: { headers: Headers }) => headers.get('x-request-id') ?? '';
 
   test('one task, from its route to its artifact: every step is logged once, in order, with its request id', async () => {
     await until('the log names the plugin', () =>
@@ -87,7 +87,7 @@ describe('the debug log', () => {
     expect(content.status).toBe(200);
     await content.arrayBuffer();
 
-    const request = requestOf(submitted);
+    const request = readRequest(submitted);
     const own = await until('the log has the last steps', () => {
       const found = lines().filter((line) => line.task_id === id || line.request_id === request);
       const last = ['observation_end', 'settlement', 'artifact_request'];
@@ -105,12 +105,12 @@ describe('the debug log', () => {
       ['poll_claim', 'SYSTEM'],
       ['poll_result', 'SYSTEM'],
       ['settlement', 'SYSTEM'],
-      ['artifact_request', requestOf(content)],
+      ['artifact_request', readRequest(content)],
     ]);
     const looks = own.filter(({ task_plugin: step = '' }) => step.startsWith('observation_'));
     expect(looks.map(({ task_plugin: step, request_id: by }) => [step, by])).toEqual([
-      ['observation_start', requestOf(followed)],
-      ['observation_end', requestOf(followed)],
+      ['observation_start', readRequest(followed)],
+      ['observation_end', readRequest(followed)],
     ]);
     expect(own.find(({ task_plugin: step }) => step === 'settlement')).toMatchObject({
       reserved: 50_000,
@@ -123,7 +123,7 @@ describe('the debug log', () => {
     expect(submitted.status).toBe(200);
     const pins = await until('the log has it', () => {
       const found = lines().filter(
-        (line) => line.request_id === requestOf(submitted) && line.task_plugin === 'protocol_pin',
+        (line) => line.request_id === readRequest(submitted) && line.task_plugin === 'protocol_pin',
       );
       return found.length > 0 && found;
     });

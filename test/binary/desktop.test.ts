@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { testInFullRun } from '../support/full-run.ts';
 import { ask, ROOT } from '../support/gateway.ts';
 import { outsideContainer } from '../support/outside-container.ts';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
@@ -101,7 +102,7 @@ describe('a start without a command', () => {
     expect(desktop.addresses()).toEqual([]);
   });
 
-  test('stays with ./data where that exists', async () => {
+  testInFullRun('stays with ./data where that exists', async () => {
     const desktop = makeDesktop();
     mkdirSync(join(desktop.home, 'data'), { mode: 0o700 });
     await start(desktop);
@@ -109,7 +110,7 @@ describe('a start without a command', () => {
     expect(existsSync(desktop.dataDir)).toBe(false);
   });
 
-  test('opens no browser over SSH', async () => {
+  testInFullRun('opens no browser over SSH', async () => {
     const desktop = makeDesktop();
     await start({ ...desktop, env: { ...desktop.env, SSH_CONNECTION: '10.0.0.1 1 10.0.0.2 22' } as Desktop['env'] });
     await runCommand(['open', '--print'], { env: desktop.env, cwd: desktop.home });

@@ -49,7 +49,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
       const databaseUrl = name === 'SQLite' ? '' : await migratedDatabaseUrl();
       redis = sharing === 'none' ? undefined : await startRedis();
       for (let i = 0; i < count; i += 1) {
-        const redisUrl = redis && { REDIS_URL: sharing === 'shared' ? redis.url : databaseOf(redis.url, i) };
+        const redisUrl = redis && { REDIS_URL: sharing === 'shared' ? redis.url : databaseFor(redis.url, i) };
         nodes.push(await startGateway({ databaseUrl, env: { ...LONG_CACHE, ...redisUrl } }));
       }
       const [first] = nodes;
@@ -71,8 +71,8 @@ for (const [name, count, sharing] of SURROUNDINGS) {
 
         // Every node has seen every credential, so that its caches have them.
         for (const node of nodes) {
-          for (const { access } of held.sessions) expect(await statusOf(node, access)).toBe(200);
-          expect(await statusOf(node, held.pat)).toBe(200);
+          for (const { access } of held.sessions) expect(await readStatus(node, access)).toBe(200);
+          expect(await readStatus(node, held.pat)).toBe(200);
           expect(await codeOfKey(node, held.key)).toBe('not_found');
         }
 
@@ -80,10 +80,10 @@ for (const [name, count, sharing] of SURROUNDINGS) {
         for (const [i, node] of nodes.entries()) {
           const who = `on node ${i + 1}`;
           for (const { access } of held.sessions) {
-            expect([who, ...(await outcomeOf(node, `Bearer ${access}`))]).toEqual([who, 401, 'AUTH_SESSION_REVOKED']);
+            expect([who, ...(await readOutcome(node, `Bearer ${access}`))]).toEqual([who, 401, 'AUTH_SESSION_REVOKED']);
           }
           for (const authorization of [`Bearer ${held.pat}`, held.pat]) {
-            expect([who, ...(await outcomeOf(node, authorization))]).toEqual([who, 401, refusals.token]);
+            expect([who, ...(await readOutcome(node, authorization))]).toEqual([who, 401, refusals.token]);
           }
           expect([who, await codeOfKey(node, held.key)]).toEqual([who, refusals.key]);
           const login = await ask(`${node.url}/api/user/login`, { body: { username, password: ROOT.password } });
@@ -103,14 +103,14 @@ for (const [name, count, sharing] of SURROUNDINGS) {
       await backdoor.run(`update users set status = 2 where id = ${id}`);
       for (const [i, node] of nodes.entries()) {
         expect((await refresh(node, held.sessions[i]?.cookie ?? '')).status).toBe(401);
-        expect(await statusOf(node, held.pat)).toBe(401);
+        expect(await readStatus(node, held.pat)).toBe(401);
       }
       await backdoor.run(`update users set status = 1 where id = ${id}`);
       for (const node of nodes) {
-        expect(await statusOf(node, held.pat)).toBe(200);
+        expect(await readStatus(node, held.pat)).toBe(200);
         expect(await codeOfKey(node, held.key)).toBe('not_found');
         for (const { access, cookie } of held.sessions) {
-          expect(await outcomeOf(node, `Bearer ${access}`)).toEqual([401, 'AUTH_SESSION_REVOKED']);
+          expect(await readOutcome(node, `Bearer ${access}`)).toEqual([401, 'AUTH_SESSION_REVOKED']);
           expect((await refresh(node, cookie)).status).toBe(401);
         }
       }
@@ -143,17 +143,17 @@ for (const [name, count, sharing] of SURROUNDINGS) {
 }
 
 /** Another database of the same Redis server: no other node sees it. */
-function databaseOf(url: string, index: number): string {
+function databaseFor(url: string, index: number): string {
   const other = new URL(url);
   other.pathname = `/${index + 1}`;
   return other.href;
 }
 
-async function outcomeOf(node: Gateway, authorization: string): Promise<[number, unknown]> {
+async function readOutcome(node: Gateway, authorization: string): Promise<[number, unknown]> {
   const answer = await ask(`${node.url}/api/user/self`, { headers: { authorization } });
   return [answer.status, answer.body.code];
 }
-const statusOf = async (node: Gateway, token: string) => (await outcomeOf(node, `Bearer ${token}`))[0];
+const readStatus = async (node: Gateway, token: string) => (await readOutcome(node, `Bearer ${token}`))[0];
 
 /** A valid key gets 404 for a task that does not exist. */
 async function codeOfKey(node: Gateway, key: string): Promise<unknown> {

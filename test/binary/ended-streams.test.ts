@@ -144,16 +144,16 @@ test('streams end with an error when their key, user or session has ended at ano
   const control = await follow('of a key that lasts', { key: String(lasting) });
 
   const began = performance.now();
-  const idOf = (index: number) => keys[index]?.id;
+  const idFor = (index: number) => keys[index]?.id;
   await Promise.all([
-    farAdmin.call('DELETE', `/api/token/${idOf(0)}`),
-    farAdmin.call('PUT', `/api/token/${idOf(1)}`, { status: 2 }),
-    farAdmin.call('PUT', `/api/token/${idOf(2)}`, { expires_at: Math.floor(Date.now() / 1000) + 1 }),
+    farAdmin.call('DELETE', `/api/token/${idFor(0)}`),
+    farAdmin.call('PUT', `/api/token/${idFor(1)}`, { status: 2 }),
+    farAdmin.call('PUT', `/api/token/${idFor(2)}`, { expires_at: Math.floor(Date.now() / 1000) + 1 }),
     farAdmin.call('POST', '/api/user/manage', { id: gone.id, action: 'disable' }),
     farAdmin.call('DELETE', `/api/user/${away.id}/sessions`),
-    farAdmin.call('DELETE', `/api/token/${idOf(3)}`),
-    farAdmin.call('DELETE', `/api/token/${idOf(4)}`),
-    farAdmin.call('POST', `/api/token/${idOf(6)}/rotate`, { keep_seconds: 0 }),
+    farAdmin.call('DELETE', `/api/token/${idFor(3)}`),
+    farAdmin.call('DELETE', `/api/token/${idFor(4)}`),
+    farAdmin.call('POST', `/api/token/${idFor(6)}/rotate`, { keep_seconds: 0 }),
     maker.user.call('POST', '/api/user/token'),
   ]);
   await Promise.all(

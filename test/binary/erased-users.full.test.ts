@@ -40,7 +40,7 @@ test('the content of a deleted account is erased by the next start, without a co
   expect(findTraces(dataDir)).toContain('tasks');
   await root.call('DELETE', `/api/user/${id}`);
   await first.stop();
-  // What requests of before the deletion still write has had its time.
+  // What requests from before the deletion still write has had its time.
   const file = new Database(join(dataDir, 'taskgate.db'));
   file.run(`update users set deleted_at = deleted_at - 60 where id = ${id}`);
   file.close();

@@ -47,17 +47,17 @@ testInFullRun('a version whose submissions fail is told with both figures, then 
   expect(await submit(10)).toEqual([200]);
   await admin.call('POST', '/api/plugin/task/acme/activate', { version: '2.0.0' });
   expect(await submit(20)).toEqual([400]);
-  const messageOf = (code: string) =>
+  const messageFor = (code: string) =>
     until(`attention has ${code}`, async () => {
       const items = await admin.call<{ code: string; message: string }[]>('GET', '/api/attention');
       return items.find((item) => item.code === code)?.message;
     });
-  expect(await messageOf('plugin_failing')).toContain(
+  expect(await messageFor('plugin_failing')).toContain(
     '20 of the last 20 submissions failed; with 1.0.0 it was 0 of 10.',
   );
   await admin.call('PUT', '/api/option', { key: 'task_plugin.auto_rollback', value: 'true' });
   expect(await submit(1)).toEqual([400]);
-  expect(await messageOf('plugin_rolled_back')).toContain('0 of 10. The gateway went back to version 1.0.0.');
+  expect(await messageFor('plugin_rolled_back')).toContain('0 of 10. The gateway went back to version 1.0.0.');
   expect(await submit(1)).toEqual([200]);
   const { items } = await admin.call<{ items: object[] }>('GET', '/api/audit?action=plugin.rollback');
   expect(items).toMatchObject([{ auth_method: 'gateway', target: 'plugin:acme' }]);

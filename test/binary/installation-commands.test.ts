@@ -93,7 +93,7 @@ test.skipIf(process.platform !== 'linux')('a service that the system does not ta
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('systemctl is not there')]);
   expect(existsSync(unit)).toBe(false);
   mkdirSync(dirname(unit), { recursive: true });
-  writeFileSync(unit, 'of before');
+  writeFileSync(unit, 'an earlier unit');
   expect((await install()).code).toBe(1);
-  expect([readdirSync(dirname(unit)), await Bun.file(unit).text()]).toEqual([['taskgate.service'], 'of before']);
+  expect([readdirSync(dirname(unit)), await Bun.file(unit).text()]).toEqual([['taskgate.service'], 'an earlier unit']);
 });

@@ -1,8 +1,9 @@
-/** Who asks for a result to be kept is heard on every route that creates tasks. */
+/** A wish to keep a result is heard on every route that creates tasks. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import { type ArtifactGateway, startArtifactGateway } from '../http/v1/artifact-harness.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { ask } from '../support/gateway.ts';
 import { waitForEnd } from '../support/main-job.ts';
 import { until } from '../support/until.ts';
@@ -70,13 +71,13 @@ async function send({ path, body, multipart }: Call, { key = keys.plain, header,
   };
 }
 
-async function newestOf(key: string): Promise<string> {
+async function readNewest(key: string): Promise<string> {
   const { body } = await ask(`${world.url}/v1/tasks?limit=1`, { token: key });
   return (body.data as { id: string }[])[0]?.id ?? expect.unreachable();
 }
 
 /** The state of a task's first artifact: `kept`, or undefined where nobody keeps it. */
-async function fateOf(id: string, key: string): Promise<string | undefined> {
+async function readFate(id: string, key: string): Promise<string | undefined> {
   expect((await waitForEnd(world.url, key, id)).status).toBe('SUCCESS');
   return until('its results are kept, or not wanted', async () => {
     const { body: listed } = await ask(`${world.url}/v1/tasks/${id}/artifacts`, { token: key });
@@ -93,15 +94,17 @@ describe('a wish to keep a result', () => {
     ['by the key', { key: keys.keeping }, 'kept'],
     ['by the key, not by the header', { key: keys.keeping, header: 'false' }, undefined],
   ];
-  for (const [name, call] of Object.entries(calls)) {
-    test(`is heard on ${name}`, async () => {
+  for (const [index, [name, call]] of Object.entries(calls).entries()) {
+    // The surfaces share the code that hears the wish: `npm test` asks JSON and a form.
+    const testIt = index < 2 ? test : testInFullRun;
+    testIt(`is heard on ${name}`, async () => {
       // The tasks run side by side.
       const fates: Promise<[string, string | undefined]>[] = [];
       for (const [who, asked] of wishes()) {
         expect([who, (await send(call, asked)).status]).toEqual([who, 200]);
         const key = asked.key ?? keys.plain;
-        const id = await newestOf(key);
-        fates.push(fateOf(id, key).then((fate) => [who, fate]));
+        const id = await readNewest(key);
+        fates.push(readFate(id, key).then((fate) => [who, fate]));
       }
       expect(await Promise.all(fates)).toEqual(wishes().map(([who, , fate]) => [who, fate]));
     });
@@ -145,7 +148,7 @@ describe('deleting a video', () => {
     await world.admin.call('PUT', '/api/option', { key: 'results.keep_inputs', value: 'true' });
     const answer = await send(calls['a form to /v1/videos'] as Call, { header: 'true' });
     const id = String(answer.body.id);
-    expect(await fateOf(id, keys.plain)).toBe('kept');
+    expect(await readFate(id, keys.plain)).toBe('kept');
     const storage = () => world.admin.call<{ files: number; is_offered: boolean }>('GET', '/api/user/self/storage');
     const before = await storage();
     const task = await world.admin.call<{ retryable: boolean; retry_block: null }>('GET', `/api/task/${id}`);

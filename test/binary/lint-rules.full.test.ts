@@ -32,28 +32,29 @@ for (const { meta, fault } of invalid) {
 const SLOW = ['source.timeout', 'source.killed', 'source.memory'];
 
 const folder = temporaryFolder();
-const fileOf = (rule: string): string => join(folder, `${rule}.js`);
+const fileFor = (rule: string): string => join(folder, `${rule}.js`);
 
-const lint = (rules: readonly string[]) => runCommand(['plugin', 'lint', ...rules.map(fileOf)]);
+const lint = (rules: readonly string[]) => runCommand(['plugin', 'lint', ...rules.map(fileFor)]);
 
 function expectFault(out: string, { rule, path, line }: Case): void {
   const lines = out.split('\n');
-  const said = lines.filter((text) => text.startsWith(fileOf(rule)));
+  const said = lines.filter((text) => text.startsWith(fileFor(rule)));
   const position = line === undefined ? '' : `:${line}:`;
-  expect(said[0]).toStartWith(`${fileOf(rule)}${position}`);
+  expect(said[0]).toStartWith(`${fileFor(rule)}${position}`);
   expect(said[0]).toContain(` ${path || 'meta'}: `);
   expect(said[0]).toEndWith(` [${rule}]`);
   expect(lines[lines.indexOf(said[0] ?? '') + 1]).toMatch(/^ {4}\S.*\.?/);
-  expect(said.slice(1)).toEqual([`${fileOf(rule)}: 1 fault`]);
+  expect(said.slice(1)).toEqual([`${fileFor(rule)}: 1 fault`]);
 }
 
 describe('plugin lint on the compiled binary', () => {
   beforeAll(() => {
-    for (const { rule, source } of cases.values()) writeFileSync(fileOf(rule), source);
+    for (const { rule, source } of cases.values()) writeFileSync(fileFor(rule), source);
   });
 
   test('every rule has a plugin that breaks it', () => {
-    expect([...cases.keys()].sort()).toEqual(Object.keys(RULES).sort());
+    // Only --strict-v1 applies strict_v1, to files that are sound otherwise.
+    expect([...cases.keys(), 'strict_v1'].sort()).toEqual(Object.keys(RULES).sort());
   });
 
   test('names file, line, rule and what to do for each rule, and exits 1', async () => {
@@ -80,10 +81,19 @@ describe('plugin lint on the compiled binary', () => {
   });
 
   test('exits 0 for a sound file', async () => {
-    writeFileSync(fileOf('sound'), pluginWith(baseMeta));
+    writeFileSync(fileFor('sound'), pluginWith(baseMeta));
     const { code, out, err } = await lint(['sound']);
     expect([code, err]).toEqual([0, '']);
-    expect(out).toStartWith(`${fileOf('sound')}: acme@1.0.0 is valid\n`);
+    expect(out).toStartWith(`${fileFor('sound')}: acme@1.0.0 is valid\n`);
     expect(out).not.toMatch(/warning|fault/);
+  });
+
+  test('exits 1 with --strict-v1 for a name that came after the first contract, and 0 without', async () => {
+    const source = pluginWith({ ...baseMeta, upstreams: ['vendor'] });
+    writeFileSync(fileFor('strict_v1'), source);
+    expect((await lint(['strict_v1'])).code).toBe(0);
+    const { code, out } = await runCommand(['plugin', 'lint', '--strict-v1', fileFor('strict_v1')]);
+    expect(code).toBe(1);
+    expectFault(out, { rule: 'strict_v1', path: '/upstreams', source });
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { createHash } from 'node:crypto';
+import { RULE_DATABASE_NAMES } from '../support/databases.ts';
 import {
   type Administrator,
   ask,
@@ -20,7 +21,7 @@ const DEMO_SOURCE = new URL('../../src/plugins/factory/demo.js', import.meta.url
 const PRICE = 0.02;
 const BILL = 5 * PRICE * 500_000;
 
-for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
+for (const dialect of RULE_DATABASE_NAMES) {
   describe(`the main job on ${dialect}`, () => {
     let gateway: Gateway;
     let vendor: VendorProcess;

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 setDefaultTimeout(60_000);
 
 const guide = readFileSync(new URL('../../docs/operating/monitoring.md', import.meta.url), 'utf8');
-const blockOf = (language: string) =>
+const blockFor = (language: string) =>
   new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(guide)?.[1] ?? '';
 const folder = temporaryFolder();
 const logFile = join(folder, 'gate.log');
@@ -25,8 +25,8 @@ let root: Administrator;
 beforeAll(async () => {
   collector = await startCollector();
   vendor = await startVendor();
-  const settings = blockOf('sh').replaceAll('/var/log/taskgate', folder);
-  const traces = blockOf('bash').replaceAll('http://127.0.0.1:4318', collector.url);
+  const settings = blockFor('sh').replaceAll('/var/log/taskgate', folder);
+  const traces = blockFor('bash').replaceAll('http://127.0.0.1:4318', collector.url);
   // A shell whose variables the gateway gets, as with an environment file and a profile.
   const script = `set -a\n${settings}\nset +a\n${traces}\nexec "$@"`;
   gateway = await startGateway({ prefix: ['bash', '-euc', script, 'bash'] });

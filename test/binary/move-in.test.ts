@@ -40,7 +40,7 @@ test('after an import old passwords and keys work, and a second one beside the g
       });
       return { status: response.status, body: JSON.stringify(await response.json()) };
     };
-    const hashOf = (name: string) => {
+    const hashFor = (name: string) => {
       const database = new Database(join(dataDir, 'taskgate.db'), { readonly: true });
       const row = database.query('select password_hash as hash from users where username = ?').get(name) as {
         hash: string;
@@ -48,11 +48,11 @@ test('after an import old passwords and keys work, and a second one beside the g
       database.close();
       return row.hash.split('$')[1];
     };
-    expect(hashOf('alice')).toBe('2a');
+    expect(hashFor('alice')).toBe('2a');
     expect((await logIn('alice', 'Alice-pass-0002')).status).toBe(401);
-    expect(hashOf('alice')).toBe('2a');
+    expect(hashFor('alice')).toBe('2a');
     expect((await logIn('Alice@Example.test', SAMPLE_PASSWORDS.alice)).status).toBe(200);
-    expect(hashOf('alice')).toBe('argon2id');
+    expect(hashFor('alice')).toBe('argon2id');
     expect((await logIn('alice', SAMPLE_PASSWORDS.alice)).status).toBe(200);
     expect((await logIn('root', SAMPLE_PASSWORDS.root)).status).toBe(200);
     expect((await logIn('frank', SAMPLE_PASSWORDS.frank)).body).toMatch(/two_factor|2fa/i);

@@ -16,6 +16,8 @@ const nginx = findProgram(['nginx']);
 const guide = readFileSync(new URL('../../docs/operating/several-nodes.md', import.meta.url), 'utf8');
 const [, block = ''] = /^```nginx\n([\s\S]*?)^```$/m.exec(guide) ?? [];
 
+const env = { TRUSTED_PROXIES: '127.0.0.1', TASK_POLL_INTERVAL_SECONDS: '1' };
+
 let vendor: VendorProcess;
 let nodes: Gateway[] = [];
 let proxy: ReturnType<typeof Bun.spawn> | undefined;
@@ -26,7 +28,6 @@ beforeAll(async () => {
   if (nginx === null) return;
   vendor = await startVendor();
   const databaseUrl = await testDatabaseUrl();
-  const env = { TRUSTED_PROXIES: '127.0.0.1', TASK_POLL_INTERVAL_SECONDS: '1' };
   nodes = [await startGateway({ databaseUrl, env }), await startGateway({ databaseUrl, env })];
   const root = await setUp(nodes[0] as Gateway);
   await root.createChannel(vendor.url);
@@ -60,7 +61,7 @@ afterAll(async () => {
   await vendor?.stop();
 });
 
-test.if(nginx !== null)('no request fails while one node is stopped', async () => {
+test.if(nginx !== null)('no request fails while nodes are stopped and started in turn', async () => {
   const statuses = new Map<string, number>();
   const count = (what: string) => void statuses.set(what, (statuses.get(what) ?? 0) + 1);
   const leaving = new AbortController();
@@ -85,6 +86,15 @@ test.if(nginx !== null)('no request fails while one node is stopped', async () =
   expect(await (nodes[1] as Gateway).stop()).toBe(0);
   const [gets = 0, posts = 0] = [statuses.get('GET 200'), statuses.get('POST 200')];
   await until('the other node answers', answered(gets + 100, posts + 5));
+
+  // The next one is stopped only when nginx sends requests to this one again, after `fail_timeout`.
+  const { databaseUrl, dataDir, port } = nodes[1] as Gateway;
+  const again = await startGateway({ databaseUrl, dataDir, port, env });
+  nodes[1] = again;
+  await until('the node that is back serves', () => again.log().includes('"path":"/v1/models"'));
+  expect(await (nodes[0] as Gateway).stop()).toBe(0);
+  const [laterGets = 0, laterPosts = 0] = [statuses.get('GET 200'), statuses.get('POST 200')];
+  await until('it answers alone', answered(laterGets + 100, laterPosts + 5));
   leaving.abort();
   await Promise.all(clients);
   const failed = [...statuses].filter(([what]) => !/ 20[0-9]$/.test(what));

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI from 'openai';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
+import { testInFullRun } from '../support/full-run.ts';
 import {
   type Administrator,
   type Gateway,
@@ -63,41 +64,49 @@ async function download(text: string): Promise<string> {
 }
 
 describe('the official openai client', () => {
-  test('waits for a response', async () => {
-    const response = await client.responses.create({ model, input: 'a cat [duration=0.3]' });
-    expect(faultsOfResponse(response)).toEqual([]);
-    expect(response).toMatchObject({ object: 'response', status: 'completed', model, error: null });
-    expect(response.id).toMatch(/^resp_\w{32}$/);
-    expect(response.metadata).toMatchObject({
-      seconds: '4',
-      resolution: '720p',
-      task_id: response.id.replace('resp_', 'task_'),
-      task_status: 'completed',
-      retrieval_path: `/v1/responses/${response.id}`,
-    });
-    expect(await download(response.output_text)).toBe('video/mp4');
-    const again = await client.responses.retrieve(response.id);
-    expect(faultsOfResponse(again)).toEqual([]);
-    expect(again).toEqual(response);
-  }, 120_000);
+  testInFullRun(
+    'waits for a response',
+    async () => {
+      const response = await client.responses.create({ model, input: 'a cat [duration=0.3]' });
+      expect(faultsOfResponse(response)).toEqual([]);
+      expect(response).toMatchObject({ object: 'response', status: 'completed', model, error: null });
+      expect(response.id).toMatch(/^resp_\w{32}$/);
+      expect(response.metadata).toMatchObject({
+        seconds: '4',
+        resolution: '720p',
+        task_id: response.id.replace('resp_', 'task_'),
+        task_status: 'completed',
+        retrieval_path: `/v1/responses/${response.id}`,
+      });
+      expect(await download(response.output_text)).toBe('video/mp4');
+      const again = await client.responses.retrieve(response.id);
+      expect(faultsOfResponse(again)).toEqual([]);
+      expect(again).toEqual(response);
+    },
+    120_000,
+  );
 
-  test('cancels what can be cancelled, and deletes what has ended', async () => {
-    const caught = (call: Promise<unknown>) => call.catch((error: unknown) => error);
-    const running = await client.responses.create({ model, input: 'long [duration=600]', background: true });
-    expect(await caught(client.responses.cancel(running.id))).toMatchObject({
-      status: 409,
-      code: 'cancel_unsupported',
-    });
-    expect(await caught(client.responses.delete(running.id))).toMatchObject({
-      status: 409,
-      code: 'cancel_unsupported',
-    });
-    const ended = await client.responses.create({ model, input: 'short [duration=0.3]' });
-    expect(await caught(client.responses.cancel(ended.id))).toMatchObject({ status: 409, code: 'task_finished' });
-    await client.responses.delete(ended.id);
-    expect(await caught(client.responses.retrieve(ended.id))).toBeInstanceOf(OpenAI.NotFoundError);
-    expect(await caught(client.responses.delete(ended.id))).toBeInstanceOf(OpenAI.NotFoundError);
-  }, 120_000);
+  testInFullRun(
+    'cancels what can be cancelled, and deletes what has ended',
+    async () => {
+      const caught = (call: Promise<unknown>) => call.catch((error: unknown) => error);
+      const running = await client.responses.create({ model, input: 'long [duration=600]', background: true });
+      expect(await caught(client.responses.cancel(running.id))).toMatchObject({
+        status: 409,
+        code: 'cancel_unsupported',
+      });
+      expect(await caught(client.responses.delete(running.id))).toMatchObject({
+        status: 409,
+        code: 'cancel_unsupported',
+      });
+      const ended = await client.responses.create({ model, input: 'short [duration=0.3]' });
+      expect(await caught(client.responses.cancel(ended.id))).toMatchObject({ status: 409, code: 'task_finished' });
+      await client.responses.delete(ended.id);
+      expect(await caught(client.responses.retrieve(ended.id))).toBeInstanceOf(OpenAI.NotFoundError);
+      expect(await caught(client.responses.delete(ended.id))).toBeInstanceOf(OpenAI.NotFoundError);
+    },
+    120_000,
+  );
 
   test('streams a response, each event of its own types', async () => {
     const stream = await client.responses.create({ model, input: 'a dog [duration=0.5]', stream: true });
@@ -146,44 +155,56 @@ describe('the official openai client', () => {
     expect(gone).toBeInstanceOf(OpenAI.NotFoundError);
   }, 120_000);
 
-  test('gathers a stream into the final response', async () => {
-    const stream = client.responses.stream({ model, input: 'a bird [duration=0.3]' });
-    const deltas: string[] = [];
-    stream.on('response.output_text.delta', ({ delta }) => deltas.push(delta));
-    const response = await stream.finalResponse();
-    expect(response.status).toBe('completed');
-    const texts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
-    expect(texts).toMatchObject(deltas.map((text) => ({ type: 'output_text', text })));
-    expect(deltas.join()).toMatch(RESULT);
-  }, 120_000);
+  testInFullRun(
+    'gathers a stream into the final response',
+    async () => {
+      const stream = client.responses.stream({ model, input: 'a bird [duration=0.3]' });
+      const deltas: string[] = [];
+      stream.on('response.output_text.delta', ({ delta }) => deltas.push(delta));
+      const response = await stream.finalResponse();
+      expect(response.status).toBe('completed');
+      const texts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
+      expect(texts).toMatchObject(deltas.map((text) => ({ type: 'output_text', text })));
+      expect(deltas.join()).toMatch(RESULT);
+    },
+    120_000,
+  );
 
-  test('starts a response in the background and reads it until it is complete', async () => {
-    const pending = await client.responses.create({ model, input: 'a fish [duration=0.5]', background: true });
-    expect(faultsOfResponse(pending)).toEqual([]);
-    expect(pending).toMatchObject({ status: 'queued', background: true, completed_at: null, output: [] });
-    const seen: Response[] = [];
-    const done = await until('the response is there', async () => {
-      const response = await client.responses.retrieve(pending.id);
-      seen.push(response);
-      return response.status === 'completed' ? response : undefined;
-    });
-    expect(seen.flatMap(faultsOfResponse)).toEqual([]);
-    expect(done.id).toBe(pending.id);
-    expect(done.output_text).toMatch(RESULT);
-  }, 120_000);
+  testInFullRun(
+    'starts a response in the background and reads it until it is complete',
+    async () => {
+      const pending = await client.responses.create({ model, input: 'a fish [duration=0.5]', background: true });
+      expect(faultsOfResponse(pending)).toEqual([]);
+      expect(pending).toMatchObject({ status: 'queued', background: true, completed_at: null, output: [] });
+      const seen: Response[] = [];
+      const done = await until('the response is there', async () => {
+        const response = await client.responses.retrieve(pending.id);
+        seen.push(response);
+        return response.status === 'completed' ? response : undefined;
+      });
+      expect(seen.flatMap(faultsOfResponse)).toEqual([]);
+      expect(done.id).toBe(pending.id);
+      expect(done.output_text).toMatch(RESULT);
+    },
+    120_000,
+  );
 
-  test('streams a response in the background', async () => {
-    const stream = await client.responses.create({
-      model,
-      input: 'a fox [duration=0.3]',
-      background: true,
-      stream: true,
-    });
-    const types: string[] = [];
-    for await (const event of stream) types.push(event.type);
-    expect(types[0]).toBe('response.created');
-    expect(types.at(-1)).toBe('response.completed');
-  }, 120_000);
+  testInFullRun(
+    'streams a response in the background',
+    async () => {
+      const stream = await client.responses.create({
+        model,
+        input: 'a fox [duration=0.3]',
+        background: true,
+        stream: true,
+      });
+      const types: string[] = [];
+      for await (const event of stream) types.push(event.type);
+      expect(types[0]).toBe('response.created');
+      expect(types.at(-1)).toBe('response.completed');
+    },
+    120_000,
+  );
 
   test('resumes the stream of a running response after the connection was lost', async () => {
     const input = 'a hare [duration=3]';
@@ -276,37 +297,41 @@ describe('over HTTP', () => {
     return text;
   }
 
-  test('128 streams are held at once, each with its heartbeat; one more is refused until a client leaves', async () => {
-    const body = { model, input: 'a long one [duration=600]', stream: true };
-    const clients = Array.from({ length: 128 }, () => new AbortController());
-    const streams = await Promise.all(clients.map(async ({ signal }) => holdOpen(await post(body, { signal }))));
-    expect(new Set(streams.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(Object.fromEntries(streams[0]?.headers ?? [])).toMatchObject({
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-      'x-accel-buffering': 'no',
-      'access-control-allow-origin': '*',
-    });
-    const texts = await Promise.all(streams.map((stream) => read(stream, (text) => text.includes(': PING\n'))));
-    expect(
-      texts.filter(
-        (text) => !text.startsWith('event: response.created\ndata: {"type":"response.created","sequence_number":0,'),
-      ),
-    ).toEqual([]);
-    const refused = await post(body);
-    expect(refused.status).toBe(429);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(await refused.json()).toMatchObject({ error: { code: 'rate_limit_exceeded', type: 'rate_limit_error' } });
-    clients[0]?.abort();
-    const client = new AbortController();
-    const admitted = await until('a slot is free', async () => {
-      const response = await post(body, { signal: client.signal });
-      return response.status === 200;
-    });
-    expect(admitted).toBeTrue();
-    for (const one of [...clients, client]) one.abort();
-    await until('all slots are free', async () => (await post({ model, input: 'a cat [instant]' })).status === 200);
-  }, 120_000);
+  testInFullRun(
+    '128 streams are held at once, each with its heartbeat; one more is refused until a client leaves',
+    async () => {
+      const body = { model, input: 'a long one [duration=600]', stream: true };
+      const clients = Array.from({ length: 128 }, () => new AbortController());
+      const streams = await Promise.all(clients.map(async ({ signal }) => holdOpen(await post(body, { signal }))));
+      expect(new Set(streams.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(Object.fromEntries(streams[0]?.headers ?? [])).toMatchObject({
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-cache',
+        'x-accel-buffering': 'no',
+        'access-control-allow-origin': '*',
+      });
+      const texts = await Promise.all(streams.map((stream) => read(stream, (text) => text.includes(': PING\n'))));
+      expect(
+        texts.filter(
+          (text) => !text.startsWith('event: response.created\ndata: {"type":"response.created","sequence_number":0,'),
+        ),
+      ).toEqual([]);
+      const refused = await post(body);
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(await refused.json()).toMatchObject({ error: { code: 'rate_limit_exceeded', type: 'rate_limit_error' } });
+      clients[0]?.abort();
+      const client = new AbortController();
+      const admitted = await until('a slot is free', async () => {
+        const response = await post(body, { signal: client.signal });
+        return response.status === 200;
+      });
+      expect(admitted).toBeTrue();
+      for (const one of [...clients, client]) one.abort();
+      await until('all slots are free', async () => (await post({ model, input: 'a cat [instant]' })).status === 200);
+    },
+    120_000,
+  );
 
   test('a gateway that stops ends its streams at once, as incomplete', async () => {
     const response = await post({ model, input: 'a long one [duration=600]', stream: true });

@@ -32,7 +32,7 @@ const BLOCKS: Record<string, ('runs' | string)[]> = {
   'monitoring.md': ['test/binary/monitoring-guide.full.test.ts runs it'],
   'move-in.md': ['runs'],
   'network.md': [SETTINGS, 'test/binary/outbound-proxies.test.ts runs it'],
-  'plugins.md': [NETWORK, NETWORK, NETWORK],
+  'plugins.md': [NETWORK, NETWORK, NETWORK, NETWORK],
   'results.md': ['runs', SETTINGS],
   'retention.md': ['runs', 'runs'],
   'several-nodes.md': [SETTINGS, SETTINGS],
@@ -64,7 +64,7 @@ afterAll(() => gateway.kill());
 const pages = new URL('../../docs/operating/', import.meta.url);
 
 /** The blocks for a shell of a page, with folders of this test in the place of the system's. */
-const blocksOf = (page: string): string[] => {
+const listBlocks = (page: string): string[] => {
   const text = readFileSync(new URL(page, pages), 'utf8');
   return [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) =>
     block
@@ -76,14 +76,14 @@ const blocksOf = (page: string): string[] => {
 };
 
 /** The block of a page that `BLOCKS` says runs here. */
-function blockOf(page: string, at: number): string {
+function blockFor(page: string, at: number): string {
   expect([page, at, BLOCKS[page]?.[at]]).toEqual([page, at, 'runs']);
-  return blocksOf(page)[at] ?? '';
+  return listBlocks(page)[at] ?? '';
 }
 
 test('each block of each page runs here, or a reason says why not', () => {
   const found = readdirSync(pages)
-    .map((page) => [page, blocksOf(page).length] as const)
+    .map((page) => [page, listBlocks(page).length] as const)
     .filter(([, count]) => count > 0);
   expect(Object.fromEntries(found)).toEqual(
     Object.fromEntries(Object.entries(BLOCKS).map(([page, blocks]) => [page, blocks.length])),
@@ -107,7 +107,7 @@ async function runScript(lines: readonly string[], more: Record<string, string> 
 }
 
 test('backup-and-upgrade.md: a backup, and a restore from it', async () => {
-  const [backUp, restore] = [blockOf('backup-and-upgrade.md', 0), blockOf('backup-and-upgrade.md', 1)];
+  const [backUp, restore] = [blockFor('backup-and-upgrade.md', 0), blockFor('backup-and-upgrade.md', 1)];
   // This machine need not have the service's user.
   const [first = '', ...rest] = backUp.replaceAll(/ -[og] taskgate/g, '').split('\n');
   const write = `echo 'a passphrase of a test' > ${join(folder, 'etc/backup-passphrase')}`;
@@ -117,7 +117,7 @@ test('backup-and-upgrade.md: a backup, and a restore from it', async () => {
 });
 
 test('install.md: the checksums of what was downloaded', async () => {
-  const [minisign = '', checksums = ''] = blockOf('install.md', 0).split('\n');
+  const [minisign = '', checksums = ''] = blockFor('install.md', 0).split('\n');
   const said = await runScript([`cd ${release.folder}`, checksums]);
   expect(said).toMatch(/^taskgate-99\.0\.0-\S+\.tar\.gz: OK\n$/);
   if (!findProgram(['minisign'])) return;
@@ -129,19 +129,19 @@ test('install.md: the checksums of what was downloaded', async () => {
 test('deploy.md and sign-in.md: the first administrator, and a new password', async () => {
   const env = { DATA_DIR: join(folder, 'first') };
   writeFileSync(join(folder, 'password.txt'), 'correct horse battery');
-  const said = await runScript([blockOf('deploy.md', 1)], env);
+  const said = await runScript([blockFor('deploy.md', 1)], env);
   expect(said).toContain('administrator "root" created');
-  const reset = await runScript([blockOf('sign-in.md', 1)], { ...env, NEW_PASSWORD: 'another horse battery' });
+  const reset = await runScript([blockFor('sign-in.md', 1)], { ...env, NEW_PASSWORD: 'another horse battery' });
   expect(reset).toContain('password of "root" set');
 });
 
 test('results.md: a folder of results is accepted', async () => {
-  expect(await runScript([blockOf('results.md', 0)])).toContain('is the folder of results now');
+  expect(await runScript([blockFor('results.md', 0)])).toContain('is the folder of results now');
 });
 
 test('move-in.md: a dry run, and the import', async () => {
   const env = { DATA_DIR: join(folder, 'moved') };
-  const said = await runScript([blockOf('move-in.md', 0).replaceAll('/srv/new-api/one-api.db', sampleFile())], env);
+  const said = await runScript([blockFor('move-in.md', 0).replaceAll('/srv/new-api/one-api.db', sampleFile())], env);
   expect(said).toContain('a dry run: nothing is written');
   expect(said).toContain('users: 9 taken');
   expect(JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')).taken.user).toBe(9);
@@ -159,7 +159,7 @@ test('upgrade.md: to the newer release, and back', async () => {
     ).version;
   const env = { PATH: `${own}:${bin}:${process.env.PATH}` };
   const former = await version();
-  const forth = blockOf('upgrade.md', 0)
+  const forth = blockFor('upgrade.md', 0)
     .replace('https://example.com/taskgate/releases/latest', release.folder)
     .replace('RWQ…', release.key.publicKey.text);
   const said = await runScript([forth], env);
@@ -174,12 +174,12 @@ test('upgrade.md: to the newer release, and back', async () => {
     `#!/bin/sh\necho '{"name":"taskgate","version":"0.0.9","database":${database}}'\n`,
     { mode: 0o755 },
   );
-  expect(await runScript([blockOf('upgrade.md', 2)], env)).toContain('taskgate 0.0.9 is back');
+  expect(await runScript([blockFor('upgrade.md', 2)], env)).toContain('taskgate 0.0.9 is back');
   expect([await version(), existsSync(join(own, 'taskgate.previous')), former]).toEqual(['0.0.9', true, former]);
 });
 
 test("retention.md: a person's data is exported and erased", async () => {
-  const [people, vacuum] = [blockOf('retention.md', 0), blockOf('retention.md', 1)];
+  const [people, vacuum] = [blockFor('retention.md', 0), blockFor('retention.md', 1)];
   expect(await runScript([people])).toContain('is erased');
   const exported = JSON.parse(readFileSync(join(folder, 'ada.json'), 'utf8'));
   expect(JSON.stringify(exported)).toContain('"ada"');

@@ -4,6 +4,7 @@
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { openRaw } from '../contract/open-raw.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import {
   type Administrator,
   ask,
@@ -60,7 +61,7 @@ function startProvider(): string {
 type Trial = { ok: boolean; steps: { name: string; ok: boolean; message: string }[] };
 type Option = { key: string; value: string; unreadable?: true };
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of RULE_DATABASES) {
   describe(`on ${dialect}`, () => {
     test('a provider is set up, tested, applied by the other node, and unreadable once the secret has changed', async () => {
       const options: GatewayOptions = {

@@ -53,7 +53,7 @@ afterAll(async () => {
     expect(log).not.toContain(secret);
 });
 
-const portOf = (url: string) => new URL(url).port;
+const portFor = (url: string) => new URL(url).port;
 
 test('the main job goes through OUTBOUND_PROXY, by the vendor’s name', async () => {
   await admin.createChannel(`http://vendor.test:${vendor.port}`);
@@ -70,7 +70,7 @@ test('the main job goes through OUTBOUND_PROXY, by the vendor’s name', async (
 
 test('a channel’s proxy, headers and default fields: sent, sealed, and kept where they are not given again', async () => {
   const before = proxy.asked.length;
-  const id = await admin.createChannel(`http://llm.test:${portOf(chats.url)}`, {
+  const id = await admin.createChannel(`http://llm.test:${portFor(chats.url)}`, {
     ...{ type: 1, name: 'chats', key: chats.key, models: ['gpt-chat'], task_plugin_key: undefined },
     ...{ proxy: other.url, headers: { 'X-Api-Manager': HEADER }, body_defaults: { max_tokens: 77, temperature: 1 } },
   });
@@ -86,7 +86,7 @@ test('a channel’s proxy, headers and default fields: sent, sealed, and kept wh
     expect(request.headers).toMatchObject({ 'x-api-manager': HEADER, authorization: `Bearer ${chats.key}` });
     expect(request.body).toMatchObject({ max_tokens: 77, temperature: 0 });
   }
-  expect(other.asked).toEqual([`llm.test:${portOf(chats.url)}`]);
+  expect(other.asked).toEqual([`llm.test:${portFor(chats.url)}`]);
   expect(proxy.asked.length).toBe(before);
 
   const read = () => admin.call('GET', `/api/channel/${id}`);
@@ -123,12 +123,12 @@ test.each([
 
 test('a channel’s test and doctor tell which way they went, and where it ends', async () => {
   const fields = { type: 1, key: chats.key, models: ['gpt-way'], task_plugin_key: undefined, status: 2 };
-  const port = portOf(chats.url);
+  const port = portFor(chats.url);
   const good = await admin.createChannel(`http://llm.test:${port}`, { ...fields, name: 'good', proxy: other.url });
   const wrong = other.url.replace(encodeURIComponent(OTHER.password), 'wrong-password');
   const bad = await admin.createChannel(`http://llm.test:${port}`, { ...fields, name: 'bad', proxy: wrong });
   const dead = await admin.createChannel('https://llm.test', { ...fields, name: 'dead', proxy: 'http://127.0.0.1:1' });
-  const stepsOf = async (id: number) => {
+  const readSteps = async (id: number) => {
     const { steps } = await admin.call<{ steps: { name: string; ok: boolean; message: string }[] }>(
       'POST',
       `/api/channel/${id}/test`,
@@ -136,12 +136,12 @@ test('a channel’s test and doctor tell which way they went, and where it ends'
     return steps.map(({ name, ok, message }) => `${name} ${ok} ${message}`);
   };
   const way = ['address true The proxy is asked for llm.test.', `proxy true The proxy ${shownProxy()} was reached.`];
-  expect(await stepsOf(good)).toEqual(
+  expect(await readSteps(good)).toEqual(
     expect.arrayContaining([...way, 'connection true The connection works, without TLS.']),
   );
   const refused = 'The proxy did not accept the user and the password.';
-  expect((await stepsOf(bad)).slice(1)).toEqual([...way, `connection false ${refused}`]);
-  expect((await stepsOf(dead)).at(-1)).toBe('proxy false No connection to the proxy could be made (ECONNREFUSED).');
+  expect((await readSteps(bad)).slice(1)).toEqual([...way, `connection false ${refused}`]);
+  expect((await readSteps(dead)).at(-1)).toBe('proxy false No connection to the proxy could be made (ECONNREFUSED).');
 
   const doctor = async (...words: string[]) => {
     const run = await runCommand(['doctor', '--network', ...words, '--data-dir', gateway.dataDir, '--json'], {

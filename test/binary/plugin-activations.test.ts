@@ -3,15 +3,18 @@
  * uploads.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { childrenOf } from '../support/child-processes.ts';
+import { listChildren } from '../support/child-processes.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { type Administrator, ask, type Gateway, letNothingWait, setUp, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
-const REQUESTS = IS_FULL_RUN ? 1000 : 200;
+/** At least so many: requests go on until the last activation. */
+const REQUESTS = IS_FULL_RUN ? 1000 : 60;
 const ACTIVATIONS = IS_FULL_RUN ? 50 : 10;
+/** What each version builds before the next one is activated, however slow the machine is. */
+const BUILT_EACH = REQUESTS / ACTIVATIONS / 2;
 const AT_ONCE = 16;
 const MODEL = 'acme-1';
 
@@ -95,24 +98,30 @@ function kill(pid: number): boolean {
 const submit = () => ask(`${gateway.url}/v1/videos`, { token: key, body: { model: MODEL, prompt: 'a cat' } });
 const activate = (version: string) => admin.call('POST', '/api/plugin/task/acme/activate', { version });
 
-test(`${REQUESTS} requests during ${ACTIVATIONS} activations each finish on the version they began with, while sandbox processes are killed`, async () => {
+test(`requests during ${ACTIVATIONS} activations each finish on the version they began with, while sandbox processes are killed`, async () => {
   let begun = 0;
+  let activated = 0;
   const answers: { status: number; body: Record<string, unknown> }[] = [];
   const work = async (): Promise<void> => {
-    while (begun < REQUESTS) {
+    while (begun < REQUESTS || activated < ACTIVATIONS) {
       begun += 1;
       answers.push(await submit());
     }
   };
   let killed = 0;
   const switchVersions = async (): Promise<void> => {
+    let serving = '1.0.0';
     for (let n = 1; n <= ACTIVATIONS; n++) {
-      await until('requests have ended', () => answers.length >= (n * REQUESTS) / (ACTIVATIONS + 1));
-      await activate(n % 2 === 0 ? '1.0.0' : '2.0.0');
+      const since = jobs.length;
+      const built = () => jobs.slice(since).filter((job) => job.built === serving).length;
+      await until(`${serving} has built requests`, () => built() >= BUILT_EACH);
+      serving = n % 2 === 0 ? '1.0.0' : '2.0.0';
+      await activate(serving);
+      activated = n;
       if (n % 10 !== 5) continue;
       // It may end by itself, or one may just be starting.
       await until('a sandbox process is killed', () => {
-        const [pid] = childrenOf(gateway.pid, '__sandbox');
+        const [pid] = listChildren(gateway.pid, '__sandbox');
         return pid !== undefined && kill(pid);
       });
       killed += 1;
@@ -123,7 +132,8 @@ test(`${REQUESTS} requests during ${ACTIVATIONS} activations each finish on the 
 
   const failed = answers.filter(({ status, body }) => status !== 200 || body.status !== 'completed');
   expect(failed).toEqual([]);
-  expect([answers.length, jobs.length, killed]).toEqual([REQUESTS, REQUESTS, ACTIVATIONS / 10]);
+  expect(begun).toBeGreaterThanOrEqual(REQUESTS);
+  expect([answers.length, jobs.length, killed]).toEqual([begun, begun, ACTIVATIONS / 10]);
   expect(jobs.filter(({ decoded, built }) => decoded !== built)).toEqual([]);
   for (const version of ['1.0.0', '2.0.0'])
     expect(jobs.filter(({ built }) => built === version).length).toBeGreaterThan(REQUESTS / 10);
@@ -155,7 +165,6 @@ test('a refused upload changes nothing that serves', async () => {
     ['conflicting', { source: source('1.0.0', { key: 'rival' }) }, 409, 'PLUGIN_CONFLICT', 'acme'],
     ['broken', { source: `${source('3.0.0')}\nthis is no module` }, 422, 'PLUGIN_INVALID', 'line'],
     ['throwing', { source: `${source('3.0.0')}\nthrow new Error('no');` }, 422, 'PLUGIN_INVALID', 'no'],
-    ['endless', { source: `${source('3.0.0')}\nfor (;;);` }, 422, 'PLUGIN_INVALID', 'limit'],
     ['oversized', { source: `${source('3.0.0')}//${'x'.repeat(1024 * 1024)}` }, 422, 'PLUGIN_INVALID', '1048576'],
     [
       'the same version with another source',

@@ -80,8 +80,8 @@ test('the page shows each call as it is made, with request, answer, console and 
       .replace('MAX_SECONDS = 60', 'MAX_SECONDS = 30')
       .replace('(_ctx, body) {', "$& console.log('reading');"),
   );
-  const misfits = await dev.wait('the misfits', ({ event }) => event === 'misfits');
-  expect(misfits).toMatchObject({
+  const mismatches = await dev.wait('the mismatches', ({ event }) => event === 'mismatches');
+  expect(mismatches).toMatchObject({
     cases: ['a video that is too long'],
     commands: ['taskgate plugin test ecran.js', 'taskgate plugin record ecran.js'],
   });

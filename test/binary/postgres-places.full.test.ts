@@ -106,17 +106,17 @@ describe('PostgreSQL', () => {
     const tls = { cert: readFileSync(own.cert, 'utf8'), key: readFileSync(own.key, 'utf8') };
     const server = await startOwnPostgres({ tls });
     closing.push(() => server.kill());
-    const urlOf = (host: string, ca: string) =>
+    const urlFor = (host: string, ca: string) =>
       `postgres://postgres@${host}:${server.port}/postgres?sslmode=verify-full&sslrootcert=${ca}`;
-    const gateway = await start({ databaseUrl: urlOf('localhost', own.cert) });
+    const gateway = await start({ databaseUrl: urlFor('localhost', own.cert) });
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
     const sql = new SQL({ url: server.url, max: 1 });
     closing.push(() => sql.close());
     const open = await sql`select ssl from pg_stat_ssl join pg_stat_activity using (pid)
       where application_name = 'taskgate'`;
     expect(open.every(({ ssl }: { ssl: boolean }) => ssl)).toBe(true);
-    await expect(start({ databaseUrl: urlOf('localhost', other.cert) })).rejects.toThrow('the gateway ended');
-    await expect(start({ databaseUrl: urlOf('127.0.0.1', own.cert) })).rejects.toThrow('the gateway ended');
+    await expect(start({ databaseUrl: urlFor('localhost', other.cert) })).rejects.toThrow('the gateway ended');
+    await expect(start({ databaseUrl: urlFor('127.0.0.1', own.cert) })).rejects.toThrow('the gateway ended');
   });
 
   testInFullRun('loses its primary: no task that was accepted is lost or ordered twice', async () => {

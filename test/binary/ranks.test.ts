@@ -55,7 +55,7 @@ for (const database of RULE_DATABASE_NAMES) {
       const id = await root.createUser({ username, role });
       return { id, token: (await signIn(gateway.url, { username })).token };
     }
-    async function refusalsOf(token: string, requests: Request[]): Promise<unknown[]> {
+    async function listRefusals(token: string, requests: Request[]): Promise<unknown[]> {
       const outcomes = [];
       for (const [method, path, body] of requests) {
         const { status, body: answer } = await ask(`${gateway.url}${path}`, {
@@ -73,7 +73,7 @@ for (const database of RULE_DATABASE_NAMES) {
       const [operator, peer] = [await make(ADMIN), await make(ADMIN)];
       const before = [await look(peer.id), await look(ROOT_ID)];
       for (const id of [peer.id, ROOT_ID]) {
-        expect(await refusalsOf(operator.token, [['GET', `/api/user/${id}`], ...requestsTo(id)])).toEqual([]);
+        expect(await listRefusals(operator.token, [['GET', `/api/user/${id}`], ...requestsTo(id)])).toEqual([]);
       }
       expect([await look(peer.id), await look(ROOT_ID)]).toEqual(before);
       expect((await ask(`${gateway.url}/api/user/self`, { token: peer.token })).status).toBe(200);
@@ -93,7 +93,7 @@ for (const database of RULE_DATABASE_NAMES) {
         ['DELETE', `/api/user/${user.id}/sessions`],
       ];
       // The role of root cannot be given at all.
-      const others = (await refusalsOf(operator.token, requests)).filter(
+      const others = (await listRefusals(operator.token, requests)).filter(
         (outcome) => (outcome as unknown[])[3] !== 400,
       );
       expect(others).toEqual([]);
@@ -103,7 +103,7 @@ for (const database of RULE_DATABASE_NAMES) {
     test('a user cannot change any account', async () => {
       const [user, other] = [await make(USER), await make(USER)];
       for (const id of [user.id, other.id, ROOT_ID]) {
-        expect(await refusalsOf(user.token, [['GET', `/api/user/${id}`], ...requestsTo(id)])).toEqual([]);
+        expect(await listRefusals(user.token, [['GET', `/api/user/${id}`], ...requestsTo(id)])).toEqual([]);
       }
     });
 
@@ -116,7 +116,7 @@ for (const database of RULE_DATABASE_NAMES) {
         ['DELETE', `/api/user/${ROOT_ID}`] satisfies Request,
         ['PUT', '/api/user', { id: ROOT_ID, password: 'taken over by somebody' }] satisfies Request,
       ];
-      expect(await refusalsOf(root.token, requests as Request[])).toEqual([]);
+      expect(await listRefusals(root.token, requests as Request[])).toEqual([]);
       expect(await look(ROOT_ID)).toEqual(before);
     });
   });

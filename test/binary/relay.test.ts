@@ -49,11 +49,30 @@ describe('the relay of the executable', () => {
     await work();
     return before - (await admin.quota());
   };
-  const errorOf = (promise: Promise<unknown>) =>
+  const readError = (promise: Promise<unknown>) =>
     promise.then(
       () => undefined,
       (error: unknown) => error,
     );
+
+  test('the flat form of a video has the gateway’s address, which needs the key, and not the vendor’s', async () => {
+    const path = '/v1/video/generations';
+    const order = { model: 'vid-x', prompt: 'linked', duration: 4, width: 1280, height: 720 };
+    const made = await ask(`${gateway.url}${path}`, { token: key, body: order });
+    const flat = { model: 'vid-x', metadata: { duration: 4, width: 1280, height: 720 }, error: null };
+    expect([made.status, made.body]).toMatchObject([200, { ...flat, status: 'queued', url: null }]);
+    const { body } = await ask(`${gateway.url}${path}/${made.body.id}`, { method: 'GET', token: key });
+    expect(body).toMatchObject({ ...flat, status: 'completed', progress: 100 });
+    const { pathname } = new URL(String(body.url));
+    expect(pathname).toBe(`/v1/videos/${made.body.id}/content`);
+    const fetched = (headers: Record<string, string>) => fetch(`${gateway.url}${pathname}`, { headers });
+    expect((await fetched({})).status).toBe(401);
+    const film = await fetched({ authorization: `Bearer ${key}` });
+    expect(new Uint8Array(await film.arrayBuffer())).toEqual(VIDEO);
+    // In OpenAI's form what the vendor says stays.
+    const { body: video } = await ask(`${gateway.url}/v1/videos/${made.body.id}`, { method: 'GET', token: key });
+    expect(video).toMatchObject({ url: 'https://cdn.vendor.example/video.mp4', seconds: '4', size: '1280x720' });
+  });
 
   test('the official client makes, reads, streams, continues, cancels and deletes responses', async () => {
     const spent = await paid(async () => {
@@ -75,7 +94,7 @@ describe('the relay of the executable', () => {
       expect(vendor.requests.at(-1)?.body).toMatchObject({ model: 'gpt-real', previous_response_id: made.id });
       expect(await client.responses.cancel(made.id)).toMatchObject({ status: 'cancelled' });
       await client.responses.delete(made.id);
-      expect(await errorOf(client.responses.retrieve(made.id))).toBeInstanceOf(OpenAI.NotFoundError);
+      expect(await readError(client.responses.retrieve(made.id))).toBeInstanceOf(OpenAI.NotFoundError);
     });
     expect(spent).toBe(2 * BILL);
   });
@@ -120,6 +139,11 @@ describe('the relay of the executable', () => {
     const edit = { prompt: 'a fox', video: { id: made.id } };
     expect(await paid(() => ask(`${gateway.url}/v1/videos/edits`, { token: key, body: edit }))).toBe(4 * SECOND);
     expect(vendor.requests.at(-1)?.body).toEqual({ prompt: 'a fox' });
+    for (const [path, shorter] of [
+      ['edits', { ...edit, seconds: 1 }],
+      [`${made.id}/remix`, { prompt: 'a fox', seconds: '1' }],
+    ])
+      expect(await paid(() => ask(`${gateway.url}/v1/videos/${path}`, { token: key, body: shorter }))).toBe(4 * SECOND);
     const narrow = await admin.createKey({ models: ['gpt-x'] });
     expect((await ask(address, { token: narrow, body })).status).toBe(403);
   });
@@ -129,7 +153,7 @@ describe('the relay of the executable', () => {
     const price = '0.1 * u("seconds")';
     await admin.call('PUT', '/api/price', { plugin_key: 'sora', model: 'sora-2', expression: price });
     const made = await client.videos.create({ model: 'sora-2', prompt: 'a cat', seconds: '8' });
-    const early = (await errorOf(client.videos.remix(made.id, { prompt: 'a dog' }))) as InstanceType<
+    const early = (await readError(client.videos.remix(made.id, { prompt: 'a dog' }))) as InstanceType<
       typeof OpenAI.APIError
     >;
     expect([early.status, early.message]).toEqual([400, expect.stringContaining('Only a finished video')]);
@@ -141,6 +165,29 @@ describe('the relay of the executable', () => {
       await until(async () => (await client.videos.retrieve(remix.id)).status === 'completed');
     });
     expect(spent).toBe(8 * SECOND);
+  });
+
+  test('a plugin that declares the relay’s channel type has its own models there, and the relay the others', async () => {
+    await admin.call('PUT', '/api/price', {
+      plugin_key: 'sora',
+      model: 'sora-2-pro',
+      expression: '0.1 * u("seconds")',
+    });
+    const id = await admin.createChannel(vendor.url, {
+      ...{ name: 'openai', type: 1, key: vendor.key, models: ['sora-2-pro', 'gpt-x'], task_plugin_key: undefined },
+    });
+    const spent = await paid(async () => {
+      const made = await client.videos.create({ model: 'sora-2-pro', prompt: 'a cat', seconds: '8' });
+      expect(made.id).toStartWith('task_');
+      await until(async () => (await client.videos.retrieve(made.id)).status === 'completed');
+    });
+    expect(spent).toBe(8 * SECOND);
+    const steps = await admin.call<{ steps: { name: string; ok: boolean }[] }>('POST', `/api/channel/${id}/test`);
+    expect(steps.steps.map(({ name, ok }) => `${name} ${ok}`)).not.toContainEqual(expect.stringContaining('plugin'));
+    expect(vendor.requests.at(-1)?.path).toBe('/v1/models');
+    const said = await client.responses.create({ model: 'gpt-x', input: 'hello' });
+    expect(said.status).toBe('completed');
+    await admin.call('DELETE', `/api/channel/${id}`);
   });
 
   test('the official client reads, continues and deletes what a vendor named in any way', async () => {
@@ -182,7 +229,7 @@ describe('the relay of the executable', () => {
     ];
     for (const [play, kind, status] of rows) {
       const body = { model: 'gpt-x', user: play };
-      expect(await errorOf(client.responses.create(body))).toBeInstanceOf(kind);
+      expect(await readError(client.responses.create(body))).toBeInstanceOf(kind);
       const answer = await ask(`${gateway.url}/v1/responses`, {
         token: key,
         body,

@@ -1,11 +1,14 @@
 /** A certificate that is renewed while the gateway runs, and a stop that proxies can follow. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { cpSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
+import { testInFullRun } from '../support/full-run.ts';
 import { setUp, startGateway } from '../support/gateway.ts';
 import { makeCertificate as makeCertificateIn } from '../support/make-certificate.ts';
-import { runCommand } from '../support/run-command.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { runBeside, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -104,4 +107,36 @@ describe('a stop with SHUTDOWN_DRAIN_SECONDS', () => {
     gateway.signal('SIGTERM');
     expect(await gateway.exited).toBe(1);
   });
+});
+
+testInFullRun('nodes of a cluster are taken out of service in turn, by command, API and panel', async () => {
+  const databaseUrl = await migratedDatabaseUrl();
+  const first = await startGateway({ databaseUrl });
+  const second = await startGateway({ databaseUrl });
+  try {
+    const root = await setUp(first);
+    type Node = { id: string; host: string; drained: boolean; self: boolean };
+    const nodes = async () => (await root.call<{ nodes: Node[] }>('GET', '/api/node')).nodes;
+    const [own, other] = (await nodes()).toSorted((a, b) => Number(b.self) - Number(a.self)) as [Node, Node];
+    expect(own.host).toBe(hostname());
+    const maintenance = (...words: string[]) => runBeside(first, ['maintenance', ...words]);
+    const drained = await maintenance('drain', own.id);
+    expect([drained.code, drained.out]).toEqual([0, expect.stringContaining(`node ${own.id} on ${own.host} is out`)]);
+    await until('the node is out of service', async () => (await fetch(`${first.url}/readyz`)).status === 503);
+    expect(await (await fetch(`${first.url}/readyz`)).json()).toMatchObject({
+      reasons: { gateway: 'An operator has taken it out of service.' },
+    });
+    expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
+    expect((await maintenance('status')).out).toContain(`node ${own.id} on ${own.host} is out of service`);
+    await expect(root.call('POST', `/api/node/${other.id}/drain`)).rejects.toThrow('Another node is out of service');
+    await root.call('DELETE', `/api/node/${own.id}/drain`);
+    await until('the node is in service', async () => (await fetch(`${first.url}/readyz`)).status === 200);
+    const audit = await root.call<{ items: { action: string }[] }>('GET', '/api/audit');
+    expect(audit.items.map(({ action }) => action).filter((action) => action.startsWith('node.'))).toEqual([
+      'node.resume',
+      'node.drain',
+    ]);
+  } finally {
+    await Promise.all([first.kill(), second.kill()]);
+  }
 });

@@ -16,7 +16,7 @@ import { startBadServer } from '../support/smtp.ts';
 
 setDefaultTimeout(60_000);
 
-type Line = { level: string; msg: string; request_id?: string; code?: string; err?: object };
+type Line = { level: string; msg: string; request_id?: string; code?: string; channel?: string; err?: object };
 
 /** Its hooks fail in both ways: one throws, the other returns nothing. */
 const SOURCE = `export const meta = {
@@ -46,7 +46,7 @@ beforeAll(async () => {
   key = await admin.createKey();
   const down = await startVendor();
   await down.stop();
-  await admin.createChannel(down.url);
+  await admin.createChannel(down.url, { name: 'Northern account' });
   await admin.call('POST', '/api/plugin/task', { source: SOURCE });
   await admin.createChannel('http://127.0.0.1:1', {
     ...{ models: ['broken-throws', 'broken-empty'], task_plugin_key: 'broken' },
@@ -63,7 +63,7 @@ const lines = (): Line[] =>
     .split('\n')
     .filter((line) => line.startsWith('{') && line.endsWith('}'))
     .map((line) => JSON.parse(line) as Line);
-const linesOf = (id: string): Line[] => lines().filter((line) => line.request_id === id);
+const listLines = (id: string): Line[] => lines().filter((line) => line.request_id === id);
 
 type Provocation = { path: string; last?: string } & Parameters<typeof ask>[1];
 
@@ -72,7 +72,7 @@ async function provoke(id: string, { path, last = id, ...options }: Provocation)
   await ask(`${gateway.url}${path}`, { ...options, headers: { 'x-request-id': id } });
   await gateway.logged(`"request_id":"${id}","method"`);
   await gateway.logged(last);
-  return linesOf(id);
+  return listLines(id);
 }
 
 const expectOneLine = (found: Line[], message: string, level: string): Line => {
@@ -82,16 +82,18 @@ const expectOneLine = (found: Line[], message: string, level: string): Line => {
   return those[0] as Line;
 };
 
-test('an expected failure of a vendor is one line, without a stack', async () => {
+test('an expected failure of a vendor is one line with the name of its channel, without a stack', async () => {
   const body = { model: 'demo-video', prompt: 'a heron' };
   const found = await provoke('of-the-vendor', {
     ...{ path: '/v1/tasks/demo', token: key, body, last: 'tasks.vendor_unreachable' },
   });
-  expectOneLine(found, 'vendor did not accept a submission', 'info');
-  // The rest of the account is an event of its own.
-  expect(found.filter(({ level }) => level === 'warn')).toMatchObject([
-    { msg: 'nothing is sent to an account for a while', reason: 'vendor_busy' },
-    { code: 'tasks.vendor_unreachable' },
+  const line = expectOneLine(found, 'vendor did not accept a submission', 'warn');
+  expect(line).toMatchObject({ code: 'tasks.vendor_unreachable', channel: 'Northern account' });
+  // The rest of the account is an event of its own, and the request has its line as every other.
+  expect(found.filter(({ level }) => level !== 'debug').map(({ msg }) => msg)).toEqual([
+    'nothing is sent to an account for a while',
+    line.msg,
+    'request',
   ]);
   expect(JSON.stringify(found)).not.toContain('"stack"');
 });

@@ -10,6 +10,7 @@ import {
   existsSync,
   lstatSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -75,6 +76,7 @@ test('restore-copy after a kill: the copy is the database, and the former one is
 test('a copy put over the database of a killed gateway by hand: the start says what to do', async () => {
   const { dataDir, copy } = await killedGateway();
   copyFileSync(copy, path(dataDir));
+  const log = readFileSync(`${path(dataDir)}-wal`);
   const sentence = /taskgate\.db-wal belongs to another file .*taskgate restore-copy/;
   await expect(startGateway({ dataDir })).rejects.toThrow(sentence);
   for (const words of [
@@ -85,6 +87,11 @@ test('a copy put over the database of a killed gateway by hand: the start says w
     const refused = await run(dataDir, ...words);
     expect([refused.code, refused.out]).toEqual([1, expect.stringMatching(sentence)]);
   }
+  const salvaged = join(temporaryFolder(), 'salvaged');
+  expect((await run(dataDir, 'salvage', '--to', salvaged)).code).toBe(0);
+  expect(countUsers(path(salvaged))).toBe(4);
+  // None of these commands has replayed the log.
+  expect(readFileSync(`${path(dataDir)}-wal`).equals(log)).toBe(true);
   // By the documents: all files of the database go, then the copy comes.
   const away = temporaryFolder();
   for (const ending of ['', '-wal', '-shm']) {

@@ -56,7 +56,7 @@ const refreshCookie = async (page: Page) =>
 /** How many refreshes and logouts have been refused for their origin so far. */
 const refusals = (): number =>
   [...gateway.log().matchAll(/"path":"\/api\/user\/auth\/(?:refresh|logout)","status":403/g)].length;
-const statusOf = async (sid: string) =>
+const readStatus = async (sid: string) =>
   (await db.run(`select status from user_sessions where sid = '${sid}'`))[0]?.status;
 
 test('the panel signs in, survives a reload by its cookie alone, and signs out', async () => {
@@ -87,7 +87,7 @@ test('the panel signs in, survives a reload by its cookie alone, and signs out',
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.waitForURL(/sign-in/);
   expect(await page.context().cookies(`${panel}/api/user/auth/refresh`)).toEqual([]);
-  expect(await statusOf(first?.value.split('.')[0] ?? '')).toBe('revoked');
+  expect(await readStatus(first?.value.split('.')[0] ?? '')).toBe('revoked');
   await page.context().close();
 });
 
@@ -142,7 +142,7 @@ test.each([
     await evil.stop(true);
   }
   expect((await refreshCookie(page))?.value).toBe(before?.value ?? '');
-  expect(await statusOf(sid)).toBe('active');
+  expect(await readStatus(sid)).toBe('active');
   await page.reload();
   await greeting(page);
   await page.context().close();

@@ -5,7 +5,6 @@ import {
   addUser,
   ask,
   type Bundle,
-  dataOf,
   expectQuarterHour,
   expectRefusal,
   expectUntouched,
@@ -15,7 +14,8 @@ import {
   logIn,
   opens,
   REFRESH,
-  rowOf,
+  readData,
+  readRow,
   SESSIONS,
   signIn,
   type TestUser,
@@ -27,14 +27,14 @@ import {
 const DAY = 86_400;
 
 export function describeIssuance(name: TopologyName, open: () => Topology): void {
-  const countOf = async ({ db }: Topology, user: TestUser) =>
+  const countRows = async ({ db }: Topology, user: TestUser) =>
     Number((await db.run(`select count(*) as n from user_sessions where user_id = ${user.id}`))[0]?.n);
 
   test('a login gives the unified result, both cookies, and a row that holds no secret', async () => {
     const { nodes, db } = open();
     const user = await addUser(db);
     const reply = await logIn(nodes[0], user, { headers: { 'user-agent': 'first browser' } });
-    const bundle = dataOf<Bundle>(reply);
+    const bundle = readData<Bundle>(reply);
     const token = expectWritten(reply);
     const { created_at } = bundle.session;
     expect(created_at).toBeGreaterThanOrEqual(reply.sent);
@@ -60,7 +60,7 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
     const claims = { sid: bundle.session.sid, sub: `${user.id}`, uv: 1, sv: 1, exp: bundle.access_expires_at };
     expect(decodeJwt(bundle.access_token)).toMatchObject(claims);
 
-    const row = await rowOf(db, bundle.session.sid);
+    const row = await readRow(db, bundle.session.sid);
     expect(row).toMatchObject({
       user_id: user.id,
       status: 'active',
@@ -80,12 +80,12 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
   test('a login while signed in makes a new session and leaves the old one', async () => {
     const { nodes, db } = open();
     const first = await signIn(nodes[0], await addUser(db));
-    const before = await rowOf(db, first.sid);
+    const before = await readRow(db, first.sid);
     const reply = await logIn(nodes[1], first.user, { refresh: first.refresh, bearer: first.access, sid: first.sid });
-    const second = dataOf<Bundle>(reply).session.sid;
+    const second = readData<Bundle>(reply).session.sid;
     expect(expectWritten(reply)).not.toBe(first.refresh);
     expect(second).not.toBe(first.sid);
-    expect(await rowOf(db, first.sid)).toEqual(before);
+    expect(await readRow(db, first.sid)).toEqual(before);
     expect(await opens(nodes[1], first)).toBe(true);
   });
 
@@ -97,7 +97,7 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
     const wrong = await logIn(nodes[1], user, { body, refresh: signedIn.refresh });
     expectRefusal(wrong, 401, 'AUTH_INVALID_CREDENTIALS');
     expectUntouched(wrong);
-    expect(await countOf(open(), user)).toBe(1);
+    expect(await countRows(open(), user)).toBe(1);
     expect(await opens(nodes[0], signedIn)).toBe(true);
   });
 
@@ -112,13 +112,13 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
       expectRefusal(refused, 409, 'AUTH_SESSION_LIMIT');
       expectUntouched(refused);
     }
-    expect(await countOf(open(), user)).toBe(LIMITS.active);
+    expect(await countRows(open(), user)).toBe(LIMITS.active);
     const [seen] = await db.run(`select last_login_at as at from users where id = ${user.id}`);
     expect(Number(seen?.at)).toBe(77);
     expect(await opens(nodes[1], first)).toBe(true);
 
     const cleared = await ask(nodes[1], `${SESSIONS}/revoke-others`, { bearer: first.access, ip: user.ip });
-    expect(dataOf<unknown>(cleared)).toEqual({ revoked_count: LIMITS.active - 1 });
+    expect(readData<unknown>(cleared)).toEqual({ revoked_count: LIMITS.active - 1 });
     await signIn(nodes[0], user);
   });
 
@@ -149,7 +149,7 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
     expectRefusal(await logIn(nodes[1], session.user), 409, 'AUTH_SESSION_LIMIT');
     expect(await opens(nodes[1], session)).toBe(true);
     const refreshed = await ask(nodes[1], REFRESH, { refresh: session.refresh, ip: session.user.ip });
-    expect(dataOf<Bundle>(refreshed).session.sid).toBe(session.sid);
+    expect(readData<Bundle>(refreshed).session.sid).toBe(session.sid);
   });
 
   test('the issuance limit counts revoked and old-version sessions of the window: 429 with Retry-After', async () => {
@@ -158,7 +158,7 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
     let session = await signIn(nodes[0], user);
     for (let i = 1; i < LIMITS.issued; i += 1) {
       const bearer = session.access;
-      dataOf(await ask(nodes[0], `${SESSIONS}/${session.sid}`, { method: 'DELETE', bearer, ip: user.ip }));
+      readData(await ask(nodes[0], `${SESSIONS}/${session.sid}`, { method: 'DELETE', bearer, ip: user.ip }));
       session = await signIn(nodes[i % 2] ?? nodes[0], user);
     }
     await db.run(`update users set auth_version = auth_version + 1 where id = ${user.id}`);
@@ -169,7 +169,7 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
       expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(LIMITS.window);
     }
-    expect(await countOf(open(), user)).toBe(LIMITS.issued);
+    expect(await countRows(open(), user)).toBe(LIMITS.issued);
 
     // One of them leaves the window.
     const before = unixNow() - LIMITS.window - 1;
@@ -201,7 +201,7 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
     expectRefusal(refused, 503, 'AUTH_UNAVAILABLE');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     expectUntouched(refused);
-    expect(await countOf(open(), user)).toBe(0);
+    expect(await countRows(open(), user)).toBe(0);
     await until('the login works again', async () => (await logIn(secure, user, { secure: true })).status === 200);
   });
 }

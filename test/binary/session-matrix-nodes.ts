@@ -154,10 +154,10 @@ const AGENT = 'matrix browser';
 const refreshCookie = (secure: boolean) => (secure ? '__Secure-svc_refresh' : 'svc_refresh');
 /** The name in full, which ends in six characters of the installation's id, by the session's id. */
 const fullNames = new Map<string, string>();
-const sidOf = (refresh: string): string => refresh.split('.')[0] ?? '';
+const sidFor = (refresh: string): string => refresh.split('.')[0] ?? '';
 /** The name in full of the cookie with this token; without the characters where none was seen. */
 export const refreshName = (refresh: string, secure = false): string =>
-  fullNames.get(sidOf(refresh)) ?? refreshCookie(secure);
+  fullNames.get(sidFor(refresh)) ?? refreshCookie(secure);
 
 /**
  * One request as a browser sends it; to a secure node from the trusted page, unless the headers say
@@ -220,7 +220,7 @@ function parseCookie(line: string): NamedCookie {
     }),
   );
   if (/^(?:__Secure-)?svc_refresh_\w{6}$/.test(name)) {
-    if (value !== '') fullNames.set(sidOf(value), name);
+    if (value !== '') fullNames.set(sidFor(value), name);
     return [name.slice(0, -7), { value, attributes }];
   }
   return [name, { value, attributes }];
@@ -239,7 +239,7 @@ const fixedAttributes = (secure: boolean) => ({
 
 /** Both cookies, living exactly as long as the session of the answer; gives the refresh token. */
 export function expectWritten(reply: Reply, secure = false): string {
-  const { session } = dataOf<Bundle>(reply);
+  const { session } = readData<Bundle>(reply);
   const fixed = fixedAttributes(secure);
   expect([...reply.cookies.keys()]).toEqual([refreshCookie(secure), 'svc_has_session']);
   const refresh = reply.cookies.get(refreshCookie(secure));
@@ -286,7 +286,7 @@ export function expectRefusal(reply: Reply, status: number, code: string): void 
 }
 
 /** The `data` of a success. */
-export function dataOf<T>(reply: Reply): T {
+export function readData<T>(reply: Reply): T {
   expect([reply.status, reply.body]).toEqual([200, { success: true, message: '', data: expect.anything() }]);
   expect(reply.headers.get('cache-control')).toBe('no-store');
   return reply.body.data as T;
@@ -319,7 +319,7 @@ export const logIn = (node: Gateway, user: TestUser, options: Ask = {}): Promise
 
 export async function signIn(node: Gateway, user: TestUser, secure = false): Promise<SignedIn> {
   const reply = await logIn(node, user, { secure });
-  const bundle = dataOf<Bundle>(reply);
+  const bundle = readData<Bundle>(reply);
   const refresh = expectWritten(reply, secure);
   return { user, sid: bundle.session.sid, access: bundle.access_token, refresh, bundle };
 }
@@ -334,7 +334,7 @@ export async function opens(node: Gateway, { access, user }: Pick<SignedIn, 'acc
 }
 
 /** A session's row with its numbers as numbers. */
-export async function rowOf(db: Backdoor, sid: string): Promise<Record<string, unknown>> {
+export async function readRow(db: Backdoor, sid: string): Promise<Record<string, unknown>> {
   const [row] = await db.run(`select * from user_sessions where sid = '${sid}'`);
   if (!row) throw new Error(`no row of session ${sid}`);
   const text = ['sid', 'status', 'refresh_hash', 'previous_refresh_hash', 'login_method', 'ip', 'user_agent'];

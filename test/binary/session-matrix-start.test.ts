@@ -4,6 +4,7 @@
  */
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import {
@@ -14,7 +15,7 @@ import {
   expectWritten,
   opens,
   REFRESH,
-  rowOf,
+  readRow,
   signIn,
   unixNow,
 } from './session-matrix-nodes.ts';
@@ -30,7 +31,7 @@ afterEach(async () => {
   db = undefined;
 });
 
-test.each(['sqlite', 'postgres'] as const)(
+test.each(RULE_DATABASES)(
   'on %s the window is clamped, ended sessions and flows are deleted, those that still count stay, and an alert refuses nobody',
   async (dialect) => {
     const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
@@ -119,7 +120,7 @@ test('another SESSION_SECRET ends all sign-ins and no row; named as the previous
   await setUp(first);
   db = openBackdoor(first);
   const session = await signIn(first, await addUser(db));
-  const row = await rowOf(db, session.sid);
+  const row = await readRow(db, session.sid);
   expect(await first.stop()).toBe(0);
 
   const changed = await start(after, first.dataDir);
@@ -128,7 +129,7 @@ test('another SESSION_SECRET ends all sign-ins and no row; named as the previous
   const refused = await ask(changed, REFRESH, { refresh: session.refresh });
   expectRefusal(refused, 401, 'AUTH_UNAUTHORIZED');
   expectCleared(refused);
-  expect(await rowOf(db, session.sid)).toEqual(row);
+  expect(await readRow(db, session.sid)).toEqual(row);
   expect(await changed.stop()).toBe(0);
 
   const rotating = await start({ ...after, SESSION_SECRET_PREVIOUS: before.SESSION_SECRET }, first.dataDir);

@@ -5,7 +5,6 @@ import {
   addUser,
   ask,
   type Bundle,
-  dataOf,
   expectCleared,
   expectRefusal,
   expectUntouched,
@@ -15,7 +14,8 @@ import {
   opens,
   REFRESH,
   type Reply,
-  rowOf,
+  readData,
+  readRow,
   SESSIONS,
   type SessionView,
   type SignedIn,
@@ -30,7 +30,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
   const a = () => open().nodes[0];
   const b = () => open().nodes[1];
   const start = async (user?: TestUser): Promise<SignedIn> => signIn(a(), user ?? (await addUser(open().db)));
-  const row = (sid: string) => rowOf(open().db, sid);
+  const row = (sid: string) => readRow(open().db, sid);
   const change = (sid: string, set: string) => open().db.run(`update user_sessions set ${set} where sid = '${sid}'`);
   const as = (session: SignedIn, method: string, body?: unknown) => ({
     method,
@@ -39,7 +39,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     ...(body === undefined ? {} : { body }),
   });
   const list = async (session: SignedIn, node = a()): Promise<SessionView[]> =>
-    dataOf<SessionView[]>(await ask(node, SESSIONS, { ...as(session, 'GET') }));
+    readData<SessionView[]>(await ask(node, SESSIONS, { ...as(session, 'GET') }));
   const remove = (session: SignedIn, sid: string, node = a()): Promise<Reply> =>
     ask(node, `${SESSIONS}/${sid}`, { ...as(session, 'DELETE') });
   const refresh = (session: SignedIn, node = b()): Promise<Reply> =>
@@ -93,7 +93,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
   test('the list shows address and browser of a refresh on the other node', async () => {
     const session = await start();
     const moved = { refresh: session.refresh, ip: '2001:db8::99', headers: { 'user-agent': 'moved' } };
-    dataOf(await ask(b(), REFRESH, { ...moved }));
+    readData(await ask(b(), REFRESH, { ...moved }));
     expect(await list(session)).toMatchObject([{ sid: session.sid, ip: '2001:db8::99', user_agent: 'moved' }]);
   });
 
@@ -122,7 +122,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     const other = await start(mine.user);
     await expectAlive(mine, other);
     const reply = await remove(mine, other.sid);
-    expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: other.sid, current: false });
+    expect(readData<unknown>(reply)).toEqual({ revoked_sid: other.sid, current: false });
     expectUntouched(reply);
     expect(await row(other.sid)).toMatchObject({ status: 'revoked', revoked_reason: 'user_revoked' });
     expect(Number((await row(other.sid)).revoked_at)).toBeGreaterThanOrEqual(reply.sent);
@@ -135,7 +135,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     const session = await start();
     await expectAlive(session);
     const reply = await remove(session, session.sid, b());
-    expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: session.sid, current: true });
+    expect(readData<unknown>(reply)).toEqual({ revoked_sid: session.sid, current: true });
     expectUntouched(reply);
     await expectDead(session);
   });
@@ -144,7 +144,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     const session = await start();
     const foreign = await start();
     const ended = await start(session.user);
-    dataOf(await remove(session, ended.sid));
+    readData(await remove(session, ended.sid));
     const expired = await start(session.user);
     await change(expired.sid, `expires_at = ${unixNow() - 1}`);
     const unknown = [
@@ -177,23 +177,23 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     await copies(mine.sid, 2, { user_auth_version: '0' });
     await copies(mine.sid, 1, { status: "'revoked'" });
     const reply = await ask(b(), `${SESSIONS}/revoke-others`, { ...as(mine, 'POST') });
-    expect(dataOf<unknown>(reply)).toEqual({ revoked_count: 4 });
+    expect(readData<unknown>(reply)).toEqual({ revoked_count: 4 });
     expectUntouched(reply);
     await expectDead(second);
     await expectDead(third);
     await expectAlive(mine);
-    dataOf(await refresh(mine));
+    readData(await refresh(mine));
     const stale = await open().db.run(
       `select status from user_sessions where user_id = ${mine.user.id} and user_auth_version = 0`,
     );
     expect(stale.map(({ status }) => status)).toEqual(['revoked', 'revoked']);
     const again = await ask(a(), `${SESSIONS}/revoke-others`, { ...as(mine, 'POST') });
-    expect(dataOf<unknown>(again)).toEqual({ revoked_count: 0 });
+    expect(readData<unknown>(again)).toEqual({ revoked_count: 0 });
   });
 
   test('revoke-others does not reach another user', async () => {
     const [mine, foreign] = [await start(), await start()];
-    dataOf(await ask(a(), `${SESSIONS}/revoke-others`, { ...as(mine, 'POST') }));
+    readData(await ask(a(), `${SESSIONS}/revoke-others`, { ...as(mine, 'POST') }));
     await expectAlive(foreign);
   });
 
@@ -204,7 +204,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     const before = await row(mine.sid);
     const change = { original_password: ROOT.password, password: 'another good password' };
     const reply = await ask(a(), '/api/user/self', { ...as(mine, 'PUT', change) });
-    const rotation = dataOf<Omit<Bundle, 'user'>>(reply);
+    const rotation = readData<Omit<Bundle, 'user'>>(reply);
     expect(Object.keys(rotation).sort()).toEqual(['access_expires_at', 'access_token', 'session', 'token_type']);
     expect(rotation.session).toMatchObject({
       sid: mine.sid,
@@ -226,7 +226,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     expect(expectWritten(await refresh(mine))).not.toBe(mine.refresh);
     expectRefusal(await logIn(b(), mine.user), 401, 'AUTH_INVALID_CREDENTIALS');
     const renewed = { username: mine.user.name, password: change.password };
-    dataOf(await logIn(b(), mine.user, { body: renewed }));
+    readData(await logIn(b(), mine.user, { body: renewed }));
   });
 
   test('a wrong current password is 400 and ends no session', async () => {
@@ -261,7 +261,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     await expectAlive(session);
     await open().db.run(`update users set "group" = 'vip' where id = ${session.user.id}`);
     await expectAlive(session);
-    expect(dataOf<Bundle>(await refresh(session)).user).toMatchObject({ group: 'vip' });
+    expect(readData<Bundle>(await refresh(session)).user).toMatchObject({ group: 'vip' });
     expect((await row(session.sid)).user_auth_version).toBe(1);
   });
 
@@ -294,7 +294,7 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
       const asked = { headers: { authorization }, ip: session.user.ip };
       for (const node of [a(), b()]) {
         const self = await ask(node, '/api/user/self', { method: 'GET', ...asked });
-        expect(dataOf<{ id: number }>(self).id).toBe(session.user.id);
+        expect(readData<{ id: number }>(self).id).toBe(session.user.id);
       }
       for (const [method, path] of [
         ['GET', SESSIONS],

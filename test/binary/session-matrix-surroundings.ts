@@ -8,7 +8,6 @@ import {
   ask,
   askRaw,
   type Bundle,
-  dataOf,
   expectCleared,
   expectRefusal,
   expectUntouched,
@@ -21,8 +20,9 @@ import {
   PANEL_ORIGIN,
   REFRESH,
   type Reply,
+  readData,
+  readRow,
   refreshName,
-  rowOf,
   SESSIONS,
   type SignedIn,
   signIn,
@@ -33,7 +33,7 @@ import {
 export function describeSurroundings(name: TopologyName, open: () => Topology): void {
   const start = async (): Promise<SignedIn> => signIn(open().nodes[0], await addUser(open().db));
   const startSecure = async (): Promise<SignedIn> => signIn(open().secure, await addUser(open().secureDb), true);
-  const secureRow = (sid: string) => rowOf(open().secureDb, sid);
+  const secureRow = (sid: string) => readRow(open().secureDb, sid);
 
   // Secure mode.
 
@@ -48,7 +48,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
     expectRefusal(missing, 401, 'AUTH_UNAUTHORIZED');
     expectCleared(missing, true);
     const out = await ask(secure, LOGOUT, { ...options, refresh: next, secure: true });
-    expect(dataOf<unknown>(out)).toEqual({ revoked_sid: null, cookie_cleared: true });
+    expect(readData<unknown>(out)).toEqual({ revoked_sid: null, cookie_cleared: true });
     expectCleared(out, true);
     expect(await opens(secure, session)).toBe(false);
   });
@@ -157,7 +157,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
       const cookie = `Cookie: ${refreshName(token)}=${token}`;
       const answer = await askRaw(nodes[1], `POST ${REFRESH}`, ['Host: localhost', cookie, ...lines]);
       token = /svc_refresh_\w{6}=([^;]+)/.exec(answer)?.[1] ?? '';
-      expect([lines, (await rowOf(db, session.sid)).ip]).toEqual([lines, client]);
+      expect([lines, (await readRow(db, session.sid)).ip]).toEqual([lines, client]);
     }
   });
 
@@ -255,7 +255,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
       return reply.status === 200 && reply;
     });
     expectWritten(back, true);
-    expect(await opens(secure, { user, access: dataOf<Bundle>(back).access_token })).toBe(true);
+    expect(await opens(secure, { user, access: readData<Bundle>(back).access_token })).toBe(true);
   });
 
   test('nothing of a sign-in reaches the log: no password, no token of any generation', async () => {
@@ -264,11 +264,11 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
     const secrets = [first.access, first.refresh];
     for (const node of nodes) {
       const reply = await ask(node, REFRESH, { refresh: secrets.at(-1) ?? '', ip: first.user.ip });
-      secrets.push(dataOf<Bundle>(reply).access_token, expectWritten(reply));
+      secrets.push(readData<Bundle>(reply).access_token, expectWritten(reply));
     }
     await ask(nodes[0], REFRESH, { refresh: `${first.sid}.${'b'.repeat(64)}`, ip: first.user.ip });
     const bearer = secrets.at(-2) ?? '';
-    dataOf(await ask(nodes[1], LOGOUT, { refresh: secrets.at(-1), bearer, ip: first.user.ip }));
+    readData(await ask(nodes[1], LOGOUT, { refresh: secrets.at(-1), bearer, ip: first.user.ip }));
     const { access, refresh } = await startSecure();
     secrets.push(access, refresh, 'b'.repeat(64), ROOT.password);
     for (const node of new Set([...nodes, open().secure])) {

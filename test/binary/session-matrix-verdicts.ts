@@ -6,7 +6,6 @@ import {
   addUser,
   ask,
   type Bundle,
-  dataOf,
   expectCleared,
   expectQuarterHour,
   expectRefusal,
@@ -16,7 +15,8 @@ import {
   LOGOUT,
   opens,
   REFRESH,
-  rowOf,
+  readData,
+  readRow,
   SESSIONS,
   type SignedIn,
   signIn,
@@ -56,12 +56,12 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     });
   const rotated = async (session: SignedIn, node: 0 | 1 = 1): Promise<SignedIn> => {
     const reply = await refresh(session, { node });
-    const bundle = dataOf<Bundle>(reply);
+    const bundle = readData<Bundle>(reply);
     return { ...session, access: bundle.access_token, refresh: expectWritten(reply), bundle };
   };
   const change = (sid: string, set: string) => open().db.run(`update user_sessions set ${set} where sid = '${sid}'`);
   const changeUser = (id: number, set: string) => open().db.run(`update users set ${set} where id = ${id}`);
-  const row = (sid: string) => rowOf(open().db, sid);
+  const row = (sid: string) => readRow(open().db, sid);
 
   // Refresh.
 
@@ -75,7 +75,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
       ip: '2001:db8::77',
       headers: { 'user-agent': 'another browser' },
     });
-    const bundle = dataOf<Bundle>(reply);
+    const bundle = readData<Bundle>(reply);
     const successor = expectWritten(reply);
     expect(successor).not.toBe(session.refresh);
     expect(bundle.access_token).not.toBe(session.access);
@@ -117,7 +117,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     await change(session.sid, `expires_at = ${end}`);
     const reply = await refresh(session);
     expectWritten(reply);
-    const { access_expires_at, session: view } = dataOf<Bundle>(reply);
+    const { access_expires_at, session: view } = readData<Bundle>(reply);
     expect([access_expires_at, view.expires_at]).toEqual([end, end]);
     expect((await row(session.sid)).expires_at).toBe(end);
   });
@@ -243,7 +243,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     for (const node of [0, 1] as const) {
       const reply = await refresh(first, { node });
       expect(expectWritten(reply)).toBe(second.refresh);
-      const { access_token } = dataOf<Bundle>(reply);
+      const { access_token } = readData<Bundle>(reply);
       expect(access_token).not.toBe(second.access);
       expect(await opens(open().nodes[node], { ...first, access: access_token })).toBe(true);
     }
@@ -288,7 +288,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     );
     const successors = new Set(replies.map((reply) => expectWritten(reply)));
     expect(successors.size).toBe(1);
-    const access = replies.map((reply) => dataOf<Bundle>(reply).access_token);
+    const access = replies.map((reply) => readData<Bundle>(reply).access_token);
     expect(new Set(access).size).toBe(AT_ONCE);
     const after = await row(session.sid);
     expect(after).toMatchObject({ status: 'active', previous_refresh_hash: before.refresh_hash });
@@ -348,7 +348,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     await expectAlive(session);
     for (let i = 0; i < 2; i += 1) {
       const reply = await logOut(session, { refresh: session.refresh });
-      expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
+      expect(readData<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
       expectCleared(reply);
       await expectEnded(session);
     }
@@ -360,7 +360,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     const all = { refresh: session.refresh, bearer: session.access, sid: session.sid };
     for (let i = 0; i < 2; i += 1) {
       const reply = await logOut(session, all);
-      expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: session.sid, cookie_cleared: true });
+      expect(readData<unknown>(reply)).toEqual({ revoked_sid: session.sid, cookie_cleared: true });
       expectCleared(reply);
       await expectEnded(session);
     }
@@ -370,7 +370,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     const a = await start();
     const b = await signIn(open().nodes[1], a.user);
     const reply = await logOut(a, { refresh: b.refresh, bearer: a.access });
-    expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: a.sid, cookie_cleared: false });
+    expect(readData<unknown>(reply)).toEqual({ revoked_sid: a.sid, cookie_cleared: false });
     expectUntouched(reply);
     await expectEnded(a);
     await expectAlive(b);
@@ -379,7 +379,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
   test('logout: a bearer alone ends its session', async () => {
     const session = await start();
     const reply = await logOut(session, { bearer: session.access, sid: session.sid });
-    expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: session.sid, cookie_cleared: false });
+    expect(readData<unknown>(reply)).toEqual({ revoked_sid: session.sid, cookie_cleared: false });
     expectUntouched(reply);
     await expectEnded(session);
   });
@@ -410,20 +410,20 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
 
   test('logout: nothing to end: 200, both cleared', async () => {
     const reply = await logOut(undefined, {});
-    expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
+    expect(readData<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
     expectCleared(reply);
   });
 
   test.each(MALFORMED)('logout: %s as cookie: 200, both cleared', async (_what, token) => {
     const reply = await logOut(undefined, { refresh: token, sid: UNKNOWN_SID });
-    expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
+    expect(readData<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
     expectCleared(reply);
   });
 
   test('forced logout: a known session id with a random secret is cleared and ends nothing', async () => {
     const session = await start();
     const reply = await logOut(session, { refresh: `${session.sid}.${SECRET}`, sid: session.sid });
-    expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
+    expect(readData<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
     expectCleared(reply);
     await expectAlive(session);
   });
@@ -459,10 +459,10 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     const session = await start();
     const bearer = bearerOf(session.access, session.refresh);
     const alone = await logOut(session, { bearer });
-    expect(dataOf<unknown>(alone)).toEqual({ revoked_sid: null, cookie_cleared: true });
+    expect(readData<unknown>(alone)).toEqual({ revoked_sid: null, cookie_cleared: true });
     await expectAlive(session);
     const reply = await logOut(session, { bearer, refresh: session.refresh });
-    expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
+    expect(readData<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
     expectCleared(reply);
     await expectEnded(session);
   });
@@ -480,10 +480,10 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     }
     const refreshed = await rotated(session);
     const alone = await logOut(session, { bearer: access });
-    expect(dataOf<unknown>(alone)).toEqual({ revoked_sid: null, cookie_cleared: true });
+    expect(readData<unknown>(alone)).toEqual({ revoked_sid: null, cookie_cleared: true });
     await expectAlive(refreshed);
     const reply = await logOut(session, { bearer: access, refresh: refreshed.refresh });
-    expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
+    expect(readData<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
     expectCleared(reply);
     await expectEnded(refreshed);
   });
@@ -491,7 +491,9 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
   test('logout: of a session that has ended otherwise: 200, cleared, and the first reason stays', async () => {
     const session = await start();
     const bearer = session.access;
-    dataOf(await ask(open().nodes[0], `${SESSIONS}/${session.sid}`, { method: 'DELETE', bearer, ip: session.user.ip }));
+    readData(
+      await ask(open().nodes[0], `${SESSIONS}/${session.sid}`, { method: 'DELETE', bearer, ip: session.user.ip }),
+    );
     expectCleared(await logOut(session, { refresh: session.refresh, bearer }));
     expect((await row(session.sid)).revoked_reason).toBe('user_revoked');
   });
@@ -522,7 +524,9 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
       ip: session.user.ip,
       headers: { ...old, 'new-api-user': '1' },
     };
-    expect(dataOf<{ id: number }>(await ask(open().nodes[1], '/api/user/self', { ...asked })).id).toBe(session.user.id);
+    expect(readData<{ id: number }>(await ask(open().nodes[1], '/api/user/self', { ...asked })).id).toBe(
+      session.user.id,
+    );
   });
 
   if (name === 'SQLite') return;

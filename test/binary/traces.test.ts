@@ -73,7 +73,7 @@ describe('a submission with two polls and a webhook', () => {
 
   const request = () => named('POST /v1/tasks/:pluginKey')[0] as CollectedSpan;
   const submission = () => named('submission')[0] as CollectedSpan;
-  const childrenOf = (parent: CollectedSpan) => collector.spans.filter((span) => span.parentSpanId === parent.spanId);
+  const listChildren = (parent: CollectedSpan) => collector.spans.filter((span) => span.parentSpanId === parent.spanId);
   const linkedTo = (span: CollectedSpan, to: CollectedSpan) =>
     (span.links ?? []).some((link) => link.traceId === to.traceId && link.spanId === to.spanId);
 
@@ -90,7 +90,7 @@ describe('a submission with two polls and a webhook', () => {
     expect(submission()).toMatchObject({ traceId: CALLER.traceId, parentSpanId: request().spanId });
     expect(submission().attributes).toMatchObject({ 'taskgate.task_id': taskId, 'taskgate.plugin': 'demo' });
     expect(submission().events?.map(({ name }) => name)).toEqual(['wait', 'prepare', 'reserve', 'send', 'record']);
-    const children = childrenOf(submission());
+    const children = listChildren(submission());
     expect(children.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['hook buildSubmitRequest', 'hook parseSubmitResponse', 'POST']),
     );
@@ -105,7 +105,7 @@ describe('a submission with two polls and a webhook', () => {
       expect(poll.parentSpanId ?? '').toBe('');
       expect(poll.traceId).not.toBe(CALLER.traceId);
       expect(linkedTo(poll, submission())).toBe(true);
-      expect(childrenOf(poll).map(({ name }) => name)).toEqual(
+      expect(listChildren(poll).map(({ name }) => name)).toEqual(
         expect.arrayContaining(['GET', 'hook buildQueryRequest']),
       );
     }
@@ -117,7 +117,7 @@ describe('a submission with two polls and a webhook', () => {
     expect(deliveries).toHaveLength(1);
     const [delivery] = deliveries as [CollectedSpan];
     expect(linkedTo(delivery, submission())).toBe(true);
-    expect(childrenOf(delivery).find(({ name }) => name === 'POST')).toMatchObject({
+    expect(listChildren(delivery).find(({ name }) => name === 'POST')).toMatchObject({
       ...{ kind: CLIENT, attributes: { 'http.response.status_code': 204 } },
     });
   });

@@ -12,6 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { generateSigningKey } from '../../src/plugins/index.ts';
 import { databaseVersion } from '../../src/store/index.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import {
@@ -46,7 +47,7 @@ const upgrade = ({ path, from = release, key = from.key.publicKey.text, ...rest 
     env: { UPGRADE_URL: from.folder, UPGRADE_PUBLIC_KEY: key },
   });
 
-const versionOf = async (path: string): Promise<string> =>
+const readVersion = async (path: string): Promise<string> =>
   (JSON.parse((await runCommand(['version', '--json'], { program: [path] })).out) as { version: string }).version;
 
 const copies: string[] = [];
@@ -60,35 +61,35 @@ afterAll(() => {
 });
 
 /** The new executable that an upgrade writes beside the current one. */
-const nextOf = (path: string): string | undefined => {
+const nextFor = (path: string): string | undefined => {
   const name = readdirSync(dirname(path)).find((each) => each.startsWith('taskgate.next'));
   return name && join(dirname(path), name);
 };
 
 /** Nothing beside the executable, and it is what it was. */
 async function expectUntouched(path: string): Promise<void> {
-  expect(nextOf(path)).toBeUndefined();
+  expect(nextFor(path)).toBeUndefined();
   expect(existsSync(join(dirname(path), 'taskgate.previous'))).toBe(false);
   expect(statSync(path).size).toBe(statSync(BINARY).size);
 }
 
 test('a newer release is found, takes the place of the executable after a backup, and keeps the former one', async () => {
   const path = install();
-  const former = await versionOf(path);
+  const former = await readVersion(path);
   const check = await upgrade({ path }, '--check');
   expect([check.code, JSON.parse(check.out)]).toMatchObject([0, { available: true, release: NEXT, version: former }]);
   await expectUntouched(path);
 
   const done = await upgrade({ path });
   expect([done.code, JSON.parse(done.out)]).toMatchObject([0, { version: NEXT, former }]);
-  expect(await versionOf(path)).toBe(NEXT);
+  expect(await readVersion(path)).toBe(NEXT);
   expect(statSync(path).mode & 0o777).toBe(0o755);
   const { backup, previous } = JSON.parse(done.out) as { backup: string; previous: string };
   expect(statSync(backup).mode & 0o777).toBe(0o600);
-  expect(await versionOf(previous)).toBe(former);
+  expect(await readVersion(previous)).toBe(former);
 });
 
-test('where BACKUP_TO is set, it makes a backup there as `backup create` does', async () => {
+testInFullRun('where BACKUP_TO is set, it makes a backup there as `backup create` does', async () => {
   const path = install();
   const place = temporaryFolder();
   const { code, out, err } = await runCommand(['upgrade', '--json', '--data-dir', dataDir], {
@@ -115,14 +116,14 @@ test('settings that lead to no database stop it: nothing would be backed up', as
   }
 });
 
-test('an upgrade beside a running gateway does not disturb it', async () => {
+testInFullRun('an upgrade beside a running gateway does not disturb it', async () => {
   const path = install();
   const running = await startGateway({ program: [path] });
   try {
     const done = await upgrade({ path, dataDir: running.dataDir });
     expect([done.code, done.err]).toEqual([0, '']);
     expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
-    expect(await versionOf(path)).toBe(NEXT);
+    expect(await readVersion(path)).toBe(NEXT);
   } finally {
     await running.stop();
   }
@@ -203,8 +204,8 @@ test('an executable that does not run here, or whose start would be refused, is 
   }
 });
 
-test('killed at any moment, it leaves a whole executable, and the next upgrade succeeds', async () => {
-  const former = await versionOf(BINARY);
+testInFullRun('killed at any moment, it leaves a whole executable, and the next upgrade succeeds', async () => {
+  const former = await readVersion(BINARY);
   // The real executable, of which a kill could leave a part; a signed version number goes before.
   const slow = await writeReleaseFolder({
     version: NEXT,
@@ -218,16 +219,16 @@ test('killed at any moment, it leaves a whole executable, and the next upgrade s
       env: { UPGRADE_URL: slow.folder, UPGRADE_PUBLIC_KEY: slow.key.publicKey.text },
     });
     const reached = {
-      begun: () => nextOf(path) !== undefined,
-      written: () => (statSync(nextOf(path) ?? '', { throwIfNoEntry: false })?.size ?? 0) > 32 * 1024 * 1024,
+      begun: () => nextFor(path) !== undefined,
+      written: () => (statSync(nextFor(path) ?? '', { throwIfNoEntry: false })?.size ?? 0) > 32 * 1024 * 1024,
       swapped: () => existsSync(previous),
     }[moment];
     await until(`the upgrade has ${moment}`, () => child.exitCode !== null || reached?.());
     child.kill('SIGKILL');
     await child.exited;
-    expect([former, NEXT]).toContain(await versionOf(path));
+    expect([former, NEXT]).toContain(await readVersion(path));
     expect(await upgrade({ path, from: slow })).toMatchObject({ code: 0 });
-    if ((await versionOf(path)) !== NEXT) expect.unreachable();
+    if ((await readVersion(path)) !== NEXT) expect.unreachable();
   }
 });
 
@@ -242,11 +243,11 @@ test('two at once: the one that comes later replaces nothing, and what a killed 
   expect(statSync(path).size).toBe(statSync(BINARY).size);
   rmSync(other);
   expect((await upgrade({ path })).code).toBe(0);
-  expect([await versionOf(path), nextOf(path)]).toEqual([NEXT, undefined]);
+  expect([await readVersion(path), nextFor(path)]).toEqual([NEXT, undefined]);
 });
 
 describe('back', () => {
-  const previousOf = (path: string, text: string) => {
+  const previousFor = (path: string, text: string) => {
     const previous = join(dirname(path), 'taskgate.previous');
     writeFileSync(previous, text, { mode: 0o755 });
     return previous;
@@ -256,58 +257,61 @@ describe('back', () => {
   test('is refused without a former executable, or with one that does not say which database it knows', async () => {
     const path = install();
     expect(JSON.parse((await back(path)).out).error).toContain('no previous executable');
-    previousOf(path, '#!/bin/sh\necho \'{"name":"taskgate","version":"0.0.9"}\'\n');
+    previousFor(path, '#!/bin/sh\necho \'{"name":"taskgate","version":"0.0.9"}\'\n');
     expect(JSON.parse((await back(path)).out).error).toContain('does not say which database');
     expect(statSync(path).size).toBe(statSync(BINARY).size);
   });
 
   test('is refused across a migration that cannot be taken back', async () => {
     const path = install();
-    previousOf(path, fakeExecutable('0.0.9', { database: 3 }));
+    previousFor(path, fakeExecutable('0.0.9', { database: 3 }));
     const { code, out } = await back(path);
     expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('cannot go back beyond 00')]);
     expect(statSync(path).size).toBe(statSync(BINARY).size);
   });
 
   for (const dialect of ['sqlite', 'postgres'] as const) {
-    test(`${dialect}: crosses migrations that only add, and the next start finds what they held`, async () => {
-      const path = install();
-      const to = 37;
-      const previous = previousOf(path, fakeExecutable('0.0.9', { database: to }));
-      const place = join(temporaryFolder(), 'data');
-      const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
-      const env = databaseUrl ? { ...SECRETS, DATABASE_URL: databaseUrl } : {};
-      const command = async (argv: string[], program = BINARY) => {
-        const options = { program: [program], env, stdin: 'correct horse battery' };
-        const ran = await runCommand([...argv, '--json', '--data-dir', place], options);
-        return { code: ran.code, body: JSON.parse(ran.out) };
-      };
-      const createRoot = () => command(['admin', 'create-root', '--username', 'ada', '--password-stdin']);
-      expect((await createRoot()).code).toBe(0);
+    (dialect === 'postgres' ? testInFullRun : test)(
+      `${dialect}: crosses migrations that only add, and the next start finds what they held`,
+      async () => {
+        const path = install();
+        const to = 37;
+        const previous = previousFor(path, fakeExecutable('0.0.9', { database: to }));
+        const place = join(temporaryFolder(), 'data');
+        const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
+        const env = databaseUrl ? { ...SECRETS, DATABASE_URL: databaseUrl } : {};
+        const command = async (argv: string[], program = BINARY) => {
+          const options = { program: [program], env, stdin: 'correct horse battery' };
+          const ran = await runCommand([...argv, '--json', '--data-dir', place], options);
+          return { code: ran.code, body: JSON.parse(ran.out) };
+        };
+        const createRoot = () => command(['admin', 'create-root', '--username', 'ada', '--password-stdin']);
+        expect((await createRoot()).code).toBe(0);
 
-      const gone = await command(['upgrade', '--back'], path);
-      expect(gone).toMatchObject({ code: 0, body: { version: '0.0.9', former: await versionOf(BINARY) } });
-      expect(gone.body.reverted).toContain('0038_budgets');
-      // The one in its place would be refused a database that it does not know.
-      expect(await databaseVersion({ databaseUrl, dataDir: place })).toBe(to);
+        const gone = await command(['upgrade', '--back'], path);
+        expect(gone).toMatchObject({ code: 0, body: { version: '0.0.9', former: await readVersion(BINARY) } });
+        expect(gone.body.reverted).toContain('0038_budgets');
+        // The one in its place would be refused a database that it does not know.
+        expect(await databaseVersion({ databaseUrl, dataDir: place })).toBe(to);
 
-      expect(await command(['migrate'], previous)).toMatchObject({
-        body: { migrations: gone.body.reverted.reverse() },
-      });
-      expect(await createRoot()).toMatchObject({
-        code: 1,
-        body: { error: expect.stringContaining('a root account exists') },
-      });
-      expect((await command(['doctor'])).code).toBe(0);
-    });
+        expect(await command(['migrate'], previous)).toMatchObject({
+          body: { migrations: gone.body.reverted.reverse() },
+        });
+        expect(await createRoot()).toMatchObject({
+          code: 1,
+          body: { error: expect.stringContaining('a root account exists') },
+        });
+        expect((await command(['doctor'])).code).toBe(0);
+      },
+    );
   }
 
   test('puts the former one back while the database is one that it knows, and forth again', async () => {
     const path = install();
     const { database } = JSON.parse((await runCommand(['version', '--json'])).out) as { database: number };
-    const previous = previousOf(path, fakeExecutable('0.0.9', { database }));
+    const previous = previousFor(path, fakeExecutable('0.0.9', { database }));
     expect((await back(path)).code).toBe(0);
-    expect(await versionOf(path)).toBe('0.0.9');
+    expect(await readVersion(path)).toBe('0.0.9');
     expect(readFileSync(previous).equals(readFileSync(BINARY))).toBe(true);
   });
 });

@@ -19,12 +19,12 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
   ask,
   type Bundle,
-  dataOf,
   expectCleared,
   expectRefusal,
   expectUntouched,
   expectWritten,
   REFRESH,
+  readData,
   SESSIONS,
   unixNow,
 } from './session-matrix-nodes.ts';
@@ -97,7 +97,7 @@ const self = (gateway: Gateway, headers: Record<string, string>) =>
  * All that a start could have changed: every row of the users, and a mark that moves with every
  * change of the layout.
  */
-async function pictureOf({ dialect }: OldDatabase, db: Backdoor): Promise<unknown> {
+async function readPicture({ dialect }: OldDatabase, db: Backdoor): Promise<unknown> {
   const tables = ['users', 'user_sessions', 'auth_flows', 'external_identity_claims', 'api_keys', 'ledger_entries'];
   const rows: Record<string, unknown> = {};
   for (const table of [...tables, 'schema_migrations', 'options'])
@@ -132,7 +132,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       ] as const) {
         for (const authorization of [`Bearer ${PATS[name]}`, PATS[name], `bearer ${PATS[name]}`]) {
           const reply = await self(gateway, { authorization });
-          expect(dataOf<unknown>(reply)).toMatchObject({ username: name, quota });
+          expect(readData<unknown>(reply)).toMatchObject({ username: name, quota });
           expectUntouched(reply);
         }
       }
@@ -158,7 +158,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       expect(task.status).toBe(404);
       const login = await ask(gateway, '/api/user/login', { body: { username: 'ANNA', password: PASSWORD } });
       expectWritten(login);
-      expect(dataOf<Bundle>(login).user).toMatchObject({ id: 2, quota: 700 });
+      expect(readData<Bundle>(login).user).toMatchObject({ id: 2, quota: 700 });
       const doctor = await run(['doctor', '--json'], old);
       expect(doctor.out).not.toContain(PATS.root);
       expect(gateway.log()).not.toContain(PATS.root);
@@ -177,21 +177,21 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       expectCleared(refreshed);
       // A client that still sends the header beside its token is the token's user.
       const asked = { ...headers, 'new-api-user': '1', authorization: `Bearer ${PATS.anna}` };
-      expect(dataOf<unknown>(await self(gateway, asked))).toMatchObject({ username: 'anna' });
+      expect(readData<unknown>(await self(gateway, asked))).toMatchObject({ username: 'anna' });
     });
 
     test('a second start changes nothing', async () => {
       const old = await anOldDatabase(dialect, USER_SESSIONS);
       const first = await start(old);
       expect(await first.gateway.stop()).toBe(0);
-      const before = await pictureOf(old, first.db);
+      const before = await readPicture(old, first.db);
       const second = await start(old);
-      expect(dataOf<unknown>(await self(second.gateway, { authorization: PATS.anna }))).toMatchObject({ id: 2 });
+      expect(readData<unknown>(await self(second.gateway, { authorization: PATS.anna }))).toMatchObject({ id: 2 });
       expect(await second.gateway.stop()).toBe(0);
-      expect(await pictureOf(old, second.db)).toEqual(before);
+      expect(await readPicture(old, second.db)).toEqual(before);
       expect(await run(['migrate', '--dry-run', '--json'], old)).toMatchObject({ code: 0 });
       expect(await run(['migrate'], old)).toMatchObject({ code: 0 });
-      expect(await pictureOf(old, second.db)).toEqual(before);
+      expect(await readPicture(old, second.db)).toEqual(before);
     });
 
     test('sessions with char(64) digests stay valid: current and previous token, padded or empty', async () => {
@@ -231,7 +231,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (const token of [current, successor, blank]) {
         const reply = await ask(gateway, REFRESH, { refresh: formatRefreshToken(token), sid: token.sid });
         expect(expectWritten(reply)).toBe(formatRefreshToken(tokens.successor(token)));
-        expect(dataOf<Bundle>(reply).session.expires_at).toBe(now + 86_400);
+        expect(readData<Bundle>(reply).session.expires_at).toBe(now + 86_400);
       }
     });
 
@@ -253,7 +253,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
       await db.run("update users set telegram_id = null where username = 'bert'");
       const { gateway } = await start(old);
-      expect(dataOf<unknown>(await self(gateway, { authorization: PATS.root }))).toMatchObject({ id: 1 });
+      expect(readData<unknown>(await self(gateway, { authorization: PATS.root }))).toMatchObject({ id: 1 });
       if (dialect === 'sqlite') {
         const copies = readdirSync(old.dataDir).filter((name) => name.includes('.before-'));
         expect(copies).toEqual(['taskgate.db.before-0002_panel_sessions']);
@@ -266,7 +266,7 @@ test('two nodes that start on an old PostgreSQL database at once both serve it',
   const old = await anOldDatabase('postgres');
   const nodes = await Promise.all([start(old), start({ ...old, dataDir: temporaryFolder() })]);
   for (const { gateway } of nodes)
-    expect(dataOf<unknown>(await self(gateway, { authorization: PATS.anna }))).toMatchObject({ username: 'anna' });
+    expect(readData<unknown>(await self(gateway, { authorization: PATS.anna }))).toMatchObject({ username: 'anna' });
   const applied = await nodes[0]?.db.run('select number from schema_migrations order by number');
   expect(applied?.map(({ number }) => number)).toEqual(migrations.map(({ number }) => number));
 });

@@ -39,7 +39,7 @@ async function open(options: GatewayOptions) {
   return { gateway, key: await admin.createKey() };
 }
 
-const formOf = (bytes: Uint8Array<ArrayBuffer>): FormData => {
+const readForm = (bytes: Uint8Array<ArrayBuffer>): FormData => {
   const form = new FormData();
   form.set('model', 'demo-video');
   form.set('prompt', 'a cat [instant]');
@@ -50,7 +50,7 @@ const formOf = (bytes: Uint8Array<ArrayBuffer>): FormData => {
 async function upload(url: string, key: string, size: number) {
   const bytes = new Uint8Array(size).fill(65);
   const headers = { authorization: `Bearer ${key}` };
-  const response = await fetch(`${url}/v1/videos`, { method: 'POST', headers, body: formOf(bytes) });
+  const response = await fetch(`${url}/v1/videos`, { method: 'POST', headers, body: readForm(bytes) });
   const body = (await response.json()) as { id?: string; error?: { code: string; message: string } };
   return { status: response.status, body, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
@@ -62,7 +62,7 @@ async function vendorImage(taskId: string | undefined): Promise<unknown> {
     .image;
 }
 
-const roomOf = (path: string): number => {
+const roomFor = (path: string): number => {
   const { bavail, bsize } = statfsSync(path);
   return bavail * bsize;
 };
@@ -72,7 +72,7 @@ test('an upload for which there is no space is 503 and frees its space; smaller 
   const mount = `mount -t tmpfs -o size=10m tmpfs ${dataDir} && exec "$0" "$@"`;
   const { gateway, key } = await open({ dataDir, prefix: ['unshare', '-Urm', 'sh', '-c', mount] });
   const inside = `/proc/${gateway.pid}/root${dataDir}`;
-  const room = roomOf(inside);
+  const room = roomFor(inside);
   expect(room).toBeLessThan(20 * MIB);
   const earlier = (await vendor.stats()).creates;
 
@@ -80,7 +80,7 @@ test('an upload for which there is no space is 503 and frees its space; smaller 
   expect([refused.status, refused.body.error?.code]).toEqual([503, 'upload_storage']);
   expect(refused.body.error?.message).toContain('try again');
   expect((await vendor.stats()).creates).toBe(earlier);
-  await until('the space is free again', () => roomOf(inside) > room - MIB);
+  await until('the space is free again', () => roomFor(inside) > room - MIB);
 
   const taken = await upload(gateway.url, key, 2 * MIB);
   expect(taken.status).toBe(200);

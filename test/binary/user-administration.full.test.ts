@@ -114,8 +114,8 @@ for (const [name, count, shared] of SURROUNDINGS) {
         const key = await caller.createKey();
         // Every node has seen every credential, so that its caches have them.
         for (const node of nodes) {
-          for (const { access } of sessions) expect(await outcomeOf(node, access)).toEqual([200, undefined]);
-          expect(await outcomeOf(node, pat)).toEqual([200, undefined]);
+          for (const { access } of sessions) expect(await readOutcome(node, access)).toEqual([200, undefined]);
+          expect(await readOutcome(node, pat)).toEqual([200, undefined]);
           expect(await codeOfKey(node, key)).toBe('not_found');
         }
 
@@ -123,12 +123,12 @@ for (const [name, count, shared] of SURROUNDINGS) {
         for (const [i, node] of nodes.entries()) {
           const who = `node ${i + 1}`;
           for (const { access } of sessions) {
-            expect([who, ...(await outcomeOf(node, access))]).toEqual([who, 401, 'AUTH_SESSION_REVOKED']);
+            expect([who, ...(await readOutcome(node, access))]).toEqual([who, 401, 'AUTH_SESSION_REVOKED']);
           }
           const { cookie } = sessions[i] ?? session;
           const refreshed = await ask(`${node.url}/api/user/auth/refresh`, { method: 'POST', headers: { cookie } });
           expect([who, refreshed.status, refreshed.body.code]).toEqual([who, 401, 'AUTH_SESSION_REVOKED']);
-          expect([who, ...(await outcomeOf(node, pat))]).toEqual([
+          expect([who, ...(await readOutcome(node, pat))]).toEqual([
             who,
             ...(refusals ? [401, refusals.token] : [200, undefined]),
           ]);
@@ -165,15 +165,15 @@ for (const [name, count, shared] of SURROUNDINGS) {
         expect(submitted.status).toBe(200);
         ids.push(String(submitted.body.task_id ?? submitted.body.id));
       }
-      const statusOf = async (taskId: string) =>
+      const readStatus = async (taskId: string) =>
         (await root.call<{ status: string }>('GET', `/api/task/${taskId}`)).status;
-      for (const taskId of ids) expect(['SUCCESS', 'FAILURE']).not.toContain(await statusOf(taskId));
+      for (const taskId of ids) expect(['SUCCESS', 'FAILURE']).not.toContain(await readStatus(taskId));
 
       const left = await root.call<{ quota: number }>('DELETE', `/api/user/${id}`);
       expect(left.quota).toBe(3 * BILL);
       proxy.release();
       for (const [i, ending] of ['SUCCESS', 'FAILURE'].entries()) {
-        await until(`task ${i} ends`, async () => (await statusOf(ids[i] ?? '')) === ending);
+        await until(`task ${i} ends`, async () => (await readStatus(ids[i] ?? '')) === ending);
       }
       const view = () => root.call<{ quota: number; used_quota: number }>('GET', `/api/user/${id}`);
       expect(await view()).toMatchObject({ username: `deleted:${id}`, quota: 4 * BILL, used_quota: BILL, api_keys: 0 });
@@ -208,7 +208,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
   });
 }
 
-async function outcomeOf(node: Gateway, token: string): Promise<[number, unknown]> {
+async function readOutcome(node: Gateway, token: string): Promise<[number, unknown]> {
   const answer = await ask(`${node.url}/api/user/self`, { token });
   return [answer.status, answer.body.code];
 }

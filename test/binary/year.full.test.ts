@@ -99,6 +99,7 @@ test('every command of the chapter is run here', () => {
     'A locked-out root',
     'A damaged database',
     'A full disk',
+    'A vendor is down',
     'A vendor bills twice',
   ]);
 });
@@ -112,18 +113,29 @@ test('the gateway is closed for new work and opened again', async () => {
   await until('it is open', async () => (await submit(gateway.url, key, {})).status === 200);
 });
 
-test('a leaked key is found by its beginning and disabled; its owner stays signed in', async () => {
+test('a leaked key is found by its beginning, with who used it last, and disabled; its owner stays signed in', async () => {
   const userId = await root.createUser({ username: 'ada' });
   const ada = await signIn(gateway.url, { username: 'ada' });
   const leaked = await ada.createKey();
   const { token } = await root.call<{ token: string }>('POST', '/api/user/token');
   const [find, disable] = incident('A leaked API key');
   const env = { TOKEN: token, KEY_BEGIN: leaked.slice(0, 10), USER_ID: String(userId) };
-  const found = JSON.parse(run(find as never, env).out).data as { id: number; user_id: number }[];
-  expect(found).toMatchObject([{ user_id: userId }]);
+  type Found = { id: number; user_id: number; last_used_ip: string };
+  const look = () => JSON.parse(run(find as never, env).out).data as Found[];
+  expect(look()).toMatchObject([{ user_id: userId, last_used_ip: '' }]);
+  await ask(`${gateway.url}/v1/models`, { token: leaked, headers: { 'x-forwarded-for': '2001:db8::7' } });
+  await until('its last use is stored', () => look()[0]?.last_used_ip === '2001:db8::7');
+  const found = look();
   run(disable as never, { ...env, KEY_ID: String(found[0]?.id) });
   expect((await ask(`${gateway.url}/v1/models`, { token: leaked })).status).toBe(401);
   expect(await ada.quota()).toBeGreaterThanOrEqual(0);
+});
+
+test('the way to a vendor is told step by step', () => {
+  const [trace] = incident('A vendor is down');
+  const { code, out } = run(trace as never, { CHANNEL: String(channel) });
+  expect(code).toBe(0);
+  expect(out).toContain('The vendor answered');
 });
 
 test('a vendor that bills twice, and a job that nobody here knows, are named', async () => {
@@ -155,6 +167,10 @@ test('leaked secrets are replaced, and everything that they sealed can still be 
   await gateway.stop();
   const [rotate] = incident('A leaked backup, passphrase or secret');
   expect(run(rotate as never).code).toBe(0);
+  const file = join(gateway.dataDir, 'secrets.json');
+  const { session_secret_previous, crypto_secret_previous, ...left } = JSON.parse(readFileSync(file, 'utf8'));
+  expect([session_secret_previous, crypto_secret_previous].map((former) => former.length)).toEqual([1, 1]);
+  writeFileSync(file, JSON.stringify(left));
   await start(gateway.dataDir);
   root = await signIn(gateway.url, { ...ROOT, password: NEW_PASSWORD });
   const { body } = await submit(gateway.url, key, {});

@@ -166,6 +166,34 @@ describe('capacity', () => {
     }
   });
 
+  test.each([2, 5, 6, 20])(
+    'a vendor that runs %i at once is learned although all end before that is known',
+    async (limit) => {
+      let refused = 0;
+      for (let round = 0; round < 60; round++) {
+        refused += await fill(limit);
+        await clock.pass(6000);
+        // Some ended at the vendor, so that it runs more than it may as far as the node knows.
+        if (round < 3) for (let task = 0; task < 2 && room() > 0; task++) accept(begin());
+        finish(running.size);
+        await clock.pass(0);
+      }
+      expect(view().ceiling).toBeLessThanOrEqual(limit + 1);
+      expect(refused).toBeLessThan(30);
+    },
+  );
+
+  test('four refusals at the same number of tasks say that it is full, however many come between', async () => {
+    await fill(1000);
+    finish(running.size);
+    for (let round = 0; round < 4; round++) {
+      for (let task = 0; task < 5; task++) accept(begin());
+      await refuse(1);
+      finish(running.size);
+    }
+    expect(view()).toMatchObject({ ceiling: 5, reason: 'refused' });
+  });
+
   test('one refusal rests nobody: after it one task at a time is sent beyond those that run', async () => {
     await fill(1000);
     for (let task = 0; task < 2; task++) accept(begin());
@@ -304,7 +332,7 @@ describe('capacity', () => {
       accounts: toAccounts(() => [channel({ limits: { maxRunning } })]),
     });
     await node.start();
-    expect(node.relayLimit({ channelId: 1, credentialId: 1, pool: '#1', model: 'm' })).toBe(expected);
+    expect(node.relayRoom({ channelId: 1, credentialId: 1, pool: '#1', model: 'm' })).toBe(expected);
     node.stop();
   });
 
@@ -434,6 +462,26 @@ describe('capacity', () => {
       expect(view().rest).toBe('');
     });
 
+    test('is stored once the database answers, which gives its trial away', async () => {
+      const stored: object[] = [];
+      const faults = ['no connection', 'no connection'];
+      common.store.capacity.beginRest = async (key, rest) => {
+        if (faults.shift()) throw new Error('the database does not answer');
+        stored.push({ ...key, ...rest });
+        return true;
+      };
+      capacity.refused(begin(), { kind: 'balance' });
+      await clock.pass(0);
+      await clock.pass(1000);
+      expect(stored).toEqual([]);
+      await clock.pass(1000);
+      expect(stored).toEqual([
+        { pool: '#1/1', model: '', generation: 0, reason: 'balance', step: 1, forMs: 1_798_000 },
+      ]);
+      await clock.pass(10_000);
+      expect(stored).toHaveLength(1);
+    });
+
     test('begins with a bare 403 of a second user within minutes, and with none before', async () => {
       const forbid = (userId: number) => capacity.refused(begin(userId), { kind: 'forbidden' }).kind;
       expect([forbid(1), forbid(1)]).toEqual(['content', 'content']);
@@ -553,6 +601,19 @@ describe('capacity', () => {
       expect(heard).toEqual([]);
       await clock.pass(200);
       expect(heard).toEqual([{ pool: '#1', model: 'm' }]);
+    });
+
+    test('of an outage is renewed by its trial, for twice as long', async () => {
+      for (const userId of [1, 2, 1, 2, 1]) capacity.refused(begin(userId), { kind: 'in_doubt' });
+      expect(room()).toBe(0);
+      await clock.pass(34_000);
+      expect(room()).toBe(1);
+      capacity.refused(begin(), { kind: 'in_doubt' });
+      expect([room(), view().rest]).toEqual([0, 'outage']);
+      await clock.pass(50_000);
+      expect(room()).toBe(0);
+      await clock.pass(20_000);
+      expect(room()).toBe(1);
     });
 
     test.each<[string, number[], string]>([

@@ -70,7 +70,7 @@ describeEachStore(
     afterEach(() => {
       for (const service of started.splice(0)) service.stop();
     });
-    const keyOf = (channel: { id: number }) => channels.key(channels.onlyAccount(channel));
+    const readKey = (channel: { id: number }) => channels.key(channels.onlyAccount(channel));
     const create = async (change: Partial<ChannelInput> = {}) => (await channels.create(input(change))).channel;
     const mine = { mayMoveKey: false };
 
@@ -86,7 +86,7 @@ describeEachStore(
           status: 1,
         });
         expect(JSON.stringify(channel)).not.toContain(KEY);
-        expect(keyOf(channel)).toBe(KEY);
+        expect(readKey(channel)).toBe(KEY);
         expect(channels.find(channel.id)).toEqual(channel);
         expect(await channels.get(channel.id)).toEqual(channel);
       });
@@ -182,7 +182,7 @@ describeEachStore(
           models: ['x'],
           updatedAt: changed.channel.updatedAt,
         });
-        expect(keyOf(changed.channel)).toBe(KEY);
+        expect(readKey(changed.channel)).toBe(KEY);
       });
 
       const moves: [name: string, change: Partial<ChannelInput>][] = [
@@ -202,12 +202,35 @@ describeEachStore(
           });
           expect(await channels.get(before.id)).toEqual(before);
           const moved = await channels.update(before.id, { ...change, key: 'another-key-4321' }, mine);
-          expect(keyOf(moved.channel)).toBe('another-key-4321');
+          expect(readKey(moved.channel)).toBe('another-key-4321');
           expect(
             (await channels.update(before.id, { baseUrl: 'https://third.example' }, { mayMoveKey: true })).channel,
           ).toMatchObject({ baseUrl: 'https://third.example' });
         });
       }
+
+      test('theft of headers: a move with a key of one’s own keeps no stored value', async () => {
+        const before = await create({ headers: { 'x-secret': 'of the vendor' } });
+        const move = { baseUrl: 'https://attacker.example', key: 'another-key-4321' };
+        const refused = { code: 'channels.headers_required', param: 'headers' };
+        for (const change of [{}, { headers: { 'x-secret': null } }])
+          expect(await refusal(() => channels.update(before.id, { ...move, ...change }, mine))).toEqual(refused);
+        expect(await channels.get(before.id)).toEqual(before);
+        const { channel } = await channels.update(before.id, { ...move, headers: { 'x-secret': 'mine' } }, mine);
+        expect(channels.network(channel).headers).toEqual({ 'x-secret': 'mine' });
+      });
+
+      test('key theft: a removed key that still serves tasks goes nowhere with a key of one’s own', async () => {
+        const before = await create();
+        const { id } = channels.onlyAccount(before).credential;
+        await channels.credentials.add(before.id, [{ key: 'another-key-4321' }]);
+        await channels.credentials.remove(before.id, id);
+        const move = { baseUrl: 'https://attacker.example', key: 'another-key-4321' };
+        const refused = { code: 'channels.removed_key_held', param: 'base_url' };
+        expect(await refusal(() => channels.update(before.id, move, mine))).toEqual(refused);
+        expect((await channels.findBegun({ channelId: before.id, credentialId: id }))?.channel).toEqual(before);
+        expect(await channels.update(before.id, move, { mayMoveKey: true })).toMatchObject({ before });
+      });
 
       test('a name that looks like another one is refused, and a stored one may stay', async () => {
         const turned = 'acme\u202egnp';

@@ -92,16 +92,24 @@ describeEachStore('account statement', (opened) => {
     }
     expect(paged).toEqual(all);
     const topups = await statements().list(userId, { kind: 'topup' }, { page: 1, pageSize: 2 });
-    expect(topups).toEqual({ total: 3, items: all.filter(({ kind }) => kind === 'topup').slice(0, 2) as never });
+    expect(topups).toEqual({
+      total: 3,
+      hasMore: false,
+      items: all.filter(({ kind }) => kind === 'topup').slice(0, 2) as never,
+    });
     expect(await statements().list(userId, { since: 11 }, whole)).toMatchObject({ total: 4 });
     expect(await statements().list(userId, { until: 10 }, whole)).toMatchObject({ total: 150 });
   });
 
-  test('a change of before shows no machine words, and a user without lines has an empty statement', async () => {
+  test('an older change shows no machine words, and a user without lines has an empty statement', async () => {
     const { userId, grant } = await account();
     await grant('old', 5, { note: 'add 5' });
     expect((await statements().list(userId, {}, whole)).items[0]).toMatchObject({ kind: 'adjust', note: '' });
-    expect(await statements().list(userId, {}, { page: 9, pageSize: 100 })).toEqual({ total: 2, items: [] });
-    expect(await statements().list(999_999, {}, whole)).toEqual({ total: 0, items: [] });
+    expect(await statements().list(userId, {}, { page: 9, pageSize: 100 })).toEqual({
+      total: 2,
+      hasMore: false,
+      items: [],
+    });
+    expect(await statements().list(999_999, {}, whole)).toEqual({ total: 0, hasMore: false, items: [] });
   });
 });

@@ -20,7 +20,17 @@ describeEachStore('API keys', (opened) => {
       quota: 7,
       usedQuota: 0,
     });
-    const { keyHash, prefix, formerHash, formerPrefix, formerUntil, webhookFormers, createdAt, ...presented } = key;
+    const {
+      keyHash,
+      prefix,
+      formerHash,
+      formerPrefix,
+      formerUntil,
+      webhookFormers,
+      createdAt,
+      lastUsedIp,
+      ...presented
+    } = key;
     const owner = {
       ...{ id: user.id, role: user.role, status: user.status, group: user.group },
       ...{ requestsPerMinute: null, maxRunning: null },
@@ -47,7 +57,7 @@ describeEachStore('API keys', (opened) => {
     const { store } = opened();
     const user = await addUser(store);
     const key = await addKey(store, user.id, { prefix: 'sk-old' });
-    const idOf = async (hash: string, now: number) => (await store.apiKeys.byHash(hash, now))?.key.id;
+    const readId = async (hash: string, now: number) => (await store.apiKeys.byHash(hash, now))?.key.id;
     const [second, third] = [randomAlnum(64), randomAlnum(64)];
     const rotation = { presentHash: key.keyHash, keyHash: second, prefix: 'sk-new', formerUntil: 2000 };
     expect(await store.apiKeys.rotate(key.id, user.id + 1, rotation)).toBeUndefined();
@@ -59,27 +69,27 @@ describeEachStore('API keys', (opened) => {
       formerPrefix: 'sk-old',
       formerUntil: 2000,
     });
-    expect(await idOf(key.keyHash, 1999)).toBe(key.id);
-    expect(await idOf(key.keyHash, 2000)).toBeUndefined();
-    expect(await idOf(second, 2000)).toBe(key.id);
+    expect(await readId(key.keyHash, 1999)).toBe(key.id);
+    expect(await readId(key.keyHash, 2000)).toBeUndefined();
+    expect(await readId(second, 2000)).toBe(key.id);
     expect(await store.apiKeys.usable([key.keyHash, second], 1999)).toEqual([key.keyHash, second]);
     expect(await store.apiKeys.usable([key.keyHash, second], 2000)).toEqual([second]);
 
     expect(await store.apiKeys.rotate(key.id, user.id, rotation)).toBeUndefined();
     await store.apiKeys.rotate(key.id, user.id, { ...rotation, presentHash: second, keyHash: third });
-    expect(await idOf(key.keyHash, 1999)).toBeUndefined();
-    expect(await idOf(second, 1999)).toBe(key.id);
+    expect(await readId(key.keyHash, 1999)).toBeUndefined();
+    expect(await readId(second, 1999)).toBe(key.id);
     expect(await store.apiKeys.endFormer(key.id, user.id + 1)).toBeUndefined();
     expect(await store.apiKeys.endFormer(key.id, user.id)).toMatchObject({ formerHash: '', formerUntil: 0 });
-    expect(await idOf(second, 1999)).toBeUndefined();
-    expect(await idOf(third, 1999)).toBe(key.id);
+    expect(await readId(second, 1999)).toBeUndefined();
+    expect(await readId(third, 1999)).toBe(key.id);
 
     const keeping = { ...rotation, presentHash: third, keyHash: second, keepsFormer: true };
     expect(await store.apiKeys.rotate(key.id, user.id, keeping)).toBeUndefined();
     await store.apiKeys.rotate(key.id, user.id, { ...rotation, presentHash: third, keyHash: key.keyHash });
     await store.apiKeys.rotate(key.id, user.id, { ...keeping, presentHash: key.keyHash });
-    expect(await idOf(key.keyHash, 1999)).toBeUndefined();
-    expect([await idOf(third, 1999), await idOf(second, 1999)]).toEqual([key.id, key.id]);
+    expect(await readId(key.keyHash, 1999)).toBeUndefined();
+    expect([await readId(third, 1999), await readId(second, 1999)]).toEqual([key.id, key.id]);
     expect(await store.apiKeys.forgetFormers(1999, 10)).toBe(0);
     expect(await store.apiKeys.forgetFormers(2000, 10)).toBe(1);
     expect(await store.apiKeys.byId(key.id)).toMatchObject({ keyHash: second, formerHash: '', formerPrefix: '' });
@@ -99,8 +109,9 @@ describeEachStore('API keys', (opened) => {
       status: 2,
     });
     expect(changed).toEqual({ ...key, name: 'new', models: ['m'], group: 'vip', status: 2 });
-    await store.apiKeys.touch(key.id, 4711);
-    expect((await store.apiKeys.byId(key.id))?.lastUsedAt).toBe(4711);
+    const use = { at: 4711, ip: '2001:db8::7' };
+    await store.apiKeys.touch(key.id, use);
+    expect(await store.apiKeys.byId(key.id)).toMatchObject({ lastUsedAt: use.at, lastUsedIp: use.ip });
     expect(await store.apiKeys.delete(key.id, owner.id)).toBe(true);
     expect(await store.apiKeys.byId(key.id)).toBeUndefined();
   });
@@ -111,7 +122,7 @@ describeEachStore('API keys', (opened) => {
     const mine = [await addKey(store, owner.id), await addKey(store, owner.id)];
     await addKey(store, other.id);
     const page = await store.apiKeys.list(owner.id, { page: 1, pageSize: 10 });
-    expect(page).toEqual({ total: 2, items: mine.reverse() });
+    expect(page).toEqual({ total: 2, hasMore: false, items: mine.reverse() });
   });
 
   test('names are found by a part of them or of the owner’s, whose keys one may ask for, one’s own first', async () => {
@@ -130,8 +141,12 @@ describeEachStore('API keys', (opened) => {
     expect(await find({ keyword: owner.username })).toEqual([third.id, first.id]);
     expect(await find({ keyword: owner.username, userId: owner.id })).toEqual([]);
     expect(await find({ keyword: owner.username }, 1)).toEqual([third.id]);
+    await store.apiKeys.touch(second.id, { at: 4711, ip: '203.0.113.9' });
     expect(await store.apiKeys.names({ id: second.id, firstOf: owner.id }, 10)).toEqual([
-      { id: second.id, name: second.name, userId: other.id, username: other.username },
+      {
+        ...{ id: second.id, name: second.name, userId: other.id, username: other.username },
+        ...{ lastUsedAt: 4711, lastUsedIp: '203.0.113.9' },
+      },
     ]);
     expect(await find({ id: second.id, userId: owner.id })).toEqual([]);
   });

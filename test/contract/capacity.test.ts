@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
-import { type CapacityService, createCapacity } from '../../src/channels/index.ts';
+import { type CapacityService, createCapacity, RELAY_TYPE } from '../../src/channels/index.ts';
 import { newTaskId, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import type { ChannelRecord, NewTask, Store } from '../../src/store/ports/index.ts';
 import { toAccount, toAccounts } from '../support/accounts.ts';
-import { describeEachStore, newTask, type OpenedStore } from './each-store.ts';
+import { describeEachStore, newRelay, newTask, type OpenedStore } from './each-store.ts';
 import { runRaw } from './open-raw.ts';
 
 let channels = 1000;
@@ -38,14 +38,18 @@ function suite(opened: () => OpenedStore): void {
       ...change,
     };
   };
-  const createNode = (store: Store, known: ChannelRecord[] | (() => ChannelRecord[])): CapacityService =>
+  const createNode = (
+    store: Store,
+    known: ChannelRecord[] | (() => ChannelRecord[]),
+    accounts = toAccounts(typeof known === 'function' ? known : () => known),
+  ): CapacityService =>
     createCapacity({
       ...{
         store,
         clock: systemClock,
         random: systemRandom,
         logger: silentLogger,
-        accounts: toAccounts(typeof known === 'function' ? known : () => known),
+        accounts,
       },
       nodeId: 'node',
       syncFrequencyMs: 60_000,
@@ -135,11 +139,33 @@ function suite(opened: () => OpenedStore): void {
     expect(node.room(scope)).toBe(2);
   });
 
+  test('open requests that another node relays take places of the tasks of their pool', async () => {
+    const { store } = opened();
+    const pool = `pool ${channels}`;
+    const relayed = newChannel({ pool, type: RELAY_TYPE });
+    const known = [newChannel({ pool, limits: { maxRunning: 3 } }), relayed];
+    await store.relays.open(newRelay({ channelId: relayed.id, leaseOwner: 'another' }));
+    // Its node has died, and its lease is over.
+    await store.relays.open(newRelay({ channelId: relayed.id, leaseOwner: 'another', leaseForMs: 0 }));
+    const node = createNode(store, known);
+    await node.recount();
+    const scope = node.scope(toAccount(relayed), 'm');
+    expect(node.relayRoom(scope)).toBe(2);
+    const leave = node.beginRelay(scope);
+    expect(node.relayRoom(scope)).toBe(1);
+    const left = () => store.transaction(async (tx) => (await node.places(tx, [scope])).left(scope));
+    expect(await left()).toBe(1);
+    leave();
+    expect([await left(), node.relayRoom(scope)]).toEqual([2, 2]);
+  });
+
   test('of a rest that is over, one task on all nodes is the trial, and the next one if it proved nothing', async () => {
     const [store, other] = await openNodes();
     const channel = newChannel();
     const key = { pool: `#${channel.id}`, model: 'm' };
-    expect(await store.capacity.beginRest(key, { generation: 0, reason: 'rate', step: 1, forMs: 60_000 })).toBe(true);
+    expect(await store.capacity.beginRest(key, { generation: 0, reason: 'rate', step: 1, forMs: 60_000 }, null)).toBe(
+      true,
+    );
     const claim = (generation: number, row: NewTask, on = store) =>
       on.transaction(async (tx) => {
         await tx.capacity.lock([key]);
@@ -147,7 +173,7 @@ function suite(opened: () => OpenedStore): void {
         return tx.capacity.claimTrial(key, { generation, taskId: row.taskId });
       });
     expect(await claim(1, task(channel.id))).toBe(false);
-    expect(await store.capacity.beginRest(key, { generation: 1, reason: 'rate', step: 2, forMs: 0 })).toBe(true);
+    expect(await store.capacity.beginRest(key, { generation: 1, reason: 'rate', step: 2, forMs: 0 }, null)).toBe(true);
     const rows = Array.from({ length: AT_ONCE }, () => task(channel.id));
     const claims = await Promise.all(rows.map((row, index) => claim(2, row, index % 2 === 0 ? store : other)));
     expect(claims.filter(Boolean)).toHaveLength(1);
@@ -157,19 +183,53 @@ function suite(opened: () => OpenedStore): void {
     await runRaw({ databaseUrl, dataDir }, `update tasks set status = 'FAILURE' where task_id = '${trial.taskId}'`);
     expect(await claim(1, task(channel.id))).toBe(false);
     expect(await claim(2, task(channel.id))).toBe(true);
-    expect(await store.capacity.endRest(key, 1)).toBe(false);
-    expect(await store.capacity.endRest(key, 2)).toBe(true);
-    expect(await store.capacity.endRest(key, 2)).toBe(false);
+    expect(await store.capacity.endRest(key, 1, null)).toBe(false);
+    expect(await store.capacity.endRest(key, 2, null)).toBe(true);
+    expect(await store.capacity.endRest(key, 2, null)).toBe(false);
+  });
+
+  test('what people read of rests is written with them, of each reason the newest fifty', async () => {
+    const [store] = await openNodes();
+    const { id: channelId } = newChannel();
+    const key = { pool: `#${channelId}/7`, model: '' };
+    const event = { channelId, credentialId: 7, model: '', reason: 'credential', what: 'rested' as const };
+    const rest = { reason: 'credential', step: 1, forMs: 60_000 };
+    expect(await store.capacity.beginRest(key, { ...rest, generation: 0 }, event)).toBe(true);
+    // Another node was faster.
+    expect(await store.capacity.beginRest(key, { ...rest, generation: 0 }, event)).toBe(false);
+    expect(await store.capacity.endRest(key, 0, { ...event, what: 'back' })).toBe(false);
+    expect(await store.capacity.endRest(key, 1, { ...event, what: 'back' })).toBe(true);
+    const shared = { pool: `shared by ${channelId}`, model: 'm' };
+    const rate = { ...event, credentialId: 0, model: 'm', reason: 'rate' };
+    for (let generation = 0; generation < 60; generation += 1)
+      await store.capacity.beginRest(shared, { reason: 'rate', step: 1, forMs: 0, generation }, rate);
+    // A name that PostgreSQL cannot hold must not keep the rest from being stored.
+    const odd = { pool: `odd ${channelId}`, model: 'a\0b' };
+    const oddRest = { reason: 'model', step: 1, forMs: 0, generation: 0 };
+    expect(await store.capacity.beginRest(odd, oddRest, { ...event, model: odd.model, reason: 'model' })).toBe(true);
+    expect(await store.capacity.wake([key.pool, shared.pool], channelId)).toBe(1);
+    const events = await store.capacity.restEvents(channelId, 100);
+    const credential = events.filter(({ reason }) => reason === 'credential');
+    expect(credential.map(({ what, until, at }) => [what, until > at])).toEqual([
+      ['back', false],
+      ['rested', true],
+    ]);
+    expect(events[0]).toMatchObject({ ...rate, what: 'resumed', until: 0 });
+    expect(events).toHaveLength(53);
+    await store.channels.delete(channelId);
+    expect(await store.capacity.restEvents(channelId, 100)).toEqual([]);
   });
 
   test('of two nodes that begin a rest after the same one, one does, and a wake is newer than both', async () => {
     const [store, other] = await openNodes();
     const key = { pool: `#${newChannel().id}`, model: 'm' };
     const rest = { generation: 0, reason: 'capacity', step: 1, forMs: 60_000 };
-    const begun = await Promise.all([store, other, store, other].map((node) => node.capacity.beginRest(key, rest)));
+    const begun = await Promise.all(
+      [store, other, store, other].map((node) => node.capacity.beginRest(key, rest, null)),
+    );
     expect(begun.filter(Boolean)).toHaveLength(1);
-    expect(await store.capacity.wake([key.pool])).toBe(1);
-    expect(await store.capacity.beginRest(key, { ...rest, generation: 1 })).toBe(false);
+    expect(await store.capacity.wake([key.pool], 0)).toBe(1);
+    expect(await store.capacity.beginRest(key, { ...rest, generation: 1 }, null)).toBe(false);
     expect((await store.capacity.all()).find(({ pool }) => pool === key.pool)).toMatchObject({
       ...{ restingForMs: 0, restReason: '', restGeneration: 2, ceiling: 0 },
     });
@@ -190,6 +250,13 @@ function suite(opened: () => OpenedStore): void {
     expect(await node.clearCeilings(channel)).toBe(1);
     expect(node.room(scope)).toBe(4);
     node.stop();
+    // That of a pool that only a credential names is reached too.
+    const own = { ...toAccount(channel).credential, pool: 'shared' };
+    const named = createNode(store, [channel], () => [{ channel, credential: own }]);
+    await named.start();
+    await store.capacity.putCeiling({ pool: 'shared', model: 'm' }, { before: 0, after: 9, reason: 'refused' });
+    expect(await named.clearCeilings(channel)).toBe(1);
+    named.stop();
   });
 
   test('a node counts what runs on all of them, and loses no slot that another ends', async () => {

@@ -6,7 +6,7 @@ import { expect, test } from 'bun:test';
 import { newRelayId, newUuid, quoted, randomAlnum, systemClock } from '../../src/kernel/index.ts';
 import { LONGEST_RESULT_TRIES_MS, LONGEST_WEBHOOK_TRIES_MS } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { addKey, addRunningTask, describeEachStore, leaseOf, newSession, newTask } from './each-store.ts';
+import { addKey, addRunningTask, describeEachStore, newSession, newTask, readLease } from './each-store.ts';
 import { runRaw } from './open-raw.ts';
 
 const HOURS = 8;
@@ -130,7 +130,7 @@ describeEachStore(
       expect(await store.backups.begin({ ...backup('b'), leaseForMs: 60_000, alone: false })).toBe(true);
     });
 
-    test('a failed backup is repeated, and a run of the future counts as failed by now', async () => {
+    test('a failed backup is repeated, and a run from the future counts as failed by now', async () => {
       const { backups } = opened().store;
       const run1 = { id: 'a', owner: newUuid(), trigger: 'schedule', place: '/b', leaseForMs: 60_000 } as const;
       await backups.begin({ ...run1, retrySeconds: 3600, alone: false });
@@ -143,7 +143,7 @@ describeEachStore(
       expect(await backups.begin({ ...run1, retrySeconds: 3600, alone: false })).toBe(true);
     });
 
-    test('nobody gets in by a session or a flow of the future, nor by a key that was replaced then', async () => {
+    test('nobody gets in by a session or a flow from the future, nor by a key that was replaced then', async () => {
       const { store } = opened();
       const { id: userId } = await addUser(store);
       const now = 100_000;
@@ -242,9 +242,9 @@ describeEachStore(
       const lapsed = { leaseForMs: 0 };
       const [held, left] = [await store.tasks.insert(newTask(lapsed)), await store.tasks.insert(newTask(lapsed))];
       expect(ids(await store.tasks.claimInterrupted({ ...LEASE, held: [held.taskId] }))).toEqual([left.taskId]);
-      expect(await store.tasks.renew(leaseOf(held), 60_000)).toBe(true);
+      expect(await store.tasks.renew(readLease(held), 60_000)).toBe(true);
       // One whose lease was ended is held by nobody.
-      expect(await store.tasks.renew(leaseOf(held), 0)).toBe(true);
+      expect(await store.tasks.renew(readLease(held), 0)).toBe(true);
       expect(ids(await store.tasks.claimInterrupted({ ...LEASE, held: [held.taskId] }))).toEqual([held.taskId]);
 
       const open = {

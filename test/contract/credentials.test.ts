@@ -18,6 +18,7 @@ describeEachStore('credentials', (opened) => {
     expect(second).toEqual({
       ...credential(channelId, given),
       ...{ id: second?.id, lastError: '', lastErrorSentence: null, lastErrorAt: 0, usedQuota: 0, removedAt: 0 },
+      ...{ balanceMicros: null, balanceAt: 0, balanceFault: null, toldLimits: null, toldLimitsFault: null },
     } as never);
     expect(await credentials.ofChannel(channelId)).toEqual([first, second] as never);
     expect((await credentials.all()).filter((each) => each.channelId === channelId)).toHaveLength(2);

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { rm } from 'node:fs/promises';
-import { newTaskId, newUuid, randomAlnum } from '../../src/kernel/index.ts';
+import { newRelayId, newTaskId, newUuid, randomAlnum } from '../../src/kernel/index.ts';
 import type {
   ApiKeyRecord,
+  NewRelay,
   NewTask,
   NewWaiting,
   SessionRecord,
@@ -134,8 +135,42 @@ export const NEW_WAITING: Omit<NewWaiting, 'taskId'> = {
   request: { prompt: 'a cat' },
 };
 
+const RELAY_BILLING = {
+  expression: '0.5',
+  priceKey: '*::gpt-x',
+  facts: {},
+  groupRatio: 1,
+  usd: 0.5,
+  model: 'gpt-x',
+  action: 'response',
+};
+
+/** A relayed request that is open. */
+export const newRelay = (change: Partial<NewRelay> = {}): NewRelay => ({
+  relayId: newRelayId(Date.now()),
+  kind: 'response',
+  userId: 1,
+  walletId: 1,
+  apiKeyId: null,
+  group: 'default',
+  channelId: 3,
+  credentialId: null,
+  model: 'gpt-x',
+  quota: 250_000,
+  billing: RELAY_BILLING,
+  requestId: 'r',
+  leaseOwner: 'node-a',
+  createdAt: 100,
+  leaseForMs: 60_000,
+  ...change,
+});
+
 /** The lease that a task was inserted or claimed under. */
-export const leaseOf = ({ taskId, leaseOwner, leaseSeq }: Pick<TaskRecord, 'taskId' | 'leaseOwner' | 'leaseSeq'>) => ({
+export const readLease = ({
+  taskId,
+  leaseOwner,
+  leaseSeq,
+}: Pick<TaskRecord, 'taskId' | 'leaseOwner' | 'leaseSeq'>) => ({
   taskId,
   leaseOwner: leaseOwner ?? '',
   leaseSeq,
@@ -144,7 +179,7 @@ export const leaseOf = ({ taskId, leaseOwner, leaseSeq }: Pick<TaskRecord, 'task
 /** A task that runs and is due at once. */
 export async function addRunningTask(store: Store, change: Partial<NewTask> = {}): Promise<TaskRecord> {
   const task = await store.tasks.insert(newTask(change));
-  await store.tasks.advance(leaseOf(task), { status: 'SUBMITTED', submitTime: 200 }, 0);
+  await store.tasks.advance(readLease(task), { status: 'SUBMITTED', submitTime: 200 }, 0);
   return (await store.tasks.byTaskId(task.taskId)) as TaskRecord;
 }
 

@@ -1,6 +1,12 @@
 import { expect, test } from 'bun:test';
 import { quoted } from '../../src/kernel/index.ts';
-import type { EndedTasks, NewChannel, Store, UsageLogRecord } from '../../src/store/ports/index.ts';
+import {
+  CORRECTION_SECONDS,
+  type EndedTasks,
+  type NewChannel,
+  type Store,
+  type UsageLogRecord,
+} from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addRunningTask, describeEachStore, newTask } from './each-store.ts';
 import { runRaw } from './open-raw.ts';
@@ -68,7 +74,8 @@ describeEachStore(
       for (const seconds of [0, 1, 2, 45, 46, 90_000, -1]) await add(store, id, { createdAt: 5 * DAY, seconds });
       await add(store, id, { createdAt: 5 * DAY + 50, kind: 'refund', quota: 7, seconds: 4 });
       await add(store, other, { createdAt: 6 * DAY - 1, model: 'n' });
-      await add(store, other, { createdAt: 6 * DAY, model: 'n' });
+      await add(store, other, { createdAt: 6 * DAY, model: 'n', quota: 15 });
+      await add(store, other, { createdAt: 6 * DAY, model: 'n', quota: -5, seconds: CORRECTION_SECONDS });
       const all = () => store.figures.usageByDay({ sinceDay: 0 }).then(order);
       const before = await all();
       expect(

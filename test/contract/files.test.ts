@@ -35,7 +35,7 @@ const limit = (change: { maxBytes?: number; signal?: AbortSignal } = {}) => ({
 async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
-const textOf = async (files: FileStore, sha256: string, span?: { start: number; end: number }) => {
+const readText = async (files: FileStore, sha256: string, span?: { start: number; end: number }) => {
   const found = await files.open(sha256, span);
   return found && new Response(found).text();
 };
@@ -51,8 +51,8 @@ describe.each(places)('the files of kept results in %s', (_, open) => {
       ok: true,
       value: { sha256, bytes: 13 },
     });
-    expect(await textOf(files, sha256)).toBe('one two three');
-    expect(await textOf(files, sha256, { start: 4, end: 7 })).toBe('two');
+    expect(await readText(files, sha256)).toBe('one two three');
+    expect(await readText(files, sha256, { start: 4, end: 7 })).toBe('two');
     expect(await files.size(sha256)).toBe(13);
     expect(await files.put(chunks('one two three'), limit())).toMatchObject({ ok: true, value: { sha256 } });
     expect(await files.put(chunks(), limit())).toMatchObject({ ok: true, value: { sha256: sha256Hex(''), bytes: 0 } });

@@ -17,7 +17,7 @@ const newFlow = (change: Partial<FlowRecord> = {}): FlowRecord => ({
   consumedAt: null,
   ...change,
 });
-const matchOf = ({ purpose, provider, intent, userId, sessionId }: FlowRecord): FlowMatch => ({
+const readMatch = ({ purpose, provider, intent, userId, sessionId }: FlowRecord): FlowMatch => ({
   purpose,
   provider,
   intent,
@@ -36,16 +36,16 @@ describeEachStore('flows', (opened) => {
     const { store } = opened();
     const flow = await addFlow(store);
     expect(await store.flows.find(flow.tokenHash, { purpose: 'oauth' }, 1500)).toEqual(flow);
-    expect(await store.flows.find(flow.tokenHash, matchOf(flow), 1999)).toEqual(flow);
-    expect(await store.flows.consume(flow.tokenHash, matchOf(flow), 1500)).toEqual({ ...flow, consumedAt: 1500 });
+    expect(await store.flows.find(flow.tokenHash, readMatch(flow), 1999)).toEqual(flow);
+    expect(await store.flows.consume(flow.tokenHash, readMatch(flow), 1500)).toEqual({ ...flow, consumedAt: 1500 });
     expect(await store.flows.find(flow.tokenHash, { purpose: 'oauth' }, 1500)).toBeUndefined();
-    expect(await store.flows.consume(flow.tokenHash, matchOf(flow), 1500)).toBeUndefined();
+    expect(await store.flows.consume(flow.tokenHash, readMatch(flow), 1500)).toBeUndefined();
   });
 
   test('of 50 concurrent uses of one flow, one wins', async () => {
     const { store } = opened();
     const flow = await addFlow(store);
-    const uses = Array.from({ length: 50 }, () => store.flows.consume(flow.tokenHash, matchOf(flow), 1500));
+    const uses = Array.from({ length: 50 }, () => store.flows.consume(flow.tokenHash, readMatch(flow), 1500));
     expect((await Promise.all(uses)).filter((used) => used !== undefined)).toHaveLength(1);
   });
 
@@ -53,11 +53,11 @@ describeEachStore('flows', (opened) => {
     const { store } = opened();
     const flow = await addFlow(store);
     const attempt = store.transaction(async (tx) => {
-      expect(await tx.flows.consume(flow.tokenHash, matchOf(flow), 1500)).toBeDefined();
+      expect(await tx.flows.consume(flow.tokenHash, readMatch(flow), 1500)).toBeDefined();
       throw new Error('later');
     });
     await expect(attempt).rejects.toThrow('later');
-    expect(await store.flows.consume(flow.tokenHash, matchOf(flow), 1500)).toBeDefined();
+    expect(await store.flows.consume(flow.tokenHash, readMatch(flow), 1500)).toBeDefined();
   });
 
   test.each([
@@ -71,10 +71,10 @@ describeEachStore('flows', (opened) => {
   ] as const)('flow confusion: a flow of another %s is neither found nor used up', async (_, change) => {
     const { store } = opened();
     const flow = await addFlow(store);
-    const wrong = { ...matchOf(flow), ...change };
+    const wrong = { ...readMatch(flow), ...change };
     expect(await store.flows.find(flow.tokenHash, wrong, 1500)).toBeUndefined();
     expect(await store.flows.consume(flow.tokenHash, wrong, 1500)).toBeUndefined();
-    expect(await store.flows.consume(flow.tokenHash, matchOf(flow), 1500)).toBeDefined();
+    expect(await store.flows.consume(flow.tokenHash, readMatch(flow), 1500)).toBeDefined();
   });
 
   test('an expired flow and an unknown token are refused', async () => {
@@ -91,7 +91,7 @@ describeEachStore('flows', (opened) => {
     const first = await Promise.all(Array.from({ length: 50 }, () => store.flows.insert(claim)));
     expect(first.filter(Boolean)).toHaveLength(1);
     expect(await store.flows.insert({ ...claim, purpose: 'oauth', payload: {} })).toBe(false);
-    expect(await store.flows.find(claim.tokenHash, matchOf(claim), 1500)).toEqual(claim);
+    expect(await store.flows.find(claim.tokenHash, readMatch(claim), 1500)).toEqual(claim);
   });
 
   test('a flow stored without a payload has an empty one', async () => {

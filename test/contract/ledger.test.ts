@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
-import { newTaskId } from '../../src/kernel/index.ts';
-import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { findBudgetSum, newTaskId } from '../../src/kernel/index.ts';
+import type { HeldAmounts, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { addKey, describeEachStore, leaseOf, newTask } from './each-store.ts';
+import { addKey, describeEachStore, newTask, readLease } from './each-store.ts';
 
 describeEachStore('ledger', (opened) => {
   const balance = async (userId: number) => (await opened().store.users.byId(userId))?.quota;
@@ -125,6 +125,68 @@ describeEachStore('ledger', (opened) => {
     expect(await balance(user.id)).toBe(80);
   });
 
+  test('what is held in memory leaves so much less of wallet, key and budgets; asking writes nothing', async () => {
+    const { store } = opened();
+    const user = await addUser(store, { balance: 100 });
+    const daily = (amount: number) => ({ amount, period: 'day' }) as const;
+    await store.users.update(user.id, { budget: daily(90) });
+    const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 95, budget: daily(80) });
+    const entry = {
+      ...{ walletId: user.walletId, userId: user.id, apiKeyId: key.id, attempt: 1, at: 1 },
+      budgets: { zone: 'UTC', group: { name: 'default', budget: daily(85) } },
+    };
+    const nothing = { wallet: 0, key: 0, user: 0, group: 0 };
+    const rows: [HeldAmounts, most: number][] = [
+      [nothing, 80],
+      [{ ...nothing, wallet: 21 }, 79],
+      [{ ...nothing, key: 1 }, 79],
+      [{ ...nothing, key: 16 }, 64],
+      [{ ...nothing, user: 11 }, 79],
+      [{ ...nothing, group: 6 }, 79],
+    ];
+    for (const [held, most] of rows) {
+      const can = (amount: number) =>
+        store.ledger.canReserveAll([{ ...entry, held, amount, taskId: newTaskId(Date.now()) }]);
+      expect([held, await can(most), await can(most + 1)]).toEqual([held, [true], [false]]);
+      const refused = await store.ledger.reserve({
+        ...{ ...entry, held, amount: most + 1 },
+        taskId: newTaskId(Date.now()),
+      });
+      expect(refused).not.toBe('ok');
+    }
+    // Each is asked for as if it came alone.
+    const alone = [80, 80, 81].map((amount) => ({ ...entry, amount, taskId: 'x' }));
+    expect(await store.ledger.canReserveAll([...alone, { ...entry, userId: 999_999, amount: 1, taskId: 'x' }])).toEqual(
+      [...[true, true], ...[false, false]],
+    );
+    expect(await balance(user.id)).toBe(100);
+    expect((await store.ledger.list(user.id, { page: 1, pageSize: 9 })).total).toBe(1);
+  });
+
+  test('what is owed is taken whatever is left, counts in the budgets, and outlives its key', async () => {
+    const { store } = opened();
+    const user = await addUser(store, { balance: 100 });
+    const budget = { amount: 50, period: 'total' } as const;
+    const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 10, budget });
+    const owe = (taskId: string, apiKeyId: number) =>
+      store.ledger.reserve({
+        ...{ walletId: user.walletId, userId: user.id, apiKeyId, taskId, attempt: 1, amount: 130, at: 1 },
+        isOwed: true,
+      });
+    const [first, second] = [newTaskId(Date.now()), newTaskId(Date.now())];
+    expect(await owe(first, key.id)).toBe('ok');
+    expect([await balance(user.id), (await store.apiKeys.byId(key.id))?.quota]).toEqual([-30, -120]);
+    const { id } = findBudgetSum({ scope: 'key', keyId: key.id }, budget, { zone: 'UTC', at: 1 });
+    expect((await store.ledger.budgetsSpent([id])).get(id)).toBe(130);
+    const settle = { walletId: user.walletId, apiKeyId: key.id, kind: 'settle', attempt: 0, at: 1 } as const;
+    await store.ledger.post({ ...settle, taskId: first, amount: 50 });
+    expect((await store.ledger.budgetsSpent([id])).get(id)).toBe(80);
+    await store.apiKeys.delete(key.id, user.id);
+    expect(await owe(second, key.id)).toBe('ok');
+    expect(await balance(user.id)).toBe(20 - 130);
+    await requireBalanced(store, user.id);
+  });
+
   test('20 equal concurrent postings move the money once, below zero too', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100 });
@@ -225,7 +287,7 @@ describeEachStore('ledger', (opened) => {
           at: 1,
         });
       }
-      await store.tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null);
+      await store.tasks.advance(readLease(task), { status: 'SUCCESS' }, null);
       return task.taskId;
     };
     await ended(10, [-30, 20]);

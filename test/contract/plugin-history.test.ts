@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { randomAlnum } from '../../src/kernel/index.ts';
 import type { OutcomeCount } from '../../src/store/ports/index.ts';
-import { addRunningTask, describeEachStore, leaseOf, newTask } from './each-store.ts';
+import { addRunningTask, describeEachStore, newTask, readLease } from './each-store.ts';
 
 describeEachStore('sources that began tasks', (opened) => {
   const source = (key: string, sourceHash: string) => ({ sourceHash, key, version: '1.0.0', source: `// “${key}”` });
@@ -82,7 +82,7 @@ describeEachStore('sources that began tasks', (opened) => {
     const [claimed] = (
       await store.tasks.claimDue({ owner: 'n', limit: 100, leaseForMs: 1000, exceptChannels: [] })
     ).filter(({ taskId }) => taskId === task.taskId);
-    if (claimed) await store.tasks.advance(leaseOf(claimed), { status: 'FAILURE' }, null);
+    if (claimed) await store.tasks.advance(readLease(claimed), { status: 'FAILURE' }, null);
     expect(await store.pluginSources.deleteUnused(50, 100)).toBe(1);
     expect(await store.pluginSources.read(running ?? '')).toBeUndefined();
   });

@@ -10,7 +10,7 @@ const image = (text: string, change: Partial<CopiedFile> = {}): CopiedFile => ({
   ...{ sha256: sha256Hex(text), bytes: text.length, mimeType: 'image/webp', keptAt: 200, keptUntil: 0 },
   ...{ size: { width: 320, height: 180 }, ...change },
 });
-const refsOf = async (store: Store, text: string): Promise<number | undefined> =>
+const readRefs = async (store: Store, text: string): Promise<number | undefined> =>
   (await store.results.files('', 500)).find(({ sha256 }) => sha256 === sha256Hex(text))?.refs;
 
 /** A task of a new user, and a preview of its video. */
@@ -31,7 +31,7 @@ describeEachStore('previews', (opened) => {
       other.previews.add(preview, image('theirs')),
     ]);
     expect(outcomes.toSorted()).toEqual(['exists', 'kept']);
-    expect([await refsOf(store, 'mine'), await refsOf(store, 'theirs')].toSorted()).toEqual([0, 1]);
+    expect([await readRefs(store, 'mine'), await readRefs(store, 'theirs')].toSorted()).toEqual([0, 1]);
     expect(await store.previews.ofTasks([taskId, 'task_unknown'])).toMatchObject([
       { artifactKey: 'preview:video', state: 'kept', width: 320, height: 180, mimeType: 'image/webp' },
     ]);
@@ -48,7 +48,7 @@ describeEachStore('previews', (opened) => {
     expect(await store.previews.add(preview, image('offered'))).toBe('kept');
     const lease = { id: mine.id, leaseOwner: 'node-1', leaseSeq: mine.leaseSeq };
     expect(await store.results.keep(lease, image('made'))).toBe('lost_claim');
-    expect(await refsOf(store, 'made')).toBe(0);
+    expect(await readRefs(store, 'made')).toBe(0);
     expect(await store.results.postpone(lease, { inMs: null, reason: quoted('x') })).toBe(false);
   });
 
@@ -80,7 +80,7 @@ describeEachStore('previews', (opened) => {
     expect(await store.tasks.hide((await store.tasks.byTaskId(taskId)) ?? expect.unreachable())).toBe(true);
     expect(await store.previews.add(preview, image('x'))).toBe('no_task');
     expect(await store.previews.want([preview], DAY)).toBe(false);
-    expect(await refsOf(store, 'x')).toBeUndefined();
+    expect(await readRefs(store, 'x')).toBeUndefined();
     expect(await store.results.usage(userId)).toEqual({ bytes: 0, results: 0 });
   });
 
@@ -100,14 +100,14 @@ describeEachStore('previews', (opened) => {
       expect(await add(many, key, { keptAt })).toBe('kept');
     expect(await add(one, 'a', { keptAt: 5 })).toBe('kept');
     expect(await add(many, 'd', { keptAt: 40, quotaBytes: 35 })).toBe('over_quota');
-    expect(await refsOf(store, 'd of many')).toBeUndefined();
+    expect(await readRefs(store, 'd of many')).toBeUndefined();
     expect(await store.results.usage(many.userId)).toEqual({ bytes: 27, results: 0 });
-    expect(await refsOf(store, 'a of many')).toBe(2);
+    expect(await readRefs(store, 'a of many')).toBe(2);
     const before = await store.previews.usage();
     expect(await store.previews.forgetOldest(many.userId, 2)).toBe(2);
     expect((await store.previews.ofTasks([many.taskId])).map(({ artifactKey }) => artifactKey)).toEqual(['preview:c']);
     expect(await store.previews.ofTasks([one.taskId])).toHaveLength(1);
-    expect([await refsOf(store, 'a of many'), await refsOf(store, 'b of many')]).toEqual([1, 0]);
+    expect([await readRefs(store, 'a of many'), await readRefs(store, 'b of many')]).toEqual([1, 0]);
     expect((await store.previews.usage()).bytes).toBe(before.bytes - 18);
     expect(await store.results.forget(many.taskId)).toBe(1);
   });

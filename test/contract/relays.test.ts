@@ -1,39 +1,11 @@
 import { expect, test } from 'bun:test';
 import { newRelayId, newTaskId } from '../../src/kernel/index.ts';
-import type { NewRelay, RelayObject, RelayPartKind, Store } from '../../src/store/ports/index.ts';
+import type { RelayObject, RelayPartKind, Store } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { until } from '../support/until.ts';
-import { describeEachStore } from './each-store.ts';
+import { describeEachStore, newRelay } from './each-store.ts';
 
-const billing = {
-  expression: '0.5',
-  priceKey: '*::gpt-x',
-  facts: {},
-  groupRatio: 1,
-  usd: 0.5,
-  model: 'gpt-x',
-  action: 'response',
-};
-
-const newRelay = (change: Partial<NewRelay> = {}): NewRelay => ({
-  relayId: newRelayId(Date.now()),
-  kind: 'response',
-  userId: 1,
-  walletId: 1,
-  apiKeyId: null,
-  group: 'default',
-  channelId: 3,
-  credentialId: null,
-  model: 'gpt-x',
-  quota: 250_000,
-  billing,
-  requestId: 'r',
-  leaseOwner: 'node-a',
-  createdAt: 100,
-  leaseForMs: 60_000,
-  ...change,
-});
-
+const { billing } = newRelay();
 const refunded = { status: 'REFUNDED', quota: 0, billing, httpStatus: 400, finishedAt: 101 } as const;
 const billed = { status: 'BILLED', quota: 250_000, billing, httpStatus: 200, finishedAt: 101 } as const;
 const owner = { owner: 'node-a' };
@@ -52,6 +24,29 @@ describeEachStore('relayed requests', (opened) => {
     const refunds = await Promise.all(Array.from({ length: 50 }, () => relays.refundBilled(relayId, 250_000, ending)));
     expect(refunds.filter(Boolean)).toHaveLength(1);
     expect(await relays.byRelayId(relayId)).toMatchObject({ status: 'REFUNDED', quota: 0, httpStatus: 200, ...ending });
+  });
+
+  test('whose usage became known later get another bill once, and none after a refund', async () => {
+    const { relays } = store();
+    const { relayId } = await relays.open(newRelay());
+    const bill = { quota: 300_000, billing: { ...billing, usd: 2 } };
+    expect(await relays.rebill(relayId, 250_000, bill)).toBe(false);
+    expect(await relays.end({ relayId, by: owner, reserved: 250_000 }, billed)).toBe(true);
+    const bills = await Promise.all(Array.from({ length: 20 }, () => relays.rebill(relayId, 250_000, bill)));
+    expect(bills.filter(Boolean)).toHaveLength(1);
+    expect(await relays.byRelayId(relayId)).toMatchObject({ status: 'BILLED', httpStatus: 200, ...bill });
+    expect(await relays.refundBilled(relayId, 300_000, { billing, finishedAt: 105 })).toBe(true);
+    expect(await relays.rebill(relayId, 0, bill)).toBe(false);
+  });
+
+  test('are hidden once, and not while they are open', async () => {
+    const { relays } = store();
+    const { relayId } = await relays.open(newRelay());
+    expect(await relays.hide(relayId, 104)).toBe(false);
+    expect(await relays.end({ relayId, by: owner, reserved: 250_000 }, billed)).toBe(true);
+    const hidden = await Promise.all(Array.from({ length: 20 }, () => relays.hide(relayId, 105)));
+    expect(hidden.filter(Boolean)).toHaveLength(1);
+    expect(await relays.byRelayId(relayId)).toMatchObject({ status: 'BILLED', quota: 250_000, hiddenAt: 105 });
   });
 
   test('are open, then are ended once by the node that waits for the answer', async () => {
@@ -90,6 +85,17 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.isDelivered(relay.relayId)).toBe(true);
     expect(await relays.byRelayId(relay.relayId)).toMatchObject({ status: 'BILLED', httpStatus: 200, finishedAt: 101 });
     expect(await relays.byRelayId(newRelayId(Date.now()))).toBeUndefined();
+  });
+
+  test('that were held in memory are stored at their end, once', async () => {
+    const { relays } = store();
+    const { leaseForMs: _, ...row } = newRelay({ kind: 'chat' });
+    const stored = await Promise.all(Array.from({ length: 9 }, () => relays.insertEnded({ ...row, ...billed })));
+    expect(stored.filter(Boolean)).toHaveLength(1);
+    expect(await relays.insertEnded({ ...row, ...refunded })).toBe(false);
+    expect(await relays.byRelayId(row.relayId)).toMatchObject({ ...row, ...billed, leaseUntilMs: 0 });
+    expect(await relays.end({ relayId: row.relayId, by: owner, reserved: 250_000 }, refunded)).toBe(false);
+    expect(await relays.isDelivered(row.relayId)).toBe(true);
   });
 
   test('with an expired lease are found, and any node ends them, once', async () => {

@@ -1,6 +1,13 @@
 import { expect, test } from 'bun:test';
 import { quoted, randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
-import type { CopiedFile, PendingResult, ResultLease, ResultRecord, Store } from '../../src/store/ports/index.ts';
+import {
+  ANSWER_KIND,
+  type CopiedFile,
+  type PendingResult,
+  type ResultLease,
+  type ResultRecord,
+  type Store,
+} from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { describeEachStore, newTask } from './each-store.ts';
 
@@ -22,7 +29,7 @@ const copied = (text: string, change: Partial<CopiedFile> = {}): CopiedFile => (
   keptUntil: 0,
   ...change,
 });
-const leaseOf = ({ id, leaseOwner, leaseSeq }: ResultRecord): ResultLease => ({
+const readLease = ({ id, leaseOwner, leaseSeq }: ResultRecord): ResultLease => ({
   id,
   leaseOwner: leaseOwner ?? '',
   leaseSeq,
@@ -48,10 +55,10 @@ async function claimNew(store: Store, change: Partial<PendingResult> = {}): Prom
 const keep = async (store: Store, text: string, change: Partial<PendingResult & CopiedFile> = {}) => {
   const { keptUntil = 0, keptAt = 200, ...want } = change;
   const claimed = await claimNew(store, want);
-  expect(await store.results.keep(leaseOf(claimed), copied(text, { keptUntil, keptAt }))).toBe('kept');
+  expect(await store.results.keep(readLease(claimed), copied(text, { keptUntil, keptAt }))).toBe('kept');
   return claimed;
 };
-const refsOf = async (store: Store, text: string): Promise<number | undefined> =>
+const readRefs = async (store: Store, text: string): Promise<number | undefined> =>
   (await store.results.files('', 100)).find(({ sha256 }) => sha256 === sha256Hex(text))?.refs;
 
 describeEachStore('kept results', (opened) => {
@@ -63,18 +70,18 @@ describeEachStore('kept results', (opened) => {
     const claims = (await Promise.all([claim(store), claim(other, 'node-2'), claim(store)])).flat();
     expect(claims).toHaveLength(1);
     const [mine] = claims as [ResultRecord];
-    const stale = { ...leaseOf(mine), leaseSeq: mine.leaseSeq - 1 };
-    expect(await store.results.renew(leaseOf(mine), 60_000)).toBe(true);
+    const stale = { ...readLease(mine), leaseSeq: mine.leaseSeq - 1 };
+    expect(await store.results.renew(readLease(mine), 60_000)).toBe(true);
     expect(await store.results.renew(stale, 60_000)).toBe(false);
     expect(await store.results.keep(stale, copied('stale'))).toBe('lost_claim');
-    expect(await refsOf(store, 'stale')).toBe(0);
-    expect(await store.results.keep(leaseOf(mine), copied('film', { keptUntil: 900 }))).toBe('kept');
-    expect(await store.results.keep(leaseOf(mine), copied('film'))).toBe('lost_claim');
+    expect(await readRefs(store, 'stale')).toBe(0);
+    expect(await store.results.keep(readLease(mine), copied('film', { keptUntil: 900 }))).toBe('kept');
+    expect(await store.results.keep(readLease(mine), copied('film'))).toBe('lost_claim');
     expect(await store.results.find(result.taskId, 'video')).toMatchObject({
       ...{ state: 'kept', sha256: sha256Hex('film'), bytes: 4, mimeType: 'video/mp4', keptUntil: 900, attempts: 1 },
     });
     expect(await claim(store)).toEqual([]);
-    expect(await refsOf(store, 'film')).toBe(1);
+    expect(await readRefs(store, 'film')).toBe(1);
   });
 
   test('of two results that two nodes end at once, the last one writes the notice of its task; a later one none', async () => {
@@ -91,8 +98,8 @@ describeEachStore('kept results', (opened) => {
     const end = (at: Store, one: ResultRecord, isLost: boolean) =>
       at.transaction(async (tx) => {
         expect(await tx.results.lockTask(taskId)).toBe(true);
-        if (isLost) await tx.results.postpone(leaseOf(one), { inMs: null, reason: quoted('gone') });
-        else await tx.results.keep(leaseOf(one), copied(one.artifactKey));
+        if (isLost) await tx.results.postpone(readLease(one), { inMs: null, reason: quoted('gone') });
+        else await tx.results.keep(readLease(one), copied(one.artifactKey));
         return tx.webhooks.putKept(webhook, DAY);
       });
     const noticed = async () => (await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 9 })).total;
@@ -126,7 +133,7 @@ describeEachStore('kept results', (opened) => {
       quotaBytes: undefined,
     };
     expect(await store.results.keepInputs(swept)).toBe(false);
-    expect([await refsOf(store, '12345'), await refsOf(store, '1')]).toEqual([1, undefined]);
+    expect([await readRefs(store, '12345'), await readRefs(store, '1')]).toEqual([1, undefined]);
     expect((await store.results.listInputs('task_1')).map(({ artifactKey, state }) => [artifactKey, state])).toEqual([
       ['input:0', 'kept'],
       ['input:1', 'kept'],
@@ -137,7 +144,7 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.usage(userId)).toEqual({ bytes: 10, results: 2 });
     expect(await store.results.usageByUser()).toContainEqual({ userId, walletId, group, bytes: 10 });
     expect(await store.results.forget('task_1')).toBe(2);
-    expect(await refsOf(store, '12345')).toBe(0);
+    expect(await readRefs(store, '12345')).toBe(0);
     await store.results.deleted(sha256Hex('being deleted'));
   });
 
@@ -145,9 +152,9 @@ describeEachStore('kept results', (opened) => {
     const { store } = opened();
     const all = await claimNew(store, { artifactKey: '', kind: '' });
     const listed = ['a', 'b'].map((artifactKey) => wanted({ taskId: all.taskId, artifactKey }));
-    expect(await store.results.list({ ...leaseOf(all), leaseSeq: 99 }, listed, DAY)).toBe(false);
-    expect(await store.results.list(leaseOf(all), listed, DAY)).toBe(true);
-    expect(await store.results.list(leaseOf(all), listed, DAY)).toBe(false);
+    expect(await store.results.list({ ...readLease(all), leaseSeq: 99 }, listed, DAY)).toBe(false);
+    expect(await store.results.list(readLease(all), listed, DAY)).toBe(true);
+    expect(await store.results.list(readLease(all), listed, DAY)).toBe(false);
     const rows = await store.results.ofTasks([all.taskId, 'task_unknown']);
     expect(rows.map(({ artifactKey, state }) => [artifactKey, state])).toEqual([
       ['a', 'pending'],
@@ -159,8 +166,8 @@ describeEachStore('kept results', (opened) => {
   test('a failed attempt is repeated later, then lost; a lost one can be wanted again', async () => {
     const { store } = opened();
     const first = await claimNew(store);
-    expect(await store.results.postpone(leaseOf(first), { inMs: 3_600_000, reason: quoted('busy') })).toBe(true);
-    expect(await store.results.postpone(leaseOf(first), { inMs: 0, reason: quoted('again') })).toBe(false);
+    expect(await store.results.postpone(readLease(first), { inMs: 3_600_000, reason: quoted('busy') })).toBe(true);
+    expect(await store.results.postpone(readLease(first), { inMs: 0, reason: quoted('again') })).toBe(false);
     expect(await store.results.find(first.taskId, 'video')).toMatchObject({
       state: 'pending',
       reason: 'busy',
@@ -170,14 +177,14 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.untilDue()).toBeGreaterThan(3_000_000);
     expect(await store.results.retry(first.id, DAY)).toBe(true);
     const [again] = (await claim(store)) as [ResultRecord];
-    expect(await store.results.postpone(leaseOf(again), { inMs: null, reason: quoted('gone') })).toBe(true);
+    expect(await store.results.postpone(readLease(again), { inMs: null, reason: quoted('gone') })).toBe(true);
     expect(await store.results.find(first.taskId, 'video')).toMatchObject({ state: 'lost', reason: 'gone' });
     expect(await store.results.depth(0)).toMatchObject({ lost: 1 });
 
     const late = wanted();
     await store.results.want([late], -1);
     const [over] = (await claim(store)) as [ResultRecord];
-    await store.results.postpone(leaseOf(over), { inMs: 1000, reason: quoted('too late') });
+    await store.results.postpone(readLease(over), { inMs: 1000, reason: quoted('too late') });
     expect(await store.results.find(late.taskId, 'video')).toMatchObject({ state: 'lost', reason: 'too late' });
     await store.results.forget(first.taskId);
     await store.results.forget(late.taskId);
@@ -189,7 +196,7 @@ describeEachStore('kept results', (opened) => {
     const one = await keep(store, 'shared', { userId });
     const two = await keep(store, 'shared', { userId });
     await keep(store, 'shared', { userId: 8, keptUntil: 500 });
-    expect(await refsOf(store, 'shared')).toBe(3);
+    expect(await readRefs(store, 'shared')).toBe(3);
     expect(await store.results.usage(userId)).toEqual({ bytes: 12, results: 2 });
     expect(await store.results.usageByUser()).toContainEqual({ userId, walletId, group, bytes: 12 });
     const never = 4_000_000_000;
@@ -197,16 +204,16 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.forget(one.taskId)).toBe(1);
     expect(await store.results.forgetExpired(499, 10)).toBe(0);
     expect(await store.results.forgetExpired(500, 10)).toBe(1);
-    expect(await refsOf(store, 'shared')).toBe(1);
+    expect(await readRefs(store, 'shared')).toBe(1);
     const gone = await addUser(store);
     const theirs = await keep(store, 'shared', { userId: gone.id });
     await store.results.forgetOfDeletedUsers(10);
-    expect(await refsOf(store, 'shared')).toBe(2);
+    expect(await readRefs(store, 'shared')).toBe(2);
     await store.users.softDelete(gone.id, gone.authVersion, 100);
     expect(await store.results.forgetOfDeletedUsers(10)).toBeGreaterThanOrEqual(1);
     expect(await store.results.ofTasks([theirs.taskId])).toEqual([]);
     expect(await store.results.forget(two.taskId)).toBe(1);
-    expect(await refsOf(store, 'shared')).toBe(0);
+    expect(await readRefs(store, 'shared')).toBe(0);
     expect(await store.results.knownFiles([sha256Hex('shared'), sha256Hex('other')])).toEqual([sha256Hex('shared')]);
     // Released just now: a copy that is about to be counted has time to be.
     expect(await store.results.takeUnused(1000, 10)).not.toContain(sha256Hex('shared'));
@@ -218,14 +225,14 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.takeOrphan(sha256Hex('orphan'), 100)).toBe(true);
     expect(await store.results.takeOrphan(sha256Hex('orphan'), 100)).toBe(false);
     const claimed = await claimNew(store);
-    expect(await store.results.keep(leaseOf(claimed), copied('orphan'))).toBe('being_deleted');
+    expect(await store.results.keep(readLease(claimed), copied('orphan'))).toBe('being_deleted');
     expect(await store.results.find(claimed.taskId, 'video')).toMatchObject({ state: 'pending' });
     // The process that deleted it died: the file is offered again.
     expect(await store.results.takeUnused(1000, 10)).toContain(sha256Hex('orphan'));
     await store.results.deleted(sha256Hex('orphan'));
-    expect(await store.results.keep(leaseOf(claimed), copied('orphan'))).toBe('kept');
+    expect(await store.results.keep(readLease(claimed), copied('orphan'))).toBe('kept');
     await store.results.deleted(sha256Hex('orphan'));
-    expect(await refsOf(store, 'orphan')).toBe(1);
+    expect(await readRefs(store, 'orphan')).toBe(1);
   });
 
   test('a file that is expected is not deleted meanwhile; one that is being deleted is not expected', async () => {
@@ -237,7 +244,7 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.takeUnused(anHourAgo, 100)).not.toContain(file.sha256);
     await keep(store, 'expected');
     expect(await store.results.expectFile(file)).toBe(true);
-    expect(await refsOf(store, 'expected')).toBe(1);
+    expect(await readRefs(store, 'expected')).toBe(1);
 
     const other = { sha256: sha256Hex('deleted'), bytes: 7 };
     expect(await store.results.takeOrphan(other.sha256, 100)).toBe(true);
@@ -254,10 +261,24 @@ describeEachStore('kept results', (opened) => {
     const { id: userId } = await addUser(store);
     const claimed = [await claimNew(store, { userId }), await claimNew(store, { userId })] as const;
     const keepWithin = (by: Store, result: ResultRecord, text: string) =>
-      by.results.keep(leaseOf(result), copied(text, { quotaBytes: 7 }));
+      by.results.keep(readLease(result), copied(text, { quotaBytes: 7 }));
     const outcomes = await Promise.all([keepWithin(store, claimed[0], 'four'), keepWithin(other, claimed[1], 'five')]);
     expect(outcomes.sort()).toEqual(['kept', 'over_quota']);
     expect(await store.results.usage(userId)).toEqual({ bytes: 4, results: 1 });
+  });
+
+  test('answers that the gateway keeps are in no quota and on no bill', async () => {
+    const { store } = opened();
+    const { id: userId } = await addUser(store);
+    const file = { sha256: sha256Hex('an answer'), bytes: 9 };
+    expect(await store.results.expectFile(file)).toBe(true);
+    const answer = { taskId: 'relay_1', userId, kind: ANSWER_KIND, keptAt: 1, keptUntil: 2_000_000_000 } as const;
+    const files = [{ artifactKey: ANSWER_KIND, ...file }];
+    expect(await store.results.keepInputs({ ...answer, files })).toBe(true);
+    expect(await store.results.usage(userId)).toEqual({ bytes: 0, results: 0 });
+    expect((await store.results.usageByUser()).map((used) => used.userId)).not.toContain(userId);
+    const claimed = await claimNew(store, { userId });
+    expect(await store.results.keep(readLease(claimed), copied('four', { quotaBytes: 4 }))).toBe('kept');
   });
 
   test('users take turns: one with many results holds nobody up', async () => {
@@ -271,14 +292,14 @@ describeEachStore('kept results', (opened) => {
     await store.results.want([wanted({ userId: other }), late], DAY);
     const turn = (change: { after?: number; except?: number[] } = {}) =>
       store.results.claim({ owner: 'node-7', limit: 2, leaseForMs: 60_000, after: many - 1, ...change });
-    const usersOf = (claimed: ResultRecord[]) => claimed.map(({ userId }) => userId);
-    expect(usersOf(await turn())).toEqual([many, other]);
-    expect(usersOf(await turn({ after: other }))).toEqual([third]);
-    expect(usersOf(await turn({ except: [many] }))).toEqual([]);
-    expect(usersOf(await turn())).toEqual([many]);
+    const readUsers = (claimed: ResultRecord[]) => claimed.map(({ userId }) => userId);
+    expect(readUsers(await turn())).toEqual([many, other]);
+    expect(readUsers(await turn({ after: other }))).toEqual([third]);
+    expect(readUsers(await turn({ except: [many] }))).toEqual([]);
+    expect(readUsers(await turn())).toEqual([many]);
     const [again] = await store.results.ofTasks([late.taskId]);
-    await store.results.postpone(leaseOf(again ?? expect.unreachable()), { inMs: 60_000, reason: quoted('busy') });
-    expect(usersOf(await turn())).toEqual([many]);
+    await store.results.postpone(readLease(again ?? expect.unreachable()), { inMs: 60_000, reason: quoted('busy') });
+    expect(readUsers(await turn())).toEqual([many]);
     await store.results.expireLeases();
   });
 

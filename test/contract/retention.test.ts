@@ -6,7 +6,7 @@ import { retentionSteps } from '../../src/operations/retention/retention-steps.t
 import type { RetentionSettings, RetentionStep } from '../../src/operations/retention/types.ts';
 import type { NewTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { addRunningTask, describeEachStore, leaseOf, newTask } from './each-store.ts';
+import { addRunningTask, describeEachStore, newTask, readLease } from './each-store.ts';
 import { openRaw, runRaw } from './open-raw.ts';
 
 const DAY = 86_400;
@@ -31,7 +31,7 @@ async function addEnded(store: Store, days: number, change: Partial<NewTask> = {
   await store.tasks.addEvent({ taskId, at: createdAt, kind: 'transition', status: 'QUEUED', detail: 'a cat' });
   const ending = { status: 'SUCCESS', progress: '100%', finishTime: createdAt + 60 } as const;
   const answered = { data: { url: 'https://vendor.example/cat.mp4', prompt: 'a cat' }, state: { a: 1 } };
-  expect(await store.tasks.advance(leaseOf(task), { ...ending, ...answered }, null)).toBe(true);
+  expect(await store.tasks.advance(readLease(task), { ...ending, ...answered }, null)).toBe(true);
   await store.webhooks.putFinish(
     {
       ...{ eventId: newUuid(), taskId, userId, apiKeyId: 1, event: 'task.completed' as never },
@@ -315,7 +315,7 @@ describeEachStore(
       );
       const said = withoutMessage(quoted(reason));
       const failed = { status: 'FAILURE', failReason: reason, failReasonSentence: said, finishTime: now } as const;
-      await store.tasks.advance(leaseOf(task), failed, null);
+      await store.tasks.advance(readLease(task), failed, null);
       expect(await read(store, task)).toMatchObject({ failReasonSentence: said });
       const bill = { taskId: task.taskId, userId: user.id, walletId: user.walletId, apiKeyId: null };
       await store.ledger.grant({

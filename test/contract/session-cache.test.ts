@@ -66,7 +66,7 @@ async function read(node: SessionCache, sid: string): Promise<CacheReading> {
   if (!reading) throw new Error('the cache is unreachable');
   return reading;
 }
-const stateOf = async (node: SessionCache, sid: string) => (await node.get(sid))?.state;
+const readState = async (node: SessionCache, sid: string) => (await node.get(sid))?.state;
 
 /** Writes as a node does that has just read the database. */
 async function reread(node: SessionCache, sid: string, session = newSession()): Promise<void> {
@@ -79,7 +79,7 @@ const believes = async (node: SessionCache): Promise<void> => {
   const sid = newUuid();
   await until(async () => {
     await reread(node, sid);
-    return (await stateOf(node, sid)) === 'active';
+    return (await readState(node, sid)) === 'active';
   });
 };
 
@@ -159,18 +159,18 @@ describe('the session cache in a running server', () => {
     expect(stored).not.toContain(sid);
     const stranger = open({ cryptoSecret: 'another secret' });
     await believes(stranger);
-    expect(await stateOf(stranger, sid)).toBe('unknown');
+    expect(await readState(stranger, sid)).toBe('unknown');
   });
 
   test('a session marked revoking makes every node read the database; a tombstone is final', async () => {
     const sid = newUuid();
     await reread(b, sid);
     await a.markRevoking([ending(sid)]);
-    expect(await stateOf(b, sid)).toBe('revoking');
+    expect(await readState(b, sid)).toBe('revoking');
     await a.writeTombstones([ending(sid)]);
-    expect(await stateOf(b, sid)).toBe('revoked');
+    expect(await readState(b, sid)).toBe('revoked');
     await b.markRevoking([ending(sid)]);
-    expect(await stateOf(b, sid)).toBe('revoked');
+    expect(await readState(b, sid)).toBe('revoked');
   });
 
   test('no reading of the database replaces a tombstone, of either kind', async () => {
@@ -178,8 +178,8 @@ describe('the session cache in a running server', () => {
     await a.markRevoking([ending(announced)]);
     await a.writeTombstones([ending(ended)]);
     for (const sid of [announced, ended]) await reread(b, sid, newSession({ version: 99, userAuthVersion: 99 }));
-    expect(await stateOf(b, announced)).toBe('revoking');
-    expect(await stateOf(b, ended)).toBe('revoked');
+    expect(await readState(b, announced)).toBe('revoking');
+    expect(await readState(b, ended)).toBe('revoked');
   });
 
   test('late write-back: read before the revocation, written after its tombstone', async () => {
@@ -188,7 +188,7 @@ describe('the session cache in a running server', () => {
     await a.markRevoking([ending(sid)]);
     await a.writeTombstones([ending(sid)]);
     await b.remember(sid, newSession(), at);
-    expect(await stateOf(b, sid)).toBe('revoked');
+    expect(await readState(b, sid)).toBe('revoked');
   });
 
   test('late write-back: a reading can no longer be written once its tombstone has expired', async () => {
@@ -197,9 +197,9 @@ describe('the session cache in a running server', () => {
     const sid = newUuid();
     const { at } = await read(slow, sid);
     await other.writeTombstones([ending(sid)]);
-    await until(async () => (await stateOf(slow, sid)) !== 'revoked');
+    await until(async () => (await readState(slow, sid)) !== 'revoked');
     expect(await lifeOfWhat(server, () => slow.remember(sid, newSession(), at))).toBe(-2);
-    expect(await stateOf(slow, sid)).toBe('unknown');
+    expect(await readState(slow, sid)).toBe('unknown');
   });
 
   test('late write-back: its time to live is what is left of its window', async () => {
@@ -235,7 +235,7 @@ describe('the session cache in a running server', () => {
     const sid = newUuid();
     await reread(brief, sid);
     const lived = startLivedTime();
-    await until(async () => (await stateOf(brief, sid)) === 'unknown');
+    await until(async () => (await readState(brief, sid)) === 'unknown');
     expect(lived.stop()).toBeLessThan(1_500);
   });
 
@@ -250,9 +250,9 @@ describe('the session cache in a running server', () => {
   test('thousands of sessions end in one call', async () => {
     const sids = Array.from({ length: 1200 }, () => newUuid());
     await a.markRevoking(sids.map((sid) => ending(sid)));
-    expect(await stateOf(b, sids.at(-1) ?? '')).toBe('revoking');
+    expect(await readState(b, sids.at(-1) ?? '')).toBe('revoking');
     await a.writeTombstones(sids.map((sid) => ending(sid)));
-    for (const sid of [sids[0], sids[700], sids.at(-1)]) expect(await stateOf(b, sid ?? '')).toBe('revoked');
+    for (const sid of [sids[0], sids[700], sids.at(-1)]) expect(await readState(b, sid ?? '')).toBe('revoked');
     await a.markRevoking([]);
     await a.writeTombstones([]);
   });
@@ -268,7 +268,7 @@ describe('the session cache in a running server', () => {
         reread(b, sid),
       ]),
     );
-    expect(new Set(await Promise.all(sids.map((sid) => stateOf(b, sid))))).toEqual(new Set(['revoked']));
+    expect(new Set(await Promise.all(sids.map((sid) => readState(b, sid))))).toEqual(new Set(['revoked']));
   });
 });
 
@@ -313,7 +313,7 @@ describe('the session cache while its server fails', () => {
         await server.start();
         const seen: (string | undefined)[] = [];
         await until(async () => {
-          seen.push(await stateOf(node, ended));
+          seen.push(await readState(node, ended));
           return seen.at(-1) !== undefined;
         });
         expect(seen.at(-1)).toBe('revoked');
@@ -339,7 +339,7 @@ describe('the session cache while its server fails', () => {
         expect(sizes.map((size) => size())).toEqual([100_000]);
         await server.start();
         await isBack(node);
-        expect(await stateOf(node, sids.at(-1) ?? '')).toBe('revoked');
+        expect(await readState(node, sids.at(-1) ?? '')).toBe('revoked');
         await until(() => sizes.every((size) => size() === 0));
       }),
     60_000,
@@ -364,12 +364,12 @@ describe('the session cache while its server fails', () => {
         const late = open(server.url);
         for (const node of [a, b, late]) {
           await isBack(node);
-          expect(await stateOf(node, sid)).toBe('unknown');
+          expect(await readState(node, sid)).toBe('unknown');
         }
         // Had the session not ended, one reading of the database would make it trusted again.
         await believes(b);
         await reread(b, sid);
-        expect(await stateOf(b, sid)).toBe('active');
+        expect(await readState(b, sid)).toBe('active');
       }),
     60_000,
   );
@@ -391,7 +391,7 @@ describe('the session cache while its server fails', () => {
           if (reading) await b.remember(sid, newSession(), reading.at);
           return reading !== undefined;
         });
-        expect(await stateOf(b, sid)).not.toBe('active');
+        expect(await readState(b, sid)).not.toBe('active');
       }),
     60_000,
   );
@@ -416,8 +416,8 @@ describe('the session cache while its server fails', () => {
 
         server.resume();
         await isBack(node);
-        expect(await stateOf(node, ended)).toBe('revoked');
-        expect(await stateOf(node, sid)).toBe('unknown');
+        expect(await readState(node, ended)).toBe('revoked');
+        expect(await readState(node, sid)).toBe('unknown');
         await believes(node);
       }),
     60_000,
@@ -459,7 +459,7 @@ describe('the session cache while its server fails', () => {
         await until(() => systemClock.nowMs() > at + 1_000);
         server.resume();
         await isBack(node);
-        expect(await stateOf(node, sid)).toBe('unknown');
+        expect(await readState(node, sid)).toBe('unknown');
         expect(await server.look((redis) => redis.keys('taskgate:session:*'))).toEqual([]);
       }),
     60_000,
@@ -490,7 +490,7 @@ describe('the session cache while its server fails', () => {
 
         await server.look((redis) => redis.config('SET', 'maxmemory', '0'));
         await isBack(node);
-        expect(await stateOf(node, ended)).toBe('revoked');
+        expect(await readState(node, ended)).toBe('revoked');
         expect(lines.slice(1)).toEqual(['the shared cache works again']);
       }),
     60_000,
@@ -512,8 +512,8 @@ describe('the session cache while its server fails', () => {
         await node.writeTombstones([ending(recent)]);
         await server.start();
         await isBack(node);
-        expect(await stateOf(node, old)).toBe('unknown');
-        expect(await stateOf(node, recent)).toBe('revoked');
+        expect(await readState(node, old)).toBe('unknown');
+        expect(await readState(node, recent)).toBe('revoked');
       }),
     60_000,
   );
@@ -529,7 +529,7 @@ describe('the session cache while its server fails', () => {
         await node.writeTombstones([ending(sid)]);
         await server.start();
         await isBack(node);
-        expect(await stateOf(node, sid)).toBe('revoked');
+        expect(await readState(node, sid)).toBe('revoked');
       }),
     60_000,
   );

@@ -44,7 +44,7 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     expect((await channels.byId(row.id))?.usedQuota).toBe(30);
     const other = await channels.insert(channel({ name: 'second' }));
     expect((await channels.all()).map(({ id }) => id)).toEqual([row.id, other.id]);
-    expect(await channels.list({ page: 2, pageSize: 1 })).toEqual({ total: 2, items: [other] });
+    expect(await channels.list({ page: 2, pageSize: 1 })).toEqual({ total: 2, hasMore: false, items: [other] });
     expect(await channels.delete(row.id)).toBe(true);
     expect(await channels.delete(row.id)).toBe(false);
     expect(await channels.update(row.id, { name: 'gone' })).toBeUndefined();
@@ -101,6 +101,29 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     }
     await nodes.remove('n1');
     expect(await nodes.alive(86_400)).toEqual([]);
+  });
+
+  test('one node at a time is taken out of service, and never the last one', async () => {
+    const { nodes } = opened().store;
+    const beat = (id: string) =>
+      nodes.heartbeat({ id, role: 'master', version: '1.0.0', startedAt: 5, fingerprints: [], host: `host ${id}` });
+    await beat('n1');
+    expect([await nodes.drain('n1', 35), await nodes.drain('n2', 35)]).toEqual(['alone', 'unknown']);
+    await beat('n2');
+    await beat('n3');
+    const verdicts = await Promise.all(['n1', 'n2', 'n3'].map((id) => nodes.drain(id, 35)));
+    expect(verdicts.toSorted()).toEqual(['busy', 'busy', 'drained']);
+    const drained = ['n1', 'n2', 'n3'][verdicts.indexOf('drained')] as string;
+    await beat(drained);
+    expect((await nodes.alive(35)).filter((node) => node.drained)).toMatchObject([
+      { id: drained, host: `host ${drained}` },
+    ]);
+    expect([await nodes.resume(drained), await nodes.resume(drained)]).toEqual([true, false]);
+    // A node that was killed while it was out of service is in nobody's way.
+    expect(await nodes.drain(drained, 35)).toBe('drained');
+    await runRaw(opened(), `update nodes set heartbeat_at = heartbeat_at - 60 where id = '${drained}'`);
+    expect(await nodes.drain(drained === 'n1' ? 'n2' : 'n1', 35)).toBe('drained');
+    for (const id of ['n1', 'n2', 'n3']) await nodes.remove(id);
   });
 
   test('usage and audit rows are listed, the newest first', async () => {

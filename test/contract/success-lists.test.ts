@@ -33,7 +33,7 @@ const timeAt = async (lists: SuccessLists, key: string, index: number) =>
   (await lists.read(key, { sinceMs: 0, index })).at;
 const newKey = () => `test-${randomToken(9)}`;
 /** Where the lists of a key lie in Redis. */
-const listOf = (key: string) => `rateLimit:MRRLS:${key}`;
+const listFor = (key: string) => `rateLimit:MRRLS:${key}`;
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0, 250);
 
 for (const [name, open] of [
@@ -117,20 +117,20 @@ describe('success lists in redis as other nodes see them', () => {
     const redis = await connected();
     const key = newKey();
     await createRedisSuccessLists(redis, systemClock).push(key, { atMs: NOON, keep: 5, ttlSeconds: 600 });
-    expect(await redis.lrange(listOf(key), 0, -1)).toEqual(['2026-11-21T12:00:00.250Z']);
-    expect(await redis.ttl(listOf(key))).toBeWithin(560, 601);
+    expect(await redis.lrange(listFor(key), 0, -1)).toEqual(['2026-11-21T12:00:00.250Z']);
+    expect(await redis.ttl(listFor(key))).toBeWithin(560, 601);
   });
 
   test('entries of an older node are counted, and stay', async () => {
     const redis = await connected();
     const key = newKey();
-    await redis.rpush(listOf(key), '2026-11-21T20:00:01.000Z', '2026-11-21T11:59:59.999Z');
+    await redis.rpush(listFor(key), '2026-11-21T20:00:01.000Z', '2026-11-21T11:59:59.999Z');
     const lists = createRedisSuccessLists(redis, systemClock);
     // The first may be the local time of a place eight hours ahead: nothing says which.
     expect(await timeAt(lists, key, 0)).toBe(NOON - 250 + 8 * 3_600_000 + 1000);
     expect(await timeAt(lists, key, 1)).toBe(NOON - 251);
     await lists.push(key, { atMs: NOON, keep: 5, ttlSeconds: 60 });
-    expect(await redis.lrange(listOf(key), 0, -1)).toEqual([
+    expect(await redis.lrange(listFor(key), 0, -1)).toEqual([
       '2026-11-21T12:00:00.250Z',
       '2026-11-21T20:00:01.000Z',
       '2026-11-21T11:59:59.999Z',
@@ -142,7 +142,7 @@ describe('success lists in redis as other nodes see them', () => {
     async (text) => {
       const redis = await connected();
       const key = newKey();
-      await redis.rpush(listOf(key), text);
+      await redis.rpush(listFor(key), text);
       expect(await timeAt(createRedisSuccessLists(redis, systemClock), key, 0)).toBe(0);
     },
   );
@@ -165,7 +165,7 @@ describe('success lists in redis as other nodes see them', () => {
     const [key, taken] = [newKey(), newKey()];
     await lists.push(key, { atMs: NOON, keep: 5, ttlSeconds: 600 });
 
-    await redis.set(listOf(taken), 'no list');
+    await redis.set(listFor(taken), 'no list');
     await lists.push(taken, { atMs: NOON + 1, keep: 5, ttlSeconds: 600 });
     expect(await timeAt(lists, taken, 0)).toBe(NOON + 1);
 

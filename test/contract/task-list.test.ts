@@ -1,17 +1,21 @@
 import { expect, test } from 'bun:test';
 import type { NewTask, TaskChange, TaskListFilter, TaskRecord, TaskSort } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { addKey, describeEachStore, leaseOf, newTask } from './each-store.ts';
+import { addKey, describeEachStore, newTask, readLease } from './each-store.ts';
 
 describeEachStore('the list of tasks', (opened) => {
-  const propertiesOf = (input: string, model = 'm') => ({ input, originModelName: model, upstreamModelName: 'secret' });
+  const propertiesFor = (input: string, model = 'm') => ({
+    input,
+    originModelName: model,
+    upstreamModelName: 'secret',
+  });
 
   async function addOwner() {
     const { store } = opened();
     const user = await addUser(store);
     const add = async (change: Partial<NewTask>, ending?: TaskChange): Promise<TaskRecord> => {
       const task = await store.tasks.insert(newTask({ userId: user.id, ...change }));
-      if (ending) await store.tasks.advance(leaseOf(task), ending, null);
+      if (ending) await store.tasks.advance(readLease(task), ending, null);
       return task;
     };
     const ids = async (filter: TaskListFilter, sort?: TaskSort) => {
@@ -24,7 +28,7 @@ describeEachStore('the list of tasks', (opened) => {
   test('lists newest first, by every filter, and text literally', async () => {
     const { store, user, add, ids } = await addOwner();
     const key = await addKey(store, user.id);
-    const properties = propertiesOf('50% of a "Dog"\n\\ path', 'Model-1');
+    const properties = propertiesFor('50% of a "Dog"\n\\ path', 'Model-1');
     const first = await add({ platform: 'p1', channelId: 55, apiKeyId: key.id, createdAt: 50, properties });
     const second = await add({ platform: 'p2' }, { status: 'SUBMITTED', submitTime: 200 });
     expect(await ids({})).toEqual([second.id, first.id]);
@@ -63,7 +67,7 @@ describeEachStore('the list of tasks', (opened) => {
     const { store, user, add, ids } = await addOwner();
     const cheap = await add({ createdAt: 100, quota: 9 });
     await store.tasks.advance(
-      leaseOf(cheap),
+      readLease(cheap),
       { channelId: 7, status: 'SUCCESS', submitTime: 110, finishTime: 400, quota: 5 },
       null,
     );
@@ -92,40 +96,48 @@ describeEachStore('the list of tasks', (opened) => {
     const { store, user, add } = await addOwner();
     const other = await addUser(store);
     const tasks: TaskRecord[] = [];
-    for (const name of ['a', 'b', 'c', 'd', 'e']) tasks.push(await add({ properties: propertiesOf(`task ${name}`) }));
+    for (const name of ['a', 'b', 'c', 'd', 'e']) tasks.push(await add({ properties: propertiesFor(`task ${name}`) }));
     const stranger = await store.tasks.insert(newTask({ userId: other.id }));
     const read = async (order: 'asc' | 'desc', filter: TaskListFilter = {}, after?: string) => {
       const part = { limit: 2, order, ...(after ? { after } : {}) };
       const feed = await store.tasks.feed({ userId: user.id, ...filter }, part);
       return feed && { inputs: feed.items.map(({ properties }) => properties.input.at(-1)).join(''), next: feed.next };
     };
-    const idOf = (index: number) => tasks[index]?.taskId ?? '';
+    const idFor = (index: number) => tasks[index]?.taskId ?? '';
     const start = await read('desc');
-    expect(start).toEqual({ inputs: 'ed', next: idOf(3) });
-    await add({ properties: propertiesOf('task f') });
-    expect(await read('desc', {}, idOf(3))).toEqual({ inputs: 'cb', next: idOf(1) });
-    expect(await read('desc', {}, idOf(1))).toEqual({ inputs: 'a', next: null });
-    expect(await read('asc', { query: 'TASK' })).toEqual({ inputs: 'ab', next: idOf(1) });
+    expect(start).toEqual({ inputs: 'ed', next: idFor(3) });
+    await add({ properties: propertiesFor('task f') });
+    expect(await read('desc', {}, idFor(3))).toEqual({ inputs: 'cb', next: idFor(1) });
+    expect(await read('desc', {}, idFor(1))).toEqual({ inputs: 'a', next: null });
+    expect(await read('asc', { query: 'TASK' })).toEqual({ inputs: 'ab', next: idFor(1) });
     expect(await read('asc', { query: 'task d' })).toEqual({ inputs: 'd', next: null });
     expect(await read('desc', {}, 'task_unknown')).toBeUndefined();
     expect(await read('desc', {}, stranger.taskId)).toBeUndefined();
   });
 
-  test('failures are counted by their reason, the most frequent first', async () => {
+  test('failures are counted by their reason and channel, the most frequent first', async () => {
     const { store, user, add } = await addOwner();
     const ended = { status: 'FAILURE', finishTime: 200 } as const;
     const sentence = { reason: 'plugin', params: { text: 'blocked' } };
     for (const text of ['blocked', 'no balance']) await add({}, { ...ended, failReason: text });
     await add({}, { ...ended, failReason: 'blocked', failReasonSentence: sentence });
-    await add({ platform: 'p2', properties: propertiesOf('a dog') }, { ...ended, failReason: 'no balance' });
+    await add(
+      { platform: 'p2', channelId: 9, properties: propertiesFor('a dog') },
+      { ...ended, failReason: 'no balance' },
+    );
     await add({}, { status: 'SUCCESS', finishTime: 200 });
     const count = (filter: TaskListFilter, limit = 10) =>
       store.tasks.failureReasons({ userId: user.id, ...filter }, limit);
+    const on = (channelId: number, failed: number) => ({ channelId, count: failed });
     expect(await count({})).toEqual([
-      { reason: 'blocked', sentence, count: 2 },
-      { reason: 'no balance', sentence: null, count: 2 },
+      { reason: 'blocked', sentence, count: 2, channels: [on(1, 2)] },
+      { reason: 'no balance', sentence: null, count: 2, channels: [on(1, 1), on(9, 1)] },
     ]);
-    expect(await count({ platform: 'demo' }, 1)).toEqual([{ reason: 'blocked', sentence, count: 2 }]);
-    expect(await count({ query: 'dog' })).toEqual([{ reason: 'no balance', sentence: null, count: 1 }]);
+    expect(await count({ platform: 'demo' }, 1)).toEqual([
+      { reason: 'blocked', sentence, count: 2, channels: [on(1, 2)] },
+    ]);
+    expect(await count({ query: 'dog' })).toEqual([
+      { reason: 'no balance', sentence: null, count: 1, channels: [on(9, 1)] },
+    ]);
   });
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { newTaskId } from '../../src/kernel/index.ts';
 import type { TaskRecord, TaskStatus } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { addRunningTask, describeEachStore, leaseOf, newTask, type OpenedStore } from './each-store.ts';
+import { addRunningTask, describeEachStore, newTask, type OpenedStore, readLease } from './each-store.ts';
 
 const CLAIM = { owner: 'poller', limit: 1000, leaseForMs: 60_000 };
 
@@ -99,7 +99,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await tasks.hide(emptied)).toBe(false);
     const [claimed] = (await claimDue()).filter(({ taskId }) => taskId === task.taskId) as [TaskRecord];
     const ended = { status: 'SUCCESS' as const, data: { url: 'https://vendor.example/v.mp4' }, state: { a: 1 } };
-    expect(await tasks.advance(leaseOf(claimed), ended, null)).toBe(true);
+    expect(await tasks.advance(readLease(claimed), ended, null)).toBe(true);
     expect(await tasks.hide({ ...emptied, userId: user.id + 1 })).toBe(false);
     expect(await Promise.all([tasks.hide(emptied), tasks.hide(emptied)])).toContain(false);
     expect(await tasks.hide(emptied)).toBe(false);
@@ -128,7 +128,7 @@ function suite(opened: () => OpenedStore): void {
     const { tasks } = opened().store;
     const task = await addRunningTask(opened().store);
     const [claimed] = (await claimDue()).filter(({ taskId }) => taskId === task.taskId) as [TaskRecord];
-    expect(await tasks.advance(leaseOf(claimed), { data: value, state: value }, 60_000)).toBe(true);
+    expect(await tasks.advance(readLease(claimed), { data: value, state: value }, 60_000)).toBe(true);
     const row = await reload(task);
     expect(JSON.stringify([row.data, row.state])).toBe(JSON.stringify([value, value]));
     const shown = await tasks.shownByUser(task.userId, task.taskId);
@@ -144,8 +144,8 @@ function suite(opened: () => OpenedStore): void {
     const seen = (task: TaskRecord) => ({ taskId: task.taskId, status: task.status, polls: task.polls });
     const asked = [seen(same), seen(moved), seen(polled), { ...seen(unseen), status: '' as const }];
     for (const claimed of await claimDue()) {
-      if (claimed.taskId === moved.taskId) await store.tasks.advance(leaseOf(claimed), { status: 'QUEUED' }, 60_000);
-      if (claimed.taskId === polled.taskId) await store.tasks.advance(leaseOf(claimed), { polls: 1 }, 60_000);
+      if (claimed.taskId === moved.taskId) await store.tasks.advance(readLease(claimed), { status: 'QUEUED' }, 60_000);
+      if (claimed.taskId === polled.taskId) await store.tasks.advance(readLease(claimed), { polls: 1 }, 60_000);
     }
     const found = await store.tasks.byTaskIds([...asked, { taskId: 'task_unknown', status: '', polls: 0 }]);
     const changed = [await reload(moved), await reload(polled), await reload(unseen)];
@@ -164,7 +164,7 @@ function suite(opened: () => OpenedStore): void {
     for (let i = 0; i < 6; i += 1) {
       const task = await store.tasks.insert(newTask({ platform: i === 4 ? 'another' : platform }));
       if (i === 2) continue;
-      await store.tasks.amend(leaseOf(task), { upstreamTaskId: `job-${i}`, data: { i } });
+      await store.tasks.amend(readLease(task), { upstreamTaskId: `job-${i}`, data: { i } });
       if (i !== 4) withData.unshift(task.taskId);
     }
     const ids = async (limit: number) =>
@@ -181,7 +181,7 @@ function suite(opened: () => OpenedStore): void {
     const before = await store.tasks.untilDue();
     const task = await store.tasks.insert(newTask());
     expect(await store.tasks.untilDue()).toBe(before);
-    await store.tasks.advance(leaseOf(task), { status: 'SUBMITTED' }, 30_000);
+    await store.tasks.advance(readLease(task), { status: 'SUBMITTED' }, 30_000);
     const later = (await store.tasks.untilDue()) ?? Number.NaN;
     expect(later).toBeGreaterThan(20_000);
     expect(later).toBeLessThanOrEqual(30_000);
@@ -196,12 +196,12 @@ function suite(opened: () => OpenedStore): void {
     const submitted = await store.tasks.insert(newTask());
     const later = await store.tasks.insert(newTask());
     const ended = await store.tasks.insert(newTask());
-    await store.tasks.advance(leaseOf(later), { status: 'SUBMITTED' }, 60_000);
-    await store.tasks.advance(leaseOf(ended), { status: 'FAILURE' }, null);
+    await store.tasks.advance(readLease(later), { status: 'SUBMITTED' }, 60_000);
+    await store.tasks.advance(readLease(ended), { status: 'FAILURE' }, null);
     const due: TaskRecord[] = [];
     for (const [i, status] of (['SUBMITTED', 'QUEUED', 'IN_PROGRESS'] as const).entries()) {
       const task = await store.tasks.insert(newTask());
-      await store.tasks.advance(leaseOf(task), { status }, -60_000 * (i + 1));
+      await store.tasks.advance(readLease(task), { status }, -60_000 * (i + 1));
       due.unshift(task);
     }
     const first = await claimDue({ limit: 2 });
@@ -269,13 +269,13 @@ function suite(opened: () => OpenedStore): void {
     expect([stale.taskId, fresh.taskId, fresh.leaseSeq]).toEqual([task.taskId, task.taskId, stale.leaseSeq + 1]);
     const before = await reload(task);
     const end = { status: 'SUCCESS', progress: '100%' } as const;
-    expect(await store.tasks.advance(leaseOf(stale), end, null)).toBe(false);
-    expect(await store.tasks.amend(leaseOf(stale), end)).toBe(false);
-    expect(await store.tasks.renew(leaseOf(stale), 60_000)).toBe(false);
+    expect(await store.tasks.advance(readLease(stale), end, null)).toBe(false);
+    expect(await store.tasks.amend(readLease(stale), end)).toBe(false);
+    expect(await store.tasks.renew(readLease(stale), 60_000)).toBe(false);
     // The same owner's earlier claim is fenced off too.
-    expect(await store.tasks.advance({ ...leaseOf(stale), leaseOwner: 'quick' }, end, null)).toBe(false);
+    expect(await store.tasks.advance({ ...readLease(stale), leaseOwner: 'quick' }, end, null)).toBe(false);
     expect(await reload(task)).toEqual(before);
-    expect(await store.tasks.advance(leaseOf(fresh), end, null)).toBe(true);
+    expect(await store.tasks.advance(readLease(fresh), end, null)).toBe(true);
   });
 
   test('a claim outlives a transaction that was rolled back, and its holder may write again', async () => {
@@ -283,18 +283,18 @@ function suite(opened: () => OpenedStore): void {
     const task = await addRunningTask(store);
     const [claimed] = (await claimDue()).filter(({ taskId }) => taskId === task.taskId) as [TaskRecord];
     const lost = store.transaction(async (tx) => {
-      expect(await tx.tasks.advance(leaseOf(claimed), { polls: 7 }, 0)).toBe(true);
-      expect(await tx.tasks.advanceAll([{ lease: leaseOf(claimed), change: { polls: 8 }, nextPollInMs: 0 }])).toEqual([
-        false,
-      ]);
+      expect(await tx.tasks.advance(readLease(claimed), { polls: 7 }, 0)).toBe(true);
+      expect(await tx.tasks.advanceAll([{ lease: readLease(claimed), change: { polls: 8 }, nextPollInMs: 0 }])).toEqual(
+        [false],
+      );
       throw new Error('rolled back');
     });
     await expect(lost).rejects.toThrow('rolled back');
     expect(await reload(task)).toEqual({ ...claimed, leaseUntilMs: expect.any(Number) });
     expect(await claimDue()).toEqual([]);
-    expect(await store.tasks.amend(leaseOf(claimed), { polls: 8 })).toBe(true);
-    expect(await store.tasks.renew(leaseOf(claimed), 60_000)).toBe(true);
-    expect(await store.tasks.advance(leaseOf(claimed), { polls: 9 }, 0)).toBe(true);
+    expect(await store.tasks.amend(readLease(claimed), { polls: 8 })).toBe(true);
+    expect(await store.tasks.renew(readLease(claimed), 60_000)).toBe(true);
+    expect(await store.tasks.advance(readLease(claimed), { polls: 9 }, 0)).toBe(true);
     expect((await claimDue()).map(({ polls, leaseSeq }) => [polls, leaseSeq])).toEqual([[9, claimed.leaseSeq + 1]]);
   });
 
@@ -303,12 +303,12 @@ function suite(opened: () => OpenedStore): void {
     await addRunningTask(store);
     const [before] = (await claimDue()) as [TaskRecord];
     expect(await store.tasks.releaseOwner('poller', { expireSubmits: false })).toBe(1);
-    expect(await store.tasks.renew(leaseOf(before), 60_000)).toBe(false);
-    expect(await store.tasks.advance(leaseOf(before), { polls: 1 }, 0)).toBe(false);
+    expect(await store.tasks.renew(readLease(before), 60_000)).toBe(false);
+    expect(await store.tasks.advance(readLease(before), { polls: 1 }, 0)).toBe(false);
     const [after] = (await claimDue()) as [TaskRecord];
     expect(after.leaseSeq).toBe(before.leaseSeq + 1);
-    expect(await store.tasks.advance(leaseOf(before), { polls: 1 }, 0)).toBe(false);
-    expect(await store.tasks.advance(leaseOf(after), { polls: 2 }, 60_000)).toBe(true);
+    expect(await store.tasks.advance(readLease(before), { polls: 1 }, 0)).toBe(false);
+    expect(await store.tasks.advance(readLease(after), { polls: 2 }, 60_000)).toBe(true);
   });
 
   test('an expired lease that was released is void for its holder', async () => {
@@ -316,8 +316,8 @@ function suite(opened: () => OpenedStore): void {
     await addRunningTask(store);
     const [task] = (await claimDue({ leaseForMs: 0 })) as [TaskRecord];
     expect(await store.tasks.releaseOwner('poller', { expireSubmits: false })).toBe(1);
-    expect(await store.tasks.renew(leaseOf(task), 60_000)).toBe(false);
-    expect(await store.tasks.advance(leaseOf(task), { polls: 1 }, 0)).toBe(false);
+    expect(await store.tasks.renew(readLease(task), 60_000)).toBe(false);
+    expect(await store.tasks.advance(readLease(task), { polls: 1 }, 0)).toBe(false);
   });
 
   test('of ten writers under one lease, one ends the task, and nothing changes it afterwards', async () => {
@@ -326,15 +326,15 @@ function suite(opened: () => OpenedStore): void {
     const [task] = (await claimDue()) as [TaskRecord];
     const ends = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
-        store.tasks.advance(leaseOf(task), { status: 'SUCCESS', progress: `${i}%` }, null),
+        store.tasks.advance(readLease(task), { status: 'SUCCESS', progress: `${i}%` }, null),
       ),
     );
     expect(ends.filter(Boolean)).toHaveLength(1);
     const ended = await reload(task);
     expect(ended).toMatchObject({ status: 'SUCCESS', leaseOwner: null, leaseUntilMs: 0 });
     for (const status of ['FAILURE', 'IN_PROGRESS'] satisfies TaskStatus[]) {
-      expect(await store.tasks.advance(leaseOf(task), { status }, 0)).toBe(false);
-      expect(await store.tasks.amend({ ...leaseOf(task), leaseOwner: '' }, { status })).toBe(false);
+      expect(await store.tasks.advance(readLease(task), { status }, 0)).toBe(false);
+      expect(await store.tasks.amend({ ...readLease(task), leaseOwner: '' }, { status })).toBe(false);
     }
     expect(await reload(task)).toEqual(ended);
   });
@@ -342,12 +342,12 @@ function suite(opened: () => OpenedStore): void {
   test('advancing writes only the given fields and sets the next due time', async () => {
     const { store } = opened();
     const task = await store.tasks.insert(newTask());
-    await store.tasks.amend(leaseOf(task), { channelId: 9, data: { a: 1 }, state: { s: 1 } });
+    await store.tasks.amend(readLease(task), { channelId: 9, data: { a: 1 }, state: { s: 1 } });
     expect(await reload(task)).toMatchObject({ channelId: 9, leaseOwner: 'submitter', leaseSeq: 1 });
     const before = Date.now();
     expect(
       await store.tasks.advance(
-        leaseOf(task),
+        readLease(task),
         { status: 'QUEUED', progress: '10%', failReason: undefined, state: null },
         5000,
       ),
@@ -378,8 +378,8 @@ function suite(opened: () => OpenedStore): void {
       TaskRecord,
     ];
     const earlier = { data: { a: 1 }, state: { s: 1 }, pollFailures: 3, polls: 4, startTime: 9 };
-    for (const task of [bare, lost]) await store.tasks.amend(leaseOf(task), earlier);
-    await store.tasks.advance(leaseOf(ended), { status: 'FAILURE' }, null);
+    for (const task of [bare, lost]) await store.tasks.amend(readLease(task), earlier);
+    await store.tasks.advance(readLease(ended), { status: 'FAILURE' }, null);
     const untouched = [await reload(lost), await reload(ended), await reload(strange)];
     const odd = { '\u0000': 'b', a: [1e300, -0.1, null], text: '\u0000 nul, “quotes” \\" \u{1F600}\ud800' };
     const change = { progress: '40%', data: odd, state: null, billing: { ...whole.billing, usd: 2 } };
@@ -394,23 +394,23 @@ function suite(opened: () => OpenedStore): void {
     } as const;
     const written = await store.tasks.advanceAll([
       {
-        lease: leaseOf(whole),
+        lease: readLease(whole),
         change: { ...change, status: 'IN_PROGRESS', pollFailures: 0, polls: 5, startTime: 77 },
         events: [{ at: 8, kind: 'transition', status: 'IN_PROGRESS' }],
         nextPollInMs: 60_000,
       },
-      { lease: leaseOf(bare), change: {}, nextPollInMs: 60_000 },
+      { lease: readLease(bare), change: {}, nextPollInMs: 60_000 },
       {
-        lease: { ...leaseOf(lost), leaseSeq: lost.leaseSeq - 1 },
+        lease: { ...readLease(lost), leaseSeq: lost.leaseSeq - 1 },
         change: { polls: 99 },
         events: [failure],
         nextPollInMs: 0,
       },
-      { lease: leaseOf(ended), change: { polls: 99 }, nextPollInMs: 0 },
-      { lease: { ...leaseOf(strange), leaseOwner: 'somebody' }, change: { polls: 99 }, nextPollInMs: 0 },
-      { lease: { ...leaseOf(again), leaseSeq: again.leaseSeq - 1 }, change: { polls: 98 }, nextPollInMs: 0 },
-      { lease: leaseOf(again), change: { polls: 1 }, events: [failure], nextPollInMs: 0.4 },
-      { lease: { ...leaseOf(again), taskId: 'task_unknown' }, change: {}, nextPollInMs: 0 },
+      { lease: readLease(ended), change: { polls: 99 }, nextPollInMs: 0 },
+      { lease: { ...readLease(strange), leaseOwner: 'somebody' }, change: { polls: 99 }, nextPollInMs: 0 },
+      { lease: { ...readLease(again), leaseSeq: again.leaseSeq - 1 }, change: { polls: 98 }, nextPollInMs: 0 },
+      { lease: readLease(again), change: { polls: 1 }, events: [failure], nextPollInMs: 0.4 },
+      { lease: { ...readLease(again), taskId: 'task_unknown' }, change: {}, nextPollInMs: 0 },
     ]);
     expect(written).toEqual([true, true, false, false, false, false, true, false]);
     const free = { leaseOwner: null, leaseUntilMs: 0, status: 'SUBMITTED' };
@@ -451,20 +451,20 @@ function suite(opened: () => OpenedStore): void {
     const dead = await store.tasks.insert(newTask({ leaseForMs: 0 }));
     const alive = await store.tasks.insert(newTask());
     const renewed = await store.tasks.insert(newTask({ leaseForMs: 0 }));
-    expect(await store.tasks.renew(leaseOf(renewed), 60_000)).toBe(true);
+    expect(await store.tasks.renew(readLease(renewed), 60_000)).toBe(true);
     const claimed = await store.tasks.claimInterrupted(CLAIM);
     expect(claimed.map(({ taskId }) => taskId)).toEqual([dead.taskId]);
     expect(claimed[0]).toMatchObject({ leaseOwner: 'poller', leaseSeq: 2, status: 'NOT_START' });
-    expect(await store.tasks.advance(leaseOf(dead), { status: 'SUBMITTED' }, 0)).toBe(false);
+    expect(await store.tasks.advance(readLease(dead), { status: 'SUBMITTED' }, 0)).toBe(false);
     expect((await reload(alive)).leaseSeq).toBe(1);
   });
 
   test('the age sweep claims old tasks, due or not, unless they are leased', async () => {
     const { store } = opened();
     const old = await store.tasks.insert(newTask());
-    await store.tasks.advance(leaseOf(old), { status: 'IN_PROGRESS', submitTime: 50 }, 60_000);
+    await store.tasks.advance(readLease(old), { status: 'IN_PROGRESS', submitTime: 50 }, 60_000);
     const young = await store.tasks.insert(newTask());
-    await store.tasks.advance(leaseOf(young), { status: 'IN_PROGRESS', submitTime: 51 }, 60_000);
+    await store.tasks.advance(readLease(young), { status: 'IN_PROGRESS', submitTime: 51 }, 60_000);
     const sweep = () => store.tasks.claimOverdue({ ...CLAIM, submittedBefore: 50 });
     expect((await sweep()).map(({ taskId }) => taskId)).toEqual([old.taskId]);
     expect(await sweep()).toEqual([]);
@@ -480,8 +480,8 @@ function suite(opened: () => OpenedStore): void {
       [near.taskId, 300_000],
     ]);
     for (const task of await store.tasks.claimDue(claim)) {
-      if (task.taskId === ended.taskId) await store.tasks.advance(leaseOf(task), { status: 'FAILURE' }, 3_600_000);
-      else await store.tasks.advance(leaseOf(task), {}, waits.get(task.taskId) ?? 0);
+      if (task.taskId === ended.taskId) await store.tasks.advance(readLease(task), { status: 'FAILURE' }, 3_600_000);
+      else await store.tasks.advance(readLease(task), {}, waits.get(task.taskId) ?? 0);
     }
     expect(await store.tasks.pullForwardDueTimes(330_000)).toBe(1);
     const due = (await store.tasks.claimDue({ ...claim, owner: 'near' })).map(({ taskId }) => taskId);
@@ -513,7 +513,7 @@ function suite(opened: () => OpenedStore): void {
     expect((await store.tasks.claimInterrupted(CLAIM)).map(({ taskId }) => taskId)).toEqual([submit.taskId]);
     expect((await claimDue()).map(({ taskId }) => taskId)).toEqual([poll.taskId]);
     expect(await reload(other)).toMatchObject({ leaseOwner: 'staying' });
-    expect(await store.tasks.advance(leaseOf(kept), { polls: 1 }, 60_000)).toBe(true);
+    expect(await store.tasks.advance(readLease(kept), { polls: 1 }, 60_000)).toBe(true);
   });
 
   test('all leases expire in one statement', async () => {
@@ -522,7 +522,7 @@ function suite(opened: () => OpenedStore): void {
     const [held] = (await claimDue()) as [TaskRecord];
     const submit = await store.tasks.insert(newTask());
     expect(await store.tasks.expireAllLeases()).toBe(2);
-    expect(await store.tasks.advance(leaseOf(held), { status: 'SUCCESS' }, null)).toBe(false);
+    expect(await store.tasks.advance(readLease(held), { status: 'SUCCESS' }, null)).toBe(false);
     expect((await claimDue({ limit: 1000 })).map(({ taskId }) => taskId)).toContain(poll.taskId);
     expect((await store.tasks.claimInterrupted(CLAIM)).map(({ taskId }) => taskId)).toContain(submit.taskId);
   });
@@ -531,7 +531,7 @@ function suite(opened: () => OpenedStore): void {
     const { store } = opened();
     const before = await store.tasks.queueDepth();
     const late = await store.tasks.insert(newTask({ platform: 'counted', channelId: 77 }));
-    await store.tasks.advance(leaseOf(late), { status: 'QUEUED' }, -90_000);
+    await store.tasks.advance(readLease(late), { status: 'QUEUED' }, -90_000);
     await store.tasks.insert(newTask({ platform: 'counted' }));
     const after = await store.tasks.queueDepth();
     expect([before.due, before.latestLatenessMs]).toEqual([0, 0]);

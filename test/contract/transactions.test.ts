@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { AppError, newUuid } from '../../src/kernel/index.ts';
 import type { Repositories } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { describeEachStore, leaseOf, newTask } from './each-store.ts';
+import { describeEachStore, newTask, readLease } from './each-store.ts';
 
 describeEachStore('transactions', (opened) => {
   const option = (key: string) => opened().store.options.get(key);
@@ -48,7 +48,7 @@ describeEachStore('transactions', (opened) => {
         at: 1,
       });
       const row = await tx.tasks.insert(task);
-      await tx.tasks.advance(leaseOf(row), { status: 'SUBMITTED' }, 0);
+      await tx.tasks.advance(readLease(row), { status: 'SUBMITTED' }, 0);
       await tx.options.put(task.taskId, 'x');
       throw fault;
     });

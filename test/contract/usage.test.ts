@@ -1,6 +1,12 @@
 import { expect, test } from 'bun:test';
 import type { StoredSentence } from '../../src/kernel/index.ts';
-import type { Store, UsageLogRecord, UsageSum, UsageSumFilter } from '../../src/store/ports/index.ts';
+import {
+  CORRECTION_SECONDS,
+  type Store,
+  type UsageLogRecord,
+  type UsageSum,
+  type UsageSumFilter,
+} from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { describeEachStore } from './each-store.ts';
 
@@ -28,7 +34,7 @@ async function addUp(store: Store, before: number, { limit = 2, keptFrom = 0 } =
   throw new Error('it goes on for ever');
 }
 
-const sumOf = (rows: readonly UsageSum[]) => ({
+const readSum = (rows: readonly UsageSum[]) => ({
   succeeded: rows.reduce((sum, row) => sum + row.succeeded, 0),
   failed: rows.reduce((sum, row) => sum + row.failed, 0),
   spend: rows.reduce((sum, row) => sum + row.spend, 0),
@@ -46,7 +52,8 @@ describeEachStore(
       await add(store, anna, { createdAt: 5 * DAY + 900, channelId: 2, model: 'n' });
       await add(store, anna, { createdAt: 5 * DAY + 901, kind: 'refund', quota: 99 });
       await add(store, bert, { createdAt: 6 * DAY - 1, quota: 40 });
-      await add(store, bert, { createdAt: 6 * DAY, quota: 40 });
+      await add(store, bert, { createdAt: 6 * DAY, quota: 50 });
+      await add(store, bert, { createdAt: 6 * DAY, quota: -10, seconds: CORRECTION_SECONDS });
       const all: UsageSumFilter = { unit: 'quarter', from: 5 * DAY, until: 7 * DAY };
       const read = async () => ({
         quarters: await store.usage.byTime(all),
@@ -84,8 +91,8 @@ describeEachStore(
         [2, 10],
       ]);
       expect(before.models).toMatchObject({ total: 2, shares: [{ pluginKey: 'demo', model: 'm', spend: 95 }] });
-      expect(sumOf(before.ofKey)).toEqual({ succeeded: 1, failed: 0, spend: 5 });
-      expect(sumOf(before.ofModel)).toEqual({ succeeded: 1, failed: 0, spend: 10 });
+      expect(readSum(before.ofKey)).toEqual({ succeeded: 1, failed: 0, spend: 5 });
+      expect(readSum(before.ofModel)).toEqual({ succeeded: 1, failed: 0, spend: 10 });
       expect(before.hours.reduce((sum, { tasks }) => sum + tasks, 0)).toBe(5);
 
       const sorted = (read: typeof before) => ({
@@ -99,7 +106,7 @@ describeEachStore(
       // Later rows join the sums.
       await add(store, anna, { createdAt: 7 * DAY + 5 });
       await addUp(store, 8 * DAY);
-      expect(sumOf(await store.usage.byTime({ ...all, until: 8 * DAY })).spend).toBe(115);
+      expect(readSum(await store.usage.byTime({ ...all, until: 8 * DAY })).spend).toBe(115);
     });
 
     test('nodes that add up concurrently, and one that dies half-way, count nothing twice', async () => {
@@ -114,7 +121,7 @@ describeEachStore(
       await expect(dies).rejects.toThrow('the node died');
       await Promise.all([store, another, store].map((each) => addUp(each, 6 * DAY, { limit: 3 })));
       for (const unit of ['quarter', 'day'] as const) {
-        expect(sumOf(await store.usage.byTime({ unit, from: 0, until: 9 * DAY })).succeeded).toBe(30);
+        expect(readSum(await store.usage.byTime({ unit, from: 0, until: 9 * DAY })).succeeded).toBe(30);
       }
     });
 

@@ -50,6 +50,7 @@ describeEachStore(
         store.waitingList.list(filter, { page, pageSize: 1 });
       expect(await list({})).toEqual({
         total: 2,
+        hasMore: false,
         items: [
           {
             ...{ taskId: first, class: 'c', priority: 0, turn: 5, notBefore: 61, since: 5, deadline: 9, parked: '' },

@@ -3,7 +3,8 @@ import { expect, test } from 'bun:test';
 import type { NewWaiting, Store, TakenWaiting, WaitingClass, WaitingCount } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { until } from '../support/until.ts';
-import { describeEachStore, leaseOf, NEW_WAITING, newTask } from './each-store.ts';
+import { describeEachStore, NEW_WAITING, newTask, readLease } from './each-store.ts';
+import { runRaw } from './open-raw.ts';
 
 const LEASE = { owner: 'node', leaseForMs: 60_000 };
 const PAUSE = { waitMs: 50, counts: true };
@@ -45,7 +46,7 @@ const send = (
     return taken;
   });
 
-const countOf = async (store: Store, of: WaitingClass, priority = 0) =>
+const countRows = async (store: Store, of: WaitingClass, priority = 0) =>
   (await store.waiting.classes()).find((count) => count.class === of.class && count.priority === priority);
 
 describeEachStore('tasks that wait', (opened) => {
@@ -63,7 +64,7 @@ describeEachStore('tasks that wait', (opened) => {
       [2, 2].map((userId) => ({ userId })),
     );
     const order = (await send(store, of, 6)).map(({ place }) => place.userId);
-    // Of one turn, either goes first.
+    // Either task of a turn may go first.
     expect([order.slice(0, 2).sort(), order.slice(2, 4).sort(), order.slice(4)]).toEqual([
       [1, 2],
       [1, 2],
@@ -83,7 +84,7 @@ describeEachStore('tasks that wait', (opened) => {
     const { store } = opened();
     const of = newClass();
     const [taskId = ''] = await line(store, of, [{}]);
-    expect(await countOf(store, of)).toMatchObject({ waiting: 1, bytes: 10, plugin: 'demo', model: 'demo-1' });
+    expect(await countRows(store, of)).toMatchObject({ waiting: 1, bytes: 10, plugin: 'demo', model: 'demo-1' });
     expect(await store.tasks.claimInterrupted({ owner: 'other', limit: 9, leaseForMs: 1000 })).toEqual([]);
     const [taken] = await send(store, of, 5);
     expect(taken?.place.request).toEqual({ prompt: 'a cat' });
@@ -95,8 +96,8 @@ describeEachStore('tasks that wait', (opened) => {
       upstreamModel: 'up-1',
     });
     expect(taken?.task.dispatchedAtMs).toBeGreaterThan(Date.now() - 60_000);
-    expect(await countOf(store, of)).toBeUndefined();
-    expect(await store.tasks.renew(leaseOf(taken?.task as TakenWaiting['task']), 60_000)).toBe(true);
+    expect(await countRows(store, of)).toBeUndefined();
+    expect(await store.tasks.renew(readLease(taken?.task as TakenWaiting['task']), 60_000)).toBe(true);
   });
 
   test('two nodes that claim at once never get the same task, and leave none', async () => {
@@ -116,7 +117,7 @@ describeEachStore('tasks that wait', (opened) => {
     };
     await Promise.all([claimAll(store), claimAll(other)]);
     expect(taken.sort()).toEqual(ids.sort());
-    expect(await countOf(store, of)).toBeUndefined();
+    expect(await countRows(store, of)).toBeUndefined();
   });
 
   test('tasks put in line at once by two nodes get turns of their own', async () => {
@@ -139,13 +140,12 @@ describeEachStore('tasks that wait', (opened) => {
     expect(await store.tasks.byTaskId(first?.task.taskId ?? '')).toMatchObject({
       ...{ phase: 'waiting', channelId: 0, leaseOwner: null, dispatchedAtMs: 0 },
     });
-    expect((await countOf(store, of))?.waiting).toBe(3);
+    expect((await countRows(store, of))?.waiting).toBe(3);
     // A second time by who lost it: nothing.
     expect(await store.waiting.putBack(first as TakenWaiting, PAUSE)).toBe(false);
     const [second] = await send(store, of, 1);
     expect(second?.place.turn).toBe(2000);
-    await Bun.sleep(60);
-    expect(await store.waiting.wake()).toBeGreaterThan(0);
+    await until('its pause is over', async () => (await store.waiting.wake()) > 0);
     const [again] = await send(store, of, 1);
     expect(again?.place).toMatchObject({ taskId: first?.task.taskId, turn: 1000, returns: 1 });
   });
@@ -174,22 +174,26 @@ describeEachStore('tasks that wait', (opened) => {
       });
     const won = await Promise.all([end(store), end(other), end(store), end(other)]);
     expect(won.sort()).toEqual([0, 0, 0, 1]);
-    expect(await countOf(store, of)).toBeUndefined();
+    expect(await countRows(store, of)).toBeUndefined();
   });
 
   test('who has waited for a quarter of the bound moves up, and whose wait is over is told', async () => {
     const { store } = opened();
     const of = newClass();
-    const [slow = '', other = ''] = await line(store, of, [{ forMs: 4000 }, { forMs: HOUR }]);
-    expect(await store.waiting.untilDue()).toBeLessThanOrEqual(1000);
-    await until('it moves up', async () => {
-      expect(await store.waiting.age(9)).toEqual([]);
-      return (await countOf(store, of, 1))?.waiting === 1;
-    });
+    const [slow = '', other = ''] = await line(store, of, [{ forMs: HOUR - 1000 }, { forMs: HOUR }]);
+    expect(await store.waiting.untilDue()).toBeLessThanOrEqual(HOUR / 4 - 250);
+    expect(await store.waiting.age(9)).toEqual([]);
+    expect(await countRows(store, of, 1)).toBeUndefined();
+    await runRaw(opened(), `update waiting set due_at = 1 where task_id = '${slow}'`);
+    expect(await store.waiting.age(9)).toEqual([]);
+    expect((await countRows(store, of, 1))?.waiting).toBe(1);
     expect((await send(store, { ...of, priority: 1 }, 9)).map(({ task }) => task.taskId)).toEqual([slow]);
     const [late = ''] = await line(store, of, [{ forMs: 10 }]);
-    await Bun.sleep(15);
-    expect((await store.waiting.age(9)).map(({ taskId }) => taskId)).toEqual([late]);
+    const over = await until('a wait is over', async () => {
+      const found = await store.waiting.age(9);
+      return found.length > 0 && found;
+    });
+    expect(over.map(({ taskId }) => taskId)).toEqual([late]);
     expect((await send(store, of, 9)).map(({ task }) => task.taskId)).toContain(other);
   });
 
@@ -208,11 +212,11 @@ describeEachStore('tasks that wait', (opened) => {
     const [left = ''] = await line(store, of, [{ attached: 'dead' }, { attached: 'alive' }]);
     expect(await store.waiting.leftBehind(['alive'], 9)).toEqual([left]);
     // Nobody has these numbers.
-    expect(await store.waiting.ofLost(99)).toContainEqual({ taskId: left, lost: 'caller' });
+    expect(await store.waiting.findLost(99)).toContainEqual({ taskId: left, lost: 'caller' });
     const { id: userId } = await addUser(store);
     const [fine = ''] = await line(store, of, [{ userId }]);
     const [pinned = ''] = await line(store, { ...newClass(), channelId: 987 }, [{ userId }]);
-    const lost = await store.waiting.ofLost(99);
+    const lost = await store.waiting.findLost(99);
     expect(lost).toContainEqual({ taskId: pinned, lost: 'channel' });
     expect(lost.map(({ taskId }) => taskId)).not.toContain(fine);
   });
@@ -224,7 +228,7 @@ describeEachStore('tasks that wait', (opened) => {
     await send(store, of, 9);
     expect(await store.waiting.sweep(1000)).toBeGreaterThan(1);
     await line(store, of, [{ userId: 41 }]);
-    expect((await countOf(store, of))?.waiting).toBe(1);
+    expect((await countRows(store, of))?.waiting).toBe(1);
     expect(await store.waiting.countByUser([41, 42])).toEqual(new Map([[41, 1]]));
   });
 });

@@ -23,7 +23,7 @@ const notice = (change: Partial<NewWebhook> = {}): NewWebhook => ({
   ...change,
 });
 
-const leaseOf = ({ id, leaseOwner, leaseSeq }: WebhookRecord): WebhookLease => ({
+const readLease = ({ id, leaseOwner, leaseSeq }: WebhookRecord): WebhookLease => ({
   id,
   leaseOwner: leaseOwner ?? '',
   leaseSeq,
@@ -63,8 +63,8 @@ describeEachStore(
 
       const [first] = claimed as [WebhookRecord];
       const delivery = { at: 5, httpStatus: 204, durationMs: 12, error: '' };
-      expect(await store.webhooks.settle(leaseOf(first), { status: 'delivered' }, delivery)).toBe(true);
-      expect(await store.webhooks.settle(leaseOf(first), { status: 'delivered' }, delivery)).toBe(false);
+      expect(await store.webhooks.settle(readLease(first), { status: 'delivered' }, delivery)).toBe(true);
+      expect(await store.webhooks.settle(readLease(first), { status: 'delivered' }, delivery)).toBe(false);
       const [listed] = await ofTask(other, first.taskId);
       expect(listed).toMatchObject({ status: 'delivered', attempts: 1, leaseOwner: null, deliveries: [delivery] });
       expect(listed?.payload).toEqual({ type: 'task.updated', data: { n: 1 } });
@@ -78,7 +78,7 @@ describeEachStore(
       expect(await store.webhooks.untilDue()).toBeLessThanOrEqual(0);
       const [claimed] = await claim(store);
       expect((await store.webhooks.untilDue()) ?? HOUR).toBeGreaterThan(0);
-      await store.webhooks.settle(leaseOf(claimed as WebhookRecord), { status: 'retry', inMs: 5000 }, NOTHING);
+      await store.webhooks.settle(readLease(claimed as WebhookRecord), { status: 'retry', inMs: 5000 }, NOTHING);
       const retryInMs = (await store.webhooks.untilDue()) ?? Number.NaN;
       expect(retryInMs).toBeGreaterThan(0);
       expect(retryInMs).toBeLessThanOrEqual(5000);
@@ -90,10 +90,12 @@ describeEachStore(
       const [slow] = (await claim(store, { leaseForMs: 0 })) as [WebhookRecord];
       const [fast] = (await claim(store, { owner: 'node-2' })) as [WebhookRecord];
       expect(fast).toMatchObject({ id: slow.id, leaseSeq: 2, leaseOwner: 'node-2' });
-      expect(await store.webhooks.settle(leaseOf(slow), { status: 'delivered' }, NOTHING)).toBe(false);
-      expect(await store.webhooks.settle({ ...leaseOf(fast), leaseSeq: 1 }, { status: 'failed' }, NOTHING)).toBe(false);
+      expect(await store.webhooks.settle(readLease(slow), { status: 'delivered' }, NOTHING)).toBe(false);
+      expect(await store.webhooks.settle({ ...readLease(fast), leaseSeq: 1 }, { status: 'failed' }, NOTHING)).toBe(
+        false,
+      );
       expect((await ofTask(store, slow.taskId))[0]).toMatchObject({ status: 'pending', deliveries: [] });
-      expect(await store.webhooks.settle(leaseOf(fast), { status: 'failed' }, NOTHING)).toBe(true);
+      expect(await store.webhooks.settle(readLease(fast), { status: 'failed' }, NOTHING)).toBe(true);
       expect((await ofTask(store, slow.taskId))[0]).toMatchObject({ status: 'failed', deliveries: [NOTHING] });
     });
 
@@ -125,7 +127,7 @@ describeEachStore(
       expect(next.nextAttemptAtMs).toBe(claimed.lastAttemptAtMs + HOUR);
       expect(await claim(store)).toEqual([]);
       // A notice that arrived after all counts as delivered.
-      await store.webhooks.settle(leaseOf(claimed), { status: 'delivered' }, { ...NOTHING, httpStatus: 200 });
+      await store.webhooks.settle(readLease(claimed), { status: 'delivered' }, { ...NOTHING, httpStatus: 200 });
       expect((await ofTask(store, taskId)).map(({ status }) => status)).toEqual(['pending', 'delivered']);
     });
 
@@ -134,7 +136,7 @@ describeEachStore(
       const first = notice();
       await store.webhooks.putUpdate(first, 0, DAY);
       const [claimed] = (await claim(store)) as [WebhookRecord];
-      await store.webhooks.settle(leaseOf(claimed), { status: 'retry', inMs: HOUR }, NOTHING);
+      await store.webhooks.settle(readLease(claimed), { status: 'retry', inMs: HOUR }, NOTHING);
       const waiting = await latest(store, first.taskId);
       expect(waiting).toMatchObject({ status: 'pending', attempts: 1, retries: 1, leaseOwner: null });
       await store.webhooks.putUpdate(notice({ taskId: first.taskId }), 0, DAY);
@@ -153,7 +155,7 @@ describeEachStore(
       const statuses = async () => (await ofTask(store, taskId)).map(({ event, status }) => `${event} ${status}`);
       expect(await statuses()).toEqual(['task.finished pending', 'task.updated superseded', 'task.updated superseded']);
       expect(await claim(store, { owner: 'node-2' })).toEqual([]);
-      await store.webhooks.settle(leaseOf(underway), { status: 'retry', inMs: 0 }, NOTHING);
+      await store.webhooks.settle(readLease(underway), { status: 'retry', inMs: 0 }, NOTHING);
       const claimed = await claim(store, { owner: 'node-2' });
       expect(claimed.map(({ event }) => event)).toEqual(['task.finished']);
       expect((await statuses()).slice(1)).toEqual(['task.updated superseded', 'task.updated superseded']);
@@ -167,7 +169,7 @@ describeEachStore(
         await store.webhooks.putKept(kept, HOUR);
         return finished.taskId;
       };
-      const eventsOf = (claimed: WebhookRecord[]) => claimed.map(({ event }) => event);
+      const readEvents = (claimed: WebhookRecord[]) => claimed.map(({ event }) => event);
 
       test('one at a time, from the lowest, on several nodes', async () => {
         const { store, openAnother } = opened();
@@ -175,11 +177,11 @@ describeEachStore(
         const tasks = await Promise.all(Array.from({ length: 5 }, () => put(store)));
         const both = () => Promise.all([claim(store), claim(other, { owner: 'node-2' })]);
         const first = (await both()).flat();
-        expect(eventsOf(first)).toEqual(tasks.map(() => 'task.finished'));
+        expect(readEvents(first)).toEqual(tasks.map(() => 'task.finished'));
         expect((await both()).flat()).toEqual([]);
-        for (const each of first) await store.webhooks.settle(leaseOf(each), { status: 'delivered' }, NOTHING);
+        for (const each of first) await store.webhooks.settle(readLease(each), { status: 'delivered' }, NOTHING);
         const second = (await both()).flat();
-        expect(eventsOf(second)).toEqual(tasks.map(() => 'task.artifacts_kept'));
+        expect(readEvents(second)).toEqual(tasks.map(() => 'task.artifacts_kept'));
       });
 
       test('a failing one holds the next back until its last attempt, which then has its own', async () => {
@@ -188,10 +190,10 @@ describeEachStore(
         for (let attempt = 0; attempt < 3; attempt += 1) {
           const [only, ...others] = (await claim(store)) as [WebhookRecord];
           expect([only.event, others]).toEqual(['task.finished', []]);
-          await store.webhooks.settle(leaseOf(only), { status: 'retry', inMs: 0 }, NOTHING);
+          await store.webhooks.settle(readLease(only), { status: 'retry', inMs: 0 }, NOTHING);
         }
         const [last] = (await claim(store)) as [WebhookRecord];
-        await store.webhooks.settle(leaseOf(last), { status: 'retry', inMs: 5 * 60_000 }, NOTHING);
+        await store.webhooks.settle(readLease(last), { status: 'retry', inMs: 5 * 60_000 }, NOTHING);
         // It waits with the one before it, so that nothing is due.
         const [kept, finished] = (await ofTask(store, taskId)) as unknown as [WebhookRecord, WebhookRecord];
         expect(kept.nextAttemptAtMs).toBe(finished.nextAttemptAtMs);
@@ -203,10 +205,10 @@ describeEachStore(
 
         await store.webhooks.redeliver(finished.id, 0);
         const [final] = (await claim(store)) as [WebhookRecord];
-        await store.webhooks.settle(leaseOf(final), { status: 'retry', inMs: 0 }, NOTHING);
+        await store.webhooks.settle(readLease(final), { status: 'retry', inMs: 0 }, NOTHING);
         expect((await ofTask(store, taskId)).map(({ status }) => status)).toEqual(['pending', 'pending', 'failed']);
         expect(await store.webhooks.redeliver(kept.id, HOUR)).toBe(true);
-        expect(eventsOf(await claim(store))).toEqual(['task.artifacts_kept']);
+        expect(readEvents(await claim(store))).toEqual(['task.artifacts_kept']);
       });
 
       test('other receivers of the same subject do not wait', async () => {
@@ -224,7 +226,7 @@ describeEachStore(
             HOUR,
           );
         }
-        expect(eventsOf(await claim(store))).toEqual(receivers.map(() => 'channel.failing'));
+        expect(readEvents(await claim(store))).toEqual(receivers.map(() => 'channel.failing'));
       });
     });
 
@@ -262,7 +264,7 @@ describeEachStore(
       const { store } = opened();
       await store.webhooks.putFinish(notice({ event: 'task.finished' }), HOUR);
       const [claimed] = (await claim(store)) as [WebhookRecord];
-      await store.webhooks.settle(leaseOf(claimed), { status: 'retry', inMs: DAY }, NOTHING);
+      await store.webhooks.settle(readLease(claimed), { status: 'retry', inMs: DAY }, NOTHING);
       const waiting = await latest(store, claimed.taskId);
       expect(waiting.nextAttemptAtMs).toBe(waiting.giveUpAtMs);
 
@@ -270,7 +272,7 @@ describeEachStore(
       const [again] = (await claim(store)) as [WebhookRecord];
       expect(again).toMatchObject({ eventId: claimed.eventId, attempts: 1, retries: 0, leaseSeq: 2 });
       expect(await store.webhooks.redeliver(again.id, DAY)).toBe(false);
-      await store.webhooks.settle(leaseOf(again), { status: 'retry', inMs: 1 }, NOTHING);
+      await store.webhooks.settle(readLease(again), { status: 'retry', inMs: 1 }, NOTHING);
       expect((await ofTask(store, claimed.taskId))[0]).toMatchObject({ status: 'failed', attempts: 2 });
 
       expect(await store.webhooks.byEventId('task_other', again.eventId)).toBeUndefined();
@@ -286,7 +288,7 @@ describeEachStore(
       for (let nth = 1; nth <= 53; nth += 1) {
         const [claimed] = (await claim(store)) as [WebhookRecord];
         taskId = claimed.taskId;
-        await store.webhooks.settle(leaseOf(claimed), { status: 'retry', inMs: -1 }, { ...NOTHING, at: nth });
+        await store.webhooks.settle(readLease(claimed), { status: 'retry', inMs: -1 }, { ...NOTHING, at: nth });
       }
       const [listed] = await ofTask(store, taskId);
       expect(listed?.attempts).toBe(53);
@@ -309,7 +311,7 @@ describeEachStore(
       expect(await store.webhooks.depth()).toEqual({ pending: 0, oldestSeconds: 0 });
       for (const createdAt of [100, 200, 300]) await store.webhooks.putFinish(notice({ createdAt }), DAY);
       for (const claimed of await claim(store, { limit: 2 })) {
-        await store.webhooks.settle(leaseOf(claimed), { status: 'delivered' }, NOTHING);
+        await store.webhooks.settle(readLease(claimed), { status: 'delivered' }, NOTHING);
       }
       const depth = await store.webhooks.depth();
       expect(depth.pending).toBe(1);

@@ -43,13 +43,18 @@ export const vendor: Vendor = {
   key: 'ali',
   channel: {
     key: 'wan-key',
-    models: ['wan2.5-t2v-preview', 'wan2.6-i2v-flash', 'wan2.6-i2v', 'wan2.2-kf2v-flash'],
+    models: [
+      ...['wan2.5-t2v-preview', 'wan2.6-i2v-flash', 'wan2.6-i2v', 'wan2.2-kf2v-flash'],
+      ...['wan2.7-r2v', 'wan2.7-videoedit'],
+    ],
   },
   prices: {
     'wan2.5-t2v-preview': '(u("resolution") == "1080P" ? 0.15 : 0.1) * u("seconds")',
     'wan2.6-i2v-flash': '(u("audio") ? 0.08 : 0.04) * u("seconds")',
     'wan2.6-i2v': '0.1 * u("seconds")',
     'wan2.2-kf2v-flash': '0.02 * u("seconds")',
+    'wan2.7-r2v': '0.1 * u("seconds")',
+    'wan2.7-videoedit': '0.1 * u("seconds")',
   },
   authorize: ({ headers }) =>
     headers.authorization === 'Bearer wan-key' ? undefined : `authorization is ${headers.authorization}`,
@@ -144,6 +149,67 @@ export const vendor: Vendor = {
         answers: [{ json: accepted('two-frames') }],
       },
       outcome: { artifacts: artifacts('two-frames'), bill: 0.02 * 5 * 500_000 },
+    },
+    // The vendor bills the four seconds that it was given beside the five that it made.
+    {
+      ...played(
+        'references',
+        done('references', { duration: 9, input_video_duration: 4, output_video_duration: 5, SR: 720 }),
+      ),
+      client: {
+        via: 'video',
+        json: {
+          model: 'wan2.7-r2v',
+          prompt: mark('references'),
+          size: '720P',
+          media: [
+            { type: 'reference_video', url: 'https://example.com/dancer.mp4' },
+            { type: 'reference_image', url: 'https://example.com/hall.png', reference_voice: 'oss://b/voice.mp3' },
+          ],
+        },
+      },
+      submit: {
+        expect: expectJob({
+          model: 'wan2.7-r2v',
+          input: {
+            prompt: mark('references'),
+            media: [
+              { type: 'reference_video', url: 'https://example.com/dancer.mp4' },
+              { type: 'reference_image', url: 'https://example.com/hall.png', reference_voice: 'oss://b/voice.mp3' },
+            ],
+          },
+          parameters: { resolution: '720P', ratio: '16:9', duration: 5 },
+        }),
+        answers: [{ json: accepted('references') }],
+      },
+      outcome: {
+        artifacts: artifacts('references'),
+        bill: 0.1 * 9 * 500_000,
+        video: { status: 'completed', progress: 100, seconds: '5' },
+      },
+    },
+    {
+      ...played(
+        'edited',
+        done('edited', { duration: 12, input_video_duration: 6, output_video_duration: 6, SR: 1080 }),
+      ),
+      client: {
+        via: 'generic',
+        json: {
+          model: 'wan2.7-videoedit',
+          input: { prompt: mark('edited'), media: [{ type: 'video', url: 'https://example.com/walk.mp4' }] },
+          parameters: { audio_setting: 'origin' },
+        },
+      },
+      submit: {
+        expect: expectJob({
+          model: 'wan2.7-videoedit',
+          input: { prompt: mark('edited'), media: [{ type: 'video', url: 'https://example.com/walk.mp4' }] },
+          parameters: { audio_setting: 'origin', resolution: '1080P' },
+        }),
+        answers: [{ json: accepted('edited') }],
+      },
+      outcome: { artifacts: artifacts('edited'), bill: 0.1 * 12 * 500_000 },
     },
     {
       name: 'done-at-once',

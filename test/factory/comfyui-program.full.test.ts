@@ -87,7 +87,7 @@ afterAll(async () => {
   await gateway?.stop();
 });
 
-const kindOf = (bytes: Uint8Array) => [bytes[0], ...Buffer.from(bytes.slice(1, 4)).toString()];
+const readKind = (bytes: Uint8Array) => [bytes[0], ...Buffer.from(bytes.slice(1, 4)).toString()];
 
 testWithProgram('a workflow makes pictures, whose seed, size and number the request says', async () => {
   const { status, body } = await ask(`${gateway.url}/v1/images/generations`, {
@@ -123,7 +123,7 @@ testWithProgram('a picture of a form is uploaded, and its workflow follows', asy
   );
   expect([task.status, task.fail_reason]).toEqual(['SUCCESS', '']);
   const file = await fetch(`${gateway.url}/v1/tasks/${id}/artifacts/image/content`, { headers });
-  expect(kindOf(await file.bytes())).toEqual([0x89, 'P', 'N', 'G']);
+  expect(readKind(await file.bytes())).toEqual([0x89, 'P', 'N', 'G']);
   expect(file.headers.get('content-type')).toBe('image/png');
 });
 
@@ -140,7 +140,7 @@ testWithProgram('an image is edited', async () => {
   const edited = await fetch(`${gateway.url}/v1/images/edits`, { method: 'POST', headers, body: form });
   const { data = [] } = (await edited.json()) as { data?: { b64_json: string }[] };
   expect([edited.status, data.length]).toEqual([200, 1]);
-  expect(kindOf(Buffer.from(data[0]?.b64_json ?? '', 'base64'))).toEqual([0x89, 'P', 'N', 'G']);
+  expect(readKind(Buffer.from(data[0]?.b64_json ?? '', 'base64'))).toEqual([0x89, 'P', 'N', 'G']);
 });
 
 testWithProgram('what a node does not take is refused in its words, and costs nothing', async () => {

@@ -9,7 +9,7 @@ import { RULE_DATABASES } from '../support/databases.ts';
 import { ask } from '../support/gateway.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
-import { download, expectedOf, type Factory, type Seen, startFactory } from './harness.ts';
+import { download, type Factory, readExpected, type Seen, startFactory } from './harness.ts';
 import type { Scenario, Vendor } from './vendor.ts';
 
 setDefaultTimeout(120_000);
@@ -130,10 +130,10 @@ for (const database of RULE_DATABASES) {
     for (const { vendor, finished, running } of held) {
       test(`${vendor.key}: no client sees a difference, and what the shipped plugin began ends by it`, async () => {
         const { key } = vendor;
-        expect(seen.get(key)?.finished).toEqual(expectedOf(finished));
+        expect(seen.get(key)?.finished).toEqual(readExpected(finished));
         expect(seen.get(key)?.before).toHaveLength(running ? 2 : 1);
         expect(seen.get(key)?.during).toEqual(seen.get(key)?.before as Look[]);
-        if (running) expect(await ends.get(key)).toEqual(expectedOf(running));
+        if (running) expect(await ends.get(key)).toEqual(readExpected(running));
         const first = seen.get(key)?.before.find(({ status }) => status === 'SUCCESS');
         expect((await look(key)).find(({ id }) => id === first?.id)).toEqual(first);
       });

@@ -2,7 +2,7 @@ import { type Answer, mark, type Outcome, type Scenario, type Vendor, videoBytes
 
 const KIB = 1024;
 const MP3 = { 'content-type': 'audio/mpeg', 'character-cost': '40' };
-const bytesOf = (name: string, size: number): Uint8Array<ArrayBuffer> => {
+const bytesFor = (name: string, size: number): Uint8Array<ArrayBuffer> => {
   const bytes = new Uint8Array(size).fill(0xff);
   bytes.set(videoBytes(name));
   return bytes;
@@ -31,18 +31,18 @@ const speak = (name: string, answers: Answer[], { found, ...outcome }: Outcome &
   content: [
     {
       expect: { method: 'GET', path: historyPath(name), headers: { 'xi-api-key': 'sk_1' } },
-      answer: { bytes: bytesOf(name, 2 * 1024 * KIB), headers: { 'content-type': 'audio/mpeg' } },
+      answer: { bytes: bytesFor(name, 2 * 1024 * KIB), headers: { 'content-type': 'audio/mpeg' } },
     },
   ],
   outcome,
 });
 const spoken = (name: string, size: number, headers: Record<string, string> = {}): Answer => ({
-  bytes: bytesOf(name, size),
+  bytes: bytesFor(name, size),
   headers: { ...MP3, 'request-id': `req-${mark(name)}`, ...headers },
 });
 /** Forty characters by the vendor's count, not the five of the text. */
 const bill = 0.001 * 40 * 500_000;
-const audio = (name: string, size: number) => ({ artifacts: { audio: bytesOf(name, size) }, bill });
+const audio = (name: string, size: number) => ({ artifacts: { audio: bytesFor(name, size) }, bill });
 const refused = (message: string, jobs = 1, status = 400): Outcome => ({ refused: { status, message }, jobs });
 const LARGE = 3 * 1024 * KIB;
 const item = (name: string) => ({ history_item_id: `item-${mark(name)}`, request_id: `req-${mark(name)}` });
@@ -88,7 +88,7 @@ export const vendor: Vendor = {
         answers: [spoken('sound', 16_000 * 3)],
       },
       // What came has three seconds.
-      outcome: { artifacts: { audio: bytesOf('sound', 16_000 * 3) }, bill: 0.01 * 3 * 500_000 },
+      outcome: { artifacts: { audio: bytesFor('sound', 16_000 * 3) }, bill: 0.01 * 3 * 500_000 },
     },
     {
       name: 'music-too-long',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, readdirSync } from 'node:fs';
 import { testInFullRun } from '../support/full-run.ts';
-import { expectedOf, type Factory, type Seen, startFactory } from './harness.ts';
+import { type Factory, readExpected, type Seen, startFactory } from './harness.ts';
 import type { Vendor } from './vendor.ts';
 
 setDefaultTimeout(120_000);
@@ -10,11 +10,11 @@ setDefaultTimeout(120_000);
 const keys = readdirSync(new URL('../../src/plugins/factory/', import.meta.url))
   .filter((name) => name.endsWith('.js') && name !== 'demo.js')
   .map((name) => name.slice(0, -'.js'.length));
-const fileOf = (key: string) => new URL(`./${key}.ts`, import.meta.url).pathname;
-const played = keys.filter((key) => existsSync(fileOf(key)));
+const fileFor = (key: string) => new URL(`./${key}.ts`, import.meta.url).pathname;
+const played = keys.filter((key) => existsSync(fileFor(key)));
 
 const vendors: Vendor[] = [];
-for (const key of played) vendors.push(((await import(fileOf(key))) as { vendor: Vendor }).vendor);
+for (const key of played) vendors.push(((await import(fileFor(key))) as { vendor: Vendor }).vendor);
 
 /** All vendors run at the same time, and each test checks one scenario. */
 let factory: Factory;
@@ -38,7 +38,7 @@ for (const vendor of vendors) {
         const scenarios = await playing.get(vendor.key);
         const seen = await scenarios?.get(scenario.name);
         expect(seen?.faults).toEqual([]);
-        expect(seen).toEqual(expectedOf(scenario));
+        expect(seen).toEqual(readExpected(scenario));
       }, 120_000);
     }
   });

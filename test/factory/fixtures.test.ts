@@ -18,14 +18,14 @@ const keys = readdirSync(FACTORY)
 type Case = { hook: string; member?: string; path?: string[]; expected?: unknown; expectedError?: string };
 type Fixture = { cases: Case[] };
 
-const fileOf = (name: string) => Bun.file(new URL(name, FACTORY));
-const nameOf = ({ hook, path = [], member }: Case) => [hook, ...path, ...(member ? [member] : [])].join('.');
+const fileFor = (name: string) => Bun.file(new URL(name, FACTORY));
+const readName = ({ hook, path = [], member }: Case) => [hook, ...path, ...(member ? [member] : [])].join('.');
 
 /** Every function that a module exports, by its path: `native.decodeText`. */
-const hooksOf = (exports: object, at = ''): string[] =>
+const listHooks = (exports: object, at = ''): string[] =>
   Object.entries(exports).flatMap(([name, value]) => {
     if (typeof value === 'function') return [at + name];
-    return typeof value === 'object' && value !== null ? hooksOf(value, `${at}${name}.`) : [];
+    return typeof value === 'object' && value !== null ? listHooks(value, `${at}${name}.`) : [];
   });
 
 let sandbox: Sandbox;
@@ -39,7 +39,7 @@ afterAll(() => sandbox.close());
 for (const key of keys) {
   describe(key, () => {
     test('passes all checks of the contract without a warning', async () => {
-      const report = await lintPlugin(await fileOf(`${key}.js`).text(), sandbox, { compiler });
+      const report = await lintPlugin(await fileFor(`${key}.js`).text(), sandbox, { compiler });
       expect(report).toMatchObject({ ok: true, key, faults: [], warnings: [] });
     });
 
@@ -57,27 +57,27 @@ for (const key of keys) {
     });
 
     test('the fixture passes', async () => {
-      const fixture = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
-      const report = await runFixture(sandbox, { compiler, source: await fileOf(`${key}.js`).text(), fixture });
+      const fixture = (await fileFor(`${key}.fixture.json`).json()) as Fixture;
+      const report = await runFixture(sandbox, { compiler, source: await fileFor(`${key}.js`).text(), fixture });
       expect(report.cases.filter(({ ok }) => !ok)).toEqual([]);
       expect(report).toMatchObject({ ok: true, total: fixture.cases.length, faults: [] });
     });
 
     test('the fixture has a case with an expectation for every hook', async () => {
-      const { cases } = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
-      const covered = new Set(cases.map(nameOf));
+      const { cases } = (await fileFor(`${key}.fixture.json`).json()) as Fixture;
+      const covered = new Set(cases.map(readName));
       const { meta: _, ...exports } = (await import(new URL(`${key}.js`, FACTORY).href)) as Record<string, object>;
-      expect(hooksOf(exports).filter((name) => !covered.has(name))).toEqual([]);
+      expect(listHooks(exports).filter((name) => !covered.has(name))).toEqual([]);
       expect(cases.filter((entry) => !('expected' in entry) && entry.expectedError === undefined)).toEqual([]);
     });
 
     // `POST /v1/tasks/<key>` comes without a decoder, so the driver hooks normalise again what a
     // decoder has normalised.
     test('normalizing twice changes nothing', async () => {
-      const { cases } = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
+      const { cases } = (await fileFor(`${key}.fixture.json`).json()) as Fixture;
       const { protocols } = (await import(new URL(`${key}.js`, FACTORY).href)) as PluginModule;
       const decode = protocols?.proto_video?.decodeRequest ?? protocols?.proto_responses?.decodeRequest;
-      for (const { expected } of cases.filter((entry) => nameOf(entry).includes('.decode') && entry.expected)) {
+      for (const { expected } of cases.filter((entry) => readName(entry).includes('.decode') && entry.expected)) {
         const { model, requestBody } = expected as { model: string; requestBody?: Json };
         if (requestBody === undefined || decode === undefined) continue;
         const request = { path: '/v1/videos', params: {}, body: { kind: 'json', value: requestBody } };

@@ -2,9 +2,9 @@ import { usualCases } from './usual-cases.ts';
 import { type Expected, mark, type Vendor, videoBytes } from './vendor.ts';
 
 const MODEL = 'veo-3.1-generate-preview';
-const nameOf = (name: string, model = MODEL) => `models/${model}/operations/${mark(name)}`;
+const nameFor = (name: string, model = MODEL) => `models/${model}/operations/${mark(name)}`;
 const done = (name: string, model = MODEL) => ({
-  name: nameOf(name, model),
+  name: nameFor(name, model),
   done: true,
   response: {
     '@type': 'type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse',
@@ -26,7 +26,7 @@ const expectJob = (instance: unknown, parameters: unknown, model = MODEL): Expec
 });
 const expectPoll = (name: string, model = MODEL): Expected => ({
   method: 'GET',
-  path: `/v1beta/${nameOf(name, model)}`,
+  path: `/v1beta/${nameFor(name, model)}`,
 });
 const content = (name: string) => [
   {
@@ -62,13 +62,13 @@ export const vendor: Vendor = {
       client: (name) => ({ model: MODEL, prompt: mark(name), seconds: 4 }),
       submit: (name) =>
         expectJob({ prompt: mark(name) }, { aspectRatio: '16:9', durationSeconds: 4, resolution: '720p' }),
-      accepted: (name) => ({ name: nameOf(name) }),
+      accepted: (name) => ({ name: nameFor(name) }),
       poll: (name) => expectPoll(name),
-      running: (name) => ({ name: nameOf(name), metadata: {} }),
+      running: (name) => ({ name: nameFor(name), metadata: {} }),
       done: (name) => done(name),
       failed: {
         json: (name) => ({
-          name: nameOf(name),
+          name: nameFor(name),
           done: true,
           response: {
             generateVideoResponse: {
@@ -102,14 +102,14 @@ export const vendor: Vendor = {
           { aspectRatio: '16:9', durationSeconds: 8 },
           'veo-2.0-generate-001',
         ),
-        answers: [{ json: { name: nameOf('failed-operation', 'veo-2.0-generate-001') } }],
+        answers: [{ json: { name: nameFor('failed-operation', 'veo-2.0-generate-001') } }],
       },
       poll: {
         expect: expectPoll('failed-operation', 'veo-2.0-generate-001'),
         answers: [
           {
             json: {
-              name: nameOf('failed-operation', 'veo-2.0-generate-001'),
+              name: nameFor('failed-operation', 'veo-2.0-generate-001'),
               done: true,
               error: { code: 13, message: 'Video generation failed due to an internal server issue.' },
             },
@@ -141,7 +141,7 @@ export const vendor: Vendor = {
           },
           { aspectRatio: '9:16', durationSeconds: 8, resolution: '1080p', negativePrompt: 'rain' },
         ),
-        answers: [{ json: { name: nameOf('uploaded-frames') } }],
+        answers: [{ json: { name: nameFor('uploaded-frames') } }],
       },
       poll: { expect: expectPoll('uploaded-frames'), answers: [{ json: done('uploaded-frames') }] },
       content: content('uploaded-frames'),

@@ -20,7 +20,7 @@ const PRIORITIES = [1, 0] as const;
 const FACTORY = new URL('../../src/plugins/factory/', import.meta.url);
 
 /**
- * A scenario played to its end: what was seen, in the form of {@link expectedOf}. `faults`:
+ * A scenario played to its end: what was seen, in the form of {@link readExpected}. `faults`:
  * requests that the vendor did not expect.
  */
 export type Seen = Record<string, unknown> & { faults: string[] };
@@ -140,7 +140,7 @@ async function playScenario(stage: Stage, scenario: Scenario): Promise<Seen> {
 }
 
 /** The expected {@link Seen}. */
-export function expectedOf({ outcome, submit, client }: Scenario): Seen {
+export function readExpected({ outcome, submit, client }: Scenario): Seen {
   const { refused } = outcome;
   // A vendor that refuses the account is asked by the other channel too.
   const asked = refused && [REFUSED_KEY, NO_QUOTA].includes(refused.message) ? PRIORITIES.length : 1;

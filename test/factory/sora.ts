@@ -37,11 +37,11 @@ const plain = (
   client: { via: 'generic', json: { model: 'sora-2', prompt: mark(name) } },
   submit: { expect: expectSubmit(name), answers: submits ?? [{ json: job(name) }] },
   poll: { expect: expectPoll(name), answers: polls },
-  content: contentOf(name),
+  content: contentFor(name),
   outcome,
 });
 
-const contentOf = (name: string): Scenario['content'] => {
+const contentFor = (name: string): Scenario['content'] => {
   const path = `/v1/videos/video_${mark(name)}/content`;
   const headers = { authorization: 'Bearer sora-key' };
   return [

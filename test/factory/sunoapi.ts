@@ -84,7 +84,7 @@ const refused = (
   { answer, status, message, jobs = 1 }: { answer: Answer; status: number; message: string; jobs?: number },
 ): Scenario => make(name, { submits: [answer], polls: [], outcome: { refused: { status, message }, jobs } });
 
-const idsOf = (json: unknown): unknown => (json as { ids?: unknown } | undefined)?.ids;
+const readIds = (json: unknown): unknown => (json as { ids?: unknown } | undefined)?.ids;
 const BUSY: Answer = { status: 429, headers: { 'retry-after': '1' }, json: { message: 'too many requests' } };
 const NO_JOB = 'The music service answered without a task.';
 
@@ -100,12 +100,12 @@ export const vendor: Vendor = {
       path: '/suno/fetch',
       headers: { 'content-type': 'application/json' },
       check: ({ json }) => {
-        const ids = idsOf(json);
+        const ids = readIds(json);
         const sound = Array.isArray(ids) && ids.every((id) => /^job-x-.+-x$/.test(String(id)));
         return sound && new Set(ids).size === ids.length ? undefined : `ids are ${JSON.stringify(ids)}`;
       },
     },
-    jobs: ({ json }) => (Array.isArray(idsOf(json)) ? (idsOf(json) as unknown[]).map(String) : []),
+    jobs: ({ json }) => (Array.isArray(readIds(json)) ? (readIds(json) as unknown[]).map(String) : []),
     compose: (items) => ({ code: 'success', message: '', data: items }),
   },
   scenarios: [

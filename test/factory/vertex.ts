@@ -7,9 +7,9 @@ const TOKEN = 'ya29.token-of-the-stand-in';
 const at = (region: string, model: string) =>
   `projects/project-7/locations/${region}/publishers/google/models/${model}`;
 const NAMED = at('us-central1', 'veo-3.1-generate-001');
-const nameOf = (name: string, place = NAMED) => `${place}/operations/${mark(name)}`;
+const nameFor = (name: string, place = NAMED) => `${place}/operations/${mark(name)}`;
 const stored = (name: string, place = NAMED) => ({
-  name: nameOf(name, place),
+  name: nameFor(name, place),
   done: true,
   response: {
     '@type': 'type.googleapis.com/cloud.ai.large_models.vision.GenerateVideoResponse',
@@ -33,7 +33,7 @@ const expectJob = (parameters: Record<string, unknown>, name: string, place = NA
 const expectPoll = (name: string, place = NAMED): Expected => ({
   method: 'POST',
   path: `/v1/${place}:fetchPredictOperation`,
-  json: { operationName: nameOf(name, place) },
+  json: { operationName: nameFor(name, place) },
 });
 const content = (name: string) => [
   {
@@ -55,7 +55,7 @@ const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
 /** An answer with the films themselves. Slashes are escaped, as some vendors do. */
 const inline = (name: string, films: Uint8Array[]) => ({
   text: JSON.stringify({
-    name: nameOf(name),
+    name: nameFor(name),
     done: true,
     response: { videos: films.map((bytes) => ({ bytesBase64Encoded: base64(bytes), mimeType: 'video/mp4' })) },
   }).replaceAll('/', '\\/'),
@@ -87,13 +87,13 @@ export const vendor: Vendor = {
     ...usualCases({
       client: (name) => ({ model: MODEL, prompt: mark(name), seconds: 4 }),
       submit: (name) => expectJob(usual, name),
-      accepted: (name) => ({ name: nameOf(name) }),
+      accepted: (name) => ({ name: nameFor(name) }),
       poll: (name) => expectPoll(name),
-      running: (name) => ({ name: nameOf(name) }),
+      running: (name) => ({ name: nameFor(name) }),
       done: (name) => stored(name),
       failed: {
         json: (name) => ({
-          name: nameOf(name),
+          name: nameFor(name),
           done: true,
           response: { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['The prompt goes against the policies.'] },
         }),
@@ -119,7 +119,7 @@ export const vendor: Vendor = {
           'mapped-to-another-region',
           at('global', 'veo-2.0-generate-001'),
         ),
-        answers: [{ json: { name: nameOf('mapped-to-another-region', at('global', 'veo-2.0-generate-001')) } }],
+        answers: [{ json: { name: nameFor('mapped-to-another-region', at('global', 'veo-2.0-generate-001')) } }],
       },
       poll: {
         expect: expectPoll('mapped-to-another-region', at('global', 'veo-2.0-generate-001')),
@@ -136,10 +136,10 @@ export const vendor: Vendor = {
       client: { via: 'video' as const, json: { model: MODEL, prompt: mark(name), seconds: 4, audio: false } },
       submit: {
         expect: expectJob({ ...usual, generateAudio: false }, name),
-        answers: [{ json: { name: nameOf(name) } }],
+        answers: [{ json: { name: nameFor(name) } }],
       },
       // The same question brings the films when a client asks for them.
-      poll: { expect: expectPoll(name), answers: [{ json: { name: nameOf(name) } }, inline(name, films)] },
+      poll: { expect: expectPoll(name), answers: [{ json: { name: nameFor(name) } }, inline(name, films)] },
       outcome: {
         artifacts: Object.fromEntries(
           films.map((bytes, index) => [index === 0 ? 'video' : `video-${index + 1}`, bytes]),

@@ -126,7 +126,7 @@ export function openKit(options: KitOptions = {}) {
           return principal;
         },
         async authenticateApiKey(authorization, use) {
-          if (authorization !== 'Bearer sk-good' || use.ip === undefined) {
+          if (authorization !== 'Bearer sk-good' || use.origin.decidingIp === undefined) {
             throw new AppError('auth.api_key_invalid', 'unauthenticated', { message: 'The API key is not valid.' });
           }
           return {
@@ -141,7 +141,7 @@ export function openKit(options: KitOptions = {}) {
     (kit) => [
       ...(options.routes ? [options.routes(kit)] : []),
       sampleRoutes(kit, config),
-      createHealth({ kit, checks: options.checks ?? {}, isDraining: () => false, clock: systemClock, logger }),
+      createHealth({ kit, checks: options.checks ?? {}, outOfService: () => undefined, clock: systemClock, logger }),
       createMetricsRoute({ kit, metrics }),
     ],
   );

@@ -2,7 +2,11 @@ import { expect, test } from 'bun:test';
 import { batchCalls, err, nextTurn, ok } from '../../src/kernel/index.ts';
 
 /** A batcher whose batches end when the test says so. */
-function open({ maxSize = 10, maxRunning = 1, ownerOf = undefined as ((input: string) => unknown) | undefined } = {}) {
+function open({
+  maxSize = 10,
+  maxRunning = 1,
+  readOwner = undefined as ((input: string) => unknown) | undefined,
+} = {}) {
   const batches: { inputs: string[]; end: (error?: unknown) => void }[] = [];
   const call = batchCalls<string, string>({
     run: (inputs) =>
@@ -11,7 +15,7 @@ function open({ maxSize = 10, maxRunning = 1, ownerOf = undefined as ((input: st
         const end = (error?: unknown) => (error === undefined ? resolve(results) : reject(error));
         batches.push({ inputs, end });
       }),
-    ...{ maxSize, maxRunning, gather: nextTurn, ownerOf },
+    ...{ maxSize, maxRunning, gather: nextTurn, readOwner },
     divide: (error) => (error === 'divisible' ? 'by_call' : undefined),
   });
   const running = () => batches.map(({ inputs }) => inputs.join(''));
@@ -45,7 +49,7 @@ test('a full batch does not wait for more, and what is beyond it comes in the ne
 });
 
 test('calls of one owner never run in two batches; those of others pass them', async () => {
-  const { call, running, end } = open({ maxRunning: 2, ownerOf: (input) => input[0] });
+  const { call, running, end } = open({ maxRunning: 2, readOwner: (input) => input[0] });
   void call('a1');
   await nextTurn();
   void call('a2');

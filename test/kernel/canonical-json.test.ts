@@ -2,9 +2,10 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { canonicalJson } from '../../src/kernel/index.ts';
+import { rounds } from '../support/full-run.ts';
 
 /** Runs are the same each time; a failure prints seed and path. */
-const RUNS = { seed: 20_261_123, numRuns: 300 };
+const RUNS = { seed: 20_261_123, numRuns: rounds(300) };
 const LONG = 'x'.repeat(3000);
 
 describe('texts of the same value are equal', () => {

@@ -20,8 +20,9 @@ test('loops that sleep in step wake up at the same times, whenever they began', 
     [1000, 1000],
     [1500, 1000],
     [5000, 5000],
-    [15_000, 5000],
-    [30_000, 5000],
+    [10_000, 5000],
+    [15_000, 15_000],
+    [60_000, 15_000],
   ] as const) {
     for (const now of [0, 1, 499, 500, 999, 12_345.678, 14_999.5]) {
       const slept = await lengthOf(ms, now);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createRedactor, redactSecrets, secretsOfKey, secretsOfRequest } from '../../src/kernel/index.ts';
+import { createRedactor, listKeySecrets, listRequestSecrets, redactSecrets } from '../../src/kernel/index.ts';
 
 const AK = 'AKLTaccess0001';
 const SK = 'c2VjcmV0c2VjcmV0';
@@ -21,13 +21,13 @@ describe('what a plugin commonly makes of the key is gone from texts', () => {
     ['HTTP Basic with an empty password', base64(`${KEY}:`)],
     ['a part of an address', encodeURIComponent(KEY)],
   ])('%s', (_name, made) => {
-    const clean = redactSecrets(`The header was Bearer ${made}, sorry`, secretsOfKey(KEY));
+    const clean = redactSecrets(`The header was Bearer ${made}, sorry`, listKeySecrets(KEY));
     expect(clean).toMatch(/^The header was Bearer \[redacted\].{0,12}, sorry$/);
     for (const piece of [AK, SK, made]) expect(clean).not.toContain(piece);
   });
 
   test.each([[':'], [','], [';'], [' '], ['|']])('halves parted by "%s"', (by) => {
-    expect(redactSecrets(`${SK} of ${AK}`, secretsOfKey(`${AK}${by}${SK}`))).toBe('[redacted] of [redacted]');
+    expect(redactSecrets(`${SK} of ${AK}`, listKeySecrets(`${AK}${by}${SK}`))).toBe('[redacted] of [redacted]');
   });
 
   test('of a service account its secret members, and none of its ordinary words', () => {
@@ -37,7 +37,7 @@ describe('what a plugin commonly makes of the key is gone from texts', () => {
       private_key: 'MIIE0123456789',
     });
     const said = 'service_account a@b.example has MIIE0123456789';
-    expect(redactSecrets(said, secretsOfKey(account))).toBe('service_account a@b.example has [redacted]');
+    expect(redactSecrets(said, listKeySecrets(account))).toBe('service_account a@b.example has [redacted]');
   });
 
   const jwtHeader = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
@@ -48,7 +48,7 @@ describe('what a plugin commonly makes of the key is gone from texts', () => {
     ['the header of a JWT', `${jwtHeader}.eyJpc3MiOiJhYmMifQ.c2lnbmF0dXJlLW9mLWl0`, `not ${jwtHeader}`],
   ])('%s beside a key stays', (_name, key, said) => {
     for (const certain of [false, true]) {
-      const clean = createRedactor(secretsOfKey(key, { certain }));
+      const clean = createRedactor(listKeySecrets(key, { certain }));
       // An end of a text that begins like the key counts as the key.
       expect(clean(`${said}, sorry`)).toBe(`${said}, sorry`);
       expect(clean(`${key}!`)).toBe('[redacted]!');
@@ -58,20 +58,20 @@ describe('what a plugin commonly makes of the key is gone from texts', () => {
   test('where hooks read again, only long and mixed parts are gone, and no short key', () => {
     const long = 'c2VjcmV0c2VjcmV0c2VjcmV0';
     const key = `my-account|onlylettersonlyletters|${long}`;
-    const clean = createRedactor(secretsOfKey(key, { certain: true }));
+    const clean = createRedactor(listKeySecrets(key, { certain: true }));
     expect(clean(`my-account onlylettersonlyletters ${long}, ${base64(long)}, ${base64(key)}!`)).toBe(
       'my-account onlylettersonlyletters [redacted], [redacted], [redacted]==!',
     );
-    expect(secretsOfKey('ollama', { certain: true })).toEqual([]);
+    expect(listKeySecrets('ollama', { certain: true })).toEqual([]);
     const account = JSON.stringify({ private_key: `-----BEGIN\n${long}\n`, token_uri: 'https://o.example/token' });
-    const kept = secretsOfKey(account, { certain: true });
+    const kept = listKeySecrets(account, { certain: true });
     expect(kept).toContain(`-----BEGIN\n${long}\n`);
     expect(kept).not.toContain('https://o.example/token');
   });
 
   test('short parts and parts between dots stay words', () => {
     const said = 'user at api.vendor.example failed';
-    expect(redactSecrets(said, secretsOfKey('user|api.vendor.example.0123456789'))).toBe(said);
+    expect(redactSecrets(said, listKeySecrets('user|api.vendor.example.0123456789'))).toBe(said);
   });
 });
 
@@ -91,7 +91,7 @@ describe('what a request carries as a credential is gone from texts', () => {
     ['a header whose name says nothing', { 'X-Vendor': 'f3a9c1d2e4b5a697' }, ['f3a9c1d2e4b5a697']],
     ['a cookie', { Cookie: 'session=abcdefgh1234' }, ['abcdefgh1234']],
   ])('%s', (_name, headers, made) => {
-    const secrets = secretsOfRequest({ url: 'https://vendor.example/v1', headers });
+    const secrets = listRequestSecrets({ url: 'https://vendor.example/v1', headers });
     for (const one of made) expect(redactSecrets(`got ${one}!`, secrets)).toBe('got [redacted]!');
     const innocent = 'HMAC-SHA256 content-type application/json host vendor.example SignedHeaders Bearer';
     expect(redactSecrets(innocent, secrets)).toBe(innocent);
@@ -103,7 +103,7 @@ describe('what a request carries as a credential is gone from texts', () => {
     const body = { kind: 'json', value: { auth: { client_secret: 'client-secret-0001' }, prompt: 'a word' } };
     const form = { kind: 'text', text: 'api_key=form-key-00000001&prompt=x' };
     const parts = { kind: 'multipart', parts: [{ name: 'token', value: 'part-token-000001' }] };
-    const found = [body, form, parts].flatMap((one) => secretsOfRequest({ url, headers: {}, body: one }));
+    const found = [body, form, parts].flatMap((one) => listRequestSecrets({ url, headers: {}, body: one }));
     expect([...new Set(found)].sort()).toEqual(
       [
         'abcdef0123',
@@ -125,7 +125,7 @@ describe('what a request carries as a credential is gone from texts', () => {
       'X-DashScope-Async': 'enable0000000000000',
     };
     const body = { token: 'a word', metadata: { signature: 'Best regards, Bob 1' } };
-    expect(secretsOfRequest({ url: 'https://v.example/jobs/job-0123456789abcdef', headers, body })).toEqual([]);
+    expect(listRequestSecrets({ url: 'https://v.example/jobs/job-0123456789abcdef', headers, body })).toEqual([]);
   });
 
   test('where hooks read again, only headers count whose names leave no doubt', () => {
@@ -134,7 +134,7 @@ describe('what a request carries as a credential is gone from texts', () => {
       headers: { 'X-Project': 'project-0123456789', 'X-Task-Token': 'T-0123456789abcdef', 'X-Api-Key': 'abcdefgh' },
       body: { task_token: 'T-0123456789abcdef' },
     };
-    expect(secretsOfRequest(described, { certain: true })).toEqual(['abcdefgh']);
+    expect(listRequestSecrets(described, { certain: true })).toEqual(['abcdefgh']);
   });
 });
 
@@ -143,8 +143,8 @@ test('slow redaction: hundreds of secrets in a text of a mebibyte, and endless p
   const text = 'secret-'.repeat(150_000);
   const before = process.cpuUsage();
   expect(redactSecrets(text, secrets)).toBe(text);
-  secretsOfKey('a|'.repeat(100_000));
-  secretsOfRequest({
+  listKeySecrets('a|'.repeat(100_000));
+  listRequestSecrets({
     url: `https://v.example/?${'key=a&'.repeat(10_000)}`,
     headers: { authorization: '=,'.repeat(50_000) },
   });

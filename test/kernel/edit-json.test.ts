@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { countNames, editJson, type Json, parseLongIds, readJsonMembers } from '../../src/kernel/index.ts';
+import { rounds } from '../support/full-run.ts';
 
 describe('editing JSON text', () => {
   const rows: [name: string, text: string, changes: Parameters<typeof editJson>[1], edited: string][] = [
@@ -52,7 +53,7 @@ describe('editing JSON text', () => {
         expect(new Map(Object.entries(edited)).get(name)).toBe(to);
         expect(readJsonMembers(text).names).toBe(countNames(JSON.parse(text)));
       }),
-      { seed: 20_261_128, numRuns: 300 },
+      { seed: 20_261_128, numRuns: rounds(300) },
     );
   });
 
@@ -111,7 +112,7 @@ describe('ids beyond 2^53', () => {
         const text = JSON.stringify(['1234567890123456', value]);
         expect(parseLongIds(text)).toEqual(JSON.parse(text));
       }),
-      { seed: 20_261_128, numRuns: 300 },
+      { seed: 20_261_128, numRuns: rounds(300) },
     );
   });
 });

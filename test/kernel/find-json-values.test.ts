@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createJsonValueFinder, MAX_ID_CHARS, TOO_LONG_ID, type WantedValue } from '../../src/kernel/index.ts';
+import { rounds } from '../support/full-run.ts';
 
-const RUNS = { seed: 20_261_122, numRuns: 300 };
+const RUNS = { seed: 20_261_122, numRuns: rounds(300) };
 const WANTED: Record<string, WantedValue> = {
   id: 'id',
   'output[].id': 'string',
@@ -69,6 +70,40 @@ describe('the finder of JSON values', () => {
       }),
       RUNS,
     );
+  });
+
+  test('finds the same in a text that it reads whole', () => {
+    const wanted: Record<string, WantedValue> = { ...WANTED, id: 'string', 'response.x"y': 'length' };
+    const one = createJsonValueFinder(wanted);
+    let whole = 0;
+    fc.assert(
+      fc.property(anyJson, (value) => {
+        const written = Buffer.from(JSON.stringify(value));
+        const pushed = createJsonValueFinder(wanted);
+        pushed.push(written);
+        one.reset();
+        if (one.readWhole(written)) whole += 1;
+        else one.push(written);
+        expect(one.end()).toEqual(pushed.end());
+      }),
+      RUNS,
+    );
+    expect(whole).toBeGreaterThan(RUNS.numRuns / 3);
+  });
+
+  test('an escaped name, a broken text and ids as written are left to the reading of bytes', () => {
+    const read = (wanted: Record<string, WantedValue>, text: string) =>
+      createJsonValueFinder(wanted).readWhole(Buffer.from(text));
+    const status = { 'response.status': 'string' } as const;
+    expect(read(status, '{"delta":"a long text"}')).toBe(true);
+    expect(read(status, '{"r\\u0065sponse":{"status":"failed"}}')).toBe(true);
+    expect(read({ 'item.id': 'id' }, '{"delta":"a long text"}')).toBe(true);
+    expect(read({ 'item.id': 'id' }, '{"\\u0069tem":{"id":1e400}}')).toBe(false);
+    expect(read({ 'item.id': 'id' }, '{"item":{"id":1e400}}')).toBe(false);
+    expect(read(status, '{"response":')).toBe(false);
+    const finder = createJsonValueFinder(status);
+    finder.readWhole(Buffer.from('{"r\\u0065sponse":{"status":"failed"}}'));
+    expect(finder.end()).toEqual([{ path: 'response.status', value: 'failed' }]);
   });
 
   test('an id is found whole, and a number as it is written', () => {
@@ -148,5 +183,14 @@ describe('the finder of JSON values', () => {
       ]);
     }
     expect(find(`{"x":${'['.repeat(1e6)}${']'.repeat(1e6)},"id":"c"}`)).toEqual([{ path: 'id', value: 'c' }]);
+  });
+
+  test('bill evasion: what stands behind many results is found, and their sum with it', () => {
+    const items = Array(25_000).fill({});
+    const found = find(JSON.stringify({ output: items, item: [{ id: 7 }], response: { output: [{ id: 8 }] } }));
+    expect(found.slice(-2).map(({ value }) => value)).toEqual([7, 8]);
+    const counts = found.flatMap(({ path, value }) => (path === 'output[]' ? Number(value) : []));
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(items.length);
+    expect(found.length).toBeLessThan(11_000);
   });
 });

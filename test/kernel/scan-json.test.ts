@@ -5,12 +5,14 @@ import {
   type JsonBound,
   type JsonBounds,
   MAX_JSON_NAME_BYTES,
+  MAX_JSON_NUMBER_BYTES,
   sliceChunks,
 } from '../../src/kernel/index.ts';
+import { rounds } from '../support/full-run.ts';
 import { processorMs } from '../support/processor-time.ts';
 
 /** The same texts in every run; a failure prints seed and path. */
-const RUNS = { seed: 20_261_122, numRuns: 300 };
+const RUNS = { seed: 20_261_122, numRuns: rounds(300) };
 const NO_BOUNDS = { maxBytes: 1e9, maxValues: 1e9, maxDepth: 1e9 };
 
 function scan(text: string, bounds: Partial<JsonBounds> = {}, sizes: readonly number[] = [1e9]) {
@@ -48,6 +50,15 @@ const anyJson = fc.letrec<{ value: unknown }>((tie) => ({
 })).value;
 
 describe('the JSON scanner', () => {
+  test('bounds the length of a number, in pieces too', () => {
+    const longest = '1'.repeat(MAX_JSON_NUMBER_BYTES);
+    for (const sizes of [[1e9], [7, 8192]]) {
+      expect(scan(`[${longest},-${longest.slice(1)},true]`, {}, sizes).passed).toBeUndefined();
+      for (const number of [`${longest}0`, `0.${longest}`, `1e${longest}`])
+        expect(scan(`{"a":["${longest}0",${number}]}`, {}, sizes).passed).toBe('maxNumberBytes');
+    }
+  });
+
   test('bounds the bytes of all names together as they are written, and not those of values', () => {
     const half = 'n'.repeat(MAX_JSON_NAME_BYTES / 2 - 10);
     for (const sizes of [[1e9], [7, 8192]]) {
@@ -123,9 +134,9 @@ describe('the JSON scanner', () => {
   ])('takes linear time for %s', (_name, written) => {
     const part = Buffer.from(written.slice(0, written.length / 16));
     const whole = Buffer.from(written);
-    const timeOf = (bytes: Uint8Array) => processorMs(() => createJsonScanner(NO_BOUNDS).scan(bytes), 5);
+    const measureTime = (bytes: Uint8Array) => processorMs(() => createJsonScanner(NO_BOUNDS).scan(bytes), 5);
     // Sixteen times as long takes about sixteen times; a square would take 256 times.
-    expect(timeOf(whole)).toBeLessThan(80 * timeOf(part) + 50);
+    expect(measureTime(whole)).toBeLessThan(80 * measureTime(part) + 50);
   });
 });
 

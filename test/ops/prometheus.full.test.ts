@@ -60,9 +60,11 @@ beforeAll(async () => {
   gateway = await startGateway({ databaseUrl: database.url, env: { TASK_POLL_INTERVAL_SECONDS: '1' } });
   vendor = await startVendor();
   const admin = await setUp(gateway);
-  await admin.createChannel(vendor.url);
+  await admin.createChannel(vendor.url, { limits: { max_running: 1 } });
   const key = await admin.createKey();
   const { body } = await submit(gateway.url, key, {});
+  // The second waits for the first to end, and the third for the second.
+  for (let i = 0; i < 2; i += 1) await submit(gateway.url, key, { prompt: 'a heron [duration=600]' });
   await waitForEnd(gateway.url, key, String(body.task_id ?? body.id));
   await startPrometheus(`127.0.0.1:${gateway.port}`);
 });
@@ -91,8 +93,10 @@ test.skipIf(program === null)(
         const found = await query(expr.replaceAll('$instance', '.*').replaceAll('$__rate_interval', '1m'));
         if (found.length === 0) empty.push(title);
       }
-    // No backup was made, the vendor has not failed, and nothing was billed.
-    expect(empty).toEqual(['Latest backup', "Vendors' failures a minute, by channel and status", 'Spend an hour']);
+    // No backup was made, the vendor has not failed, nothing was billed, and no balance is read.
+    const quiet = ['Rests an hour, by reason', 'Rests an hour, by reason', 'Left at vendors'];
+    const expected = ['Latest backup', "Vendors' failures a minute, by channel and status", 'Spend an hour', ...quiet];
+    expect(empty).toEqual(expected);
   },
 );
 

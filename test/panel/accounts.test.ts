@@ -100,7 +100,7 @@ async function expectSignIn(page: Page, { name, password, account }: SignIn): Pr
 }
 
 describe('signing up', () => {
-  test('mailed code, account, sign-in; the affiliate code reaches the gateway', async () => {
+  testInFullRun('mailed code, account, sign-in; the affiliate code reaches the gateway', async () => {
     await change({ QuotaForInvitee: '500000', QuotaForNewUser: '500000' });
     const aff = await root().call<string>('GET', '/api/user/aff');
     const { page } = await openHere();
@@ -212,25 +212,28 @@ describe('signing up', () => {
     await accountMenu(page, 'dora').waitFor();
   });
 
-  test('closed registration has no link and a notice; closed while the form is open shows an error', async () => {
-    await change({ RegisterEnabled: 'false', EmailVerificationEnabled: 'false', SMTPServer: '' });
-    const { page } = await openHere();
-    await page.goto(`${origin()}/sign-in`);
-    await heading(page, 'Sign in').waitFor();
-    await page.waitForLoadState('networkidle');
-    expect(await page.getByRole('link').count()).toBe(0);
-    await page.getByRole('button', { name: 'Lost the root password?' }).waitFor();
-    await page.goto(`${origin()}/sign-up`);
-    await heading(page, 'Sign-up is closed').waitFor();
+  testInFullRun(
+    'closed registration has no link and a notice; closed while the form is open shows an error',
+    async () => {
+      await change({ RegisterEnabled: 'false', EmailVerificationEnabled: 'false', SMTPServer: '' });
+      const { page } = await openHere();
+      await page.goto(`${origin()}/sign-in`);
+      await heading(page, 'Sign in').waitFor();
+      await page.waitForLoadState('networkidle');
+      expect(await page.getByRole('link').count()).toBe(0);
+      await page.getByRole('button', { name: 'Lost the root password?' }).waitFor();
+      await page.goto(`${origin()}/sign-up`);
+      await heading(page, 'Sign-up is closed').waitFor();
 
-    await setOptions(root(), { RegisterEnabled: 'true' });
-    await page.reload();
-    await field(page, 'Username').fill('emma');
-    await field(page, 'Password').fill(PASSWORD);
-    await setOptions(root(), { RegisterEnabled: 'false' });
-    await press(page, 'Create account');
-    await heading(page, 'Sign-up is closed').waitFor();
-  });
+      await setOptions(root(), { RegisterEnabled: 'true' });
+      await page.reload();
+      await field(page, 'Username').fill('emma');
+      await field(page, 'Password').fill(PASSWORD);
+      await setOptions(root(), { RegisterEnabled: 'false' });
+      await press(page, 'Create account');
+      await heading(page, 'Sign-up is closed').waitFor();
+    },
+  );
 
   testInFullRun('before the setup the page redirects to it', async () => {
     const fresh = await start();
@@ -285,7 +288,7 @@ describe('a forgotten password', () => {
     await waitForValue(field(page, 'Email'), 'fay@example.net');
   });
 
-  test('account enumeration: an unknown address gets the same confirmation', async () => {
+  testInFullRun('account enumeration: an unknown address gets the same confirmation', async () => {
     await register('gil');
     const { page } = await openHere();
     const texts: string[] = [];

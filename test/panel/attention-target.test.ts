@@ -16,6 +16,8 @@ test.each<[Item['code'], Item['target'], string | undefined]>([
   ['queue_stalled', { kind: 'queue', id: null }, '/queue'],
   ['setting_unsafe', { kind: 'setting', id: 'RegisterEnabled' }, '/settings?q=RegisterEnabled'],
   ['setting_unsafe', { kind: 'setting', id: 'TRUSTED_PROXIES' }, undefined],
+  ['setting_doubtful', { kind: 'setting', id: 'REDIS_URL' }, undefined],
+  ['certificate_fault', { kind: 'system', id: null }, '/system'],
   ['plugin_failed', { kind: 'plugin', id: 'kling' }, '/plugins/kling'],
   ['backup_failed', { kind: 'system', id: null }, '/system'],
 ])('%s of %o', (code, target, to) => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
 import type { AttentionItem } from '../../src/panel/api/types.ts';
-import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-diff.ts';
+import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-cells.tsx';
 import { actionTexts, areaTexts, signInTexts } from '../../src/panel/pages/audit/audit-texts.ts';
 import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
 import { AUDIT_ACTIONS } from '../../src/store/ports/index.ts';

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createFormat, quotaPerUsd } from '../../src/panel/ui/display/use-format.ts';
+import { QUOTA_PER_USD } from '../../src/kernel/quota.ts';
+import { createFormat } from '../../src/panel/ui/display/use-format.ts';
 import { readDecimal, toDecimal, toDollars, toNumber, toQuota, writeDecimal } from '../../src/panel/ui/form/decimal.ts';
 
 const languages = ['en', 'de', 'es', 'ja', 'pt', 'zh'];
@@ -89,7 +90,7 @@ test('a number that is said after a reading in doubt can be read in one way only
     const { exact, exactMoney } = createFormat(language);
     for (const value of [1.234, 1234, 0.5, 12.345]) {
       for (const other of languages) {
-        const readings = [exact(value), exactMoney(value * quotaPerUsd)].map((text) => readDecimal(text, other));
+        const readings = [exact(value), exactMoney(value * QUOTA_PER_USD)].map((text) => readDecimal(text, other));
         expect(readings[1]).toMatchObject({ decimal: String(value) });
         if (value !== 1234) expect(readings[0]).toMatchObject({ decimal: String(value) });
       }

@@ -132,7 +132,7 @@ export async function signOut(page: Page): Promise<void> {
 type Account = { username: string; password: string };
 
 /** The cookies of an answer, for a browser at `origin`. */
-export const cookiesOf = ({ headers }: Answer, origin: string) =>
+export const readCookies = ({ headers }: Answer, origin: string) =>
   headers.getSetCookie().map((line) => {
     const [pair = '', ...attributes] = line.split('; ');
     const [name = '', value = ''] = pair.split('=');
@@ -148,7 +148,7 @@ export async function addSessionCookies(page: Page, origin: string, account: Acc
     headers: { 'user-agent': await page.evaluate(() => navigator.userAgent) },
   });
   expect(answer.status).toBe(200);
-  await page.context().addCookies(cookiesOf(answer, origin));
+  await page.context().addCookies(readCookies(answer, origin));
 }
 
 /** Signs in through the form, so that the page holds a session of its own. */

@@ -51,10 +51,10 @@ async function switchTo(page: Page, language: string): Promise<void> {
   await page.setViewportSize(screens.phone);
 }
 
-const paths = () => [
+const paths = [
   '/',
   '/tasks',
-  `/tasks/${taskId}`,
+  '/tasks/:task',
   '/models',
   '/playground',
   '/keys',
@@ -82,24 +82,23 @@ const paths = () => [
   '/system',
 ];
 
-test('no text overflows or is cut at 390 px, and axe finds nothing, in any language', async () => {
-  const { page } = await panel.openAs(ROOT, '/', { viewport: screens.phone });
+test.each(paths)('%s: no text overflows or is cut at 390 px, and axe finds nothing, in any language', async (path) => {
+  const page = await panel.sharedRootPage();
+  await page.setViewportSize(screens.phone);
   const issues: string[] = [];
-  for (const path of paths()) {
-    await page.goto(`${panel.origin()}${path}`);
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    for (const language of languages) {
-      await switchTo(page, language);
-      await settle(page);
-      const overflow = await findOverflow(page);
-      const faults = [
-        ...(overflow > 0 ? [`${overflow} px too wide`] : []),
-        ...(await findCutTexts(page)),
-        ...(await findAxeViolations(page)),
-        ...(language === 'zh' ? await findEnglish(page) : []),
-      ];
-      issues.push(...faults.map((fault) => `${path} in ${language}: ${fault}`));
-    }
+  await page.goto(`${panel.origin()}${path.replace(':task', taskId)}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  for (const language of languages) {
+    await switchTo(page, language);
+    await settle(page);
+    const overflow = await findOverflow(page);
+    const faults = [
+      ...(overflow > 0 ? [`${overflow} px too wide`] : []),
+      ...(await findCutTexts(page)),
+      ...(await findAxeViolations(page)),
+      ...(language === 'zh' ? await findEnglish(page) : []),
+    ];
+    issues.push(...faults.map((fault) => `in ${language}: ${fault}`));
   }
   expect(issues).toEqual([]);
 });

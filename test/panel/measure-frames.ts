@@ -33,11 +33,11 @@ export async function measureFrames(page: Page, work: () => Promise<unknown>): P
 }
 
 function readFrames(events: readonly TraceEvent[]): number[] {
-  const threadOf = ({ pid, tid }: TraceEvent): string => `${pid}/${tid}`;
+  const readThread = ({ pid, tid }: TraceEvent): string => `${pid}/${tid}`;
   const mains = new Set(
-    events.filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain').map(threadOf),
+    events.filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain').map(readThread),
   );
-  const own = events.filter((event) => mains.has(threadOf(event))).sort((a, b) => a.ts - b.ts);
+  const own = events.filter((event) => mains.has(readThread(event))).sort((a, b) => a.ts - b.ts);
   const frames: number[] = [0];
   for (const { name, tdur = 0 } of own) {
     // A frame ends when it is handed to the compositor.

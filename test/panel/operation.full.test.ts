@@ -1,9 +1,11 @@
 /** The audit log and the system page in the browser. */
+import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { findPageIssues, heading, password, screens, setOptions, usePanel, waitForText } from './harness.ts';
 
-const { origin, openAs, sharedRootPage } = usePanel(async (admin) => {
+const { gateway, origin, openAs, sharedRootPage } = usePanel(async (admin) => {
   const id = await admin.createChannel('http://127.0.0.1:4010', { name: 'A channel' });
   await admin.call('PUT', `/api/channel/${id}`, { weight: 5, name: 'Another name' });
   await setOptions(admin, { SystemName: 'House of films' });
@@ -63,6 +65,23 @@ describe('the system page', () => {
     }
     await waitForText(page, 'All balances match their entries.');
     expect(await findPageIssues(page)).toEqual([]);
+  });
+
+  test('takes one node of several out of service, and puts it back', async () => {
+    const store = new Database(join(gateway().dataDir, 'taskgate.db'));
+    store.run(
+      `insert into nodes (id, role, version, started_at, heartbeat_at, fingerprints, host)
+        values ('beside', 'worker', '0.1.0', unixepoch(), unixepoch() + 20, '[]', 'gate-2')`,
+    );
+    store.close();
+    const page = await visit('/system');
+    const row = page.getByRole('row', { name: /gate-2/ });
+    await row.getByRole('button', { name: 'Take out of service' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Take out of service' }).click();
+    await row.getByText('Out of service').waitFor();
+    expect(await findPageIssues(page)).toEqual([]);
+    await row.getByRole('button', { name: 'Put back into service' }).click();
+    await row.getByText('Up', { exact: true }).waitFor();
   });
 
   test('is for root only', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { pluginSource } from '../plugins/support.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { alert, heading, usePanel, waitForNotice } from './harness.ts';
+import { alert, findPageIssues, heading, usePanel, waitForNotice } from './harness.ts';
 import { holdResponse } from './hold-response.ts';
 
 const source = (key: string, version = '1.0.0', more: object = {}): string =>
@@ -142,4 +142,38 @@ test('deleting a version in use asks for confirmation only on its own page', asy
   await heading(page, 'Prices').waitFor();
   await removing.release();
   expect(await dialog(page).count()).toBe(0);
+});
+
+test('a plugin under a new key takes the place of the one that ships, and gives it back', async () => {
+  const root = panel.root();
+  const fields = { type: 61, key: 'vendor-key-0123456789', models: ['wan2.5-t2v-preview'] };
+  const { id } = await root.call<{ id: number }>('POST', '/api/channel', {
+    ...{ ...fields, name: 'Of Alibaba', task_plugin_key: 'ali' },
+  });
+  await root.call('PUT', '/api/price', { plugin_key: 'ali', model: 'wan2.5-t2v-preview', expression: '0.3' });
+  const models = ['wan2.5-t2v-preview'];
+  await root.call('POST', '/api/plugin/task', { source: pluginSource({ key: 'alibaba', name: 'Alibaba', models }) });
+  const boundTo = async () =>
+    (await root.call<{ task_plugin_key: string }>('GET', `/api/channel/${id}`)).task_plugin_key;
+
+  const page = await visit('/plugins/alibaba');
+  await page.getByRole('link', { name: 'See what would change' }).click();
+  await heading(page, 'Move from ali to alibaba').waitFor();
+  await page.getByText(/^Channels: 1\. Prices: 1\./).waitFor();
+  expect(await findPageIssues(page)).toEqual([]);
+  await page.getByRole('link', { name: 'Cancel' }).click();
+  await heading(page, 'Alibaba').waitFor();
+  expect(await boundTo()).toBe('ali');
+  await page.getByRole('link', { name: 'See what would change' }).click();
+  await page.getByRole('button', { name: 'Take the place of ali' }).click();
+  await waitForNotice(page, 'alibaba has taken the place of ali');
+  await heading(page, 'Alibaba').waitFor();
+  expect(await boundTo()).toBe('alibaba');
+  await page.getByRole('link', { name: 'See what would change' }).waitFor({ state: 'detached' });
+
+  await page.goto(`${panel.origin()}/plugins/alibaba/move?to=ali`);
+  await page.getByText(/^Channels: 1\./).waitFor();
+  await page.getByRole('button', { name: 'Take the place of alibaba' }).click();
+  await waitForNotice(page, 'ali has taken the place of alibaba');
+  expect(await boundTo()).toBe('ali');
 });

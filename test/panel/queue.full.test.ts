@@ -25,12 +25,13 @@ test('an administrator sees what waits for which account, moves it to the front 
   const rows = page.getByRole('table', { name: 'Waiting tasks' }).getByRole('row');
   await waitForCount(rows, 3);
   const crane = rows.filter({ hasText: 'a crane' });
-  for (const text of ['2', 'root', 'Full account', 'Every slot is in use'])
+  for (const text of ['2', 'root', 'Full account', 'All slots are in use'])
     await crane.getByText(text, { exact: true }).waitFor();
   await page
     .getByRole('table', { name: 'By model' })
     .getByRole('row', { name: /demo-video/ })
     .waitFor();
+  expect(await crane.getByRole('link', { name: 'root', exact: true }).getAttribute('href')).toBe('/users/1');
   expect(await findPageIssues(page)).toEqual([]);
 
   await crane.getByRole('button', { name: 'Move to the front' }).click();
@@ -45,11 +46,11 @@ test('an administrator sees what waits for which account, moves it to the front 
 
 test('the page of a waiting task says its place and where it waits, and it starts when the limit is raised', async () => {
   const { page } = await panel.openAs(ROOT, `/tasks/${ids[2]}`);
-  await waitForText(page, 'It waits for a free slot at Full account and starts by itself.');
+  await waitForText(page, 'Waiting for a free slot at Full account. It starts automatically.');
   await waitForText(page, /^Position 1/);
   await page.goto(`${panel.origin()}/channels/${channelId}`);
   await waitForText(page, '1 of 1');
-  await waitForText(page, 'declared in the settings');
+  await waitForText(page, 'set in the settings');
 
   await page.goto(`${panel.origin()}/channels/${channelId}?tab=settings`);
   await page.getByLabel('Concurrent tasks').fill('0');

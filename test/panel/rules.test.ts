@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { Glob } from 'bun';
 import { matchPath } from 'react-router';
-import { isFirstText } from '../../scripts/build-panel.ts';
+import { findTextPart } from '../../scripts/build-panel.ts';
 import { completeTexts, findTextFaults, listLanguages, wantedTexts } from '../../scripts/check-texts.ts';
 import { parseUserAgent } from '../../src/kernel/index.ts';
 import en from '../../src/panel/i18n/en.json';
@@ -12,7 +12,7 @@ import { tookSeconds } from '../../src/panel/pages/tasks/read-task.ts';
 import { safeRedirect } from '../../src/panel/session/panel-address.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
 import { pendingValues } from '../../src/panel/ui/form/use-filters.ts';
-import { OPTION_GROUPS, OPTION_KEYS } from '../../src/settings/catalogue/option-catalogue.ts';
+import { groupFor, OPTION_KEYS } from '../../src/settings/catalogue/option-catalogue.ts';
 import { panelStates } from '../support/panel-states/walk-states.ts';
 import { speak } from './speak.ts';
 
@@ -72,10 +72,26 @@ test('pages before sign-in use only texts of the first chunk', () => {
   const late = files.flatMap((file) =>
     [...readFileSync(`${root}/${file}`, 'utf8').matchAll(/'([a-z]+[A-Za-z]*\.[A-Za-z.]+)'/g)]
       .map(([, key]) => key ?? '')
-      .filter((key) => key in en && !isFirstText(key))
+      .filter((key) => key in en && findTextPart(key) !== 'first')
       .map((key) => `${file}: ${key}`),
   );
   expect(late).toEqual([]);
+});
+
+test('texts of a part are used only by pages that load it', () => {
+  const root = new URL('../..', import.meta.url).pathname;
+  const pages = {
+    administration: /^src\/panel\/pages\/(channels|users|plugins|marketplace|prices|settings|audit|system)\//,
+    settings: /^src\/panel\/pages\/(marketplace|settings|audit)\//,
+    reference: /^src\/panel\/pages\/reference\//,
+  };
+  const foreign = [...new Glob('src/panel/**/*.{ts,tsx}').scanSync(root)].flatMap((file) =>
+    [...readFileSync(`${root}/${file}`, 'utf8').matchAll(/['"`]([a-z]+\.[a-z$][\w.${}]*)['"`]/g)]
+      .map(([, key = '']) => ({ key, part: findTextPart(key) }))
+      .filter(({ part }) => part in pages && !pages[part as keyof typeof pages].test(file))
+      .map(({ key }) => `${file}: ${key}`),
+  );
+  expect(foreign).toEqual([]);
 });
 
 test('screenshots show every page', () => {
@@ -184,7 +200,7 @@ describe('the mark of a plugin', () => {
 test('every option and every group of options has its texts', () => {
   const wanted = [
     ...OPTION_KEYS.flatMap((key) => [`option.${key}`, `option.${key}.help`]),
-    ...OPTION_GROUPS.map((group) => `settings.group.${group}`),
+    ...new Set(OPTION_KEYS.map((key) => `settings.group.${groupFor(key)}`)),
   ];
   const missing = wanted.filter((key) => !Object.hasOwn(en, key));
   expect(missing.map((key) => `add "${key}" to src/panel/i18n/en.json`)).toEqual([]);

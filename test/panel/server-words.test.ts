@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
+import { readConfig } from '../../src/app/config/config.ts';
 import { authErrors } from '../../src/auth/errors.ts';
 import { describeCodes } from '../../src/http/openapi/describe-codes.ts';
-import { type Sentence, sentence } from '../../src/kernel/index.ts';
+import { describeBytes, type Sentence, sentence } from '../../src/kernel/index.ts';
 import { reasons as catalogue } from '../../src/kernel/reasons/index.ts';
 import { ApiError } from '../../src/panel/api/api-error.ts';
-import { codeTexts } from '../../src/panel/api/code-texts.ts';
-import { errorMessage, fieldMessage } from '../../src/panel/api/error-message.ts';
+import { codeTexts, errorMessage, fieldMessage } from '../../src/panel/api/error-message.ts';
 import { readFieldErrors } from '../../src/panel/api/field-errors.ts';
 import { saySentence } from '../../src/panel/api/say-sentence.ts';
 import { speak } from './speak.ts';
@@ -24,6 +24,7 @@ const neverInPanel: Readonly<Record<string, readonly string[]>> = {
     'AUTH_API_KEY_USER_DISABLED',
   ],
   'images, audio, responses and forms of videos are requests to /v1': [
+    'ANSWER_NOT_KEPT',
     'AUDIO_FAILED',
     'AUDIO_MISSING',
     'AUDIO_NOT_READY',
@@ -45,7 +46,21 @@ const neverInPanel: Readonly<Record<string, readonly string[]>> = {
     'VIDEO_REQUEST_INVALID',
   ],
   'agents call /mcp': ['SESSION_CAP_REACHED'],
-  'a header or a parameter that only clients of /v1 send': ['KEEP_RESULT_INVALID', 'ARTIFACT_VARIANT_UNKNOWN'],
+  'batches come with an API key': [
+    'BATCHES_LIMITED',
+    'BATCH_ENDED',
+    'BATCH_FILES_LIMITED',
+    'BATCH_FILE_NOT_FOUND',
+    'BATCH_INVALID',
+    'BATCH_NOT_FOUND',
+    'BATCH_REFUSED',
+  ],
+  'a header or a parameter that only clients of /v1 send': [
+    'KEEP_RESULT_INVALID',
+    'ALLOW_FALLBACK_INVALID',
+    'ARTIFACT_VARIANT_UNKNOWN',
+    'ARTIFACTS_UNSUPPORTED',
+  ],
 };
 const unseen = new Set(Object.values(neverInPanel).flat());
 
@@ -140,6 +155,26 @@ describe('the gateway’s messages', () => {
     expect(errorMessage(error, t, 'zh')).toBe('请输入 8 到 128 个字符。');
   });
 
+  test('sizes are said in the units that people read, and remain numbers for programs', async () => {
+    const sizes = [0, 1, 1023, 1024, 1.5 * 1024 ** 2, 64 * 1024 ** 2, 3 * 1024 ** 3];
+    expect(sizes.map((bytes) => describeBytes(bytes))).toEqual([
+      ...['0 bytes', '1 byte', '1,023 bytes', '1 kB', '1.5 MB', '64 MB', '3 GB'],
+    ]);
+    const t = await speak('de');
+    const tooLarge = sentence('http.file_size', { name: 'a.png', max: 1.5 * 1024 ** 2 });
+    expect([tooLarge.message, saySentence(tooLarge, t), tooLarge.params.max]).toEqual([
+      'The file "a.png" is larger than 1.5 MB.',
+      'Die Datei „a.png“ ist größer als 1,5 MB.',
+      1_572_864,
+    ]);
+    // Stored rows have the number, and bills are by the GB of 10^9 bytes.
+    const billed = sentence('ledger.storage', { bytes: 12_345_000, day: '2026-11-29' });
+    expect([billed.message, saySentence(billed, t)?.replace('\u00a0', ' ')]).toEqual([
+      '0.012345 GB of results on 2026-11-29',
+      '0,012345 GB an Ergebnissen am 2026-11-29',
+    ]);
+  });
+
   test('a wrong field is named with what it takes', async () => {
     const t = await speak('zh');
     const say = (said: Sentence) => saySentence(said, t);
@@ -175,6 +210,33 @@ describe('the gateway’s messages', () => {
       errorMessage(new ApiError({ status: 403, code: 'AUTH_ACCESS_DENIED', message }), t, 'zh');
     expect(say('仅限员工，请联系 IT。')).toBe('仅限员工，请联系 IT。');
     expect(say(authErrors.access_denied().message)).toBe('此网关不允许该账号登录。');
+  });
+
+  test('what the configuration warns of is said in the language, with its values', async () => {
+    const t = await speak('de');
+    const reading = readConfig({
+      ...{ TRUSTED_PROXIES: 'none', REDIS_URL: 'redis://cache', SYNC_FREQUENCY: 'often', DATABASE_URI: 'x' },
+      ...{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+    });
+    const warnings = reading.ok ? reading.warnings : [];
+    expect(warnings.map((said) => [said.code, said.setting, saySentence(said, t)])).toEqual([
+      [
+        ...['setting_doubtful', 'SYNC_FREQUENCY'],
+        'SYNC_FREQUENCY ist "often", das ist nicht erlaubt. Stattdessen gilt 60. Erlaubt: eine ganze Zahl von 1 bis 86400',
+      ],
+      [
+        ...['setting_doubtful', 'REDIS_URL'],
+        'REDIS_URL ist gesetzt, aber ein Gateway mit SQLite ist ein einzelner Knoten und braucht keinen gemeinsamen Cache. Entfernen Sie die Variable.',
+      ],
+      [
+        ...['setting_doubtful', 'OTEL_EXPORTER_OTLP_PROTOCOL'],
+        'OTEL_EXPORTER_OTLP_PROTOCOL ist grpc, Traces werden aber als http/json gesendet. Nennen Sie die HTTP-Adresse des Collectors, meist mit Port 4318.',
+      ],
+      [
+        ...['setting_doubtful', 'DATABASE_URI'],
+        'DATABASE_URI ist keine Einstellung und wird ignoriert. Meinten Sie DATABASE_URL?',
+      ],
+    ]);
   });
 
   test('a vendor’s own words are shown as they are', async () => {

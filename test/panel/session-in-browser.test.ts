@@ -8,11 +8,11 @@ import { until } from '../support/until.ts';
 import {
   accountMenu,
   alert,
-  cookiesOf,
   findAxeViolations,
   heading,
   password,
   readBrowserStorage,
+  readCookies,
   signOut,
   usePanel,
   waitForNotice,
@@ -90,7 +90,7 @@ async function refuseOnce(page: Page): Promise<void> {
   );
 }
 
-const refreshesOf = (calls: readonly string[]): number =>
+const readRefreshes = (calls: readonly string[]): number =>
   calls.filter((call) => call === 'POST /api/user/auth/refresh').length;
 
 describe('the access token', () => {
@@ -154,7 +154,7 @@ describe('the access token', () => {
     expect(await page.evaluate(() => localStorage.getItem('taskgate:session'))).toBeNull();
   });
 
-  test('expires unnoticed: it is renewed shortly before, or after a 401', async () => {
+  testInFullRun('expires unnoticed: it is renewed shortly before, or after a 401', async () => {
     const { page, apiCalls } = await open();
     await page.clock.install();
     await enter(page, origin());
@@ -166,19 +166,19 @@ describe('the access token', () => {
     await page.clock.fastForward('14:20');
     await goToKeys(page);
     await waitForText(page, 'No API keys yet');
-    expect(refreshesOf(apiCalls)).toBe(1);
+    expect(readRefreshes(apiCalls)).toBe(1);
     expect(refusals).toEqual([]);
 
     const { page: other, apiCalls: calls } = await openSignedIn();
     await refuseOnce(other);
     await goToKeys(other);
     await waitForText(other, 'No API keys yet');
-    expect(refreshesOf(calls)).toBe(1);
+    expect(readRefreshes(calls)).toBe(1);
     expect(await alert(other).count()).toBe(0);
   });
 });
 
-test('two gateways on one host: neither signs the other out', async () => {
+testInFullRun('two gateways on one host: neither signs the other out', async () => {
   const other = await start();
   await setUp(other);
   const { page, context } = await openSignedIn();
@@ -208,7 +208,7 @@ describe('cold start', () => {
     await page.goto(`${origin()}/sign-in`);
     await heading(page, 'Sign in').waitFor();
     await page.waitForLoadState('networkidle');
-    expect(refreshesOf(apiCalls)).toBe(0);
+    expect(readRefreshes(apiCalls)).toBe(0);
   });
 
   testInFullRun('a protected page always asks, with or without the hint', async () => {
@@ -220,27 +220,24 @@ describe('cold start', () => {
     apiCalls.length = 0;
     await page.reload();
     await heading(page, 'Sign in').waitFor();
-    expect(refreshesOf(apiCalls)).toBe(1);
+    expect(readRefreshes(apiCalls)).toBe(1);
   });
 
-  test.each(IS_FULL_RUN ? [429, 503] : [503])(
-    'a %d does not sign out: the page shows it and retries by itself',
-    async (status) => {
-      const { page, context } = await openSignedIn();
-      await page.route(refresh, (route) =>
-        route.fulfill({
-          status,
-          headers: { 'retry-after': '1' },
-          json: { success: false, code: 'AUTH_UNAVAILABLE', message: 'Later.' },
-        }),
-      );
-      await page.reload();
-      await heading(page, 'Something went wrong').waitFor();
-      expect(await context.cookies(`${origin()}/api/user/auth/refresh`)).toHaveLength(2);
-      await page.unroute(refresh);
-      await accountMenu(page).waitFor();
-    },
-  );
+  testInFullRun.each([429, 503])('a %d does not sign out: the page shows it and retries by itself', async (status) => {
+    const { page, context } = await openSignedIn();
+    await page.route(refresh, (route) =>
+      route.fulfill({
+        status,
+        headers: { 'retry-after': '1' },
+        json: { success: false, code: 'AUTH_UNAVAILABLE', message: 'Later.' },
+      }),
+    );
+    await page.reload();
+    await heading(page, 'Something went wrong').waitFor();
+    expect(await context.cookies(`${origin()}/api/user/auth/refresh`)).toHaveLength(2);
+    await page.unroute(refresh);
+    await accountMenu(page).waitFor();
+  });
 });
 
 describe('several tabs', () => {
@@ -284,25 +281,28 @@ describe('several tabs', () => {
     await heading(page, 'Sign in').waitFor();
   });
 
-  test('another login of this browser is taken over after one mismatch and one request without the old session', async () => {
-    const { page, context, apiCalls } = await openSignedIn();
-    const login = await logIn(ADA);
-    await context.addCookies(cookiesOf(login, origin()));
-    await refuseOnce(page);
-    const answers: number[] = [];
-    page.on('response', (response) => {
-      if (response.url().endsWith('/auth/refresh')) answers.push(response.status());
-    });
-    await goToKeys(page);
-    // Root's data must not be shown to ada, so the page reloads.
-    await accountMenu(page, 'ada').waitFor();
-    expect(answers.slice(0, 2)).toEqual([409, 200]);
-    expect(refreshesOf(apiCalls)).toBeGreaterThanOrEqual(2);
-  });
+  testInFullRun(
+    'another login of this browser is taken over after one mismatch and one request without the old session',
+    async () => {
+      const { page, context, apiCalls } = await openSignedIn();
+      const login = await logIn(ADA);
+      await context.addCookies(readCookies(login, origin()));
+      await refuseOnce(page);
+      const answers: number[] = [];
+      page.on('response', (response) => {
+        if (response.url().endsWith('/auth/refresh')) answers.push(response.status());
+      });
+      await goToKeys(page);
+      // Root's data must not be shown to ada, so the page reloads.
+      await accountMenu(page, 'ada').waitFor();
+      expect(answers.slice(0, 2)).toEqual([409, 200]);
+      expect(readRefreshes(apiCalls)).toBeGreaterThanOrEqual(2);
+    },
+  );
 });
 
 describe('network failures', () => {
-  test('a refresh while offline keeps the page, shows a notice and recovers by itself', async () => {
+  testInFullRun('a refresh while offline keeps the page, shows a notice and recovers by itself', async () => {
     const { page, context } = await openSignedIn();
     // The first answer ends the wait.
     const everything = '**/api/**';
@@ -345,7 +345,7 @@ describe('network failures', () => {
 });
 
 describe('the end of a session', () => {
-  test('revoked from another device: the sign-in page says why and redirects back afterwards', async () => {
+  testInFullRun('revoked from another device: the sign-in page says why and redirects back afterwards', async () => {
     const { page } = await openSignedIn({}, ROAMER);
     await revokeOthers(ROAMER);
     await goToKeys(page);
@@ -474,7 +474,7 @@ describe('the end of a session', () => {
   testInFullRun('signing out after another login took the cookie ends that login', async () => {
     const { page, context } = await openSignedIn();
     const answer = await logIn(ROOT);
-    await context.addCookies(cookiesOf(answer, origin()));
+    await context.addCookies(readCookies(answer, origin()));
     await signOut(page);
     await heading(page, 'Sign in').waitFor();
     expect(await context.cookies(`${origin()}/api/user/auth/refresh`)).toEqual([]);

@@ -166,7 +166,7 @@ describe('passkeys', () => {
     }, owner);
   }
 
-  test('one click signs in; a cancelled dialog and an unknown passkey show errors', async () => {
+  testInFullRun('one click signs in; a cancelled dialog and an unknown passkey show errors', async () => {
     await root().createUser(owner);
     const { page } = await openSignIn();
     await addPasskey(page);
@@ -261,7 +261,7 @@ describe('Telegram', () => {
     );
   }
 
-  test('Telegram is not contacted before the click; a bound account signs in', async () => {
+  testInFullRun('Telegram is not contacted before the click; a bound account signs in', async () => {
     const watched = await openSignIn();
     const { page } = watched;
     await stand(page, { id: 7001 });
@@ -373,7 +373,7 @@ describe('captcha', () => {
     }
   }
 
-  test('a mailed code and an account need a token each; nothing is sent without', () =>
+  testInFullRun('a mailed code and an account need a token each; nothing is sent without', () =>
     withCaptcha(async () => {
       const watched = await openPooled();
       const { page, apiCalls } = watched;
@@ -396,7 +396,8 @@ describe('captcha', () => {
       await button(page, 'Create account').click();
       await page.getByRole('button', { name: /^Account of / }).waitFor();
       ignoreComplaints(watched, site);
-    }));
+    }),
+  );
 
   testInFullRun('a forgotten password; a rejected token is requested again', () =>
     withCaptcha(async () => {

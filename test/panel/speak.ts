@@ -1,5 +1,6 @@
 import { createInstance } from 'i18next';
 import { readTexts } from '../../scripts/check-texts.ts';
+import { addValueFormats } from '../../src/panel/i18n/localise.ts';
 
 /** The panel's texts in a language. */
 export async function speak(language: string, texts: Readonly<Record<string, string>> = readTexts(language)) {
@@ -13,5 +14,6 @@ export async function speak(language: string, texts: Readonly<Record<string, str
     interpolation: { escapeValue: false },
     resources: { [language]: { panel: texts } },
   });
+  addValueFormats(instance);
   return instance.t;
 }

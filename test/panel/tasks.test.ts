@@ -70,14 +70,14 @@ async function createKey(root: Administrator): Promise<string> {
 const open = (path: string) => panel.openAs(ROOT, path);
 
 const rows = (page: Page) => page.getByRole('table', { name: 'Tasks' }).getByRole('row');
-const taskOf = (prompt: string): string => `/tasks/${ids.get(prompt)}`;
+const taskFor = (prompt: string): string => `/tasks/${ids.get(prompt)}`;
 const choose = async (page: Page, field: string, option: string): Promise<void> => {
   await page.getByRole('combobox', { name: field }).click();
   await page.getByRole('option', { name: option, exact: true }).click();
 };
 
 describe('the list', () => {
-  test('is searched and filtered, with the filters in the URL', async () => {
+  testInFullRun('is searched and filtered, with the filters in the URL', async () => {
     const { page } = await open('/tasks');
     await page.getByRole('link', { name: /a paper boat/ }).waitFor();
 
@@ -99,7 +99,7 @@ describe('the list', () => {
     await rows(page)
       .nth(1)
       .click({ position: { x: 600, y: 20 } });
-    await page.waitForURL(`**${taskOf('a lost one [fail]')}`);
+    await page.waitForURL(`**${taskFor('a lost one [fail]')}`);
     // Back to the list as it was left.
     await page.getByRole('link', { name: 'All tasks' }).click();
     await page.waitForURL('**/tasks?status=FAILURE');
@@ -132,7 +132,7 @@ describe('the list', () => {
     await row.waitFor();
     const { fail_reason: reason } = await panel
       .root()
-      .call<{ fail_reason: string }>('GET', `/api${taskOf('a lost one [fail]').replace('tasks', 'task')}`);
+      .call<{ fail_reason: string }>('GET', `/api${taskFor('a lost one [fail]').replace('tasks', 'task')}`);
     expect(reason).not.toBe('');
     await row.getByText(reason).waitFor();
   });
@@ -158,7 +158,7 @@ describe('previews', () => {
     const picture = row.locator('img[loading=lazy]');
     await picture.waitFor();
     await until('it is shown', () => picture.evaluate((image: HTMLImageElement) => image.naturalWidth > 0));
-    expect(await picture.evaluate((image: HTMLImageElement) => [image.width, image.height])).toEqual([64, 40]);
+    expect(await picture.evaluate((image: HTMLImageElement) => [image.width, image.height])).toEqual([48, 30]);
     expect(
       await page
         .getByRole('row', { name: /a lost one/ })
@@ -166,7 +166,7 @@ describe('previews', () => {
         .count(),
     ).toBe(0);
 
-    await page.goto(`${panel.origin()}${taskOf('a paper boat [seconds=3]')}`);
+    await page.goto(`${panel.origin()}${taskFor('a paper boat [seconds=3]')}`);
     const poster = await page.locator('video').getAttribute('poster');
     expect(poster).toMatch(/^\/v1\/tasks\/task_\w+\/artifacts\/preview%3Avideo\/content\?access=/);
     const shown = await ask(`${panel.gateway().url}${poster}`);
@@ -176,7 +176,7 @@ describe('previews', () => {
 
 describe('a task', () => {
   test('that has finished plays its video, explains its bill and shows its timeline', async () => {
-    const { page } = await open(taskOf('a paper boat [seconds=3]'));
+    const { page } = await open(taskFor('a paper boat [seconds=3]'));
     await waitForText(page, /^Finished in/);
     const video = page.locator('video');
     await video.evaluate((element: HTMLVideoElement) => {
@@ -210,11 +210,11 @@ describe('a task', () => {
     expect(JSON.parse(String(await raw.textContent()))).toMatchObject({ seconds: 5 });
   });
 
-  test('is retried as a new task, which is followed to its end', async () => {
-    const { page, apiCalls } = await open(taskOf('a lighthouse'));
+  testInFullRun('is retried as a new task, which is followed to its end', async () => {
+    const { page, apiCalls } = await open(taskFor('a lighthouse'));
     await page.getByRole('button', { name: 'Run again' }).click();
     await waitForNotice(page, 'A new task with the same request was started.');
-    await page.waitForURL((url) => url.pathname !== taskOf('a lighthouse'));
+    await page.waitForURL((url) => url.pathname !== taskFor('a lighthouse'));
     expect(page.url()).toMatch(/\/tasks\/task_/);
     await page.locator('video').waitFor();
     await waitForText(page, /^Finished in/);
@@ -223,7 +223,7 @@ describe('a task', () => {
     const comparison = page.getByRole('region', { name: 'Compared with the earlier run' });
     await comparison.getByText('Both runs had the same input.').waitFor();
     expect(await comparison.getByRole('link', { name: 'Earlier run' }).getAttribute('href')).toBe(
-      taskOf('a lighthouse'),
+      taskFor('a lighthouse'),
     );
 
     await page.evaluate(() => {
@@ -262,7 +262,7 @@ describe('a task', () => {
   testInFullRun(
     'that failed shows why, what to do and that it is free; its request opens in the playground',
     async () => {
-      const { page } = await open(taskOf('a lost one [fail]'));
+      const { page } = await open(taskFor('a lost one [fail]'));
       await waitForText(page, 'Why it failed');
       await page.getByRole('alert').getByText('The video could not be generated.').waitFor();
       await waitForText(page, 'Failed tasks are free: the reserved $0.10 was refunded.');
@@ -278,7 +278,7 @@ describe('a task', () => {
     await page.route('**/artifacts/video/content*', (route) =>
       route.fulfill({ status: 410, json: { error: { code: 'artifact_gone', message: 'gone' } } }),
     );
-    await page.goto(`${panel.origin()}${taskOf('a lighthouse')}`);
+    await page.goto(`${panel.origin()}${taskFor('a lighthouse')}`);
     await page.getByRole('alert').getByText('The vendor no longer has this file.').waitFor();
     await page.unroute('**/artifacts/video/content*');
     await page.getByRole('button', { name: 'Try again' }).click();
@@ -375,10 +375,10 @@ describe('a task', () => {
   const endLease = (id: string): void =>
     change((database) => void database.run('UPDATE tasks SET lease_until = 1 WHERE task_id = ?', [id]));
 
-  test('of another user is not found; an administrator sees it without the owner’s buttons', async () => {
+  testInFullRun('of another user is not found; an administrator sees it without the owner’s buttons', async () => {
     const id = await panel.root().createUser({ username: 'anna' });
     await panel.root().call('POST', '/api/user/manage', { action: 'add_quota', id, mode: 'add', value: 1_000_000 });
-    const { page } = await panel.openAs({ username: 'anna', password }, taskOf('a lighthouse'));
+    const { page } = await panel.openAs({ username: 'anna', password }, taskFor('a lighthouse'));
     await page.getByRole('alert').getByText('Task not found').waitFor();
     expect(await findPageIssues(page)).toEqual([]);
     await page.getByRole('link', { name: 'All tasks' }).last().click();
@@ -405,7 +405,7 @@ testInFullRun(
   async () => {
     const { page } = await panel.openPooled();
     await addSessionCookies(page, panel.origin(), ROOT);
-    for (const path of ['/tasks?scope=all', taskOf('a paper boat [seconds=3]'), taskOf('a lost one [fail]')]) {
+    for (const path of ['/tasks?scope=all', taskFor('a paper boat [seconds=3]'), taskFor('a lost one [fail]')]) {
       await page.goto(`${panel.origin()}${path}`);
       await waitForText(page, path.startsWith('/tasks?') ? 'a lighthouse' : 'Timeline');
       const folded = page.locator('main').getByRole('button', { name: /^(How|Book|Request|Task)/, expanded: false });

@@ -1,5 +1,5 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { childrenOf } from '../support/child-processes.ts';
+import { listChildren } from '../support/child-processes.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { makeService, openTestStore, pluginSource, startSandbox, until } from './support.ts';
 
@@ -74,7 +74,7 @@ test(`${REQUESTS} requests during ${ACTIVATIONS} activations each finish on the 
         await service.activate('acme', `1.0.${n % VERSIONS}`);
         activated = n;
         if (n % 10 !== 0) continue;
-        for (const pid of childrenOf(process.pid, '__sandbox').slice(0, 1)) {
+        for (const pid of listChildren(process.pid, '__sandbox').slice(0, 1)) {
           process.kill(pid, 'SIGKILL');
           killed += 1;
         }

@@ -33,7 +33,7 @@ const BODY = `# Changes
 
 ### Added
 
-- of before
+- an earlier change
 `;
 const acme = { key: 'acme', version: '1.2.0' };
 

@@ -33,7 +33,7 @@ function splitOutside(text: string, separator: string): string[] {
   return parts.map((part) => part.trim()).filter((part) => part !== '');
 }
 
-export function membersOf(body: string): Members {
+export function membersFor(body: string): Members {
   const members: Members = new Map();
   for (const part of splitOutside(body, ';')) {
     const [, name = '', optional, type = ''] = /^(?:readonly )?(\w+)(\?)?\s*(?::|(?=\())\s*([\s\S]+)$/.exec(part) ?? [];
@@ -56,12 +56,12 @@ export function readDeclarations(source: string) {
     const found = new RegExp(`export interface ${name}(?: extends ([\\w, ]+))? \\{`).exec(text);
     if (!found) throw new Error(`no interface ${name}`);
     const inherited = (found[1] ?? '').split(',').flatMap((base) => (base.trim() ? [...members(base.trim())] : []));
-    return new Map([...inherited, ...membersOf(block(text, found.index))]);
+    return new Map([...inherited, ...membersFor(block(text, found.index))]);
   }
 
   /** The object types of a union, one after another; other parts of the union are left out. */
   const alternatives = (name: string): Members[] =>
-    splitOutside(alias(name), '|').flatMap((part) => (part.startsWith('{') ? [membersOf(block(part, 0))] : []));
+    splitOutside(alias(name), '|').flatMap((part) => (part.startsWith('{') ? [membersFor(block(part, 0))] : []));
 
   /**
    * The words that a type is a union of, `undefined` when it is none; names of types are followed.

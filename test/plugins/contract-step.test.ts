@@ -5,7 +5,7 @@ import { isObject } from '../../src/kernel/index.ts';
 import { checkManifest } from '../../src/plugins/manifest/check-manifest.ts';
 import { publishMeta } from '../../src/plugins/manifest/normalize-meta.ts';
 import { hintForMissing, RULES } from '../../src/plugins/manifest/rules.ts';
-import { type Members, membersOf, readDeclarations } from './contract-parts.ts';
+import { type Members, membersFor, readDeclarations } from './contract-parts.ts';
 import { baseMeta } from './manifest-table/base.ts';
 
 type Schema = { [key: string]: unknown; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[] };
@@ -73,7 +73,7 @@ describe('declaration file and schema have the same members, requirements and va
     const meta = declarations.members('Meta');
     expect(meta.get('apiVersion')?.type).toBe('1');
     expectInStep(meta, manifest);
-    const inline = (name: string): Members => membersOf(/\{([\s\S]*)\}/.exec(meta.get(name)?.type ?? '')?.[1] ?? '');
+    const inline = (name: string): Members => membersFor(/\{([\s\S]*)\}/.exec(meta.get(name)?.type ?? '')?.[1] ?? '');
     expectInStep(inline('author'), manifest.properties?.author ?? {});
   });
 
@@ -90,7 +90,7 @@ describe('declaration file and schema have the same members, requirements and va
     const needed = names.filter((name) => forms.every((form) => form.get(name)?.optional === false));
     return { names, needed, words };
   };
-  const wordsOf = (properties: Record<string, Schema> = {}): Record<string, string[]> =>
+  const readWords = (properties: Record<string, Schema> = {}): Record<string, string[]> =>
     Object.fromEntries(
       Object.entries(properties).flatMap(([name, { enum: listed }]) =>
         listed ? [[name, (listed as string[]).toSorted()]] : [],
@@ -102,7 +102,7 @@ describe('declaration file and schema have the same members, requirements and va
     const definition = definitions[name] ?? {};
     expect(names).toEqual(allowed(definition).sort());
     expect(needed).toEqual([...(definition.required ?? [])].sort());
-    expect(words).toEqual(wordsOf(definition.properties));
+    expect(words).toEqual(readWords(definition.properties));
   });
 
   test('ProtocolEntry', () => {

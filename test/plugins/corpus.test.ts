@@ -3,6 +3,8 @@
  * taken as its document says, and what breaks its rules is refused by name.
  */
 import { afterAll, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createCompiler, lintPlugin } from '../../src/plugins/index.ts';
 import { pluginSource, startSandbox } from './support.ts';
 
@@ -177,4 +179,30 @@ test.each<[fault: string, meta: object, more: string, expected: string]>([
     false,
     expect.arrayContaining([expect.stringContaining(expected)]),
   ]);
+});
+
+/** What hosts of the first contract would refuse of the plugins that ship; of others nothing. */
+const NEWER: Record<string, string[]> = {
+  comfyui: ['/protocols/1'],
+  doubao: ['/upstreams'],
+  elevenlabs: ['/usageProfiles'],
+  fal: ['/protocols/1'],
+  flux: ['/protocols/0'],
+  kling: ['/upstreams'],
+  'qwen-image': ['/protocols/0', '/usageSchema/images/unitLabel', '/usageSchema/input_images/unitLabel'],
+  replicate: ['/protocols/1'],
+  seedream: ['/protocols/0', '/usageSchema/images/unitLabel'],
+  sora: ['/upstreams'],
+  sunoapi: ['/upstreams'],
+};
+
+test('of the shipped plugins exactly the newer names are named for hosts of the first contract', async () => {
+  const folder = join(import.meta.dir, '../../src/plugins/factory');
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.js'))) {
+    const source = readFileSync(join(folder, file), 'utf8');
+    const { faults } = await lintPlugin(source, sandbox, { compiler, strictV1: true });
+    const key = file.replace('.js', '');
+    const paths = faults.map(({ path, rule }) => (rule === 'strict_v1' ? path : `${path} ${rule}`)).sort();
+    expect([key, paths]).toEqual([key, NEWER[key] ?? []]);
+  }
 });

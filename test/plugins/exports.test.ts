@@ -9,7 +9,7 @@ const sandbox = startSandbox();
 afterAll(() => sandbox.close());
 const compiler = createCompiler(sandbox);
 
-async function faultsOf(source: string): Promise<string[]> {
+async function findFaults(source: string): Promise<string[]> {
   const result = await compiler.compile(source);
   if (result.ok) return [];
   if (result.error.kind === 'unavailable') throw new Error(result.error.message);
@@ -235,7 +235,7 @@ const table: [name: string, source: string, ...faults: string[]][] = [
 
 describe('exports are checked in both directions', () => {
   test.each(table)('%s', async (_name, source, ...faults) => {
-    const found = await faultsOf(source);
+    const found = await findFaults(source);
     expect(found.map((fault) => fault.replace(/^source /, ''))).toEqual(faults);
   });
 });

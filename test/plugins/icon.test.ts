@@ -10,7 +10,7 @@ const svg = (content: string) => inUrl('image/svg+xml', content);
 const drawing = (inside: string, attributes = '') =>
   svg(`<svg ${SVG_NS} xmlns:xlink="http://www.w3.org/1999/xlink" ${attributes}>${inside}</svg>`);
 
-const faultOf = (dataUrl: string): string => {
+const findFault = (dataUrl: string): string => {
   const icon = readIcon(dataUrl);
   return icon.ok ? '' : icon.error.message;
 };
@@ -108,11 +108,11 @@ describe('files that are not images', () => {
     ['another chunk first', inUrl('image/png', Buffer.from(pngBytes(1, 1)).fill('tEXt', 12, 16)), 'header'],
     ['no width', inUrl('image/png', pngBytes(0, 1)), '0 × 1 pixels'],
     ['decompression bomb', inUrl('image/png', pngBytes(100_000, 100_000)), '100000 × 100000'],
-    ['too large', inUrl('image/png', Buffer.concat([pngBytes(1, 1), Buffer.alloc(524_288)])), 'larger than 524288'],
-    ['too large by one byte', inUrl('image/png', Buffer.concat([pngBytes(1, 1)], 524_289)), 'larger than 524288'],
-    ['huge base64', `data:image/png;base64,${'A'.repeat(4_000_000)}`, 'larger than 524288'],
+    ['too large', inUrl('image/png', Buffer.concat([pngBytes(1, 1), Buffer.alloc(524_288)])), 'larger than 512 kB'],
+    ['too large by one byte', inUrl('image/png', Buffer.concat([pngBytes(1, 1)], 524_289)), 'larger than 512 kB'],
+    ['huge base64', `data:image/png;base64,${'A'.repeat(4_000_000)}`, 'larger than 512 kB'],
   ])('%s', (_name, url, fault) => {
-    expect(faultOf(url)).toContain(fault);
+    expect(findFault(url)).toContain(fault);
   });
 
   test('exactly 512 KiB are accepted', () => {
@@ -357,9 +357,9 @@ describe('attacks with SVG', () => {
       '128 attributes',
     ],
   ])('%s', (_attack, url, fault) => {
-    expect(faultOf(url)).toContain(fault);
+    expect(findFault(url)).toContain(fault);
     // The caller completes the sentence.
-    expect(faultOf(url)).not.toEndWith('.');
+    expect(findFault(url)).not.toEndWith('.');
   });
 
   test.each([

@@ -2,7 +2,7 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { lintPlugin } from '../../src/plugins/index.ts';
 import { LANGUAGE } from '../../src/plugins/lint/compare-with-contract.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
-import { hook, plugin, resultOf } from '../sandbox/start-sandbox.ts';
+import { hook, plugin, readResult } from '../sandbox/start-sandbox.ts';
 import { pluginSource, startSandbox } from './support.ts';
 
 setDefaultTimeout(60_000);
@@ -38,7 +38,7 @@ test.each([
 
 test('the known language is what the sandbox has', async () => {
   const module = plugin('export function names() { return Object.getOwnPropertyNames(globalThis) }');
-  const names = (await resultOf(sandbox, module, hook('names'))) as string[];
+  const names = (await readResult(sandbox, module, hook('names'))) as string[];
   expect([...LANGUAGE].filter((name) => name !== 'arguments').sort()).toEqual(names.sort());
 });
 

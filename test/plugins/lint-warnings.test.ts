@@ -21,7 +21,7 @@ function withHook(name: string, code: string, { meta = {}, more = '' }: { meta?:
   return lines.join('\n');
 }
 
-async function warningsOf(source: string): Promise<string[]> {
+async function findWarnings(source: string): Promise<string[]> {
   const { ok, faults, warnings } = await lintPlugin(source, sandbox, { compiler });
   expect([ok, faults]).toEqual([true, []]);
   // Every warning of the source itself has a place in it.
@@ -76,7 +76,7 @@ describe('a status that nobody knows is not a running task', () => {
   test.each(fallbacks)('%s is a warning', async (_what, body, place) => {
     const more = `const MAP = { done: 'SUCCESS' }; const RUNNING = 'IN_PROGRESS';
 function statusOf(s) { return MAP[s] || RUNNING; }`;
-    expect(await warningsOf(parse(body, more))).toEqual([`status.fallback: ${place}`]);
+    expect(await findWarnings(parse(body, more))).toEqual([`status.fallback: ${place}`]);
   });
 
   test('known statuses, a boolean and a table with UNKNOWN are none', async () => {
@@ -88,7 +88,7 @@ function statusOf(s) { return MAP[s] || RUNNING; }`;
       "if (job.s === 'done') return { status: 'SUCCESS' }; if (job.s !== 'run') return { status: 'UNKNOWN' }; return { status: 'IN_PROGRESS' };",
       "return { status: MAP[job.s] ?? 'UNKNOWN', progress: job.left > 0 ? '10%' : '99%' };",
     ]) {
-      expect(await warningsOf(parse(body))).toEqual([]);
+      expect(await findWarnings(parse(body))).toEqual([]);
     }
   });
 });
@@ -141,7 +141,7 @@ describe('a field that the gateway does not read', () => {
     ],
   ];
   test.each(unused)('%s is a warning', async (_what, source, place) => {
-    expect(await warningsOf(source)).toEqual([`descriptor.unused: ${place}`]);
+    expect(await findWarnings(source)).toEqual([`descriptor.unused: ${place}`]);
   });
 
   test('what is spread, computed or passed through is none', async () => {
@@ -149,26 +149,26 @@ describe('a field that the gateway does not read', () => {
       'buildSubmitRequest',
       "export function buildSubmitRequest(ctx) { const more = ctx.files.length ? { bodyType: 'multipart', parts: [] } : { body: { timeout: 5 } }; return { url: ctx.baseUrl, ...more, ['x' + 1]: 2 }; }",
     );
-    expect(await warningsOf(source)).toEqual([]);
+    expect(await findWarnings(source)).toEqual([]);
   });
 });
 
 test('a driver hook that depends on the route of the client is a warning, a decoder is none', async () => {
   const submit = (code: string): string => withHook('buildSubmitRequest', code);
   expect(
-    await warningsOf(
+    await findWarnings(
       submit(
         "export function buildSubmitRequest(ctx) { return { url: ctx.baseUrl + (ctx.path === '/v1/videos' ? '/v' : '/x') }; }",
       ),
     ),
   ).toEqual(['driver.client_route: ctx.path']);
   expect(
-    await warningsOf(
+    await findWarnings(
       submit('export const buildSubmitRequest = ({ baseUrl, protocol }) => ({ url: baseUrl, body: { protocol } });'),
     ),
   ).toEqual(['driver.client_route: protocol']);
   expect(
-    await warningsOf(
+    await findWarnings(
       submit(
         'const urlOf = (c) => { const { query } = c; return c.baseUrl + query.a; };\nexport function buildSubmitRequest(ctx) { return { url: urlOf(ctx) }; }',
       ),
@@ -180,7 +180,7 @@ test('a driver hook that depends on the route of the client is a warning, a deco
 } };
 export const listArtifacts = () => [];
 export const buildContentRequest = (ctx) => ({ url: ctx.baseUrl });`;
-  expect(await warningsOf(pluginSource({ protocols: ['proto_video'] }, decoder))).toEqual([]);
+  expect(await findWarnings(pluginSource({ protocols: ['proto_video'] }, decoder))).toEqual([]);
 });
 
 test('a price in the name or in a label of a fact, in any language, is a warning', async () => {
@@ -261,7 +261,7 @@ describe("the channel's credential outside headers", () => {
     ],
   ];
   test.each(exposed)('%s is a warning', async (_what, name, code, found) => {
-    const warnings = await warningsOf(withHook(name, code));
+    const warnings = await findWarnings(withHook(name, code));
     expect(warnings.map((one) => one.replace(/: `.*$/, ': '))).toEqual(found);
   });
 
@@ -274,11 +274,11 @@ describe("the channel's credential outside headers", () => {
       'export function buildSubmitRequest(ctx) { console.log(ctx.model, ctx.apiKey.length, !!ctx.apiKey); return { url: ctx.baseUrl, body: { model: ctx.upstreamModel, ...ctx.requestBody } }; }',
       "export function buildSubmitRequest(ctx) { if (!ctx.apiKey.startsWith('x')) throw new Error('no key'); return { url: ctx.baseUrl + '/' + orderOf(ctx).id }; }\nconst orderOf = (ctx) => ({ id: ctx.publicTaskId, key: ctx.apiKey });",
     ]) {
-      expect([code, await warningsOf(withHook('buildSubmitRequest', code))]).toEqual([code, []]);
+      expect([code, await findWarnings(withHook('buildSubmitRequest', code))]).toEqual([code, []]);
     }
     const batch =
       'export function buildBatchQueryRequest(ctx, tasks) { return { url: ctx.baseUrl, body: { ids: tasks.map(({ taskId }) => taskId), more: ctx.tasks.map((one) => one.taskId) } }; }';
-    expect(await warningsOf(withHook('buildBatchQueryRequest', batch))).toEqual([]);
+    expect(await findWarnings(withHook('buildBatchQueryRequest', batch))).toEqual([]);
   });
 });
 
@@ -306,7 +306,7 @@ test('a long chain of names takes linear time', async () => {
   const all = names.map((_, i) => `v${i}`);
   const code = `export function buildQueryRequest(ctx) { ${names.join('\n')} return { url: v2999, body: [${all}] }; }`;
   const begun = performance.now();
-  expect(await warningsOf(withHook('buildQueryRequest', code))).toEqual([]);
+  expect(await findWarnings(withHook('buildQueryRequest', code))).toEqual([]);
   // Quadratic time took more than a minute for a third of it.
   expect(performance.now() - begun).toBeLessThan(20_000);
 });

@@ -5,6 +5,7 @@ import { checkManifest } from '../../src/plugins/manifest/check-manifest.ts';
 import { createSchemaCheck } from '../../src/plugins/manifest/check-schema.ts';
 import { publishMeta } from '../../src/plugins/manifest/normalize-meta.ts';
 import { checkVisibleNames } from '../../src/plugins/source/find-hidden-names.ts';
+import { rounds } from '../support/full-run.ts';
 import { baseMeta } from './manifest-table/base.ts';
 import { validMeta, withChange } from './manifest-table/generate.ts';
 import { invalid } from './manifest-table/index.ts';
@@ -29,7 +30,7 @@ describe('manifests made at random', () => {
       fc.property(validMeta, (meta) => {
         expect(check(meta)).toMatchObject({ ok: true });
       }),
-      { ...SEED, numRuns: 400 },
+      { ...SEED, numRuns: rounds(400) },
     );
   });
 
@@ -47,7 +48,7 @@ describe('manifests made at random', () => {
         const { newerNames } = twice.value;
         expect(twice.value).toEqual({ ...once.value, protocols, newerNames });
       }),
-      { ...SEED, numRuns: 300 },
+      { ...SEED, numRuns: rounds(300) },
     );
   });
 
@@ -57,7 +58,7 @@ describe('manifests made at random', () => {
         const changed = check(withChange(valid, meta as object));
         expect(changed.ok ? [] : changed.error.map(({ path, rule }) => `${path} ${rule}`)).toEqual([fault]);
       }),
-      { ...SEED, numRuns: 1500 },
+      { ...SEED, numRuns: rounds(1500) },
     );
   });
 
@@ -72,7 +73,7 @@ describe('manifests made at random', () => {
         const found = changed.ok ? [] : changed.error.map(({ path, rule }) => `${path} ${rule}`);
         expect(found.sort()).toEqual([one.fault, two.fault].sort());
       }),
-      { ...SEED, numRuns: 300 },
+      { ...SEED, numRuns: rounds(300) },
     );
   });
 });
@@ -109,8 +110,8 @@ describe('whatever a module exports as meta', () => {
   };
 
   test('the checker ends soon, never throws, and reports nothing twice', () => {
-    fc.assert(fc.property(fc.jsonValue({ maxDepth: 6 }), isJudged), { ...SEED, numRuns: 300 });
-    fc.assert(fc.property(tree, isJudged), { ...SEED, numRuns: 600 });
+    fc.assert(fc.property(fc.jsonValue({ maxDepth: 6 }), isJudged), { ...SEED, numRuns: rounds(300) });
+    fc.assert(fc.property(tree, isJudged), { ...SEED, numRuns: rounds(600) });
   });
 
   test('an arbitrary value in one part affects no other part', () => {
@@ -118,7 +119,7 @@ describe('whatever a module exports as meta', () => {
       fc.property(validMeta, fc.constantFrom(...names), tree, (valid, name, value) =>
         isJudged({ ...valid, [name]: value }),
       ),
-      { ...SEED, numRuns: 800 },
+      { ...SEED, numRuns: rounds(800) },
     );
   });
 });

@@ -20,14 +20,14 @@ const check = (meta: unknown, exports: Record<string, ExportShape> = {}) => {
   return hidden.length > 0 ? err(hidden) : manifest;
 };
 
-const faultsOf = (meta: unknown, exports: Record<string, ExportShape> = {}): string[] => {
+const findFaults = (meta: unknown, exports: Record<string, ExportShape> = {}): string[] => {
   const result = check(meta, exports);
   return result.ok ? [] : result.error.map(({ path, rule }) => `${path} ${rule}`);
 };
 
 describe('a manifest is refused for exactly the rule that it breaks', () => {
   test.each(invalid)('$name', ({ meta, fault }) => {
-    expect(faultsOf(meta)).toEqual([fault]);
+    expect(findFaults(meta)).toEqual([fault]);
   });
 });
 
@@ -83,7 +83,7 @@ test('manifest bombs: long texts and endless lists are checked without delay', (
     { allowedHosts: many.map((host) => `${host}/`), models: many, channelTypes: many },
     { allowedHosts: many.map((host) => `${host}:0`), protocols: [{ name: 'proto_responses', supports: many }] },
   ]) {
-    const faults = faultsOf(withMeta(meta));
+    const faults = findFaults(withMeta(meta));
     expect(faults.length).toBeGreaterThan(1);
     expect(faults.length).toBeLessThanOrEqual(500);
   }
@@ -101,7 +101,7 @@ test('every fault is reported at once', () => {
     channelType: 3,
     routes: [{ ...submit, method: 'get', path: 'x' }],
   });
-  expect(faultsOf(meta).sort()).toEqual([
+  expect(findFaults(meta).sort()).toEqual([
     '/channelType removed_name',
     '/colour unknown_property',
     '/icon icon.format',

@@ -105,14 +105,14 @@ describe('a source that cannot be read shows its error beside the others', () =>
         file('/later', '{"indexVersion":2}'),
         'The index must have indexVersion 1: this gateway supports no other.',
       ],
-      ['huge', file('/huge', new Uint8Array(8 * 1024 * 1024 + 1)), 'The marketplace sends more than 8388608 bytes.'],
+      ['huge', file('/huge', new Uint8Array(8 * 1024 * 1024 + 1)), 'The marketplace sends more than 8 MB.'],
       [
         'bomb',
         file('/bomb', () => {
           const body = new Blob([gzipSync(new Uint8Array(9 * 1024 * 1024))]);
           return new Response(body, { headers: { 'content-encoding': 'gzip' } });
         }),
-        'The marketplace sends more than 8388608 bytes.',
+        'The marketplace sends more than 8 MB.',
       ],
       ['closed', 'http://127.0.0.1:1/index.json', 'No connection to the marketplace could be made.'],
       [
@@ -429,7 +429,7 @@ describe('installing', () => {
       () => publish(market, '/m', { plugins: [{ ...entry, source: `${text}//${'x'.repeat(1024 * 1024)}` }] }),
       {},
       'market_failed',
-      'sends more than 1048576 bytes',
+      'sends more than 1 MB',
     ],
     [
       'a source that redirects elsewhere',

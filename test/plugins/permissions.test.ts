@@ -13,7 +13,7 @@ const manifest = (change: Partial<Manifest> = {}): Manifest =>
   ({ ...baseMeta, allowedHosts: [], channelTypes: [], protocols: [], routes: [], ...change }) as unknown as Manifest;
 
 /** The codes that the hooks of a source add. */
-function codesOf(hooks: string, change: Partial<Manifest> = {}): PermissionCode[] {
+function codesFor(hooks: string, change: Partial<Manifest> = {}): PermissionCode[] {
   const { program } = checkSource(hooks);
   if (!program) throw new Error('the source has a fault');
   const fromManifest = describePermissions(manifest(change), undefined).map(({ code }) => code);
@@ -71,12 +71,12 @@ describe('the source says what it reads', () => {
     ],
     ['export function f(task) { return { url: task.data.url, credentialless: true }; }', ['any_host']],
   ])('%s', (source, codes) => {
-    expect(codesOf(source)).toEqual(codes);
+    expect(codesFor(source)).toEqual(codes);
   });
 
   test('a service account is told as its access token', () => {
     const reads = 'export function f(ctx) { return ctx.authHeader; }';
-    expect(codesOf(reads, { auth: { type: 'oauth2_jwt' } })).toEqual(['access_token']);
+    expect(codesFor(reads, { auth: { type: 'oauth2_jwt' } })).toEqual(['access_token']);
   });
 });
 

@@ -59,7 +59,7 @@ async function load(source: string): Promise<LoadedPlugin> {
   return loadPlugin({ compiled: compiled.value, layer: 'database', narrowedModels: null, ...deps });
 }
 
-async function outcomeOf<T>(
+async function readOutcome<T>(
   outcome: Promise<{ ok: true; value: T } | { ok: false; error: { message: string } }>,
 ): Promise<T> {
   const result = await outcome;
@@ -143,14 +143,14 @@ describe.each([
     const { route } = match;
 
     const asked = call({ req_key: 'brush_t2v', prompt: 'a cat' }, { query: { Action: ['Submit'] } });
-    expect(await outcomeOf(decodeNativeRequest(plugin, { route, ctx: asked }, { owner: 'user:1' }))).toMatchObject({
+    expect(await readOutcome(decodeNativeRequest(plugin, { route, ctx: asked }, { owner: 'user:1' }))).toMatchObject({
       kind: 'submit',
       model: 'brush_t2v',
       action: 'text_to_video',
       requestBody: { prompt: 'a cat', images: [] },
     });
     const query = call({ task_id: 'task_1' }, { query: { Action: ['GetResult'] } });
-    expect(await outcomeOf(decodeNativeRequest(plugin, { route, ctx: query }, { owner: 'user:1' }))).toEqual({
+    expect(await readOutcome(decodeNativeRequest(plugin, { route, ctx: query }, { owner: 'user:1' }))).toEqual({
       kind: 'query',
       taskIds: ['task_1'],
     });
@@ -163,7 +163,7 @@ describe.each([
     );
     expect(wrong).toMatchObject({ ok: false, error: { kind: 'thrown', message: 'unsupported Action' } });
 
-    const shown = await outcomeOf(
+    const shown = await readOutcome(
       renderNative(plugin, { route, ctx: query, task: [view({ data: finished })] }, { owner: 'user:1' }),
     );
     expect(shown).toEqual({ ...finished, data: { ...finished.data, task_id: 'task_1' } });
@@ -174,7 +174,7 @@ describe.each([
       retryable: false,
       requestId: 'r',
     };
-    expect(await outcomeOf(renderNativeError(plugin, { ctx: query, error: failure }, { owner: 'user:1' }))).toEqual({
+    expect(await readOutcome(renderNativeError(plugin, { ctx: query, error: failure }, { owner: 'user:1' }))).toEqual({
       code: 404,
       message: 'Task not found',
     });
@@ -183,7 +183,7 @@ describe.each([
   test('signs the headers of the signature with capitalised names', async () => {
     const plugin = await load(source);
     const ctx = driver({ model: 'alias', upstreamModel: 'brush_t2v', requestBody: { prompt: 'a cat' } });
-    const request = await outcomeOf(buildSubmitRequest(plugin, ctx, { owner: 'user:1' }));
+    const request = await readOutcome(buildSubmitRequest(plugin, ctx, { owner: 'user:1' }));
     expect(request).toMatchObject({
       url: 'https://vendor.example/?Action=Submit&Version=2022-08-31',
       method: 'POST',
@@ -199,7 +199,7 @@ describe.each([
       'X-Date',
     ]);
     const sent = { statusCode: 200, headers: {}, body: { code: 10000, data: { task_id: 'v1' } } };
-    expect(await outcomeOf(parseSubmitResponse(plugin, { ctx, response: sent }, { owner: 'user:1' }))).toMatchObject({
+    expect(await readOutcome(parseSubmitResponse(plugin, { ctx, response: sent }, { owner: 'user:1' }))).toMatchObject({
       taskId: 'v1',
       taskData: sent.body,
     });
@@ -208,11 +208,11 @@ describe.each([
       ok: false,
       error: { message: 'no quota' },
     });
-    expect(await outcomeOf(buildQueryRequest(plugin, polled('v1'), { owner: 'user:1' }))).toMatchObject({
+    expect(await readOutcome(buildQueryRequest(plugin, polled('v1'), { owner: 'user:1' }))).toMatchObject({
       method: 'POST',
     });
     expect(
-      await outcomeOf(parseTaskResult(plugin, { ctx: polled('v1'), body: finished, response }, { owner: 'user:1' })),
+      await readOutcome(parseTaskResult(plugin, { ctx: polled('v1'), body: finished, response }, { owner: 'user:1' })),
     ).toMatchObject({
       status: 'SUCCESS',
     });
@@ -221,9 +221,9 @@ describe.each([
   test('reports usage, lists and finds its artifact', async () => {
     const plugin = await load(source);
     const ctx = driver({ requestBody: { prompt: 'x', duration: 10 } });
-    expect(await outcomeOf(extractUsage(plugin, ctx, { owner: 'user:1' }))).toEqual({ seconds: 10, quality: 'full' });
+    expect(await readOutcome(extractUsage(plugin, ctx, { owner: 'user:1' }))).toEqual({ seconds: 10, quality: 'full' });
     expect(
-      await outcomeOf(
+      await readOutcome(
         extractUsageOnComplete(
           plugin,
           { ctx: polled('v1'), result: { status: 'SUCCESS' }, body: finished },
@@ -241,7 +241,7 @@ describe.each([
       state: null,
       producerVersion: '1.0.0',
     };
-    expect(await outcomeOf(listArtifacts(plugin, task, { owner: 'user:1' }))).toEqual([
+    expect(await readOutcome(listArtifacts(plugin, task, { owner: 'user:1' }))).toEqual([
       { key: 'video', type: 'video' },
     ]);
     const content = {
@@ -251,7 +251,7 @@ describe.each([
       baseUrl: ctx.baseUrl,
       clientRequest: { method: 'GET' as const, headers: {} },
     };
-    expect(await outcomeOf(buildContentRequest(plugin, content, { owner: 'user:1' }))).toMatchObject({
+    expect(await readOutcome(buildContentRequest(plugin, content, { owner: 'user:1' }))).toMatchObject({
       url: finished.data.video_url,
       credentialless: true,
     });
@@ -269,12 +269,12 @@ describe.each([
     });
     const video = ctx(`${prefix}_video`, { model: 'brush_t2v', prompt: 'a cat' });
     expect(
-      await outcomeOf(decodeProtocolRequest(plugin, { protocol: 'proto_video', ctx: video }, { owner: 'user:1' })),
+      await readOutcome(decodeProtocolRequest(plugin, { protocol: 'proto_video', ctx: video }, { owner: 'user:1' })),
     ).toMatchObject({
       model: 'brush_t2v',
     });
     expect(
-      await outcomeOf(
+      await readOutcome(
         renderVideo(plugin, { ctx: { ...video, operation: 'retrieve' }, task: view() }, { owner: 'user:1' }),
       ),
     ).toMatchObject({
@@ -282,7 +282,7 @@ describe.each([
     });
     const text = ctx(`${prefix}_responses`, { model: 'brush_t2v', input: 'a cat' });
     expect(
-      await outcomeOf(decodeProtocolRequest(plugin, { protocol: 'proto_responses', ctx: text }, { owner: 'user:1' })),
+      await readOutcome(decodeProtocolRequest(plugin, { protocol: 'proto_responses', ctx: text }, { owner: 'user:1' })),
     ).toMatchObject({
       requestBody: { prompt: 'a cat' },
     });
@@ -291,19 +291,19 @@ describe.each([
     const done = { ...text, operation: 'retrieve' as const, artifacts };
     const running = view({ status: 'IN_PROGRESS', progress: '50%' });
     expect(
-      await outcomeOf(plugin.call('protocols.proto_responses.renderEvents', [text, running], { owner: 'user:1' })),
+      await readOutcome(plugin.call('protocols.proto_responses.renderEvents', [text, running], { owner: 'user:1' })),
     ).toMatchObject({
       events: [{ type: 'progress', progress: 50 }],
       done: false,
     });
     expect(
-      await outcomeOf(plugin.call('protocols.proto_responses.renderEvents', [done, view()], { owner: 'user:1' })),
+      await readOutcome(plugin.call('protocols.proto_responses.renderEvents', [done, view()], { owner: 'user:1' })),
     ).toMatchObject({
       events: [{ type: 'output', data: '<video controls src="https://gateway.example/v"></video>' }],
       done: true,
     });
     expect(
-      await outcomeOf(plugin.call('protocols.proto_responses.renderFinal', [done, view()], { owner: 'user:1' })),
+      await readOutcome(plugin.call('protocols.proto_responses.renderFinal', [done, view()], { owner: 'user:1' })),
     ).toMatchObject({
       metadata: { vendor: 'brushwork' },
     });
@@ -321,7 +321,7 @@ describe.each([
       protocols: [{ supports: ['stream'], models: ['chorus_music'] }],
     });
     const ctx = { baseUrl: 'https://vendor.example', authHeader: 'k', apiKey: 'k', tasks: [polled('a'), polled('b')] };
-    const request = await outcomeOf(buildBatchQueryRequest(plugin, ctx, { owner: 'user:1' }));
+    const request = await readOutcome(buildBatchQueryRequest(plugin, ctx, { owner: 'user:1' }));
     expect(request).toMatchObject({
       url: 'https://vendor.example/fetch',
       method: 'POST',
@@ -334,11 +334,13 @@ describe.each([
         { task_id: 'b', status: 'IN_PROGRESS' },
       ],
     };
-    const items = await outcomeOf(parseBatchResult(plugin, { ctx, body: body as Json, response }, { owner: 'user:1' }));
+    const items = await readOutcome(
+      parseBatchResult(plugin, { ctx, body: body as Json, response }, { owner: 'user:1' }),
+    );
     expect([...items].map(([id, { status }]) => `${id} ${status}`)).toEqual(['a SUCCESS', 'b IN_PROGRESS']);
     const sent = { statusCode: 200, headers: {}, body: { code: 'success', data: 'a' } };
     expect(
-      await outcomeOf(parseSubmitResponse(plugin, { ctx: driver({}), response: sent }, { owner: 'user:1' })),
+      await readOutcome(parseSubmitResponse(plugin, { ctx: driver({}), response: sent }, { owner: 'user:1' })),
     ).toMatchObject({
       taskId: 'a',
     });
@@ -348,13 +350,13 @@ describe.each([
     const plugin = await load(source);
     const index = createRouteIndex();
     index.add(plugin);
-    const routeOf = (method: string, path: string) => {
+    const routeFor = (method: string, path: string) => {
       const match = index.match(method, path);
       if (match?.kind !== 'route') throw new Error(`no route ${method} ${path}`);
       return match;
     };
-    const { route, params } = routeOf('POST', '/chorus/submit/music');
-    const decoded = await outcomeOf(
+    const { route, params } = routeFor('POST', '/chorus/submit/music');
+    const decoded = await readOutcome(
       decodeNativeRequest(plugin, { route, ctx: call({ prompt: 'la' }, { params }) }, { owner: 'user:1' }),
     );
     expect(decoded).toMatchObject({
@@ -363,19 +365,21 @@ describe.each([
       action: 'MUSIC',
       requestBody: { prompt: 'la' },
     });
-    const submitted = await outcomeOf(
+    const submitted = await readOutcome(
       buildSubmitRequest(plugin, driver({ params, requestBody: { prompt: 'la' } }), { owner: 'user:1' }),
     );
     expect(submitted).toMatchObject({ url: 'https://vendor.example/submit/music', action: 'music' });
 
-    const fetched = routeOf('POST', '/chorus/fetch').route;
+    const fetched = routeFor('POST', '/chorus/fetch').route;
     const asked = call({ ids: ['task_1', 'task_2'] });
-    expect(await outcomeOf(decodeNativeRequest(plugin, { route: fetched, ctx: asked }, { owner: 'user:1' }))).toEqual({
-      kind: 'query',
-      taskIds: ['task_1', 'task_2'],
-    });
+    expect(await readOutcome(decodeNativeRequest(plugin, { route: fetched, ctx: asked }, { owner: 'user:1' }))).toEqual(
+      {
+        kind: 'query',
+        taskIds: ['task_1', 'task_2'],
+      },
+    );
     expect(
-      await outcomeOf(
+      await readOutcome(
         renderNative(
           plugin,
           { route: fetched, ctx: asked, task: [view(), view({ task_id: 'task_2' })] },
@@ -386,12 +390,12 @@ describe.each([
       data: [{ task_id: 'task_1' }, { task_id: 'task_2' }],
     });
     expect(
-      await outcomeOf(decodeNativeRequest(plugin, { route: fetched, ctx: call({}) }, { owner: 'user:1' })),
+      await readOutcome(decodeNativeRequest(plugin, { route: fetched, ctx: call({}) }, { owner: 'user:1' })),
     ).toEqual({
       kind: 'query',
       taskIds: [],
     });
-    const one = routeOf('GET', '/chorus/fetch/task_1');
+    const one = routeFor('GET', '/chorus/fetch/task_1');
     expect([one.route.type, one.params]).toEqual(['query', { task_id: 'task_1' }]);
   });
 
@@ -405,7 +409,7 @@ describe.each([
       state: null,
       producerVersion: '',
     };
-    const [artifact] = await outcomeOf(listArtifacts(plugin, task, { owner: 'user:1' }));
+    const [artifact] = await readOutcome(listArtifacts(plugin, task, { owner: 'user:1' }));
     expect(artifact?.key).toMatch(/^audio-[0-9a-f]{64}$/);
   });
 });

@@ -42,7 +42,7 @@ const serving = (node: PluginService, key = 'acme') => {
   const plugin = node.current().plugins.get(key);
   return plugin && `${plugin.layer} ${plugin.version}`;
 };
-const errorOf = (node: PluginService, key = 'acme') => node.runtimeStatus().pluginErrors[key]?.message ?? '';
+const readError = (node: PluginService, key = 'acme') => node.runtimeStatus().pluginErrors[key]?.message ?? '';
 
 /** Claims `models` on proto_video. */
 const claiming = (key: string, version: string, ...models: string[]): string =>
@@ -80,21 +80,21 @@ test('at a cold start the factory plugin replaces a stored version that does not
   const node = await startNode(factory);
   expect(serving(node)).toBe('factory 1.0.0');
   expect(node.current().protocolOwners('proto_video', 'm')[0]?.plugin.layer).toBe('factory');
-  expect(errorOf(node)).toContain('source line');
-  expect(errorOf(node)).toEndWith('; factory version 1.0.0 serves instead');
+  expect(readError(node)).toContain('source line');
+  expect(readError(node)).toEndWith('; factory version 1.0.0 serves instead');
   expect(node.runtimeStatus().lastRebuild).toMatchObject({ status: 'partial', pluginErrorCount: 1 });
   expect(await node.list()).toMatchObject([
-    { key: 'acme', version: '2.0.0', runtimeStatus: 'compile_failed', runtimeError: { message: errorOf(node) } },
+    { key: 'acme', version: '2.0.0', runtimeStatus: 'compile_failed', runtimeError: { message: readError(node) } },
   ]);
 
   await node.upload({ source: claiming('acme', '2.0.1', 'm') });
   await node.activate('acme', '2.0.1');
-  expect([serving(node), errorOf(node)]).toEqual(['database 2.0.1', '']);
+  expect([serving(node), readError(node)]).toEqual(['database 2.0.1', '']);
   // The running node keeps what serves; one that starts now has the factory's alone.
   await opened.store.plugins.activate('acme', '2.0.0');
   await reread(node);
   expect(serving(node)).toBe('database 2.0.1');
-  expect(errorOf(node)).toEndWith('; database version 2.0.1 serves instead');
+  expect(readError(node)).toEndWith('; database version 2.0.1 serves instead');
   expect(serving(await startNode(factory))).toBe('factory 1.0.0');
 });
 
@@ -106,14 +106,14 @@ test('a disabled factory plugin does not replace a version that does not compile
   await store('acme', { version: '2.0.0', source: NOT_TAKEN });
   const node = await startNode(factory);
   expect(serving(node)).toBeUndefined();
-  expect(errorOf(node)).not.toContain('serves instead');
+  expect(readError(node)).not.toContain('serves instead');
 });
 
 test('a factory plugin of an upgrade takes no claim from an installed plugin', async () => {
   await store('zeta', { version: '1.0.0', source: claiming('zeta', '1.0.0', 'm') });
   const node = await startNode(...(await compiledPlugins(sandbox, claiming('acme', '1.0.0', 'm'))));
   expect([serving(node, 'zeta'), serving(node)]).toEqual(['database 1.0.0', undefined]);
-  expect(errorOf(node)).toBe('plugin acme protocol proto_video model "m" conflicts with plugin zeta');
+  expect(readError(node)).toBe('plugin acme protocol proto_video model "m" conflicts with plugin zeta');
 });
 
 test('a disabled version stops serving, even if its factory plugin is in conflict', async () => {
@@ -123,7 +123,7 @@ test('a disabled version stops serving, even if its factory plugin is in conflic
   await node.upload({ source: claiming('rival', '1.0.0', 'm') });
   await node.upload({ source: claiming('acme', '2.0.0', 'other'), enabled: false });
   expect([serving(node), serving(node, 'rival')]).toEqual([undefined, 'database 1.0.0']);
-  expect(errorOf(node)).toContain('conflicts with plugin rival');
+  expect(readError(node)).toContain('conflicts with plugin rival');
 });
 
 test('of several changes in one rebuild, a refused one keeps its old claims', async () => {
@@ -145,10 +145,10 @@ test('of several changes in one rebuild, a refused one keeps its old claims', as
   const before = node.current();
   await reread(node);
   expect(node.current()).toBe(before);
-  expect(errorOf(node, 'a')).toBe(
+  expect(readError(node, 'a')).toBe(
     'plugin a protocol proto_video model "m2" conflicts with plugin b; database version 1.0.0 serves instead',
   );
-  expect(errorOf(node, 'b')).toBe(
+  expect(readError(node, 'b')).toBe(
     'plugin b protocol proto_video model "m3" conflicts with plugin c; database version 1.0.0 serves instead',
   );
 });
@@ -177,7 +177,7 @@ test('narrowing resolves an overlap: the refused plugin serves at once', async (
   const node = await startNode();
   await node.upload({ source: claiming('acme', '1.0.0', 'm1', 'm2') });
   await node.upload({ source: claiming('rival', '1.0.0', 'm2'), force: true });
-  expect([serving(node, 'rival'), errorOf(node, 'rival')]).toEqual([
+  expect([serving(node, 'rival'), readError(node, 'rival')]).toEqual([
     undefined,
     'plugin rival protocol proto_video model "m2" conflicts with plugin acme',
   ]);
@@ -285,8 +285,8 @@ test('50 activations keep no old versions, except those that a request has pinne
     await node.activate('acme', `1.0.${n}`);
     expect(await ask()).toMatchObject({ ok: true });
   }
-  const hashOf = (version: string) => sha256Hex(pluginSource({ version }));
-  expect(held).toEqual(new Set([hashOf('1.0.0'), hashOf('1.0.50')]));
+  const hashFor = (version: string) => sha256Hex(pluginSource({ version }));
+  expect(held).toEqual(new Set([hashFor('1.0.0'), hashFor('1.0.50')]));
   expect(await ask(pinned)).toMatchObject({ ok: true });
-  expect(held).toEqual(new Set([hashOf('1.0.50')]));
+  expect(held).toEqual(new Set([hashFor('1.0.50')]));
 });

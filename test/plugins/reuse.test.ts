@@ -40,15 +40,15 @@ describe.each(['kling', 'jimeng'])('%s, which signs its requests', async (key) =
   const { cases } = JSON.parse(factoryFile(`${key}.fixture.json`)) as {
     cases: { hook: string; args: Json[]; expected?: Json }[];
   };
-  const casesOf = (hook: string) => cases.filter((one) => one.hook === hook && one.expected !== undefined);
+  const casesFor = (hook: string) => cases.filter((one) => one.hook === hook && one.expected !== undefined);
 
   test.each(['parseTaskResult', 'listArtifacts'])('%s returns the same again', async (hook) => {
-    expect(casesOf(hook).length).toBeGreaterThan(1);
-    for (const { args } of casesOf(hook)) expect(await varies(plugin, hook, args)).toBe(false);
+    expect(casesFor(hook).length).toBeGreaterThan(1);
+    for (const { args } of casesFor(hook)) expect(await varies(plugin, hook, args)).toBe(false);
   });
 
   test('signs anew each time', async () => {
-    const [signed] = casesOf('buildQueryRequest');
+    const [signed] = casesFor('buildQueryRequest');
     expect(await varies(plugin, 'buildQueryRequest', signed?.args ?? [])).toBe(true);
   });
 });

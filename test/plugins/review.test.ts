@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { randomBytes } from 'node:crypto';
 import type { PluginService } from '../../src/plugins/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { channel, insertEndedTask, insertTask } from './records.ts';
 import {
   compiledPlugins,
@@ -347,44 +348,49 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
     ]);
   });
 
-  test('parses with a suspended plugin, and does not suspend one that gets stuck', async () => {
+  /** A node whose sandbox suspends a plugin at its first kill, with a plugin that can get stuck. */
+  async function withTight(
+    work: (node: PluginService, tight: ReturnType<typeof startSandbox>, key: string) => Promise<void>,
+  ): Promise<void> {
     const tight = startSandbox({ callTimeoutMs: 2_000, killGraceMs: 50, killsToSuspend: 1 });
     const node = makeService(store, tight);
     await node.start();
     try {
+      // A loop inside native code, which no interrupt ends.
       const stuck = "'a'.repeat(2e7).indexOf('a'.repeat(1e7) + 'b')";
-      const upload = async () => {
-        const key = await uploadAll(
-          (name) => pluginSource({ key: name }).replace('body.status', `body.stuck ? ${stuck} : body.status`),
-          version('2.0.0'),
-        );
-        await until(() => node.current().plugins.has(key));
-        return key;
-      };
-      const read = { status: 'SUCCESS', progress: null, reason: '' };
-
-      const suspended = await upload();
-      await insertEndedTask(store, suspended, { data: { status: 'SUCCESS' } });
-      const { replay } = await node.preview(suspended, { version: '2.0.0' });
-      expect(replay).toMatchObject([{ before: read, after: read, changed: false }]);
-      await node
-        .current()
-        .plugins.get(suspended)
-        ?.call('parseTaskResult', [{}, { stuck: true }], { owner: 'system' });
-      expect(tight.isSuspended(suspended)).toBe(true);
-      expect((await node.preview(suspended, { version: '2.0.0' })).replay).toEqual(replay);
-
-      const stumbling = await upload();
-      await insertEndedTask(store, stumbling, { data: { status: 'SUCCESS', stuck: true } });
-      expect((await node.preview(stumbling, { version: '2.0.0' })).replay).toMatchObject([
-        { before: { error: { message: expect.stringMatching(/limit of 2000 ms/) } }, after: read, changed: true },
-      ]);
-      expect(tight.isSuspended(stumbling)).toBe(false);
+      const key = await uploadAll(
+        (name) => pluginSource({ key: name }).replace('body.status', `body.stuck ? ${stuck} : body.status`),
+        version('2.0.0'),
+      );
+      await until(() => node.current().plugins.has(key));
+      await work(node, tight, key);
     } finally {
       await node.stop();
       await tight.close();
     }
-  });
+  }
+  const READ = { status: 'SUCCESS', progress: null, reason: '' };
+
+  test('parses with a suspended plugin', () =>
+    withTight(async (node, tight, key) => {
+      await insertEndedTask(store, key, { data: { status: 'SUCCESS' } });
+      const { replay } = await node.preview(key, { version: '2.0.0' });
+      expect(replay).toMatchObject([{ before: READ, after: READ, changed: false }]);
+      const serving = node.current().plugins.get(key);
+      await serving?.call('parseTaskResult', [{}, { stuck: true }], { owner: 'system' });
+      expect(tight.isSuspended(key)).toBe(true);
+      expect((await node.preview(key, { version: '2.0.0' })).replay).toEqual(replay);
+    }));
+
+  testInFullRun('does not suspend a serving plugin that gets stuck', () =>
+    withTight(async (node, tight, key) => {
+      await insertEndedTask(store, key, { data: { status: 'SUCCESS', stuck: true } });
+      expect((await node.preview(key, { version: '2.0.0' })).replay).toMatchObject([
+        { before: { error: { message: expect.stringMatching(/limit of 2000 ms/) } }, after: READ, changed: true },
+      ]);
+      expect(tight.isSuspended(key)).toBe(false);
+    }),
+  );
 });
 
 describe('a dry run', () => {

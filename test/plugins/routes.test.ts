@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { pathsIntersect, reservedBy, routeShape } from '../../src/plugins/manifest/route-paths.ts';
+import { pathsIntersect, routeShape } from '../../src/plugins/manifest/route-paths.ts';
 import { createRouteIndex } from '../../src/plugins/registry/build-index.ts';
 import type { LoadedPlugin, PluginRoute, RouteMethod } from '../../src/plugins/types.ts';
+import { reservedBy } from '../support/reserved-paths.ts';
 
 /** Only what the index looks at. */
 const plugin = (key: string, ...routes: [RouteMethod, string][]): LoadedPlugin =>

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { checkSource } from '../../src/plugins/source/check-source.ts';
+import { rounds } from '../support/full-run.ts';
 
 /** The same sources in every run; a failure prints seed and path. */
 const SEED = { seed: 20_261_121 };
@@ -46,7 +47,7 @@ const piece = fc.oneof(
 );
 
 /** 1-based line and column of the text's end, columns in UTF-16 units. */
-const endOf = (text: string): string => {
+const endFor = (text: string): string => {
   const lines = text.split(/\r\n|\n/);
   return `${lines.length}:${(lines.at(-1) ?? '').length + 1}`;
 };
@@ -65,13 +66,13 @@ describe('sources made at random', () => {
           }
           const [before, at, rule] = one.faulty(n);
           source += before;
-          expected.push(`${rule} ${endOf(source)}`);
+          expected.push(`${rule} ${endFor(source)}`);
           source += at;
         }
         const found = checkSource(source).faults.map(({ rule, line, column }) => `${rule} ${line}:${column}`);
         expect(found).toEqual(expected);
       }),
-      { ...SEED, numRuns: 800 },
+      { ...SEED, numRuns: rounds(800) },
     );
   });
 
@@ -106,7 +107,7 @@ describe('sources made at random', () => {
   };
 
   test('checking any text ends soon and never throws', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), isJudged), { ...SEED, numRuns: 400 });
+    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), isJudged), { ...SEED, numRuns: rounds(400) });
     fc.assert(
       fc.property(
         fc.array(token, { maxLength: 40 }).map((parts) => parts.join(' ')),
@@ -114,7 +115,7 @@ describe('sources made at random', () => {
       ),
       {
         ...SEED,
-        numRuns: 1500,
+        numRuns: rounds(1500),
       },
     );
   });

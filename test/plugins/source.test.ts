@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { checkSource } from '../../src/plugins/source/check-source.ts';
 
-const faultsOf = (source: string): string[] =>
+const findFaults = (source: string): string[] =>
   checkSource(source).faults.map(({ rule, line, column }) => (line === undefined ? rule : `${rule} ${line}:${column}`));
 
 const refused: [name: string, source: string, ...faults: string[]][] = [
@@ -74,20 +74,20 @@ const accepted: [name: string, source: string][] = [
 
 describe('syntax that is refused, with its position', () => {
   test.each(refused)('%s', (_name, source, ...faults) => {
-    expect(faultsOf(source)).toEqual(faults);
+    expect(findFaults(source)).toEqual(faults);
   });
 });
 
 describe('names that do not matter', () => {
   test.each(accepted)('%s', (_name, source) => {
-    expect(faultsOf(source)).toEqual([]);
+    expect(findFaults(source)).toEqual([]);
   });
 });
 
 test('a source above 1 MiB is refused by its bytes, one of exactly 1 MiB is not', () => {
-  expect(faultsOf(`//${'x'.repeat(1_048_574)}`)).toEqual([]);
-  expect(faultsOf(`//${'x'.repeat(1_048_575)}`)).toEqual(['source.size']);
-  expect(faultsOf(`//${'é'.repeat(524_288)}`)).toEqual(['source.size']);
+  expect(findFaults(`//${'x'.repeat(1_048_574)}`)).toEqual([]);
+  expect(findFaults(`//${'x'.repeat(1_048_575)}`)).toEqual(['source.size']);
+  expect(findFaults(`//${'é'.repeat(524_288)}`)).toEqual(['source.size']);
 });
 
 test('parser bomb: deeply nested brackets are a fault, not a crash', () => {
@@ -96,7 +96,7 @@ test('parser bomb: deeply nested brackets are a fault, not a crash', () => {
     `const a = ${'('.repeat(300_000)}1${')'.repeat(300_000)}`,
     '!'.repeat(900_000),
   ]) {
-    expect(faultsOf(bomb)).toEqual([expect.stringMatching(/^source\.syntax 1:\d+$/)]);
+    expect(findFaults(bomb)).toEqual([expect.stringMatching(/^source\.syntax 1:\d+$/)]);
   }
 });
 
@@ -104,9 +104,9 @@ test('quadratic bombs: ten thousands of names, labels or groups do not block the
   const many = (line: (index: number) => string): string =>
     Array.from({ length: 20_000 }, (_, index) => line(index)).join('');
   const started = process.cpuUsage();
-  expect(faultsOf(many((i) => `let a${i};\n`))).toEqual([]);
-  expect(faultsOf(`${many((i) => `l${i}:`)};`)).toEqual([expect.stringMatching(/^source\.syntax 1:\d+$/)]);
-  expect(faultsOf(`const r = /${many((i) => `(?<n${i}>a)`)}/;`)).toEqual([
+  expect(findFaults(many((i) => `let a${i};\n`))).toEqual([]);
+  expect(findFaults(`${many((i) => `l${i}:`)};`)).toEqual([expect.stringMatching(/^source\.syntax 1:\d+$/)]);
+  expect(findFaults(`const r = /${many((i) => `(?<n${i}>a)`)}/;`)).toEqual([
     expect.stringMatching(/^source\.syntax 1:\d+$/),
   ]);
   expect(process.cpuUsage(started).user / 1000).toBeLessThan(5_000);

@@ -8,6 +8,7 @@ import {
   findUsage,
 } from '../../src/plugins/manifest/check-facts.ts';
 import type { UsageField } from '../../src/plugins/types.ts';
+import { rounds } from '../support/full-run.ts';
 
 const schema: Record<string, UsageField> = {
   length: { kind: 'number', unit: 'second' },
@@ -144,13 +145,13 @@ test('no checked value is outside its field, and no value makes the check throw'
         else expect(checked.error.message).toMatch(/^must be /);
       },
     ),
-    { seed: 20_261_121, numRuns: 2000 },
+    { seed: 20_261_121, numRuns: rounds(2000) },
   );
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       checkUsageFacts(schema, value as Json);
       checkRequestQuantities(schema, value as Json);
     }),
-    { seed: 20_261_121, numRuns: 500 },
+    { seed: 20_261_121, numRuns: rounds(500) },
   );
 });

@@ -102,6 +102,9 @@ const OWNERS: Readonly<Record<string, string>> = {
   vertex: 'google.com',
 };
 
+/** Domains of the same vendor that list prices in US dollars. */
+const PRICE_OWNERS: Readonly<Record<string, string>> = { seedream: 'byteplus.com' };
+
 test('links of the factory plugins are of the vendor’s own domain, and all that they tell is read', async () => {
   // A ComfyUI of one's own has neither keys nor prices.
   const keys = readdirSync(FACTORY)
@@ -114,9 +117,13 @@ test('links of the factory plugins are of the vendor’s own domain, and all tha
     const read = readVendorInfo(vendorInfo as never);
     expect(Object.keys(read ?? {})).toEqual(expect.arrayContaining(Object.keys(vendorInfo)));
     expect(Object.keys(read?.ranges ?? {})).toEqual(Object.keys(vendorInfo.ranges as object));
-    for (const link of [read?.keyUrl, read?.listPrices?.url ?? read?.keyUrl]) {
+    const links = [
+      [read?.keyUrl, owner],
+      [read?.listPrices?.url ?? read?.keyUrl, PRICE_OWNERS[key] ?? owner],
+    ];
+    for (const [link, domain] of links) {
       const { protocol, hostname } = new URL(link ?? '');
-      const isOwn = hostname.endsWith(`.${owner}`) || hostname === owner;
+      const isOwn = hostname.endsWith(`.${domain}`) || hostname === domain;
       expect({ key, link, protocol, isOwn }).toEqual({ key, link, protocol: 'https:', isOwn: true });
     }
   }

@@ -29,7 +29,7 @@ function fakeThreads(refuse = () => false): FakeThread[] {
   return threads;
 }
 
-const failureOf = (promise: Promise<unknown>) =>
+const catchFailure = (promise: Promise<unknown>) =>
   promise.then(
     () => 'none',
     (error: Error) => error.message,
@@ -38,7 +38,7 @@ const failureOf = (promise: Promise<unknown>) =>
 test('a message of a terminated thread settles no other task', async () => {
   const threads = fakeThreads();
   const worker = createPluginWorker();
-  const first = failureOf(worker.run('prepare'));
+  const first = catchFailure(worker.run('prepare'));
   const second = worker.run('checkSource', '');
   threads[0]?.onerror?.({ message: 'broken' });
   expect(await first).toContain('broken');
@@ -52,7 +52,7 @@ test('a message of a terminated thread settles no other task', async () => {
 
 test('a thread that ends without an error fails its task at once', async () => {
   const threads = fakeThreads();
-  const failure = failureOf(createPluginWorker().run('prepare'));
+  const failure = catchFailure(createPluginWorker().run('prepare'));
   threads[0]?.dispatchEvent(new Event('close'));
   expect(await failure).toContain('its thread ended');
 });
@@ -61,7 +61,7 @@ test('if no thread starts, the task fails, and the next task tries again', async
   let refused = true;
   const threads = fakeThreads(() => refused);
   const worker = createPluginWorker();
-  expect(await failureOf(worker.run('prepare'))).toContain('no more threads');
+  expect(await catchFailure(worker.run('prepare'))).toContain('no more threads');
   refused = false;
   const next = worker.run('checkSource', '');
   threads[0]?.onmessage?.({ data: { value: [] } });
@@ -70,6 +70,6 @@ test('if no thread starts, the task fails, and the next task tries again', async
 
 test('a task that cannot be sent to a thread fails alone', async () => {
   const worker = createPluginWorker();
-  expect(await failureOf(worker.run('checkSource', (() => '') as never))).toContain('could not be checked');
+  expect(await catchFailure(worker.run('checkSource', (() => '') as never))).toContain('could not be checked');
   expect(await worker.run('checkSource', 'export const meta = {};')).toBeArray();
 });

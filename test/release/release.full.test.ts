@@ -308,7 +308,8 @@ test.skipIf(process.platform !== 'linux' || process.arch !== 'x64')(
     expect(run(['tar', '-xzf', fileNamed(/-linux-x64\.tar\.gz$/), '-C', folder])).toMatchObject({ status: 0 });
     const path = join(folder, readdirSync(folder)[0] ?? '', 'taskgate');
     const port = String(await freePort());
-    const clean = ['env', '-i', `HOME=${folder}`, path];
+    // Elsewhere than in a checkout, where data of the developer may stand.
+    const clean = ['env', '-C', folder, '-i', `HOME=${folder}`, path];
     await withGateway(
       [...clean, '--no-open', '--port', port],
       async (link) => {

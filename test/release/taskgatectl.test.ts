@@ -6,8 +6,11 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const script = readFileSync(new URL('../../ops/linux/taskgatectl', import.meta.url), 'utf8');
 
-/** `user`: who runs it. Returns the variables that the program gets, and what it says otherwise. */
-function run(user: string, settings: string, { credentials = false } = {}) {
+/**
+ * `user`: who runs it. `starting`: how many seconds the start of the service still takes; none
+ * without systemd. Returns the variables that the program gets, and what it says otherwise.
+ */
+function run(user: string, settings: string, { credentials = false, starting = -1, sealed = '' } = {}) {
   const folder = temporaryFolder();
   const write = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);
@@ -18,6 +21,19 @@ function run(user: string, settings: string, { credentials = false } = {}) {
   const program = write('taskgate', '#!/bin/sh\nprintf "%s\\n" "$@"\nenv -0\n');
   write('id', `#!/bin/sh\necho ${user}\n`);
   write('setpriv', '#!/bin/sh\nshift 3\nexec "$@"\n');
+  // Seconds are lines of a file here.
+  write('sleep', `#!/bin/sh\necho "$1" >>${folder}/slept\n`);
+  write('slept', '');
+  write(
+    'systemctl',
+    `#!/bin/sh
+case $1 in
+  is-active) [ "$(wc -l <${folder}/slept)" -lt ${starting} ] && echo activating || echo active ;;
+  show) echo '${sealed}' ;;
+esac
+`,
+  );
+  if (starting >= 0) mkdirSync(join(folder, 'systemd'));
   if (credentials) mkdirSync(join(folder, 'credentials'));
   const command = write(
     'taskgatectl',
@@ -25,7 +41,7 @@ function run(user: string, settings: string, { credentials = false } = {}) {
       .replace('/etc/taskgate/taskgate.env', file)
       .replace('/usr/bin/taskgate', program)
       .replace('/run/credentials/taskgate.service', join(folder, 'credentials'))
-      .replace('/run/systemd/system', join(folder, 'no-systemd')),
+      .replace('/run/systemd/system', join(folder, 'systemd')),
   );
   const ran = Bun.spawnSync([command, 'doctor', '--json'], { env: { PATH: `${folder}:/usr/bin:/bin` } });
   const [first = '', ...rest] = ran.stdout.toString().split('\0');
@@ -36,6 +52,7 @@ function run(user: string, settings: string, { credentials = false } = {}) {
     err: ran.stderr.toString(),
     words: lines.slice(0, 2),
     variables: new Map(pairs),
+    slept: readFileSync(join(folder, 'slept'), 'utf8').split('\n').length - 1,
     folder,
   };
 }
@@ -78,4 +95,19 @@ test('root becomes the user of the service, others are told to be root, and cred
   expect(root.variables.get('CREDENTIALS_DIRECTORY')).toBe(join(root.folder, 'credentials'));
   const other = run('ada', 'PORT=3001\n');
   expect([other.code, other.err]).toEqual([1, 'taskgatectl: run it as root: sudo taskgatectl doctor --json\n']);
+});
+
+test('a start of the service that is under way is waited for, a minute at most, and told once', () => {
+  const notice = 'taskgatectl: waiting for the start of the service\n';
+  const [none, some, long] = [0, 3, 1000].map((starting) => run('root', 'PORT=3001\n', { starting }));
+  expect([none?.slept, none?.err, none?.words]).toEqual([0, '', ['doctor', '--json']]);
+  expect([some?.slept, some?.err, some?.words]).toEqual([3, notice, ['doctor', '--json']]);
+  expect([long?.slept, long?.err, long?.words]).toEqual([60, notice, ['doctor', '--json']]);
+});
+
+test('credentials that exist only while the service runs are not taken for absent', () => {
+  const sealed = { starting: 0, sealed: 'crypto_secret:/etc/taskgate/crypto' };
+  const stopped = run('root', 'PORT=3001\n', sealed);
+  expect([stopped.code, stopped.err]).toEqual([1, expect.stringContaining('exist only while it runs: start it')]);
+  expect(run('root', 'PORT=3001\n', { ...sealed, credentials: true }).code).toBe(0);
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Sandbox } from '../../src/sandbox/index.ts';
-import { failureOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
+import { catchFailure, hook, plugin, readResult, startSandbox } from './start-sandbox.ts';
 
 /**
  * Waiting calls of a quick plugin are sent to a process as a batch. Callers must not see a
@@ -46,7 +46,7 @@ test('each call has its own arguments, state, console and result', async () => {
   for (const [i, outcome] of outcomes.entries()) {
     expect(outcome).toMatchObject({ ok: true, value: { value: [1, i], console: [`call ${i}`] } });
   }
-  expect(new Set(await Promise.all(numbers.map(() => resultOf(sandbox, quick, hook('random'))))).size).toBe(100);
+  expect(new Set(await Promise.all(numbers.map(() => readResult(sandbox, quick, hook('random'))))).size).toBe(100);
 });
 
 test('a failing call fails alone', async () => {
@@ -62,10 +62,10 @@ test('each caller gets its own result: newer hooks, non-ASCII text, none, long o
   const outcomes = await Promise.all(
     numbers.map(async (i) => {
       const word = words[i % words.length] as string;
-      if (i % 5 === 0) return (await resultOf(sandbox, quick, hook('nothing'))) === undefined;
-      if (i % 7 === 0) return ((await resultOf(sandbox, quick, hook('other', [word]))) as string[])[0] === word;
+      if (i % 5 === 0) return (await readResult(sandbox, quick, hook('nothing'))) === undefined;
+      if (i % 7 === 0) return ((await readResult(sandbox, quick, hook('other', [word]))) as string[])[0] === word;
       const length = i % 11 === 0 ? 50_000 : i;
-      return (await resultOf(sandbox, quick, hook('text', [length, word]))) === word.repeat(length);
+      return (await readResult(sandbox, quick, hook('text', [length, word]))) === word.repeat(length);
     }),
   );
   expect(outcomes).toEqual(numbers.map(() => true));
@@ -73,7 +73,7 @@ test('each caller gets its own result: newer hooks, non-ASCII text, none, long o
 
 test('a guest that is dropped for its memory is loaded again for the next call', async () => {
   const some = numbers.slice(0, 20);
-  expect(await Promise.all(some.map((i) => resultOf(sandbox, quick, hook('grow', [i]))))).toEqual(some);
+  expect(await Promise.all(some.map((i) => readResult(sandbox, quick, hook('grow', [i]))))).toEqual(some);
 });
 
 test('finished calls do not wait for a slow one, and each call is made once', async () => {
@@ -81,7 +81,7 @@ test('finished calls do not wait for a slow one, and each call is made once', as
   const order: number[] = [];
   const results = await Promise.all(
     numbers.map(async (i) => {
-      const result = await resultOf(sandbox, quick, hook('slowOn', [10, i]));
+      const result = await readResult(sandbox, quick, hook('slowOn', [10, i]));
       order.push(i);
       return result;
     }),
@@ -102,7 +102,7 @@ test('a kill in a batch is counted against no owner; sent one by one, only the k
   const strict = startSandbox({ processes: 1, callTimeoutMs: 1_000, killsToSuspend: 1 });
   try {
     await warm(strict);
-    for (const owner of ['user:2', 'user:3']) await resultOf(strict, quick, hook('id', [1], { owner }));
+    for (const owner of ['user:2', 'user:3']) await readResult(strict, quick, hook('id', [1], { owner }));
     const before = strict.call(plugin(source, 'another'), hook('nap', [50, 0]));
     const outcomes = await Promise.all(
       [1, 2, 3].map((i) => strict.call(quick, hook('stuckOn', [2, i], { owner: `user:${i}` }))),
@@ -111,7 +111,7 @@ test('a kill in a batch is counted against no owner; sent one by one, only the k
     expect(outcomes.map((outcome) => outcome.ok || outcome.error.kind)).toEqual([true, 'killed', true]);
     expect(strict.stats()).toMatchObject({ suspended: [], killCounts: [{ owner: 'user', kills: 1 }] });
     const next = (owner: string) => strict.call(quick, hook('id', [1], { owner }));
-    expect((await failureOf(next('user:2'))).kind).toBe('owner_refused');
+    expect((await catchFailure(next('user:2'))).kind).toBe('owner_refused');
     for (const owner of ['user:1', 'user:3']) expect((await next(owner)).ok).toBe(true);
   } finally {
     await strict.close();
@@ -128,8 +128,8 @@ test('calls that a slow one returned to the queue end with their admission time 
     // Sent as a batch. All but the first return to the queue, behind the second.
     const first = nap(30, 0);
     const second = nap(1_200, 1);
-    const impatient = failureOf(nap(0, 2, { admissionTimeoutMs: 600 }));
-    const left = failureOf(nap(0, 3, { signal: caller.signal }));
+    const impatient = catchFailure(nap(0, 2, { admissionTimeoutMs: 600 }));
+    const left = catchFailure(nap(0, 3, { signal: caller.signal }));
     const last = nap(0, 4);
     expect([(await before).ok, (await first).ok]).toEqual([true, true]);
     caller.abort();

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { failureOf, hook, MEBIBYTE, plugin, resultOf, startSandbox } from './start-sandbox.ts';
+import { catchFailure, hook, MEBIBYTE, plugin, readResult, startSandbox } from './start-sandbox.ts';
 
 const sandbox = startSandbox({ memoryBytes: 64 * MEBIBYTE });
 afterAll(() => sandbox.close());
@@ -25,9 +25,9 @@ export function spoofed() {
   return results;
 }
 `);
-const run = (name: string, ...args: unknown[]) => resultOf(sandbox, runner, hook('run', [name, args]));
+const run = (name: string, ...args: unknown[]) => readResult(sandbox, runner, hook('run', [name, args]));
 const refusal = async (name: string, ...args: unknown[]) =>
-  (await failureOf(sandbox.call(runner, hook('run', [name, args])))).message;
+  (await catchFailure(sandbox.call(runner, hook('run', [name, args])))).message;
 
 /** A message of fifty bytes that are no UTF-8. */
 const FIFTY_DD = '0xdd, 50 times';
@@ -75,21 +75,21 @@ describe('digests give published answers', () => {
     ],
   ])('HMAC %s with the key %s (RFC 2202, RFC 4231)', async (algorithm, key, message, digest) => {
     const hex = message === FIFTY_DD ? 'dd'.repeat(50) : Buffer.from(message).toString('hex');
-    expect(await resultOf(sandbox, runner, hook('keyed', [algorithm, key, hex]))).toBe(digest);
+    expect(await readResult(sandbox, runner, hook('keyed', [algorithm, key, hex]))).toBe(digest);
   });
 
   test('bytes are a Uint8Array, or a list of numbers', async () => {
-    expect(await resultOf(sandbox, runner, hook('bytesOf', ['bytes', ['aGk=', 'base64']]))).toEqual({
+    expect(await readResult(sandbox, runner, hook('bytesOf', ['bytes', ['aGk=', 'base64']]))).toEqual({
       kind: '[object Uint8Array]',
       list: [104, 105],
     });
-    expect(await resultOf(sandbox, runner, hook('bytesOf', ['sha1', ['abc', 'bytes']]))).toMatchObject({
+    expect(await readResult(sandbox, runner, hook('bytesOf', ['sha1', ['abc', 'bytes']]))).toMatchObject({
       list: [...Buffer.from('a9993e364706816aba3e25717850c26c9cd0d89d', 'hex')],
     });
     const inner = new Bun.CryptoHasher('sha1', 'a').update('b').digest();
     const outer = new Bun.CryptoHasher('sha1', inner).update('c').digest('base64');
-    expect(await resultOf(sandbox, runner, hook('chain'))).toEqual([outer, outer]);
-    const [first, ...others] = (await resultOf(sandbox, runner, hook('sameOfLists'))) as string[];
+    expect(await readResult(sandbox, runner, hook('chain'))).toEqual([outer, outer]);
+    const [first, ...others] = (await readResult(sandbox, runner, hook('sameOfLists'))) as string[];
     expect(others).toEqual([String(first), String(first)]);
   });
 
@@ -123,16 +123,16 @@ describe('digests give published answers', () => {
 
 describe('bounds', () => {
   test('huge bytes and texts are refused by their size, before any work', async () => {
-    expect(await resultOf(sandbox, runner, hook('hashOf', [MEBIBYTE]))).toHaveLength(64);
+    expect(await readResult(sandbox, runner, hook('hashOf', [MEBIBYTE]))).toHaveLength(64);
     const refused = async (name: string, args: unknown[]) =>
-      (await failureOf(sandbox.call(runner, hook(name, args)))).message;
+      (await catchFailure(sandbox.call(runner, hook(name, args)))).message;
     expect(await refused('hashOf', [MEBIBYTE + 1])).toBe('sha256: the bytes are over the limit of 1048576');
     expect(await refused('grown', ['urlEncodeRFC3986', '✓', MEBIBYTE + 1])).toContain('longer than the limit');
     expect(await refused('grown', ['bytes', '✓', MEBIBYTE / 2])).toContain('over the limit');
   });
 
   test('a forged typed array is no bytes, and a replaced getter decides nothing', async () => {
-    expect(await resultOf(sandbox, runner, hook('spoofed'))).toEqual([
+    expect(await readResult(sandbox, runner, hook('spoofed'))).toEqual([
       'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
       'sha256: give a text or bytes',
     ]);

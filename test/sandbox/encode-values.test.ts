@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createEncodeValues, MAX_ENCODED_JSON_BYTES } from '../../src/sandbox/child/encode-values.ts';
 import { loadEngine } from '../../src/sandbox/child/load-engine.ts';
-import { hook, MEBIBYTE, plugin, resultOf, startSandbox } from './start-sandbox.ts';
+import { rounds } from '../support/full-run.ts';
+import { hook, MEBIBYTE, plugin, readResult, startSandbox } from './start-sandbox.ts';
 
 const encodeValues = createEncodeValues();
 const encode = (json: string) => encodeValues((target) => target.write(json, 'utf8'));
@@ -64,7 +65,7 @@ describe('the engine reads the values that the JSON says', () => {
         const json = JSON.stringify(value);
         expect(readInGuest(json)).toBe(JSON.stringify(JSON.parse(json)));
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(500) },
     );
   });
 });
@@ -113,7 +114,7 @@ describe('a plugin sees no difference', () => {
     }`);
   test('objects are plain, in the order of the text', async () => {
     const value = JSON.parse('{"z":1,"a":2,"7":3,"__proto__":{"evil":true},"list":[40]}');
-    expect(await resultOf(sandbox, look, hook('describe', [value]))).toEqual({
+    expect(await readResult(sandbox, look, hook('describe', [value]))).toEqual({
       plain: true,
       flags: [true, true, true, true],
       names: ['7', 'z', 'a', '__proto__', 'list'],
@@ -123,12 +124,12 @@ describe('a plugin sees no difference', () => {
   });
   test('short and long arguments come back', async () => {
     for (const value of ['short', 'é'.repeat(MAX_ENCODED_JSON_BYTES / 2)])
-      expect(await resultOf(sandbox, look, hook('back', [value]))).toBe(value);
+      expect(await readResult(sandbox, look, hook('back', [value]))).toBe(value);
   });
   test('deep arguments arrive', async () => {
     for (const depth of [200, 300]) {
       const deep = JSON.parse(`${'['.repeat(depth)}1${']'.repeat(depth)}`);
-      expect(await resultOf(sandbox, look, hook('depthOf', [deep]))).toBe(depth);
+      expect(await readResult(sandbox, look, hook('depthOf', [deep]))).toBe(depth);
     }
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { failureOf, hook, MEBIBYTE, plugin, resultOf, startSandbox } from './start-sandbox.ts';
+import { catchFailure, hook, MEBIBYTE, plugin, readResult, startSandbox } from './start-sandbox.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -39,26 +39,26 @@ describe('a call finds nothing that another call left behind', () => {
          export function leaveAndSpin(secret) { ${leave}; const all = []; for (;;) all.push('x'.repeat(1 << 20) + all.length) }
          export function find() { return Boolean(${find}) }`,
       );
-      expect(await resultOf(sandbox, module, hook('find'))).toBe(false);
+      expect(await readResult(sandbox, module, hook('find'))).toBe(false);
       await sandbox.call(module, hook('leave', ['s3cret']));
-      expect(await resultOf(sandbox, module, hook('find'))).toBe(false);
+      expect(await readResult(sandbox, module, hook('find'))).toBe(false);
       await sandbox.call(module, hook('leaveAndThrow', ['s3cret']));
-      expect(await resultOf(sandbox, module, hook('find'))).toBe(false);
+      expect(await readResult(sandbox, module, hook('find'))).toBe(false);
     });
   }
 
   test('after a timeout and after memory ran out', async () => {
-    const quick = startSandbox({ callTimeoutMs: 600, killGraceMs: 5_000, memoryBytes: 32 * MEBIBYTE });
+    const quick = startSandbox({ callTimeoutMs: 1_500, killGraceMs: 5_000, memoryBytes: 32 * MEBIBYTE });
     const module = plugin(
       `let kept = 0;
        export function spin() { kept = 1; Object.prototype.left = 1; for (;;); }
        export function fill() { kept = 1; Object.prototype.left = 1; const all = []; for (;;) all.push(new Uint8Array(1 << 20)) }
        export function find() { return kept + ('left' in {} ? 1 : 0) }`,
     );
-    expect((await failureOf(quick.call(module, hook('spin')))).kind).toBe('timeout');
-    expect(await resultOf(quick, module, hook('find'))).toBe(0);
-    expect((await failureOf(quick.call(module, hook('fill')))).kind).toBe('memory');
-    expect(await resultOf(quick, module, hook('find'))).toBe(0);
+    expect((await catchFailure(quick.call(module, hook('spin')))).kind).toBe('timeout');
+    expect(await readResult(quick, module, hook('find'))).toBe(0);
+    expect((await catchFailure(quick.call(module, hook('fill')))).kind).toBe('memory');
+    expect(await readResult(quick, module, hook('find'))).toBe(0);
     await quick.close();
   });
 });
@@ -71,7 +71,7 @@ describe('a plugin cannot forge results', () => {
        export function hook(x) { return x + 1 }
        export const meta = { key: 'real' };`,
     );
-    expect(await resultOf(sandbox, module, hook('hook', [41]))).toBe(42);
+    expect(await readResult(sandbox, module, hook('hook', [41]))).toBe(42);
     expect(await sandbox.inspect(module, 'system')).toMatchObject({ ok: true, value: { meta: { key: 'real' } } });
   });
 
@@ -86,14 +86,14 @@ describe('a plugin cannot forge results', () => {
        export function fails() { throw new Error('mine') }
        export function time() { return new Date().getTime() > 1e12 }`,
     );
-    expect(await resultOf(sandbox, module, hook('hook', [1]))).toEqual({ x: 1 });
-    expect(await failureOf(sandbox.call(module, hook('fails')))).toMatchObject({ kind: 'thrown', message: 'mine' });
-    expect(await resultOf(sandbox, module, hook('time'))).toBe(true);
+    expect(await readResult(sandbox, module, hook('hook', [1]))).toEqual({ x: 1 });
+    expect(await catchFailure(sandbox.call(module, hook('fails')))).toMatchObject({ kind: 'thrown', message: 'mine' });
+    expect(await readResult(sandbox, module, hook('time'))).toBe(true);
   });
 
   test('a then on Object.prototype only hurts the plugin itself', async () => {
     const module = plugin('Object.prototype.then = () => {}; export function hook() { return {} }');
-    expect((await failureOf(sandbox.call(module, hook('hook')))).kind).toBe('async');
+    expect((await catchFailure(sandbox.call(module, hook('hook')))).kind).toBe('async');
   });
 
   test('errors that pretend, throw or loop when they are read', async () => {
@@ -106,7 +106,7 @@ describe('a plugin cannot forge results', () => {
        export function text() { throw 'plain\\u0000 text\\n' + '\\u{1F600}'.repeat(600) }
        export function named() { throw Object.assign(new Error('boom'), { name: 'Odd' }) }`,
     );
-    const thrown = async (name: string) => failureOf(sandbox.call(module, hook(name)));
+    const thrown = async (name: string) => catchFailure(sandbox.call(module, hook(name)));
     for (const name of ['getter', 'proxy', 'number', 'nothing', 'symbol', 'text', 'named']) {
       expect((await thrown(name)).kind).toBe('thrown');
     }
@@ -121,7 +121,7 @@ describe('a plugin cannot forge results', () => {
     const module = plugin(
       'export const group = { own() { return 1 } }; export class Shape { static make() { return 1 } }',
     );
-    expect(await resultOf(sandbox, module, hook('group.own'))).toBe(1);
+    expect(await readResult(sandbox, module, hook('group.own'))).toBe(1);
     for (const path of [
       'toString',
       'constructor',
@@ -131,7 +131,7 @@ describe('a plugin cannot forge results', () => {
       'group.own.call',
       'Shape',
     ]) {
-      expect((await failureOf(sandbox.call(module, hook(path)))).kind).toBe('not_callable');
+      expect((await catchFailure(sandbox.call(module, hook(path)))).kind).toBe('not_callable');
     }
   });
 });
@@ -161,7 +161,7 @@ describe('escapes reach nothing of the host', () => {
   `);
 
   test('the globals are those of the language, and utils and console', async () => {
-    const names = (await resultOf(sandbox, module, hook('globals'))) as string[];
+    const names = (await readResult(sandbox, module, hook('globals'))) as string[];
     const foreign = names.filter((name) => !(name in globalThis));
     expect(foreign.sort()).toEqual(['InternalError', 'utils']);
     for (const name of [
@@ -185,7 +185,7 @@ describe('escapes reach nothing of the host', () => {
     }
   });
   test('constructor chains', async () => {
-    for (const found of (await resultOf(sandbox, module, hook('constructors'))) as string[]) {
+    for (const found of (await readResult(sandbox, module, hook('constructors'))) as string[]) {
       expect([
         'undefinedundefinedundefinedundefinedundefined',
         "cannot read property 'constructor' of undefined",
@@ -193,17 +193,17 @@ describe('escapes reach nothing of the host', () => {
     }
   });
   test('Function, indirect eval and sloppy this', async () => {
-    for (const found of (await resultOf(sandbox, module, hook('indirect'))) as string[]) {
+    for (const found of (await readResult(sandbox, module, hook('indirect'))) as string[]) {
       expect(['undefined', 'undefinedundefinedundefinedundefinedundefined']).toContain(found);
     }
   });
   test('errors of host functions are of the guest', async () => {
-    expect(await resultOf(sandbox, module, hook('thrownByHost'))).toEqual([true, true, 'undefined', false]);
+    expect(await readResult(sandbox, module, hook('thrownByHost'))).toEqual([true, true, 'undefined', false]);
   });
   test('import.meta, caller and stacks tell nothing', async () => {
-    expect(await resultOf(sandbox, module, hook('meta'))).toEqual([]);
-    expect(await resultOf(sandbox, module, hook('caller'))).toBe('refused');
-    expect(await resultOf(sandbox, module, hook('callStack'))).not.toContain('/');
+    expect(await readResult(sandbox, module, hook('meta'))).toEqual([]);
+    expect(await readResult(sandbox, module, hook('caller'))).toBe('refused');
+    expect(await readResult(sandbox, module, hook('callStack'))).not.toContain('/');
   });
 });
 
@@ -214,7 +214,7 @@ test('two plugins share no state', async () => {
   );
   const two = plugin('export function look() { return String(globalThis.met) + [].met }', 'two');
   for (let i = 0; i < 3; i++) {
-    expect(await resultOf(sandbox, one, hook('look'))).toBe('one1');
-    expect(await resultOf(sandbox, two, hook('look'))).toBe('undefinedundefined');
+    expect(await readResult(sandbox, one, hook('look'))).toBe('one1');
+    expect(await readResult(sandbox, two, hook('look'))).toBe('undefinedundefined');
   }
 });

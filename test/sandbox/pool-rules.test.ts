@@ -9,7 +9,7 @@ import { noteCall } from '../../src/sandbox/pool/worker-processes.ts';
 import type { SandboxLimits } from '../../src/sandbox/types.ts';
 import { defaultLimits, MEBIBYTE, plugin } from './start-sandbox.ts';
 
-const jobOf = (owner: string, key = 'one'): Job => ({
+const jobFor = (owner: string, key = 'one'): Job => ({
   owner,
   plugin: key,
   callKey: toCallKey(key, owner),
@@ -34,7 +34,7 @@ type ProcessOptions = { jobs?: Job[]; mebibytes?: number; lastMebibytes?: number
  * A process that runs `jobs`, one message each, since 0 ms, and holds, and held at the last check,
  * so much memory.
  */
-function processOf({ jobs = [], mebibytes = 100, lastMebibytes }: ProcessOptions = {}): Worker & { seen: Seen } {
+function readProcess({ jobs = [], mebibytes = 100, lastMebibytes }: ProcessOptions = {}): Worker & { seen: Seen } {
   const seen: Seen = { killed: false, released: false, sent: [] };
   return {
     seen,
@@ -62,7 +62,7 @@ function processOf({ jobs = [], mebibytes = 100, lastMebibytes }: ProcessOptions
 }
 
 /** A closed pool of these processes, which starts no other and no timer. */
-function poolOf(workers: Worker[], limits: Partial<SandboxLimits> = {}) {
+function readPool(workers: Worker[], limits: Partial<SandboxLimits> = {}) {
   let nowMs = 0;
   const estimates = createCallEstimates();
   const pool: PoolState = {
@@ -105,12 +105,12 @@ function poolOf(workers: Worker[], limits: Partial<SandboxLimits> = {}) {
 }
 
 const busyProcess = (mebibytes?: number) =>
-  processOf({ jobs: [jobOf('user:1')], ...(mebibytes === undefined ? {} : { mebibytes }) });
+  readProcess({ jobs: [jobFor('user:1')], ...(mebibytes === undefined ? {} : { mebibytes }) });
 
 describe('a check', () => {
   test('kills a call after its limit and the grace, not before', () => {
     const busy = busyProcess();
-    const { pool, checkAt } = poolOf([busy], { callTimeoutMs: 1000, killGraceMs: 250 });
+    const { pool, checkAt } = readPool([busy], { callTimeoutMs: 1000, killGraceMs: 250 });
     checkAt(1250);
     expect([pool.kills, busy.seen.killed]).toEqual([0, false]);
     checkAt(1251);
@@ -120,7 +120,7 @@ describe('a check', () => {
 
   test('after a stall of the gateway kills nothing, since answers may lie unread', () => {
     const busy = busyProcess();
-    const { checkAt } = poolOf([busy], { callTimeoutMs: 1000, killGraceMs: 250 });
+    const { checkAt } = readPool([busy], { callTimeoutMs: 1000, killGraceMs: 250 });
     checkAt(5000, 101);
     expect(busy.seen.killed).toBe(false);
     checkAt(5025);
@@ -129,12 +129,12 @@ describe('a check', () => {
 
   test.each([
     // With 128 MiB a guest, one process may hold 220 MiB, and two together 240 MiB.
-    ['one over its own limit', [257, 10], 'its process grew over the memory limit of 230686720 bytes'],
-    ['the larger of two over their limit', [130, 111], 'the processes grew over their memory limit of 251658240 bytes'],
+    ['one over its own limit', [257, 10], 'its process grew over the memory limit of 220 MB'],
+    ['the larger of two over their limit', [130, 111], 'the processes grew over their memory limit of 240 MB'],
     ['none at its own limit', [220, 20], undefined],
   ] as const)('kills for memory %s', (_, [first, second], message) => {
     const [large, small] = [busyProcess(first), busyProcess(second)];
-    poolOf([small, large]).checkAt(10);
+    readPool([small, large]).checkAt(10);
     expect([large.killedFor?.message, small.seen.killed]).toEqual([message, false]);
   });
 
@@ -144,21 +144,21 @@ describe('a check', () => {
     ['takes no process that shrank for one that grows', [150, 120], [150, 119], false],
   ] as const)('%s', (_, [lastOfOne, one], [lastOfOther, other], killed) => {
     const filling = (lastMebibytes: number, mebibytes: number) =>
-      processOf({ jobs: [jobOf('user:1')], lastMebibytes, mebibytes });
+      readProcess({ jobs: [jobFor('user:1')], lastMebibytes, mebibytes });
     const [large, small] = [filling(lastOfOne, one), filling(lastOfOther, other)];
-    poolOf([small, large]).checkAt(10);
+    readPool([small, large]).checkAt(10);
     expect([large.seen.killed, small.seen.killed]).toEqual([killed, false]);
   });
 
   test('kills no idle process for its memory', () => {
-    const [idle, busy] = [processOf({ mebibytes: 200 }), busyProcess(90)];
-    poolOf([idle, busy]).checkAt(10);
+    const [idle, busy] = [readProcess({ mebibytes: 200 }), busyProcess(90)];
+    readPool([idle, busy]).checkAt(10);
     expect([idle.seen.killed, busy.seen.killed]).toEqual([false, true]);
   });
 
   test('has an idle process give memory back once: soon after its start, a minute after its last call', () => {
-    const one = processOf();
-    const { checkAt } = poolOf([one], { idleMs: 600_000 });
+    const one = readProcess();
+    const { checkAt } = readPool([one], { idleMs: 600_000 });
     const rests = (ms: number) => {
       checkAt(ms);
       return one.seen.sent.filter((head) => head === '{"rest":true}').length;
@@ -171,13 +171,13 @@ describe('a check', () => {
 
   test('has no busy process give memory back', () => {
     const busy = busyProcess();
-    poolOf([busy], { callTimeoutMs: 10_000 }).checkAt(3000);
+    readPool([busy], { callTimeoutMs: 10_000 }).checkAt(3000);
     expect(busy.seen.sent).toEqual([]);
   });
 
   test('ends a process that was idle for more than a minute, and the last one after its own limit', () => {
-    const [one, two] = [processOf(), processOf()];
-    const { pool, checkAt } = poolOf([one, two], { idleMs: 600_000 });
+    const [one, two] = [readProcess(), readProcess()];
+    const { pool, checkAt } = readPool([one, two], { idleMs: 600_000 });
     const released = () => [one.seen.released, two.seen.released];
     checkAt(60_000);
     expect(released()).toEqual([false, false]);
@@ -187,7 +187,7 @@ describe('a check', () => {
     checkAt(600_000);
     expect([...released(), pool.isResting]).toEqual([true, false, false]);
     // A call that came in just now needs it.
-    pool.queue.push(jobOf('user:1'));
+    pool.queue.push(jobFor('user:1'));
     checkAt(600_001);
     expect(released()).toEqual([true, false]);
     pool.queue.drain();
@@ -198,37 +198,37 @@ describe('a check', () => {
 
 describe('the process for a call', () => {
   test('is none while its plugin has as many calls under way as it may', () => {
-    const busy = processOf({ jobs: [jobOf('user:1'), jobOf('user:2')] });
-    const idle = processOf();
-    const workers = [busy, idle, processOf({ jobs: [jobOf('user:1', 'two')] })];
-    expect(chooseWorker(poolOf(workers, { callsPerPlugin: 3 }).pool, jobOf('user:3'))).toBe(idle);
-    const { pool } = poolOf(workers, { callsPerPlugin: 2 });
-    expect(chooseWorker(pool, jobOf('user:3'))).toBeUndefined();
-    expect(chooseWorker(pool, jobOf('user:3', 'two'))).toBe(idle);
+    const busy = readProcess({ jobs: [jobFor('user:1'), jobFor('user:2')] });
+    const idle = readProcess();
+    const workers = [busy, idle, readProcess({ jobs: [jobFor('user:1', 'two')] })];
+    expect(chooseWorker(readPool(workers, { callsPerPlugin: 3 }).pool, jobFor('user:3'))).toBe(idle);
+    const { pool } = readPool(workers, { callsPerPlugin: 2 });
+    expect(chooseWorker(pool, jobFor('user:3'))).toBeUndefined();
+    expect(chooseWorker(pool, jobFor('user:3', 'two'))).toBe(idle);
   });
 
   test('is not the last one for slow calls of one owner, of any plugin', () => {
-    const idle = processOf();
-    const { pool, estimates } = poolOf([processOf({ jobs: [jobOf('user:1')] }), idle]);
-    for (const owner of ['user:1', 'user:2']) estimates.record(jobOf(owner, 'two'), 100);
-    expect(chooseWorker(pool, jobOf('user:1', 'two'))).toBeUndefined();
-    expect(chooseWorker(pool, jobOf('user:2', 'two'))).toBe(idle);
+    const idle = readProcess();
+    const { pool, estimates } = readPool([readProcess({ jobs: [jobFor('user:1')] }), idle]);
+    for (const owner of ['user:1', 'user:2']) estimates.record(jobFor(owner, 'two'), 100);
+    expect(chooseWorker(pool, jobFor('user:1', 'two'))).toBeUndefined();
+    expect(chooseWorker(pool, jobFor('user:2', 'two'))).toBe(idle);
     // Nothing is known of these calls, so they are not slow.
-    expect(chooseWorker(pool, jobOf('user:1', 'three'))).toBe(idle);
+    expect(chooseWorker(pool, jobFor('user:1', 'three'))).toBe(idle);
   });
 
   test('is a second one for an owner, while others call too, only where their calls are quick', () => {
-    const idle = processOf();
-    const workers = [processOf({ jobs: [jobOf('user:1')] }), idle, processOf(), processOf()];
-    const { pool, estimates, checkAt } = poolOf(workers, { callTimeoutMs: 10_000 });
-    const chosen = (key: string) => chooseWorker(pool, jobOf('user:1', key)) !== undefined;
-    estimates.record(jobOf('user:1', 'quick'), 1);
+    const idle = readProcess();
+    const workers = [readProcess({ jobs: [jobFor('user:1')] }), idle, readProcess(), readProcess()];
+    const { pool, estimates, checkAt } = readPool(workers, { callTimeoutMs: 10_000 });
+    const chosen = (key: string) => chooseWorker(pool, jobFor('user:1', key)) !== undefined;
+    estimates.record(jobFor('user:1', 'quick'), 1);
     expect([chosen('two'), chosen('quick')]).toEqual([true, true]);
-    pool.queue.push(jobOf('user:2', 'two'));
+    pool.queue.push(jobFor('user:2', 'two'));
     expect([chosen('two'), chosen('quick')]).toEqual([false, true]);
     pool.queue.drain();
     expect(chosen('two')).toBe(true);
-    const { running } = processOf({ jobs: [jobOf('system', 'two')] });
+    const { running } = readProcess({ jobs: [jobFor('system', 'two')] });
     workers[2]?.running.push(...running);
     expect([chosen('two'), chosen('quick')]).toEqual([false, true]);
     workers[2]?.running.pop();
@@ -242,13 +242,13 @@ describe('the process for a call', () => {
   });
 
   test('is not the last one for long calls of one plugin, of any owner', () => {
-    const idle = processOf();
-    const { pool, estimates } = poolOf([processOf({ jobs: [jobOf('user:1')] }), idle]);
-    estimates.record(jobOf('user:2'), 500);
-    expect(chooseWorker(pool, jobOf('user:2'))).toBeUndefined();
-    expect(chooseWorker(pool, jobOf('user:3'))).toBe(idle);
+    const idle = readProcess();
+    const { pool, estimates } = readPool([readProcess({ jobs: [jobFor('user:1')] }), idle]);
+    estimates.record(jobFor('user:2'), 500);
+    expect(chooseWorker(pool, jobFor('user:2'))).toBeUndefined();
+    expect(chooseWorker(pool, jobFor('user:3'))).toBe(idle);
     // Else calls of 0.1 s would wait for the end of an endless one.
-    estimates.record(jobOf('user:4'), 499);
-    expect(chooseWorker(pool, jobOf('user:4'))).toBe(idle);
+    estimates.record(jobFor('user:4'), 499);
+    expect(chooseWorker(pool, jobFor('user:4'))).toBe(idle);
   });
 });

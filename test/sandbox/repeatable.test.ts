@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createReusableResults } from '../../src/sandbox/pool/reusable-results.ts';
-import { hook, MEBIBYTE, plugin, resultOf, startSandbox } from './start-sandbox.ts';
+import { hook, MEBIBYTE, plugin, readResult, startSandbox } from './start-sandbox.ts';
 
 const sandbox = startSandbox({ processes: 1, memoryBytes: 32 * MEBIBYTE });
 afterAll(() => sandbox.close());
@@ -163,7 +163,7 @@ describe('a call that may reuse a result', () => {
   test('gets that of an equal call, without a call of the hook', async () => {
     const task = { taskId: 'one' };
     const args = [task];
-    expect(await ran(() => resultOf(sandbox, echo, hook('run', args, reuse)))).toBe(1);
+    expect(await ran(() => readResult(sandbox, echo, hook('run', args, reuse)))).toBe(1);
     expect(
       await ran(async () => {
         const again = await sandbox.call(echo, hook('run', args, reuse));
@@ -173,9 +173,9 @@ describe('a call that may reuse a result', () => {
   });
 
   test('gets an object of its own', async () => {
-    const first = (await resultOf(sandbox, echo, hook('run', ['mine'], reuse))) as { x: string };
+    const first = (await readResult(sandbox, echo, hook('run', ['mine'], reuse))) as { x: string };
     first.x = 'changed';
-    expect(await resultOf(sandbox, echo, hook('run', ['mine'], reuse))).toEqual({ x: 'mine' });
+    expect(await readResult(sandbox, echo, hook('run', ['mine'], reuse))).toEqual({ x: 'mine' });
   });
 
   const others: [what: string, module: typeof echo, path: string, args: unknown[], options: object][] = [
@@ -188,14 +188,14 @@ describe('a call that may reuse a result', () => {
     ['a call that does not ask for it', echo, 'run', [{ taskId: 'one' }], {}],
   ];
   test.each(others)('runs the hook for %s', async (_, module, path, args, options) => {
-    await resultOf(sandbox, echo, hook('run', [{ taskId: 'one' }], reuse));
-    expect(await ran(() => resultOf(sandbox, module, hook(path, args, options)))).toBe(1);
+    await readResult(sandbox, echo, hook('run', [{ taskId: 'one' }], reuse));
+    expect(await ran(() => readResult(sandbox, module, hook(path, args, options)))).toBe(1);
   });
 
   test('runs the hook for another user whose task has other data', async () => {
     const task = (userId: number) => [{ taskId: `task of ${userId}`, data: { secret: `s-${userId}` } }];
-    await resultOf(sandbox, echo, hook('run', task(1), { ...reuse, owner: 'user:1' }));
-    expect(await resultOf(sandbox, echo, hook('run', task(2), { ...reuse, owner: 'user:2' }))).toEqual({
+    await readResult(sandbox, echo, hook('run', task(1), { ...reuse, owner: 'user:1' }));
+    expect(await readResult(sandbox, echo, hook('run', task(2), { ...reuse, owner: 'user:2' }))).toEqual({
       x: task(2)[0],
     });
   });
@@ -213,7 +213,7 @@ describe('a call that may reuse a result', () => {
   });
 
   test('runs the hook again once its module is forgotten', async () => {
-    const call = () => resultOf(sandbox, echo, hook('run', ['kept'], reuse));
+    const call = () => readResult(sandbox, echo, hook('run', ['kept'], reuse));
     await call();
     expect(await ran(call)).toBe(0);
     sandbox.forget(echo.sourceHash);
@@ -221,11 +221,11 @@ describe('a call that may reuse a result', () => {
   });
 
   test('is refused like any other call of a suspended plugin', async () => {
-    const limits = { processes: 1, callTimeoutMs: 100, killGraceMs: 50, killsToSuspend: 1 };
+    const limits = { processes: 1, callTimeoutMs: 1_500, killGraceMs: 50, killsToSuspend: 1 };
     const killing = startSandbox(limits);
     try {
       const module = plugin('export function run(stuck) { if (stuck) new Array(2 ** 32 - 1).includes(1); return 1 }');
-      expect(await resultOf(killing, module, hook('run', [false], reuse))).toBe(1);
+      expect(await readResult(killing, module, hook('run', [false], reuse))).toBe(1);
       await killing.call(module, hook('run', [true]));
       const refused = await killing.call(module, hook('run', [false], reuse));
       expect(refused).toMatchObject({ ok: false, error: { kind: 'owner_refused' } });
@@ -237,16 +237,16 @@ describe('a call that may reuse a result', () => {
 
 describe('the memory of results', () => {
   const { toKey: digest } = createReusableResults();
-  const keyOf = (name: string) =>
+  const keyFor = (name: string) =>
     digest({ sourceHash: 'source', path: ['run'], maxResultBytes: 1, args: JSON.stringify([name]) });
 
   test('stays within its limit', () => {
     const results = createReusableResults(100_000);
-    for (let i = 0; i < 2_000; i++) results.keep(keyOf(`${i}`), 'x'.repeat(i % 300), 'source');
+    for (let i = 0; i < 2_000; i++) results.keep(keyFor(`${i}`), 'x'.repeat(i % 300), 'source');
     expect(results.heldBytes()).toBeWithin(95_000, 100_001);
     expect(results.size()).toBeGreaterThan(250);
     for (let i = 0; i < 2_000; i++) {
-      const found = results.find(keyOf(`${i}`));
+      const found = results.find(keyFor(`${i}`));
       if (found !== undefined) expect(found).toBe('x'.repeat(i % 300));
     }
     results.forget('other');
@@ -257,14 +257,14 @@ describe('the memory of results', () => {
 
   test('counts two bytes for each character that is not Latin', () => {
     const [latin, other] = [createReusableResults(), createReusableResults()];
-    latin.keep(keyOf('a'), 'é'.repeat(100), 'source');
-    other.keep(keyOf('a'), '影'.repeat(100), 'source');
+    latin.keep(keyFor('a'), 'é'.repeat(100), 'source');
+    other.keep(keyFor('a'), '影'.repeat(100), 'source');
     expect(other.heldBytes() - latin.heldBytes()).toBe(100);
   });
 
   test('still helps when more tasks than it holds are polled in turn', () => {
     const results = createReusableResults(300_000);
-    const keys = Array.from({ length: 1_500 }, (_, i) => keyOf(`${i}`));
+    const keys = Array.from({ length: 1_500 }, (_, i) => keyFor(`${i}`));
     let found = 0;
     for (let round = 0; round < 20; round++) {
       for (const key of keys) {

@@ -5,7 +5,7 @@
 import { dlopen, ptr, read } from 'bun:ffi';
 import { openSync } from 'node:fs';
 import { confineProcess } from '../../src/sandbox/child/confine-process.ts';
-import { LIBRARIES } from '../../src/sandbox/system/install-filter.ts';
+import { LIBRARIES } from '../../src/sandbox/child/filter-system-calls.ts';
 
 const open = () => {
   for (const library of LIBRARIES) {
@@ -132,7 +132,7 @@ const needed: Record<string, Attempt> = {
   'prctl, the name of a thread': [157, 167, 15n, text('thread')],
 };
 
-function errnoOf([x64, arm64, ...args]: Attempt): number | undefined {
+function callErrno([x64, arm64, ...args]: Attempt): number | undefined {
   const call = process.arch === 'x64' ? x64 : arm64;
   if (call === undefined) return undefined;
   const [a = 0n, b = 0n, c = 0n, d = 0n, e = 0n] = args;
@@ -141,10 +141,10 @@ function errnoOf([x64, arm64, ...args]: Attempt): number | undefined {
 }
 
 const { filterCalls } = confineProcess();
-const before = errnoOf(attempts.openat as Attempt);
+const before = callErrno(attempts.openat as Attempt);
 const unfiltered = filterCalls();
 if (unfiltered !== undefined) throw new Error(unfiltered);
 const all = (table: Record<string, Attempt>) =>
-  Object.fromEntries(Object.entries(table).map(([name, attempt]) => [name, errnoOf(attempt)]));
+  Object.fromEntries(Object.entries(table).map(([name, attempt]) => [name, callErrno(attempt)]));
 const report = JSON.stringify({ before, refused: all(attempts), allowed: all(needed), buffers: buffers.length });
 process.stdout.write(`${report}\n`);

@@ -1,6 +1,6 @@
 /** Becomes the program of its arguments, on a kernel that seems to have no seccomp(2). */
 import { dlopen, ptr } from 'bun:ffi';
-import { LIBRARIES } from '../../src/sandbox/system/install-filter.ts';
+import { LIBRARIES } from '../../src/sandbox/child/filter-system-calls.ts';
 
 function openSystem() {
   for (const library of LIBRARIES) {
@@ -15,7 +15,7 @@ function openSystem() {
   }
   return undefined;
 }
-const addressOf = (bytes: Uint8Array): bigint => BigInt(ptr(bytes));
+const readAddress = (bytes: Uint8Array): bigint => BigInt(ptr(bytes));
 
 const [CALL, AUDIT] = process.arch === 'x64' ? [317, 0xc000003e] : [277, 0xc00000b7];
 const instructions: [code: number, ifTrue: number, ifFalse: number, value: number][] = [
@@ -38,11 +38,11 @@ const system = openSystem();
 if (!system) throw new Error('no C library');
 const head = Buffer.alloc(16);
 head.writeUInt16LE(instructions.length, 0);
-head.writeBigUInt64LE(addressOf(filter), 8);
+head.writeBigUInt64LE(readAddress(filter), 8);
 const texts = process.argv.slice(2).map((text) => Buffer.from(`${text}\0`));
-const argv = new BigUint64Array([...texts.map(addressOf), 0n]);
+const argv = new BigUint64Array([...texts.map(readAddress), 0n]);
 const environment = new BigUint64Array([0n]);
 system.prctl(38, 1n, 0n, 0n, 0n);
-if (system.prctl(22, 2n, addressOf(head), 0n, 0n) !== 0) throw new Error('the filter was refused');
+if (system.prctl(22, 2n, readAddress(head), 0n, 0n) !== 0) throw new Error('the filter was refused');
 system.execve(texts[0] as Buffer, argv, environment);
 throw new Error(`not started: ${filter.length}`);

@@ -47,21 +47,21 @@ export function hook(name: string, args: readonly unknown[] = [], options: Parti
 }
 
 /** The value of a call that is expected to succeed. */
-export async function resultOf(sandbox: Sandbox, module: SandboxModule, call: HookCall): Promise<unknown> {
+export async function readResult(sandbox: Sandbox, module: SandboxModule, call: HookCall): Promise<unknown> {
   const outcome = await sandbox.call(module, call);
   if (!outcome.ok) throw new Error(`${outcome.error.kind}: ${outcome.error.message}`);
   return outcome.value.value;
 }
 
 /** The failure of a call that is expected to fail. */
-export async function failureOf(outcome: Promise<Result<unknown, SandboxFailure>>): Promise<SandboxFailure> {
+export async function catchFailure(outcome: Promise<Result<unknown, SandboxFailure>>): Promise<SandboxFailure> {
   const result = await outcome;
   if (result.ok) throw new Error(`succeeded with ${JSON.stringify(result.value)}`);
   return result.error;
 }
 
 /** Sandbox processes whose parent is `parent`. */
-export function childrenOf(parent: number): number[] {
+export function listChildren(parent: number): number[] {
   const listed = Bun.spawnSync(['ps', '-o', 'pid=,args=', '--ppid', String(parent)]).stdout.toString();
   return listed
     .split('\n')

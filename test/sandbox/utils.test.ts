@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
-import { failureOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
+import { catchFailure, hook, plugin, readResult, startSandbox } from './start-sandbox.ts';
 
 /** A clock of another day, to distinguish the host's time from the child's own. */
 const nowMs = Date.UTC(2031, 4, 6, 7, 8, 9, 123);
@@ -24,11 +24,11 @@ export function dates() {
 export function passes() { const began = Date.now(); for (let i = 0; i < 2e6 && Date.now() - began < 5; i++); return Date.now() - began }
 export function randoms() { return [Math.random(), Math.random(), utils.uuid(), utils.uuid(), utils.unixNow(), Date.now(), new Date().toISOString()] }
 `);
-const run = (name: string, ...args: unknown[]) => resultOf(sandbox, runner, hook('run', [name, args]));
+const run = (name: string, ...args: unknown[]) => readResult(sandbox, runner, hook('run', [name, args]));
 
 describe('utils give known answers', () => {
   test('there are no other utils', async () => {
-    expect(await resultOf(sandbox, runner, hook('names'))).toEqual([
+    expect(await readResult(sandbox, runner, hook('names'))).toEqual([
       [
         ...['hasCapability', 'json'],
         ...['unixNow', 'uuid', 'hmacSHA256', 'jwtSignHS256', 'base64', 'base64URL', 'base64URLDecode', 'volcSignV4'],
@@ -41,7 +41,7 @@ describe('utils give known answers', () => {
 
   test('json.clone copies plain JSON, and no more of it than its limits allow', async () => {
     const value = JSON.parse('{"a":[1,{"b":null}],"__proto__":{"c":0},"d":false}');
-    const [isApart, copy] = (await resultOf(sandbox, runner, hook('clone', [value]))) as [boolean, object];
+    const [isApart, copy] = (await readResult(sandbox, runner, hook('clone', [value]))) as [boolean, object];
     expect([isApart, JSON.stringify(copy)]).toEqual([true, JSON.stringify({ ...value, own: true })]);
     const refused = [
       'undefined',
@@ -56,9 +56,9 @@ describe('utils give known answers', () => {
     const large = ['"é".repeat(524288)', 'Array(32768).fill(0)', `${'['.repeat(33)}${']'.repeat(33)}`];
     const cycle = '(() => { const a = []; a.push(a); return a })()';
     for (const code of [...refused, ...large, cycle])
-      expect((await failureOf(sandbox.call(runner, hook('cloneMade', [code])))).message).toStartWith('json.clone: ');
+      expect((await catchFailure(sandbox.call(runner, hook('cloneMade', [code])))).message).toStartWith('json.clone: ');
     for (const code of ['"é".repeat(524000)', 'Array(32767).fill(0)', `${'['.repeat(32)}${']'.repeat(32)}`])
-      await resultOf(sandbox, runner, hook('cloneMade', [code]));
+      await readResult(sandbox, runner, hook('cloneMade', [code]));
   });
 
   test('hasCapability knows what this host carries out', async () => {
@@ -88,7 +88,7 @@ describe('utils give known answers', () => {
   test('base64URLDecode gives back the text and throws on bad input', async () => {
     expect(await run('base64URLDecode', 'aMOpbGxvIOKckz8-')).toBe('héllo ✓?>');
     for (const bad of ['a+b=', 'YQ==', 'Y', 'a b']) {
-      const failure = await failureOf(sandbox.call(runner, hook('run', ['base64URLDecode', [bad]])));
+      const failure = await catchFailure(sandbox.call(runner, hook('run', ['base64URLDecode', [bad]])));
       expect(failure).toMatchObject({ kind: 'thrown', message: 'base64URLDecode: the input is not base64url' });
     }
   });
@@ -142,7 +142,7 @@ describe('utils give known answers', () => {
       'X-Date': '20310506T070809Z',
     });
     for (const url of ['', '/path', 'mailto:a@b']) {
-      const failure = await failureOf(sandbox.call(runner, hook('run', ['volcSignV4', [{ url }]])));
+      const failure = await catchFailure(sandbox.call(runner, hook('run', ['volcSignV4', [{ url }]])));
       expect(failure.message).toBe('volcSignV4: the url has no host');
     }
   });
@@ -154,7 +154,7 @@ describe('utils give known answers', () => {
 
 describe('time and randomness', () => {
   test("Date and unixNow read the host's clock, in UTC", async () => {
-    const dates = (await resultOf(sandbox, runner, hook('dates'))) as Record<string, number | string | boolean>;
+    const dates = (await readResult(sandbox, runner, hook('dates'))) as Record<string, number | string | boolean>;
     for (const name of ['now', 'made']) expect(Number(dates[name]) - nowMs).toBeWithin(0, 2_000);
     expect(dates).toMatchObject({
       iso: expect.stringMatching(/^2031-05-06T07:08:/),
@@ -170,13 +170,13 @@ describe('time and randomness', () => {
   });
 
   test('time passes within a call', async () => {
-    expect(await resultOf(sandbox, runner, hook('passes'))).toBeGreaterThanOrEqual(5);
+    expect(await readResult(sandbox, runner, hook('passes'))).toBeGreaterThanOrEqual(5);
   });
 
   test('random numbers differ from call to call and lie in [0, 1)', async () => {
     const seen = new Set<number>();
     for (let i = 0; i < 50; i++) {
-      const [a, b] = (await resultOf(sandbox, runner, hook('randoms'))) as [number, number];
+      const [a, b] = (await readResult(sandbox, runner, hook('randoms'))) as [number, number];
       for (const value of [a, b]) expect(value >= 0 && value < 1).toBe(true);
       seen.add(a).add(b);
     }
@@ -184,9 +184,9 @@ describe('time and randomness', () => {
   });
 
   test("a fixture's unixNow freezes clock, random numbers and UUIDs", async () => {
-    const first = await resultOf(sandbox, runner, hook('randoms', [], { unixNow: 1_700_000_000 }));
-    const second = await resultOf(sandbox, runner, hook('randoms', [], { unixNow: 1_700_000_000 }));
-    const other = (await resultOf(sandbox, runner, hook('randoms', [], { unixNow: 1_700_000_001 }))) as unknown[];
+    const first = await readResult(sandbox, runner, hook('randoms', [], { unixNow: 1_700_000_000 }));
+    const second = await readResult(sandbox, runner, hook('randoms', [], { unixNow: 1_700_000_000 }));
+    const other = (await readResult(sandbox, runner, hook('randoms', [], { unixNow: 1_700_000_001 }))) as unknown[];
     expect(second).toEqual(first);
     const [a, b, u, v, unix, ms, iso] = first as unknown[];
     expect([unix, ms, iso]).toEqual([1_700_000_000, 1_700_000_000_000, '2023-11-14T22:13:20.000Z']);
@@ -201,7 +201,7 @@ describe('time and randomness', () => {
     [5_000_000_000, [0.11552603736573586, 0.9150091804509539]],
     [0, [0.30262999374688815, 0.676694366206368]],
   ])('the random numbers of a fixture at %i never change: recorded results hold them', async (unixNow, numbers) => {
-    expect(((await resultOf(sandbox, runner, hook('randoms', [], { unixNow }))) as unknown[]).slice(0, 2)).toEqual(
+    expect(((await readResult(sandbox, runner, hook('randoms', [], { unixNow }))) as unknown[]).slice(0, 2)).toEqual(
       numbers,
     );
   });

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { prepareOtherBuild } from '../../bench/builds.ts';
-import { compareFigures, orderOfRuns, spreadOf } from '../../bench/compare-figures.ts';
+import { compareFigures, measureSpread, orderOfRuns } from '../../bench/compare-figures.ts';
 import { type Figure, higher, lower, note, row } from '../../bench/figures.ts';
 import { parseAnswer } from '../../bench/load/http-client.ts';
 import { formatFigures, formatValue } from '../../bench/print-figures.ts';
@@ -29,9 +29,9 @@ test('the builds alternate, and take turns in being first', () => {
 });
 
 test('the median of an even number of runs lies between the two in the middle', () => {
-  expect(spreadOf([4, 1, 3, 2])).toMatchObject({ median: 2.5, min: 1, max: 4 });
-  expect(spreadOf([9, 1, 5])).toMatchObject({ median: 5, min: 1, max: 9 });
-  expect(spreadOf([])).toBeUndefined();
+  expect(measureSpread([4, 1, 3, 2])).toMatchObject({ median: 2.5, min: 1, max: 4 });
+  expect(measureSpread([9, 1, 5])).toMatchObject({ median: 5, min: 1, max: 9 });
+  expect(measureSpread([])).toBeUndefined();
 });
 
 test('a gain above 1 means that this build is better, whichever way the figure goes', () => {

@@ -18,6 +18,10 @@ test('--only takes several parts, in one argument or in several', () => {
   expect(read('--only', 'start', '--only', 'polls').only).toEqual(['start', 'polls']);
 });
 
+test('--peers is the part of other programs, and takes no value', () => {
+  expect(readOptions(['--peers', '--seconds', '2'], ['start', 'peers'])).toMatchObject({ only: ['peers'], seconds: 2 });
+});
+
 test('sizes can be made smaller for a short run', () => {
   const sizes = { seconds: 2, inFlight: 1000, observers: 100, tasks: 5000 };
   expect(

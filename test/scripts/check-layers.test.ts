@@ -51,7 +51,7 @@ describe('refused', () => {
       'what a browser cannot run',
       'src/panel/a.ts',
       "import { x } from '../kernel/index.ts';",
-      'of kernel the panel may import src/kernel/user-agents.ts only',
+      'of kernel the panel may import src/kernel/json.ts, src/kernel/quota.ts, src/kernel/texts.ts, src/kernel/user-agents.ts only',
     ],
     [
       'an import of a file that runs in a browser',

@@ -1,6 +1,6 @@
 /** The terminals in which guides are tested. */
 import { afterAll, expect, test } from 'bun:test';
-import { childrenOf } from '../support/child-processes.ts';
+import { listChildren } from '../support/child-processes.ts';
 import { describeProcesses } from '../support/describe-processes.ts';
 import { Terminal } from '../support/guide-terminal.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -48,6 +48,6 @@ test('a process that does not end is described with its children, threads and op
     });
     expect(text).toContain('  file 0: /dev/null\n');
   } finally {
-    for (const pid of [...childrenOf(child.pid), child.pid]) process.kill(pid, 'SIGKILL');
+    for (const pid of [...listChildren(child.pid), child.pid]) process.kill(pid, 'SIGKILL');
   }
 });

@@ -36,7 +36,7 @@ test('files that measure run one by one, beside light ones for as long; the long
     'test/http/f.test.ts': 4,
     'test/http/g.test.ts': 1,
     'test/http/h.test.ts': 5,
-    'test/sandbox/e.test.ts': 2,
+    'test/sandbox/e.serial.test.ts': 2,
     'test/stall/i.serial.full.test.ts': 0,
   };
   expect(planRun(Object.keys(durations), durations)).toEqual({
@@ -47,7 +47,7 @@ test('files that measure run one by one, beside light ones for as long; the long
       'test/http/d.test.ts',
       'test/http/g.test.ts',
     ],
-    serial: ['test/sandbox/e.test.ts', 'test/auth/b.serial.test.ts', 'test/stall/i.serial.full.test.ts'],
+    serial: ['test/sandbox/e.serial.test.ts', 'test/auth/b.serial.test.ts', 'test/stall/i.serial.full.test.ts'],
     besideSerial: ['test/http/h.test.ts'],
   });
   expect(planRun(['test/http/d.test.ts'], {})).toEqual({

@@ -293,6 +293,18 @@ const ROWS: Row[] = [
     ['', '[]', '{"a":5}', '{"a":{"max_wait_seconds":43201}}', '{"a":{"max_wait":5}}', '{"a":{"max_waiting":1.5}}'],
   ],
   ['queue.group_priorities', 'json', '{}', ['{"vip":10,"slow":-10}'], ['', '[]', '{"a":11}', '{"a":"1"}', '{"a":0.5}']],
+  [
+    ...(['queue.model_fallbacks', 'json', '{}'] satisfies [string, OptionType, string]),
+    ['{"vip":{"a":{"models":["b","c"],"after_seconds":60}},"slow":{"a":{"models":["b"]}}}', '{"vip":{}}'],
+    [
+      '[]',
+      '{"a":{"m":["b"]}}',
+      '{"a":{"m":{"models":[]}}}',
+      '{"a":{"m":{"models":[" b"]}}}',
+      '{"a":{"m":{"models":["b"],"after_seconds":43201}}}',
+      '{"a":{"m":{"models":["b"],"after":1}}}',
+    ],
+  ],
 
   ['billing.timezone', 'text', 'UTC', ['Asia/Kolkata', 'America/Sao_Paulo'], ['', '+05:30', 'Mars/Olympus', 'Local']],
   [
@@ -306,6 +318,7 @@ const ROWS: Row[] = [
     ],
   ],
   ['billing.unpriced', 'choice', 'admins', ['admins', 'everyone', 'nobody'], ['', 'sometimes']],
+  ['billing.memory_hold_quota', 'integer', '0', ['0', '500000', '500000000'], ['', '-1', '1.5', '500000001']],
   [
     'groups',
     'json',
@@ -439,9 +452,11 @@ describe('the catalogue of options', () => {
       'queue.max_waiting_bytes',
       'queue.group_limits',
       'queue.group_priorities',
+      'queue.model_fallbacks',
       'billing.unpriced',
       'billing.timezone',
       'billing.group_budgets',
+      'billing.memory_hold_quota',
       'groups',
       'task_plugin.auto_rollback',
       'results.keep',

@@ -16,7 +16,7 @@ import { startGateway } from '../support/gateway.ts';
 const TRUSTED = 'https://gate.example.org';
 const LISTENING = 'http://localhost:3000';
 
-const optionsOf = (stored: Record<string, string>) =>
+const optionsFor = (stored: Record<string, string>) =>
   readOptions(
     Object.entries(stored).map(([key, value]) => ({ key, value })),
     createSecretBox(['a secret']),
@@ -54,14 +54,14 @@ describe('addresses', () => {
       undefined,
     ],
   ])('%s', (_name, stored, change, panel, artifacts) => {
-    const options = optionsOf(stored);
+    const options = optionsFor(stored);
     expect(serverAddress(options, node(change))).toBe(panel);
     expect(taskPublicAddress(options, node(change))).toBe(artifacts);
   });
 
   test('a missing address is reported with its remedy until one is set', () => {
     const missing = (stored: Record<string, string>, change: Partial<NodeAddress> = {}) =>
-      describeMissingAddress(optionsOf(stored), node(change))?.message ?? '';
+      describeMissingAddress(optionsFor(stored), node(change))?.message ?? '';
     expect(missing({})).toBe(
       `Links in results and emails point to ${LISTENING}, so they only work on this machine. Set ServerAddress.`,
     );
@@ -70,7 +70,7 @@ describe('addresses', () => {
     for (const text of [missing({}), missing({}, { isLoopback: false })]) expect(text).toContain('Set ServerAddress');
     expect(missing({ ServerAddress: 'https://panel.example' }, { isLoopback: false })).toBe('');
     expect(missing({}, { trustedOrigin: TRUSTED, isLoopback: false })).toBe('');
-    expect(configuredAddress(optionsOf({}), node())).toBe('');
+    expect(configuredAddress(optionsFor({}), node())).toBe('');
   });
 });
 
@@ -101,7 +101,7 @@ describe('what the gateway calls itself to mail servers', () => {
     ['', 'gate@mail.example.org', 'mail.example.org'],
     ['http://gateway:3000', 'gate@localhost', undefined],
   ])('%s and %s', (address, from, name) => {
-    const options = optionsOf({ ServerAddress: address, SMTPServer: 'mail', SMTPFrom: from || 'x@localhost' });
+    const options = optionsFor({ ServerAddress: address, SMTPServer: 'mail', SMTPFrom: from || 'x@localhost' });
     expect(authSettings(options, node()).mail?.ownName).toBe(name as string);
   });
 
@@ -111,6 +111,6 @@ describe('what the gateway calls itself to mail servers', () => {
     ['fd00::5', '[IPv6:fd00::5]'],
   ])('%s, which root has chosen', (chosen, name) => {
     const address = { ServerAddress: 'https://gate.example.org', SMTPServer: 'mail', SMTPFrom: 'x@localhost' };
-    expect(authSettings(optionsOf({ ...address, SMTPHelloName: chosen }), node()).mail?.ownName).toBe(name);
+    expect(authSettings(optionsFor({ ...address, SMTPHelloName: chosen }), node()).mail?.ownName).toBe(name);
   });
 });

@@ -18,6 +18,7 @@ import { openAuth } from '../auth/harness.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { openRaw } from '../contract/open-raw.ts';
 import { addUser } from '../support/add-user.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = 'a crypto secret of the tests';
@@ -57,7 +58,7 @@ async function startNode(store: Store, options: NodeOptions = {}): Promise<Node>
   return { service, live, status: () => showStatus(live) };
 }
 
-const refusalOf = (secret: string, key: string) =>
+const catchRefusal = (secret: string, key: string) =>
   `${secret} was entered for the former ${key} and is sent nowhere else: enter it again, or empty it, in the same change.`;
 
 type Changes = Partial<Record<OptionKey, string>>;
@@ -303,7 +304,12 @@ describeEachStore(
       const risks = () => describeRisks(authSettings(live, NODE));
       expect(risks()).toEqual([]);
       await put(service, { RegisterEnabled: 'true' });
-      expect(risks()).toEqual([expect.stringContaining('neither TurnstileCheckEnabled nor EmailVerificationEnabled')]);
+      expect(risks()).toEqual([
+        expect.objectContaining({
+          setting: 'RegisterEnabled',
+          message: expect.stringContaining('neither TurnstileCheckEnabled nor EmailVerificationEnabled'),
+        }),
+      ]);
       await put(service, { SMTPServer: 'mail', SMTPFrom: 'gate@example.org', EmailVerificationEnabled: 'true' });
       expect(risks()).toEqual([]);
     });
@@ -353,12 +359,12 @@ describeEachStore(
       const { service } = await startNode(store);
       const root = await addUser(store, { role: 100 });
       const box = createSecretBox([SECRET]);
-      const settingsOf = (stored: Awaited<ReturnType<Store['options']['all']>>) =>
+      const readSettings = (stored: Awaited<ReturnType<Store['options']['all']>>) =>
         authSettings(readOptions(stored, box), NODE);
       // A node whose replica of the options is out of date.
       const { oauth } = openAuth(store, {
-        settings: () => settingsOf([]),
-        settingsIn: async (tx) => settingsOf(await tx.options.all()),
+        settings: () => readSettings([]),
+        settingsIn: async (tx) => readSettings(await tx.options.all()),
       });
       const { id, slug } = await oauth.providers.create({
         slug: 'acme',
@@ -380,7 +386,7 @@ describeEachStore(
           service.change(asList({ PasswordLoginEnabled: 'false' })),
           oauth.providers.update(id, { enabled: false }),
         ]);
-        const byPassword = settingsOf(await store.options.all()).passwordLogin;
+        const byPassword = readSettings(await store.options.all()).passwordLogin;
         expect(byPassword || (await oauth.providers.get(id)).enabled).toBe(true);
       }
     });
@@ -400,7 +406,7 @@ describeEachStore(
       async (secret, address, here, there) => {
         const { service, live } = await startNode(opened().store);
         await put(service, { [secret]: 'clear', [address]: here });
-        const refusal = refusalOf(secret, address);
+        const refusal = catchRefusal(secret, address);
         expect(await refused(service, { [address]: there })).toEqual([refusal]);
         expect(await refused(service, { [address]: there, [secret]: '***' })).toEqual([refusal]);
         // Emptying the address first does not help either.
@@ -435,7 +441,7 @@ describeEachStore(
       const server = { SMTPServer: 'mail.example', SMTPPort: '587', SMTPStartTLSEnabled: 'true' };
       await put(service, { ...server, SMTPToken: 'clear', SMTPAccount: 'gate' });
       const change = { [key]: value, ...(key === 'SMTPSSLEnabled' ? { SMTPStartTLSEnabled: 'false' } : {}) };
-      expect(await refused(service, change)).toEqual([refusalOf('SMTPToken', key)]);
+      expect(await refused(service, change)).toEqual([catchRefusal('SMTPToken', key)]);
       expect(await refused(service, { ...change, SMTPToken: '***' })).toHaveLength(1);
       expect(authSettings(live, NODE).mail ?? null).toBeNull();
       expect([live.text('SMTPServer'), live.number('SMTPPort')]).toEqual(['mail.example', 587]);
@@ -501,7 +507,7 @@ describeEachStore(
       }
     });
   },
-  { fresh: 'test' },
+  { fresh: 'test', databases: RULE_DATABASES },
 );
 
 describeEachStore('another node', (opened) => {

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
+import { LIMIT_RULES } from './check-limits.ts';
 import { QUEUE_RULES } from './check-queue.ts';
+import { RELAY_RULES } from './check-relays.ts';
 import { GONE } from './clients.ts';
-import { answeredIds, type Facts, gatherFacts, hasEnded, type Rule, sum, type Violation } from './facts.ts';
+import { answeredIds, type Facts, gatherFacts, hasEnded, mayBeOwed, type Rule, sum, type Violation } from './facts.ts';
 import type { History } from './history.ts';
-import { QUOTA_PER_SECOND, USERS } from './prepared-world.ts';
+import type { Exchange } from './network.ts';
+import { quotaPerSecond, USERS } from './prepared-world.ts';
 import type { BookedTask } from './read-books.ts';
 import type { Job, Statement } from './vendor.ts';
 
@@ -19,7 +22,7 @@ const LONGEST_REQUEST_MS = 10 * MINUTE_MS;
 const LONGEST_END_MS = 8 * MINUTE_MS;
 
 const RANK: Record<string, number> = { NOT_START: 1, SUBMITTED: 1, QUEUED: 2, IN_PROGRESS: 3, SUCCESS: 4, FAILURE: 4 };
-const rankOf = (status: string): number => RANK[status] ?? Number.NaN;
+const rankStatus = (status: string): number => RANK[status] ?? Number.NaN;
 
 /** What the specification says of any history. No rule knows the engine or its statements. */
 const RULES: Record<string, Rule> = {
@@ -52,7 +55,8 @@ const RULES: Record<string, Rule> = {
     }
   },
 
-  'nothing waits for ever': ({ isQuiet, orders, tasksEndedMs, plan, vendor, books, queueLooks }, say) => {
+  'nothing waits for ever': (history, say) => {
+    const { isQuiet, orders, relays, arrivals, tasksEndedMs, plan, vendor, books, queueLooks } = history;
     if (!isQuiet) {
       const open = books.tasks
         .filter(({ status }) => !hasEnded(status))
@@ -62,7 +66,9 @@ const RULES: Record<string, Rule> = {
     let lastMs = plan.healAtMs;
     for (const { atMs, waiting } of queueLooks) if (waiting.length > 0) lastMs = Math.max(lastMs, atMs);
     for (const { endsMs } of vendor.jobs.values()) lastMs = Math.max(lastMs, endsMs);
-    for (const { name, attempts } of orders) {
+    for (const { atMs, untilMs, end } of arrivals)
+      lastMs = Math.max(lastMs, end?.atMs ?? (untilMs < Number.POSITIVE_INFINITY ? untilMs : atMs));
+    for (const { name, attempts } of [...orders, ...relays]) {
       for (const { beginMs, endMs } of attempts) {
         if (endMs - beginMs > LONGEST_REQUEST_MS) say(`${name} waited ${(endMs - beginMs) / 1000} s for an answer`);
         if (endMs < Number.POSITIVE_INFINITY) lastMs = Math.max(lastMs, endMs);
@@ -110,14 +116,17 @@ const RULES: Record<string, Rule> = {
           say(`${name} was shown as ${look.status}`);
         const before = looks.slice(0, index).findLast(({ status }) => status in RANK);
         if (!before || !isKnown) continue;
-        if (rankOf(look.status) < rankOf(before.status) || (hasEnded(before.status) && look.status !== before.status))
+        if (
+          rankStatus(look.status) < rankStatus(before.status) ||
+          (hasEnded(before.status) && look.status !== before.status)
+        )
           say(`${name} was ${before.status}, then ${look.status}`);
       }
     }
     for (const { taskId, status } of books.tasks) {
       const events = books.events.filter((event) => event.taskId === taskId);
       const path = events.filter(({ kind }) => kind === 'transition').map((event) => event.status);
-      if (path.some((each, index) => index > 0 && rankOf(each) < rankOf(path[index - 1] ?? '')))
+      if (path.some((each, index) => index > 0 && rankStatus(each) < rankStatus(path[index - 1] ?? '')))
         say(`${taskId} went ${path}`);
       if (path.filter(hasEnded).length !== 1 || path.at(-1) !== status) say(`${taskId} is ${status} and went ${path}`);
       const money = events.filter(({ kind }) => kind === 'settled' || kind === 'refunded').map(({ kind }) => kind);
@@ -126,13 +135,13 @@ const RULES: Record<string, Rule> = {
     }
   },
 
-  'sums are right': ({ books, orderOf }, say) => {
+  'sums are right': ({ books, orderOf, jobOf, plan }, say) => {
     for (const task of books.tasks) {
       const lines = books.lines.filter(({ taskId }) => taskId === task.taskId);
       const { user, fate } = orderOf(task) ?? {};
       const ratio = USERS.find(({ name }) => name === user)?.ratio ?? Number.NaN;
-      const bill =
-        task.status === 'SUCCESS' ? Math.round((fate?.usedSeconds ?? Number.NaN) * QUOTA_PER_SECOND * ratio) : 0;
+      const price = quotaPerSecond(jobOf(task)?.key) * ratio;
+      const bill = task.status === 'SUCCESS' ? Math.round((fate?.usedSeconds ?? Number.NaN) * price) : 0;
       const charged = -sum(lines.map(({ amount }) => amount));
       if (charged !== bill || task.quota !== bill)
         say(`${task.taskId} is ${task.status}, says ${task.quota}, was charged ${charged}, and costs ${bill}`);
@@ -140,17 +149,23 @@ const RULES: Record<string, Rule> = {
     for (const { name, balance } of USERS) {
       const lines = books.lines.filter(({ user, kind }) => user === name && kind !== 'grant');
       const billed = sum(
-        books.tasks.filter(({ user, status }) => user === name && status === 'SUCCESS').map(({ quota }) => quota),
+        [
+          ...books.tasks.filter(({ user, status }) => user === name && status === 'SUCCESS'),
+          ...books.relays.filter(({ user, status }) => user === name && status === 'BILLED'),
+        ].map(({ quota }) => quota),
       );
       const { quota, usedQuota } = books.balances.get(name) ?? {};
+      const { used } = books.keys.get(name) ?? {};
       if (quota !== balance + sum(lines.map(({ amount }) => amount)))
         say(`${name} has ${quota} left, and the lines say otherwise`);
       if (quota !== balance - billed || usedQuota !== billed)
         say(`${name} has ${quota} of ${balance} left, used ${usedQuota}, and was billed ${billed}`);
+      if (used !== billed) say(`the key of ${name} used ${used}, and was billed ${billed}`);
       let left: number = balance;
       for (const { kind, amount, taskId } of lines) {
         left += amount;
-        if (kind === 'reserve' && left < 0) say(`${name} reserved ${-amount} for ${taskId} with ${left - amount} left`);
+        if (kind === 'reserve' && left < 0 && !mayBeOwed(plan, taskId))
+          say(`${name} reserved ${-amount} for ${taskId} with ${left - amount} left`);
       }
     }
   },
@@ -191,7 +206,7 @@ const RULES: Record<string, Rule> = {
         // It waits for a vendor here; a vendor's own queue comes later.
         .map(({ event, status: told }) => (event === 'task.queued' ? 'NOT_START' : told));
       if (known.filter(({ event }) => event === 'task.queued').length > 1) say(`${taskId} was told twice to wait`);
-      if (path.some((each, index) => index > 0 && rankOf(each) < rankOf(path[index - 1] ?? '')))
+      if (path.some((each, index) => index > 0 && rankStatus(each) < rankStatus(path[index - 1] ?? '')))
         say(`${taskId} was told as ${path}`);
       const endAt = own.findIndex(({ event, answered }) => event === 'task.finished' && answered < 300);
       if (endAt >= 0 && own.slice(endAt + 1).some(({ event }) => event === 'task.updated'))
@@ -216,7 +231,7 @@ const RULES: Record<string, Rule> = {
     }
   },
 
-  'a job is polled once at a time': ({ exchanges }, say) => {
+  'a job is polled once at a time': ({ exchanges, plan }, say) => {
     const polls = exchanges.filter(({ method, url }) => method === 'GET' && !url.endsWith('/content'));
     const byJob = Map.groupBy(
       polls.flatMap((poll) => (poll.url.match(/job_\d+/g) ?? []).map((job) => ({ ...poll, job }))),
@@ -226,12 +241,25 @@ const RULES: Record<string, Rule> = {
       const sorted = own.toSorted((one, other) => one.beginMs - other.beginMs);
       for (const [index, poll] of sorted.entries()) {
         const before = sorted[index - 1];
-        if (before && before.endMs > poll.beginMs)
+        if (before && before.endMs > poll.beginMs && !isOverslept(plan, { before, poll }))
           say(`${job} was polled by ${before.by} and at ${poll.beginMs / 1000} s by ${poll.by}`);
       }
     }
   },
 };
+
+/** Another machine polls instead of one that is suspended in the middle of a poll. */
+function isOverslept({ disturbances }: Facts['plan'], { before, poll }: { before: Exchange; poll: Exchange }): boolean {
+  const [machine, other] = [before, poll].map(({ by }) => by.replace(/\..*/, ''));
+  return disturbances.some(
+    ({ kind, machine: index, atMs, ms }) =>
+      kind === 'suspend' &&
+      machine !== other &&
+      machine === `node${index + 1}` &&
+      atMs <= poll.beginMs &&
+      atMs + ms >= before.beginMs,
+  );
+}
 
 /** Why the specification lets a task fail although the vendor's acceptance had arrived. */
 function mayFail(
@@ -264,7 +292,7 @@ function mayFail(
 export function checkHistory(history: History): Violation[] {
   const facts = gatherFacts(history);
   const violations: Violation[] = [];
-  for (const [rule, check] of Object.entries({ ...RULES, ...QUEUE_RULES }))
+  for (const [rule, check] of Object.entries({ ...RULES, ...QUEUE_RULES, ...LIMIT_RULES, ...RELAY_RULES }))
     check(facts, (what) => violations.push({ rule, what }));
   return violations;
 }

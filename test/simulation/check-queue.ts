@@ -3,12 +3,15 @@ import { answeredIds, type Facts, hasEnded, type Rule } from './facts.ts';
 import type { QueueLook } from './history.ts';
 import type { LimitInForce } from './operator.ts';
 import { MINUTE, SECOND } from './plan.ts';
+import { OTHER_MODEL } from './prepared-world.ts';
 import type { BookedTask } from './read-books.ts';
 import type { Arrival } from './vendor.ts';
 
 /** What a request takes from its start to the vendor where nothing is slow. */
 const TRANSIT_MS = 1 * SECOND;
-/** The same where machines are suspended and databases are slow. */
+/** Two requests that begin together may overtake each other on their way. */
+const OVERTAKE_MS = 100;
+/** What a request takes where machines are suspended and databases are slow. */
 const LONG_TRANSIT_MS = 5 * MINUTE;
 /** A request that itself waits does so for `TASK_SUBMIT_WAIT_SECONDS`. */
 const ATTACHED_MS = 30 * SECOND;
@@ -16,6 +19,8 @@ const ATTACHED_MS = 30 * SECOND;
 const KNOWN_AFTER_MS = 35 * SECOND;
 /** A declared rate lets the next task start within a minute and its transit. */
 const RATE_MS = 65 * SECOND;
+/** The longest pause of a task that came back. */
+const LONGEST_PAUSE_MS = MINUTE;
 /** The longest rest and the longest abandoned slot of these histories, one after the other. */
 const LONGEST_IDLE_MS = 28 * MINUTE;
 /** By how many tasks one user may be ahead of another who waits too. */
@@ -37,6 +42,16 @@ export const QUEUE_RULES: Record<string, Rule> = {
         const most = highest(limitsBetween(limits, atMs - MINUTE - marginMs, atMs), 'maxPerMinute');
         if (within > most) say(`${within} of ${most} came to ${account} in the minute before ${atMs / 1000} s`);
       }
+      for (const [index, { atMs: lastMs }] of own.entries()) {
+        for (const [first, { atMs }] of own.slice(0, index).entries()) {
+          const inForce = limitsBetween(limits, atMs - marginMs, lastMs);
+          const most = highest(inForce, 'maxPerMinute');
+          const burst = Math.max(1, ...inForce.map((limit) => limit.burst ?? 1));
+          const starts = index - first + 1;
+          if (most < Number.POSITIVE_INFINITY && lastMs - atMs < (starts - burst) * (MINUTE / most) - TRANSIT_MS)
+            say(`${starts} came to ${account} from ${atMs / 1000} s to ${lastMs / 1000} s, at ${most} a minute`);
+        }
+      }
     }
   },
 
@@ -45,10 +60,11 @@ export const QUEUE_RULES: Record<string, Rule> = {
     const { isCalm, healAtMs } = plan;
     const isRated = limits.some(({ limit }) => limit.maxPerMinute !== undefined);
     // What is learned is learned by model: where models share an account it rests longer.
-    const isCertain = limits.length > 0 || !plan.queue.isShared;
+    // A key that was refused rests for ten minutes, and longer each time.
+    const isCertain = (limits.length > 0 || !plan.queue.isShared) && !plan.queue.dead;
     const boundMs = isCalm && isCertain ? KNOWN_AFTER_MS + (isRated ? RATE_MS : 0) : LONGEST_IDLE_MS;
     for (const model of MODELS) {
-      for (const account of accountsOf(history, model)) {
+      for (const account of readAccounts(history, model)) {
         let sinceMs = isCalm ? 0 : healAtMs;
         for (const { atMs, waiting, running, isServed } of [...queueLooks, { ...NOTHING_WAITS, atMs: endMs }]) {
           const inForce = limitsAt(limits, atMs, isCalm ? TRANSIT_MS : LONG_TRANSIT_MS);
@@ -76,8 +92,8 @@ export const QUEUE_RULES: Record<string, Rule> = {
         const sinceMs = firstMs.get(taskId) ?? atMs;
         firstMs.set(taskId, sinceMs);
         const order = orderOf({ taskId });
-        const isAttached = order?.surface === 'native' && order.idempotencyKey === null;
-        const boundMs = Math.min(plan.queue.maxWaitMs, isAttached ? ATTACHED_MS : Number.POSITIVE_INFINITY);
+        const isShort = order !== undefined && isAttached(order);
+        const boundMs = Math.min(plan.queue.maxWaitMs, isShort ? ATTACHED_MS : Number.POSITIVE_INFINITY);
         if (atMs - sinceMs > boundMs + slackMs && atMs - sinceMs < boundMs + slackMs + MINUTE)
           say(`${order?.name} waits at ${atMs / 1000} s since ${sinceMs / 1000} s`);
       }
@@ -86,40 +102,56 @@ export const QUEUE_RULES: Record<string, Rule> = {
 
   'shares are fair': (history, say) => {
     const { plan, limits, vendor, moves } = history;
-    if (!plan.isCalm || limits.length === 0) return;
-    for (const [model, tasks] of Map.groupBy(findWaits(history), ({ order }) => order.model)) {
+    if (!isInOrder(plan) || limits.length === 0) return;
+    const waits = findWaits(history).filter(({ order }) => order.user !== plan.queue.own?.user);
+    for (const [model, tasks] of Map.groupBy(waits, ({ order }) => order.model)) {
       const untilMs = Math.min(...moves.map(({ atMs }) => atMs));
       const users = [...new Set(tasks.map(({ order }) => order.user))];
-      for (const [index, user] of users.entries()) {
-        for (const other of users.slice(index + 1)) {
-          let lead = 0;
-          for (const { atMs, order } of vendor.arrivals) {
-            const waits = (who: string) =>
-              tasks.some((task) => task.order.user === who && task.fromMs < atMs - TRANSIT_MS && task.untilMs >= atMs);
-            if (!waits(user) || !waits(other) || atMs > untilMs) lead = 0;
-            else {
-              const sent = tasks.find((task) => task.order.name === order)?.order.user;
-              lead += sent === user ? 1 : sent === other ? -1 : 0;
-            }
-            if (Math.abs(lead) > MOST_LEAD)
-              say(`at ${atMs / 1000} s ${user} is ${lead} tasks of ${model} ahead of ${other}, who waits too`);
-          }
+      for (const [user, other] of users.flatMap((one) => users.map((another) => [one, another] as const))) {
+        if (user === other) continue;
+        let lead = 0;
+        for (const { atMs, order } of vendor.arrivals) {
+          const waits = (who: string) =>
+            tasks.some(
+              (task) =>
+                !task.isAttached && task.order.user === who && task.fromMs < atMs - TRANSIT_MS && task.untilMs >= atMs,
+            );
+          const sent = tasks.find((task) => task.order.name === order);
+          if (!waits(user) || !waits(other) || atMs > untilMs) lead = 0;
+          // One whose client waits goes before the others, and yet has had a turn of its user.
+          else if (sent?.order.user === user) lead += sent.isAttached ? 0 : 1;
+          else if (sent?.order.user === other) lead -= 1;
+          if (lead > MOST_LEAD)
+            say(`at ${atMs / 1000} s ${user} is ${lead} tasks of ${model} ahead of ${other}, who waits too`);
         }
       }
     }
   },
 
   'a task that is moved to the front goes next': (history, say) => {
-    if (!history.plan.isCalm) return;
-    const waits = findWaits(history);
+    if (!isInOrder(history.plan)) return;
+    const waits = findWaits(history).filter(
+      ({ order, isAttached }) => !isAttached && order.user !== history.plan.queue.own?.user,
+    );
     const moved = new Set(history.moves.map(({ taskId }) => taskId));
     for (const { taskId, atMs } of history.moves) {
       const own = waits.find((each) => each.task.taskId === taskId);
       if (!own?.job) continue;
+      // What a vendor refuses comes back with a pause, in which others pass it.
+      const isBack = history.vendor.arrivals.some(
+        (each) => each.order === own.order.name && each.isFull && each.atMs > atMs - LONGEST_PAUSE_MS,
+      );
+      if (isBack) continue;
       for (const { task, order, fromMs, job } of waits) {
         const isOther =
-          order.model === own.order.model && groupOf(order) === groupOf(own.order) && !moved.has(task.taskId);
-        if (isOther && job && fromMs < atMs && job.createdMs > atMs + TRANSIT_MS && job.createdMs < own.job.createdMs)
+          order.model === own.order.model && readGroup(order) === readGroup(own.order) && !moved.has(task.taskId);
+        if (
+          isOther &&
+          job &&
+          fromMs < atMs &&
+          job.createdMs > atMs + TRANSIT_MS &&
+          job.createdMs < own.job.createdMs - OVERTAKE_MS
+        )
           say(`${own.order.name} was moved to the front at ${atMs / 1000} s, and ${order.name} was sent before it`);
       }
     }
@@ -167,25 +199,47 @@ export const QUEUE_RULES: Record<string, Rule> = {
       for (const { outcome } of attempts) {
         const code = typeof outcome === 'object' && 'code' in outcome ? outcome.code : '';
         const isKnown =
-          /^billing\.|client_left|vendor_rejected/.test(code) || (surface === 'native' && /wait_over/.test(code));
+          /^billing\.|client_left|vendor_rejected/.test(code) ||
+          (surface === 'native' && /wait_over|concurrency_limit/.test(code));
         if (code !== '' && !isKnown) say(`${name} was answered ${code}`);
       }
     }
     for (const task of books.tasks) {
       const order = orderOf(task);
       const isOwn = order?.fate.end === 'failed' || order?.surface === 'native' || /cancelled/.test(task.failReason);
+      const waitedMs = (task.finishTime - task.waitingSince) * SECOND;
+      if (/within \d+ minute/.test(task.failReason) && waitedMs >= plan.queue.maxWaitMs - SECOND) continue;
       if (task.status === 'FAILURE' && !isOwn) say(`${order?.name} failed: "${task.failReason}"`);
     }
   },
 };
 
-const MODELS = ['demo-video', 'demo-batch-video'];
+/**
+ * Nothing but turns decides who goes next: nobody is moved up for a long wait, sent back, or served
+ * by another model.
+ */
+const isInOrder = ({ isCalm, queue }: Facts['plan']): boolean =>
+  isCalm && queue.maxWaitMs >= 60 * MINUTE && !queue.dead && !queue.fallback;
+
+/** The accounts of the models that have one alone. */
+const OTHERS: Readonly<Record<string, string>> = {
+  'demo-batch-video': 'batch',
+  [OTHER_MODEL.model]: OTHER_MODEL.channel,
+};
+const MODELS = ['demo-video', ...Object.keys(OTHERS)];
 const NOTHING_WAITS: Omit<QueueLook, 'atMs'> = { waiting: [], running: {}, isServed: false };
 
-const accountsOf = ({ plan }: Facts, model: string): string[] =>
-  plan.queue.isShared ? ['one account'] : model === 'demo-batch-video' ? ['batch'] : ['first', 'second'];
+const readAccounts = ({ plan }: Facts, model: string): string[] =>
+  plan.queue.isShared ? ['one account'] : model === 'demo-video' ? ['first', 'second'] : [OTHERS[model] ?? ''];
 
-const groupOf = ({ user }: PlacedOrder): string => (user === 'bob' ? 'half' : 'default');
+const readGroup = ({ user }: PlacedOrder): string => (user === 'bob' ? 'half' : 'default');
+
+/**
+ * Such a task ends with the wait of its client, and is moved up within seconds. With an
+ * Idempotency-Key it would go on without the client, and wait in the line as others do.
+ */
+const isAttached = ({ surface, idempotencyKey }: PlacedOrder): boolean =>
+  surface === 'native' && idempotencyKey === null;
 
 const isUse = (arrival: Arrival, { account, atMs }: { account: string; atMs: number }): boolean =>
   arrival.account === account && arrival.atMs <= atMs;
@@ -211,6 +265,7 @@ const highest = (limits: readonly LimitInForce['limit'][], field: 'maxRunning' |
 type Wait = {
   task: BookedTask;
   order: PlacedOrder;
+  isAttached: boolean;
   fromMs: number;
   untilMs: number;
   job: { createdMs: number } | undefined;
@@ -220,12 +275,11 @@ function findWaits({ books, orderOf, vendor, endMs }: Facts): Wait[] {
   const jobs = new Map([...vendor.jobs.values()].map((job) => [job.reference, job]));
   return books.tasks.flatMap((task) => {
     const order = orderOf(task);
-    // One whose client waits is moved up within seconds.
-    if (!order || task.waitingSince === 0 || order.surface === 'native') return [];
+    if (!order || task.waitingSince === 0) return [];
     const answer = order.attempts.find(() => answeredIds(order).has(task.taskId));
     const job = jobs.get(task.taskId);
     const removed = order.removals.find(({ taskId }) => taskId === task.taskId);
     const untilMs = job?.createdMs ?? removed?.beginMs ?? (hasEnded(task.status) ? 0 : endMs);
-    return [{ task, order, fromMs: answer?.endMs ?? untilMs, untilMs, job }];
+    return [{ task, order, isAttached: isAttached(order), fromMs: answer?.endMs ?? untilMs, untilMs, job }];
   });
 }

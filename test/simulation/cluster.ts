@@ -38,6 +38,7 @@ type ClusterParts = {
   sites: ReadonlyMap<string, Site>;
   files: FileStore;
   waiting: WaitingRules;
+  mostHeld: number;
   machines: number;
 };
 
@@ -50,6 +51,7 @@ export function createCluster({
   sites,
   files,
   waiting,
+  mostHeld,
   machines: count,
 }: ClusterParts): Cluster {
   const machines = Array.from({ length: count }, (_, index) => createMachine(`node${index + 1}`));
@@ -71,7 +73,7 @@ export function createCluster({
     const clock = createProcessClock(place);
     const real = await world.real(database.open(clock));
     const gateway = createGateway({
-      ...{ name, clock, random: world.random.fork(), files, waiting, plugins: plugins.compiled },
+      ...{ name, clock, random: world.random.fork(), files, waiting, mostHeld, plugins: plugins.compiled },
       store: createFaultyStore(real, {
         ...place,
         sleep: (ms) => clock.sleep(ms),

@@ -97,9 +97,9 @@ export async function preparePostgres(prepare: (store: Store) => Promise<void>):
   await admin.close();
   return {
     async create() {
-      const url = await createDatabase(async () => nameOf(template));
+      const url = await createDatabase(async () => nameFor(template));
       const setting = new SQL({ url, max: 1 });
-      await setting.unsafe(`alter database ${nameOf(url)} set search_path = simulated, pg_catalog, public`);
+      await setting.unsafe(`alter database ${nameFor(url)} set search_path = simulated, pg_catalog, public`);
       await setting.close();
       const own = new SQL({ url, max: 1 });
       let time = 0;
@@ -122,12 +122,12 @@ export async function preparePostgres(prepare: (store: Store) => Promise<void>):
   };
 }
 
-const nameOf = (url: string): string => new URL(url).pathname.slice(1);
+const nameFor = (url: string): string => new URL(url).pathname.slice(1);
 
 async function dropDatabase(url: string): Promise<void> {
   const server = new URL(url);
   server.pathname = '/postgres';
   const admin = new SQL({ url: server.href, max: 1 });
-  await admin.unsafe(`drop database if exists ${nameOf(url)} with (force)`);
+  await admin.unsafe(`drop database if exists ${nameFor(url)} with (force)`);
   await admin.close();
 }

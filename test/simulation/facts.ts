@@ -22,6 +22,10 @@ export type Facts = History & {
 export const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 export const hasEnded = (status: string): boolean => status === 'SUCCESS' || status === 'FAILURE';
 
+/** What was held in memory is written at its end, whatever is left by then. */
+export const mayBeOwed = ({ relays }: Facts['plan'], taskId: string | null): boolean =>
+  relays.mostHeld > 0 && taskId?.startsWith('relay_') === true;
+
 /** The tasks that the attempts of an order were answered with. */
 export const answeredIds = ({ attempts }: PlacedOrder): Set<string> =>
   new Set(

@@ -11,7 +11,7 @@ import {
   silentLogger,
 } from '../../src/kernel/index.ts';
 import { createCallbackUrls } from '../../src/notifications/index.ts';
-import { announceNode, type NodePresence } from '../../src/operations/start/announce-node.ts';
+import { announceNode, type NodePresence } from '../../src/operations/nodes/announce-node.ts';
 import { createPluginService, type FactoryPlugin } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
@@ -24,7 +24,7 @@ export const SECRET = 'crypto-secret-of-the-simulation';
 export const RECEIVER = 'receiver.example';
 
 /** The product's defaults, but for times that would only make histories longer. */
-const LIMITS: Omit<TaskLimits, 'waiting'> = {
+const LIMITS: Omit<TaskLimits, 'waiting' | 'mostHeld'> = {
   pollIntervalMs: 15_000,
   pollChannelConcurrency: 16,
   pollMaxFailures: 20,
@@ -52,6 +52,8 @@ export type GatewayParts = {
   random: SeededRandom;
   /** What tasks may wait. */
   waiting: WaitingRules;
+  /** Quota that it may reserve in memory alone. */
+  mostHeld: number;
   logger?: Logger;
 };
 
@@ -66,6 +68,8 @@ export type Order = {
   idempotencyKey: string | null;
   callback: boolean;
   keep: boolean;
+  /** The header X-Allow-Fallback. */
+  allowFallback: string | null;
 };
 
 export type Gateway = TaskRooms & {
@@ -78,6 +82,8 @@ export type Gateway = TaskRooms & {
   start(): Promise<void>;
   /** Ends the work in the background, in the order of the product's shutdown. */
   stop(): Promise<void>;
+  /** Whom an API key is of, by its digest. */
+  authenticate(keyHash: string): Promise<Caller>;
   /** As a request with an API key, whose client may leave. Returns the task's id. */
   submit(order: Order, left: AbortSignal): Promise<string>;
   /** Stops what rings outside of simulated time. */
@@ -122,6 +128,7 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
     limits: {
       ...LIMITS,
       waiting: () => parts.waiting,
+      mostHeld: () => parts.mostHeld,
       links: { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 64, artifact: 16 } },
     },
     telemetry: { onPoll: () => {}, onOutcome: plugins.count },
@@ -151,6 +158,7 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
       await rooms.webhooks.stop(3000);
       await presence?.stop();
     },
+    authenticate: (keyHash) => authenticate(store, keyHash, clock),
     async submit(order, left) {
       const caller = await authenticate(store, order.keyHash, clock);
       return submitOrder(rooms.surfaces, caller, { order, request: { ...readRequest(order), signal: left } });
@@ -194,7 +202,7 @@ async function submitOrder(
 const PATHS = { generic: '/v1/tasks/', video: '/v1/videos', native: NATIVE_PATH };
 
 function readRequest(order: Order): ClientRequest {
-  const { name, surface, pluginKey, model, seconds, idempotencyKey, callback, keep } = order;
+  const { name, surface, pluginKey, model, seconds, idempotencyKey, callback, keep, allowFallback } = order;
   const value: Json = { model, prompt: name, seconds };
   const digest = sha256Hex(JSON.stringify(value));
   const path = `${PATHS[surface]}${surface === 'generic' ? pluginKey : ''}`;
@@ -206,6 +214,7 @@ function readRequest(order: Order): ClientRequest {
     idempotencyKey,
     callbackUrl: callback ? `http://${RECEIVER}/${name}` : null,
     keepResult: keep ? 'true' : null,
+    allowFallback,
     release: async () => {},
   };
 }

@@ -1,4 +1,5 @@
 import type { WaitingRules } from '../../src/tasks/index.ts';
+import { createChatVendor, type RelayArrival } from './chat-vendor.ts';
 import { type PlacedOrder, runClient } from './clients.ts';
 import { type Cluster, createCluster, type Lifetime } from './cluster.ts';
 import type { Database, Databases } from './databases.ts';
@@ -8,9 +9,10 @@ import { createMemoryFiles } from './memory-files.ts';
 import type { Exchange } from './network.ts';
 import { createOperator, declareLimits, type LimitInForce, type Move } from './operator.ts';
 import { drawPlan, type Plan } from './plan.ts';
-import { NO_WAITING, type Plugins, VENDOR } from './prepared-world.ts';
+import { CHAT_VENDOR, NO_WAITING, OTHER_MODEL, type Plugins, VENDOR } from './prepared-world.ts';
 import { type Books, readBooks } from './read-books.ts';
 import { createReceiver, type ReceivedNotice } from './receiver.ts';
+import { type PlacedRelay, runRelayClient } from './relay-clients.ts';
 import { type Imbalances, removeOldRows } from './remove-old-rows.ts';
 import { createVendor, type Vendor } from './vendor.ts';
 import { createWorld, type World } from './world.ts';
@@ -20,13 +22,18 @@ export type History = {
   seed: number;
   plan: Plan;
   orders: readonly PlacedOrder[];
+  relays: readonly PlacedRelay[];
   vendor: Vendor;
+  /** Relayed requests, at their vendor. */
+  arrivals: readonly RelayArrival[];
   notices: readonly ReceivedNotice[];
   lifetimes: readonly Lifetime[];
   exchanges: readonly Exchange[];
   /** What was declared of every account, from when on. */
   limits: readonly LimitInForce[];
   moves: readonly Move[];
+  /** When a key was removed for certain; undefined: it was not. */
+  removedMs: number | undefined;
   /** What waited beside what ran, every few seconds. */
   queueLooks: readonly QueueLook[];
   /** Slots that processes thought taken when everything had ended. */
@@ -34,7 +41,7 @@ export type History = {
   /** Whether all work had ended in time. */
   isQuiet: boolean;
   endMs: number;
-  /** When no task ran any more, to fifteen seconds. */
+  /** When no task ran any more and no relayed request was open, to fifteen seconds. */
   tasksEndedMs: number;
   books: Books;
   /** The books after the retention has removed what is old; undefined: it did not run. */
@@ -50,6 +57,8 @@ const RETENTION_SHARE = 0.3;
 /** How long a healed gateway may take to end all of its work. */
 const CALM_MS = 3 * 3600_000;
 const CHECK_MS = 15_000;
+/** On PostgreSQL, what happens so soon after another meets it in the database. */
+const TOGETHER_MS = 20;
 
 const WAITING: WaitingRules = {
   ...{ maxWaitMs: 0, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9, priority: 0 },
@@ -58,45 +67,56 @@ const WAITING: WaitingRules = {
 
 /** Runs the history of a seed to its end. */
 export async function runHistory(seed: number, { databases, plugins }: HistoryParts): Promise<History> {
-  const world = createWorld(seed);
   const database = await databases.create();
+  const world = createWorld(seed, { togetherMs: database.dialect === 'postgres' ? TOGETHER_MS : 0 });
   try {
     const plan = drawPlan(world.random.fork(), database.dialect);
     const faults = createFaults(world, plan.rates);
     const orders = plan.orders.map((order): PlacedOrder => ({ ...order, attempts: [], looks: [], removals: [] }));
     const fates = new Map(orders.map(({ name, fate }) => [name, fate]));
     const { queue } = plan;
-    const accounts = { runs: queue.vendorRuns, isShared: queue.isShared };
+    const accounts = { runs: queue.vendorRuns, isShared: queue.isShared, dead: queue.dead };
     const vendor = createVendor({ world, faults, accounts }, (order) => {
       const fate = fates.get(order);
       if (!fate) throw new Error(`The vendor got an order that nobody placed: ${order}`);
       return fate;
     });
+    const relays = plan.relays.requests.map(
+      (relay): PlacedRelay => ({ ...relay, attempts: [], taskId: undefined, looks: [] }),
+    );
+    const chat = createChatVendor({ world, faults }, (asked) => relays.find(({ name }) => name === asked));
     const receiver = createReceiver(world, faults);
     const files = createMemoryFiles();
     const sites = new Map([
       [VENDOR, vendor.site],
+      [CHAT_VENDOR, chat.site],
       [RECEIVER, receiver.site],
     ]);
-    const waiting = queue.maxWaitMs > 0 ? { ...WAITING, maxWaitMs: queue.maxWaitMs } : NO_WAITING;
+    const { fallback } = queue;
+    const waiting: WaitingRules = {
+      ...(queue.maxWaitMs > 0 ? { ...WAITING, maxWaitMs: queue.maxWaitMs } : NO_WAITING),
+      ...(fallback ? { fallbacks: { 'demo-video': { models: [OTHER_MODEL.model], ...fallback } } } : {}),
+    };
     const cluster = createCluster({
       ...{ world, faults, database, plugins, sites, files, waiting, machines: plan.machines },
+      mostHeld: plan.relays.mostHeld,
     });
-    await declareLimits(database, queue);
+    await declareLimits(database, plan);
     const operator = createOperator({ world, cluster, database }, queue);
     const userIds = new Map(
       (await database.query('select id, username from users')).map((row) => [String(row.username), Number(row.id)]),
     );
 
     cluster.start();
-    let clients = orders.length;
-    for (const order of orders) {
-      world.after(order.atMs, () => {
-        void runClient({ world, cluster, userIds }, order).then(() => {
+    let clients = orders.length + relays.length;
+    const come = (atMs: number, run: () => Promise<void>): void =>
+      void world.after(atMs, () => {
+        void run().then(() => {
           clients -= 1;
         });
       });
-    }
+    for (const order of orders) come(order.atMs, () => runClient({ world, cluster, userIds }, order));
+    for (const relay of relays) come(relay.atMs, () => runRelayClient({ world, cluster }, relay));
     for (const act of plan.operator) world.after(act.atMs, () => void operator.act(act));
     const queueLooks: QueueLook[] = [];
     if (queue.maxWaitMs > 0) lookAtQueue({ world, database, vendor, cluster }, queueLooks);
@@ -122,7 +142,8 @@ export async function runHistory(seed: number, { databases, plugins }: HistoryPa
       : undefined;
     return {
       ...{ seed, plan, orders, vendor, isQuiet, endMs, tasksEndedMs, notices: receiver.notices },
-      ...{ limits: operator.limits, moves: operator.moves, queueLooks, takenAtEnd },
+      ...{ relays, arrivals: chat.arrivals },
+      ...{ limits: operator.limits, moves: operator.moves, removedMs: operator.removedMs(), queueLooks, takenAtEnd },
       ...{ lifetimes: cluster.lifetimes, exchanges: cluster.exchanges },
       ...{ books, late, files: files.contents, notes: world.notes },
     };
@@ -140,7 +161,7 @@ export type QueueLook = {
   isServed: boolean;
 };
 
-const ACCOUNTS = ['first', 'second', 'batch', 'one account'];
+const ACCOUNTS = ['first', 'second', 'batch', OTHER_MODEL.channel, 'one account'];
 const LOOK_MS = 5000;
 
 function lookAtQueue(
@@ -149,13 +170,17 @@ function lookAtQueue(
 ): void {
   const look = async (): Promise<void> => {
     const rows = await world.real(
-      database.query(`select task_id, not_before, (select model from waiting_classes
+      database.query(`select task_id, not_before, parked, (select model from waiting_classes
         where waiting_classes.class = waiting.class limit 1) as model from waiting`),
     );
     looks.push({
       atMs: world.nowMs(),
       waiting: rows.map((row) => ({
-        ...{ taskId: String(row.task_id), model: String(row.model), mayStart: Number(row.not_before) === 0 },
+        ...{
+          taskId: String(row.task_id),
+          model: String(row.model),
+          mayStart: Number(row.not_before) === 0 && row.parked === '',
+        },
       })),
       running: Object.fromEntries(ACCOUNTS.map((account) => [account, vendor.running(account)])),
       isServed: cluster.running().length > 0,
@@ -169,7 +194,8 @@ function lookAtQueue(
 const COUNTED_WITHIN_MS = 20_000;
 
 async function findTaken(world: World, cluster: Cluster): Promise<string[]> {
-  await world.run(world.nowMs() + COUNTED_WITHIN_MS);
+  const awakeMs = Math.max(...cluster.running().map(({ machine }) => machine.suspendedUntilMs));
+  await world.run(Math.max(world.nowMs(), awakeMs) + COUNTED_WITHIN_MS);
   return cluster.running().flatMap(({ life, gateway: { channels, capacity } }) =>
     channels.known().flatMap((channel) => {
       const { running } = capacity.describe(channel);
@@ -180,7 +206,8 @@ async function findTaken(world: World, cluster: Cluster): Promise<string[]> {
 
 async function countOpen(database: Database): Promise<{ tasks: number; notices: number; results: number }> {
   const [row] = await database.query(`select
-    (select count(*) from tasks where status not in ('SUCCESS', 'FAILURE')) as tasks,
+    (select count(*) from tasks where status not in ('SUCCESS', 'FAILURE'))
+      + (select count(*) from relay_requests where status = 'OPEN') as tasks,
     (select count(*) from webhook_outbox where status = 'pending') as notices,
     (select count(*) from kept_results where state = 'wanted') as results`);
   return { tasks: Number(row?.tasks), notices: Number(row?.notices), results: Number(row?.results) };

@@ -20,7 +20,7 @@ export const createMachine = (name: string): Machine => ({
   suspendedMs: 0,
 });
 
-export const wallMs = (world: World, machine: Machine): number => EPOCH_MS + world.nowMs() + machine.offsetMs;
+const wallMs = (world: World, machine: Machine): number => EPOCH_MS + world.nowMs() + machine.offsetMs;
 
 export function suspend(world: World, machine: Machine, ms: number): void {
   machine.suspendedUntilMs = Math.max(machine.suspendedUntilMs, world.nowMs() + ms);

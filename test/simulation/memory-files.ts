@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { err, ok } from '../../src/kernel/index.ts';
+import { err, ok, quoted } from '../../src/kernel/index.ts';
 import type { FileStore } from '../../src/store/ports/index.ts';
 
 /** Kept files that outlive the processes, as a folder or bucket does. */
@@ -14,7 +14,7 @@ export function createMemoryFiles(): FileStore & { readonly contents: ReadonlyMa
       let bytes = 0;
       for await (const chunk of source) {
         bytes += chunk.byteLength;
-        if (bytes > maxBytes) return err({ kind: 'too_large' as const, message: 'too large' });
+        if (bytes > maxBytes) return err({ kind: 'too_large' as const, ...quoted('too large') });
         chunks.push(chunk.slice());
       }
       const whole = Buffer.concat(chunks);
@@ -24,7 +24,15 @@ export function createMemoryFiles(): FileStore & { readonly contents: ReadonlyMa
     },
     async open(sha256, span) {
       const whole = contents.get(sha256);
-      return whole && new Blob([(span ? whole.subarray(span.start, span.end) : whole).slice()]);
+      if (!whole) return undefined;
+      const bytes = (span ? whole.subarray(span.start, span.end) : whole).slice();
+      // A Blob would be read in real time.
+      return new ReadableStream({
+        start(controller) {
+          controller.enqueue(bytes);
+          controller.close();
+        },
+      });
     },
     withDescriptor: async () => undefined,
     size: async (sha256) => contents.get(sha256)?.byteLength,

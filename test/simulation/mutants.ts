@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 /** A fault planted in the product's source: each text must stand there exactly once. */
 export type Mutant = {
   name: string;
@@ -8,10 +11,22 @@ export type Mutant = {
 
 const FINISH = 'src/tasks/state/finish-task.ts';
 const ATTEMPT = 'src/tasks/submission/attempt-channels.ts';
-const WAITING = 'src/store/repositories/tasks/waiting.ts';
+const LINES = 'src/store/repositories/tasks/waiting-lines.ts';
 const CAPACITY = 'src/store/repositories/tasks/capacity.ts';
+const CHANNELS = 'src/channels/channels.ts';
 const DISPATCHER = 'src/tasks/dispatch/dispatcher.ts';
 const ENGINE = 'src/tasks/polling/poll-engine.ts';
+const RELAY_BILLING = 'src/relay/relay-billing.ts';
+
+/** What keeps a mutant from being planted in the source: its text does not stand there once. */
+export function findMismatches(root: string): string[] {
+  return MUTANTS.flatMap(({ name, edits }) =>
+    edits.flatMap(({ file, search }) => {
+      const times = readFileSync(join(root, file), 'utf8').split(search).length - 1;
+      return times === 1 ? [] : [`"${name}" does not apply: ${file} has ${times} times, not once:\n${search}`];
+    }),
+  );
+}
 
 /** What the rules must find. Keep a mutant when its source changes: change its texts. */
 export const MUTANTS: readonly Mutant[] = [
@@ -19,7 +34,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a refund is forgotten',
     edits: [
       {
-        file: 'src/billing/billing.ts',
+        file: 'src/billing/settle.ts',
         search: `return line.amount === 0 ? [] :`,
         replace: `return line.amount === 0 || line.kind === 'refund' ? [] :`,
       },
@@ -29,7 +44,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a settlement charges what was reserved, whatever was used',
     edits: [
       {
-        file: 'src/billing/billing.ts',
+        file: 'src/billing/settle.ts',
         search: `{ kind: 'settle' as const, amount: task.quota - bill.quota }`,
         replace: `{ kind: 'settle' as const, amount: 0 }`,
       },
@@ -40,8 +55,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/repositories/money/move-money.ts',
-        search: ` || left - ofWallet < amount) return 'wallet_insufficient'`,
-        replace: `) return 'wallet_insufficient'`,
+        search: ' || left - ofWallet - held.wallet < needed)',
+        replace: ')',
       },
     ],
   },
@@ -203,8 +218,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: CAPACITY,
-        search: 'sql`tasks.slot_until > 0 and tasks.slot_until > ${nowSeconds}`',
-        replace: 'sql`tasks.slot_until > 0 and tasks.slot_until > ${nowSeconds} + 100000`',
+        search: 'sql`tasks.slot_until > 0 and tasks.slot_until > ${nowSeconds}\n',
+        replace: 'sql`tasks.slot_until > 0 and tasks.slot_until > ${nowSeconds} + 100000\n',
       },
     ],
   },
@@ -213,8 +228,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/tasks/state/money-groups.ts',
-        search: 'closings.filter((_, index) => moved[index]).map(({ ended }) => ended),',
-        replace: 'closings.filter(({ taken }, index) => moved[index] && !taken?.().length).map(({ ended }) => ended),',
+        search: 'ending.map(({ ended }) => ended),',
+        replace: 'ending.filter(({ taken }) => !taken?.().length).map(({ ended }) => ended),',
       },
     ],
   },
@@ -222,7 +237,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'the turn of a user is not advanced',
     edits: [
       {
-        file: WAITING,
+        file: LINES,
         search: "waiting_turns.turn + cast(${at('cost')} as bigint), excluded.turn",
         replace: 'waiting_turns.turn, excluded.turn',
       },
@@ -244,8 +259,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: DISPATCHER,
-        search: 'await store.waiting.age(MAX_BATCH)) {',
-        replace: '[] as Awaited<ReturnType<typeof store.waiting.age>>) {',
+        search: 'await store.waiting.age(MAX_BATCH, { looksAtAll });',
+        replace: '[] as Awaited<ReturnType<typeof store.waiting.age>>;',
       },
     ],
   },
@@ -287,6 +302,130 @@ export const MUTANTS: readonly Mutant[] = [
         file: CAPACITY,
         search: "and tasks.dispatched_at > ${nowMs} - cast(${at('withinMs')} as bigint)",
         replace: "and tasks.dispatched_at > ${nowMs} - cast(${at('withinMs')} as bigint) / 10",
+      },
+    ],
+  },
+  {
+    name: 'a key that the vendor refuses does not rest',
+    edits: [
+      {
+        file: 'src/channels/capacity/capacity.ts',
+        search: "if (kind === 'balance' || kind === 'credential')\n",
+        replace: "if (kind === 'balance')\n",
+      },
+    ],
+  },
+  {
+    name: 'a key that was removed still gets tasks',
+    edits: [{ file: CHANNELS, search: 'credential.removedAt === 0),\n', replace: 'credential.removedAt >= 0),\n' }],
+  },
+  {
+    name: 'a job is looked at with another key of its channel',
+    edits: [
+      {
+        file: CHANNELS,
+        search: 'held.get(channelId)?.find(({ credential }) => isIt(credential));',
+        replace: 'held.get(channelId)?.[0];',
+      },
+    ],
+  },
+  {
+    name: 'an own limit is not asked when a task is sent',
+    edits: [
+      {
+        file: DISPATCHER,
+        search: "const reached = own?.findReached(head, head.most) ?? '';",
+        replace: "const reached = '' as ReturnType<NonNullable<typeof own>['findReached']>;",
+      },
+    ],
+  },
+  {
+    name: 'a budget is not asked',
+    edits: [
+      {
+        file: 'src/store/repositories/money/move-money.ts',
+        search: 'const exceeded = findExceeded(own, { spent: spentBySum, held }, amount);',
+        replace: 'const exceeded = undefined as ReturnType<typeof findExceeded>;',
+      },
+    ],
+  },
+  {
+    name: 'another model serves a client who declined it',
+    edits: [
+      {
+        file: 'src/tasks/submission/return-to-line.ts',
+        search: ' && allowsFallback(submission),',
+        replace: ',',
+      },
+    ],
+  },
+  {
+    name: 'what was reserved for the first model stays reserved for another',
+    edits: [
+      {
+        file: 'src/tasks/dispatch/fall-back.ts',
+        search: '      await replace(tx, after, reserved);\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'what an API key has left is not asked',
+    edits: [
+      {
+        file: 'src/store/repositories/money/move-money.ts',
+        search: '!isOwn || !(key.isUnlimited || key.left - ofKey - held.key >= needed)',
+        replace: '!isOwn',
+      },
+    ],
+  },
+  {
+    name: 'what a dead process was relaying is never refunded',
+    edits: [
+      {
+        file: 'src/relay/relay.ts',
+        search: 'await refundInterrupted(deps).catch(',
+        replace: 'await Promise.resolve().catch(',
+      },
+    ],
+  },
+  {
+    name: 'a relayed request in doubt is made again by a repeat',
+    edits: [
+      {
+        file: RELAY_BILLING,
+        search: 'if (!mayBeDone) await tx.idempotency.free(',
+        replace: 'await tx.idempotency.free(',
+      },
+    ],
+  },
+  {
+    name: 'a relayed request moves to another account, and its reservation does not',
+    edits: [
+      {
+        file: RELAY_BILLING,
+        search: '    await replace(tx, { ...asTask(relay), ...change }, { reserved: relay.quota, attempt });\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'usage that a stream tells twice is billed twice',
+    edits: [
+      {
+        file: 'src/relay/tap-usage.ts',
+        search: 'mergeReport(reported, counts, { adds: isIncrement })',
+        replace: 'mergeReport(reported, counts, { adds: true })',
+      },
+    ],
+  },
+  {
+    name: 'a followed request is charged without its answer',
+    edits: [
+      {
+        file: 'src/relay/deliver-answer.ts',
+        search: '{ ...bill, kept, mustBeKept: intent.isFollowed }',
+        replace: 'bill',
       },
     ],
   },

@@ -13,8 +13,31 @@ export type WireRequest = {
   body: string;
   from: ProcessLife;
 };
-/** `onSeen`: called when the gateway has the whole answer. */
-export type WireAnswer = { status: number; headers?: Record<string, string>; body: string; onSeen?: () => void };
+export type WireAnswer = {
+  status: number;
+  headers?: Record<string, string>;
+  body: string;
+  /** It is sent so long after the request came. */
+  afterMs?: number;
+  /** The connection breaks within the body. */
+  breaks?: boolean;
+  /** Called when the gateway has its headers. */
+  onHeaders?: () => void;
+  /** Called when the gateway has the whole answer, or what came of it. */
+  onSeen?: () => void;
+  /** Sent instead of the body. */
+  stream?: WireStream;
+};
+/** Events that come one after the other; `breaks`: then the connection does. */
+type WireStream = {
+  events: readonly string[];
+  everyMs: number;
+  breaks: boolean;
+  /** Told how many events the gateway has read. */
+  onRead(count: number): void;
+  /** `cut`: the gateway reads no more. */
+  onEnd(how: 'ended' | 'broke' | 'cut'): void;
+};
 /** A host. It acts when the request arrives, whatever becomes of its answer. */
 export type Site = (request: WireRequest) => WireAnswer;
 
@@ -76,8 +99,9 @@ export function createNetwork(
         // On its way nothing that happens to the process changes what the host does.
         world.after(upMs, () => {
           const answer = findSite(sites, request)({ ...readWire(request), from: life });
-          if (!isLost) later(downMs, () => end(respond(request, answer)));
-          else if (random.chance(0.5)) later(downMs, () => end(failure('broken', false)));
+          const inMs = downMs + (answer.afterMs ?? 0);
+          if (!isLost) later(inMs, () => end(respond(place, request, answer)));
+          else if (random.chance(0.5)) later(inMs, () => end(failure('broken', false)));
         });
       });
     },
@@ -97,7 +121,8 @@ function readWire({ method, url, headers, body }: UpstreamRequest): Omit<WireReq
   return { method, url: new URL(url), headers, body: text };
 }
 
-function respond({ url }: UpstreamRequest, answer: WireAnswer): UpstreamResponse {
+function respond(place: Place, { url }: UpstreamRequest, answer: WireAnswer): UpstreamResponse {
+  answer.onHeaders?.();
   const bytes = new TextEncoder().encode(answer.body);
   const headers = Object.entries(answer.headers ?? {}).map(([name, value]) => [name, [value]] as const);
   const see = () => {
@@ -108,9 +133,13 @@ function respond({ url }: UpstreamRequest, answer: WireAnswer): UpstreamResponse
     status: answer.status,
     headers: { 'content-type': ['application/json'], ...Object.fromEntries(headers) },
     url,
-    bytes: async () => ok(see()),
+    async bytes() {
+      const seen = see();
+      return answer.breaks ? err(failure('broken', false)) : ok(seen);
+    },
     text: async () => ok(new TextDecoder().decode(see())),
     stream(onEnd) {
+      if (answer.stream) return openStream(place, answer.stream);
       see();
       let isRead = false;
       return new ReadableStream({
@@ -128,4 +157,43 @@ function respond({ url }: UpstreamRequest, answer: WireAnswer): UpstreamResponse
     peek: async () => bytes,
     discard() {},
   };
+}
+
+/** Nothing comes before it is asked for. */
+function openStream(place: Place, { events, everyMs, breaks, onRead, onEnd }: WireStream): ReadableStream<Uint8Array> {
+  let read = 0;
+  let isCut = false;
+  let cancel = (): void => {};
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        await place.life.pass('within a stream');
+        await new Promise<void>((resolve) => {
+          const next = (): void => {
+            if (isCut) return;
+            const event = events[read];
+            read += 1;
+            if (event !== undefined) {
+              onRead(read);
+              controller.enqueue(new TextEncoder().encode(event));
+            } else if (breaks) {
+              onEnd('broke');
+              controller.error(new Error('simulated: the connection broke'));
+            } else {
+              onEnd('ended');
+              controller.close();
+            }
+            resolve();
+          };
+          cancel = afterOn(place, everyMs, next);
+        });
+      },
+      cancel() {
+        isCut = true;
+        cancel();
+        onEnd('cut');
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }

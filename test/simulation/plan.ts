@@ -1,7 +1,8 @@
 import { drawRates, type FaultRates, NO_FAULTS } from './faults.ts';
 import type { Order } from './gateway.ts';
-import { drawActs, drawQueue, type OperatorAct, type Queue } from './plan-queue.ts';
-import { keyHashOf, USERS } from './prepared-world.ts';
+import { drawActs, drawFallback, drawQueue, type OperatorAct, type Queue } from './plan-queue.ts';
+import { drawRelays, type Relays } from './plan-relays.ts';
+import { keyHashFor, USERS } from './prepared-world.ts';
 import type { SeededRandom } from './random.ts';
 import type { OrderFate } from './vendor.ts';
 
@@ -14,9 +15,9 @@ export type PlannedOrder = Order & {
   fate: OrderFate;
   /** The client repeats what failed with its Idempotency-Key, whatever it was told. */
   insists: boolean;
-  /** The client leaves before it has its answer, so long after it asked. */
+  /** The client leaves before it has its answer, this long after it asked. */
   leavesMs: number | undefined;
-  /** What the client does with its task, so long after it knows it. */
+  /** What the client does with its task, this long after it knows it. */
   removal: { kind: 'cancel' | 'delete'; afterMs: number } | undefined;
 };
 
@@ -30,6 +31,7 @@ export type Plan = {
   rates: FaultRates;
   queue: Queue;
   orders: readonly PlannedOrder[];
+  relays: Relays;
   disturbances: readonly Disturbance[];
   operator: readonly OperatorAct[];
 };
@@ -46,10 +48,11 @@ export function drawPlan(random: SeededRandom, dialect: 'sqlite' | 'postgres'): 
   const waits = random.chance(0.6);
   const isCalm = waits && random.chance(0.4);
   const healAtMs = (dialect === 'sqlite' ? random.between(1, 5) : random.between(1, 2)) * MINUTE;
-  const queue = drawQueue(random, { waits, isCalm });
+  const greedy = waits && random.chance(0.5) ? random.pick(USERS).name : undefined;
+  const queue = drawQueue(random, { waits, isCalm, isGreedy: greedy !== undefined });
   const bursts = waits ? Array.from({ length: random.between(1, 3) }, () => random.below(healAtMs)) : [];
-  const drawn: Drawn = { withinMs: healAtMs, bursts, isCalm };
-  const orders = Array.from({ length: random.between(6, waits ? 24 : 20) }, (_, index) =>
+  const drawn: Drawn = { withinMs: healAtMs, bursts, isCalm, greedy, stepMs: dialect === 'sqlite' ? 1 : INSTANT_MS };
+  const orders = Array.from({ length: random.between(greedy ? 16 : 6, greedy ? 28 : waits ? 24 : 20) }, (_, index) =>
     drawOrder(random, index, drawn),
   );
   const disturbances = [
@@ -58,11 +61,16 @@ export function drawPlan(random: SeededRandom, dialect: 'sqlite' | 'postgres'): 
     ...drawSome(random, { kind: 'suspend', most: random.pick([0, 0, 0, 2]), spans: SUSPENSIONS_MS }),
     ...drawSome(random, { kind: 'step', most: random.pick([0, 0, 0, 2]), spans: STEPS_MS }),
   ].map((each) => ({ ...each, atMs: random.below(healAtMs), machine: random.below(machines) }));
+  const rates = isCalm ? NO_FAULTS : drawRates(random);
+  const operator = drawActs(random, queue, bursts);
+  // They are drawn last, so that what is drawn before stays what it was.
+  const fallback = waits ? drawFallback(random) : undefined;
+  const asked = orders.map((order) => ({ ...order, allowFallback: fallback && random.chance(0.2) ? 'false' : null }));
   return {
-    ...{ machines, isCalm, healAtMs, queue, orders },
-    rates: isCalm ? NO_FAULTS : drawRates(random),
+    ...{ machines, isCalm, healAtMs, rates, operator, orders: asked },
+    queue: { ...queue, fallback },
+    relays: drawRelays(random, { withinMs: healAtMs, isCalm, machines }),
     disturbances: isCalm ? [] : disturbances,
-    operator: drawActs(random, queue, bursts),
   };
 }
 
@@ -74,11 +82,30 @@ function drawSome(
   return Array.from({ length: random.between(0, most) }, () => ({ kind, ms: random.pick(spans) * sign() }));
 }
 
-type Drawn = { withinMs: number; bursts: readonly number[]; isCalm: boolean };
+/**
+ * `greedy` orders half of all, before the others of a burst. `stepMs`: between those of a burst.
+ */
+type Drawn = {
+  withinMs: number;
+  bursts: readonly number[];
+  isCalm: boolean;
+  greedy: string | undefined;
+  stepMs: number;
+};
+const GREEDY_MS = 500;
+/** On several nodes many ask in the same instant: they meet before a limit is reached. */
+const INSTANT_MS = 500;
 
-function drawOrder(random: SeededRandom, index: number, { withinMs, bursts, isCalm }: Drawn): PlannedOrder {
-  const { name: user } = random.pick(USERS);
-  const isBatch = random.chance(0.3);
+function drawOrder(
+  random: SeededRandom,
+  index: number,
+  { withinMs, bursts, isCalm, greedy, stepMs }: Drawn,
+): PlannedOrder {
+  const { name: someone } = random.pick(USERS);
+  const user = greedy !== undefined && random.chance(0.5) ? greedy : someone;
+  const late = greedy === undefined || user === greedy ? 0 : GREEDY_MS;
+  const within = user === greedy ? GREEDY_MS : 3 * SECOND - late;
+  const isBatch = random.chance(greedy === undefined ? 0.3 : 0.15);
   const seconds = random.between(2, 12);
   const isKeyed = random.chance(0.5);
   const surface = isBatch ? 'generic' : random.pick(['generic', 'generic', 'video', 'native'] as const);
@@ -89,14 +116,18 @@ function drawOrder(random: SeededRandom, index: number, { withinMs, bursts, isCa
     name: `order-${index}`,
     surface,
     user,
-    atMs: burst === undefined || random.chance(0.2) ? atMs : burst + random.below(3 * SECOND),
+    atMs:
+      burst === undefined || random.chance(0.2)
+        ? atMs
+        : burst + late + Math.floor(random.below(within) / stepMs) * stepMs,
     pluginKey: isBatch ? 'demo-batch' : 'demo',
     model: isBatch ? 'demo-batch-video' : 'demo-video',
     seconds,
-    keyHash: keyHashOf(user),
+    keyHash: keyHashFor(user),
     idempotencyKey: isKeyed ? `key of order-${index}` : null,
     callback: random.chance(0.6),
     keep: random.chance(0.3),
+    allowFallback: null,
     insists: random.chance(0.5),
     leavesMs: random.chance(surface === 'native' ? 0.3 : 0.03) ? random.between(1, 20) * SECOND : undefined,
     removal: random.chance(0.15)

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { RELAY_TYPE } from '../../src/channels/index.ts';
 import { createSecretBox, sha256Hex } from '../../src/kernel/index.ts';
 import { createCompiler, type FactoryPlugin } from '../../src/plugins/index.ts';
 import { TASKS } from '../../src/plugins/worker/tasks.ts';
@@ -18,8 +19,32 @@ export const NO_WAITING: WaitingRules = {
 };
 
 export const VENDOR = 'vendor.example';
-/** 0.02 USD a second, as quota. */
-export const QUOTA_PER_SECOND = 10_000;
+/** What may serve instead of `demo-video`, and the name of its channel. */
+export const OTHER_MODEL = { model: 'demo-video-pro', channel: 'third' } as const;
+/** In USD a second. */
+const PRICES = { 'demo-video': 0.02, 'demo-batch-video': 0.02, [OTHER_MODEL.model]: 0.01 } as const;
+const QUOTA_PER_USD = 500_000;
+
+/** Whom requests are relayed to. */
+export const CHAT_VENDOR = 'chat.example';
+export const RELAY_MODELS = ['chat', 'chat-flat', 'draw'] as const;
+/** Quota of a token of an answer, of any answer, of an image. */
+export const RELAY_PRICES = { chat: 100, 'chat-flat': 20_000, draw: 10_000 } as const;
+const RELAY_EXPRESSIONS = {
+  chat: `${RELAY_PRICES.chat / QUOTA_PER_USD} * u("output_tokens")`,
+  'chat-flat': `${RELAY_PRICES['chat-flat'] / QUOTA_PER_USD}`,
+  draw: `${RELAY_PRICES.draw / QUOTA_PER_USD} * u("images")`,
+};
+/**
+ * Accounts of the vendor of chats, and the tokens that each reserves where a request names none.
+ */
+export const RELAY_ACCOUNTS: Readonly<Record<string, number>> = { talk: 40, 'talk-more': 60 };
+
+/** The key of a channel's account. */
+export const vendorKeyFor = (channel: string): string => `vendor-key-of-${channel}`;
+/** What a second of a job costs, as quota, by the key that it was made with. */
+export const quotaPerSecond = (key: string | undefined): number =>
+  QUOTA_PER_USD * PRICES[key === vendorKeyFor(OTHER_MODEL.channel) ? OTHER_MODEL.model : 'demo-video'];
 
 /** `ratio`: of their group. */
 type SimulatedUser = { name: string; balance: number; group: string; ratio: number };
@@ -33,7 +58,7 @@ export const USERS: readonly [SimulatedUser, ...SimulatedUser[]] = [
 ];
 
 /** The API key of a user, as its digest stands in the database. */
-export const keyHashOf = (user: string): string => sha256Hex(`key of ${user}`);
+export const keyHashFor = (user: string): string => sha256Hex(`key of ${user}`);
 
 const PATHS = ['../../src/plugins/factory/demo.js', '../fixtures/demo-batch.js'].map((path) =>
   join(import.meta.dir, path),
@@ -71,6 +96,7 @@ export async function prepareWorld(store: Store, { modules, compiled }: Plugins)
     plugins: compiled,
     upstream: { request: () => Promise.reject(new Error('nobody is asked')), close: async () => {} },
     waiting: NO_WAITING,
+    mostHeld: 0,
   });
   await gateway.load();
   const webhookSecretSealed = createSecretBox([SECRET]).seal(`whsec_${Buffer.alloc(32, 7).toString('base64')}`);
@@ -86,7 +112,7 @@ export async function prepareWorld(store: Store, { modules, compiled }: Plugins)
         userId: user.id,
         walletId: user.walletId,
         name: 'a key',
-        keyHash: keyHashOf(name),
+        keyHash: keyHashFor(name),
         prefix: 'sk-sim',
         status: 1,
         unlimitedQuota: true,
@@ -94,24 +120,24 @@ export async function prepareWorld(store: Store, { modules, compiled }: Plugins)
       ...{ quota: 0, models: [], allowIps: [], expiresAt: 0, group: null, createdAt: at, webhookSecretSealed },
     });
   }
-  for (const model of ['demo-video', 'demo-batch-video'])
-    await gateway.billing.prices.save({ pluginKey: '*', model, expression: '0.02 * u("seconds")' });
+  for (const [model, usd] of Object.entries(PRICES))
+    await gateway.billing.prices.save({ pluginKey: '*', model, expression: `${usd} * u("seconds")` });
   const channel = { type: 61, baseUrl: `http://${VENDOR}`, groups: ['default', 'half'] };
-  const keyOf = (name: string): string => `vendor-key-of-${name}`;
-  for (const [name, weight] of [
-    ['first', 1],
-    ['second', 2],
+  for (const [name, weight, model, taskPluginKey] of [
+    ['first', 1, 'demo-video', 'demo'],
+    ['second', 2, 'demo-video', 'demo'],
+    ['batch', 1, 'demo-batch-video', 'demo-batch'],
+    [OTHER_MODEL.channel, 1, OTHER_MODEL.model, 'demo'],
   ] as const)
     await gateway.channels.create({
-      ...{ ...channel, name, key: keyOf(name), weight },
-      models: ['demo-video'],
-      taskPluginKey: 'demo',
+      ...{ ...channel, name, key: vendorKeyFor(name), weight, models: [model], taskPluginKey },
     });
-  await gateway.channels.create({
-    ...channel,
-    ...{ name: 'batch', key: keyOf('batch') },
-    models: ['demo-batch-video'],
-    taskPluginKey: 'demo-batch',
-  });
+  for (const [model, expression] of Object.entries(RELAY_EXPRESSIONS))
+    await gateway.billing.prices.save({ pluginKey: '*', model, expression });
+  for (const [name, tokens] of Object.entries(RELAY_ACCOUNTS))
+    await gateway.channels.create({
+      ...{ name, type: RELAY_TYPE, key: vendorKeyFor(name), baseUrl: `http://${CHAT_VENDOR}`, weight: 1 },
+      ...{ models: [...RELAY_MODELS], groups: channel.groups, settings: { default_max_tokens: tokens } },
+    });
   gateway.drop();
 }

@@ -49,17 +49,17 @@ export function createStandInSandbox(modules: Modules, place?: { life: ProcessLi
 
 function describeModule(module: Record<string, unknown>): ModuleInfo {
   const exports: Record<string, ExportShape> = {};
-  for (const [name, value] of Object.entries(module)) exports[name] = shapeOf(value, 2);
+  for (const [name, value] of Object.entries(module)) exports[name] = readShape(value, 2);
   const { meta, vendorInfo } = module;
   const vendor = copy(vendorInfo);
   return { exports, meta: copy(meta), ...(vendor === undefined ? {} : { vendorInfo: vendor }) };
 }
 
-function shapeOf(value: unknown, depth: number): ExportShape {
+function readShape(value: unknown, depth: number): ExportShape {
   if (typeof value === 'function') return { type: 'function' };
   if (Array.isArray(value)) return { type: 'array' };
   if (typeof value !== 'object' || value === null) return { type: 'other' };
   if (depth === 0) return { type: 'object' };
-  const members = Object.entries(value).map(([name, member]) => [name, shapeOf(member, depth - 1)] as const);
+  const members = Object.entries(value).map(([name, member]) => [name, readShape(member, depth - 1)] as const);
   return { type: 'object', members: Object.fromEntries(members) };
 }

@@ -1,5 +1,6 @@
 import type { Faults } from './faults.ts';
 import type { Site, WireAnswer, WireRequest } from './network.ts';
+import type { Queue } from './plan-queue.ts';
 import type { SeededRandom } from './random.ts';
 import type { World } from './world.ts';
 
@@ -12,6 +13,8 @@ export type Job = {
   order: string;
   /** Whose it is. */
   account: string;
+  /** The key that it was made with: no other may look at it. */
+  key: string;
   /** The gateway's id of the task. */
   reference: string;
   seconds: number;
@@ -38,10 +41,18 @@ export type Statement = {
 };
 
 /** A request to make a job, as it arrived. `running`: the jobs of its account before it. */
-export type Arrival = { atMs: number; order: string; account: string; running: number; isFull: boolean };
+export type Arrival = {
+  atMs: number;
+  order: string;
+  account: string;
+  key: string;
+  running: number;
+  isFull: boolean;
+  isDead: boolean;
+};
 
-/** `runs`: what the vendor runs at once in an account. */
-export type Accounts = { runs: number; isShared: boolean };
+/** `runs`: what the vendor runs at once in an account. `dead`: a key that it refuses for a time. */
+export type Accounts = { runs: number; isShared: boolean; dead: Queue['dead'] };
 
 export type Vendor = {
   site: Site;
@@ -56,11 +67,13 @@ export type Vendor = {
 
 const ORDER = /order-\d+/;
 
-/** The account that a request is of, as its key says. */
-function nameAccount(headers: Record<string, string>): string {
+export function readKey(headers: Record<string, string>): string {
   const [, value = ''] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization') ?? [];
-  return value.replace(/^Bearer vendor-key-of-/, '');
+  return value.replace(/^Bearer /, '');
 }
+
+/** The account that a key is of. */
+export const nameAccount = (key: string): string => key.replace(/^vendor-key-of-/, '').replace(/\/.*/, '');
 
 const EARLIER: Record<JobStatus, JobStatus> = {
   queued: 'queued',
@@ -108,7 +121,7 @@ export function createVendor(
     return undefined;
   }
 
-  function progressOf(job: Job): JobStatus {
+  function readProgress(job: Job): JobStatus {
     const now = world.nowMs();
     if (now >= job.endsMs) return job.end;
     return now < job.createdMs + (job.endsMs - job.createdMs) / 4 ? 'queued' : 'running';
@@ -137,10 +150,14 @@ export function createVendor(
     const order = ORDER.exec(given.prompt)?.[0] ?? '';
     const fate = fateOf(order);
     const about = { call: 'submit' as const, by: from.name, order, job: '' };
-    const account = accounts.isShared ? 'one account' : nameAccount(headers);
+    const key = readKey(headers);
+    const account = accounts.isShared ? 'one account' : nameAccount(key);
     const running = countRunning(account);
     const isFull = running >= accounts.runs;
-    arrivals.push({ atMs: world.nowMs(), order, account, running, isFull });
+    const { dead } = accounts;
+    const isDead = dead?.key === key && dead.fromMs <= world.nowMs() && world.nowMs() < dead.untilMs;
+    arrivals.push({ atMs: world.nowMs(), order, account, key, running, isFull, isDead });
+    if (isDead) return refuse(about, 401);
     if (fate.refused) return refuse(about, 400);
     if (isFull) return refuse(about, 429, random.chance(0.3) ? { 'retry-after': '2' } : {});
     const fault = findFault(about);
@@ -148,7 +165,7 @@ export function createVendor(
     const createdMs = world.nowMs();
     const job: Job = {
       id: `job_${jobs.size + 1}`,
-      ...{ order, account },
+      ...{ order, account, key },
       reference: given.reference_id,
       seconds: given.seconds,
       createdMs,
@@ -174,7 +191,7 @@ export function createVendor(
   }
 
   const stateToTell = (job: Job): JobStatus => {
-    const status = progressOf(job);
+    const status = readProgress(job);
     return faults.draw('backwards') ? EARLIER[status] : status;
   };
 
@@ -183,9 +200,10 @@ export function createVendor(
     return forgotten.has(id);
   }
 
-  function poll(id: string, { from }: WireRequest): WireAnswer {
+  function poll(id: string, { from, headers }: WireRequest): WireAnswer {
     const job = jobs.get(id);
     const about = { call: 'poll' as const, by: from.name, order: job?.order ?? '', job: id };
+    if (job && job.key !== readKey(headers)) return refuse({ ...about, job: '' }, 404);
     if (!job || isForgotten(job)) return refuse(about, 404);
     const fault = findFault(about);
     if (fault) return fault;

@@ -25,9 +25,10 @@ type Event = { atMs: number; order: number; act: (() => void) | undefined };
 
 /**
  * Simulated time. An event runs only once everything that the one before has set going waits for
- * time or for another event: so one seed is one history, whatever the speed of the machine.
+ * time or for another event: so one seed is one history, whatever the speed of the machine. Events
+ * that are at most `togetherMs` apart run at once: the real database sees them in any order.
  */
-export function createWorld(seed: number): World {
+export function createWorld(seed: number, { togetherMs = 0 } = {}): World {
   const random = createRandom(seed);
   const events: Event[] = [];
   const notes: string[] = [];
@@ -103,14 +104,22 @@ export function createWorld(seed: number): World {
       }
     },
     async run(untilMs, isOver = () => false) {
+      /** False: none is due by then. */
+      function runNext(dueMs: number): boolean {
+        for (;;) {
+          const next = events[0];
+          if (next === undefined || next.atMs > dueMs) return false;
+          pop();
+          if (next.act === undefined) continue;
+          nowMs = next.atMs;
+          next.act();
+          return true;
+        }
+      }
       await settle();
-      while (!isOver()) {
-        const next = events[0];
-        if (next === undefined || next.atMs > untilMs) break;
-        pop();
-        if (next.act === undefined) continue;
-        nowMs = next.atMs;
-        next.act();
+      while (!isOver() && runNext(untilMs)) {
+        const lastMs = Math.min(untilMs, nowMs + togetherMs);
+        while (togetherMs > 0 && runNext(lastMs)) {}
         await settle();
       }
       if (!isOver()) nowMs = Math.max(nowMs, untilMs);

@@ -22,7 +22,7 @@ const settings = (databaseUrl: string, poolUrl?: string) => ({
 });
 
 /** What a start says, and a dry run. */
-async function refusalOf(work: Promise<unknown>): Promise<string> {
+async function catchRefusal(work: Promise<unknown>): Promise<string> {
   try {
     await work;
     return 'nothing was refused';
@@ -31,8 +31,18 @@ async function refusalOf(work: Promise<unknown>): Promise<string> {
     return error.message;
   }
 }
-const startOf = async (databaseUrl: string, poolUrl?: string): Promise<string> =>
-  refusalOf(openStore(settings(databaseUrl, poolUrl)).then((store) => store.close()));
+const readStart = async (databaseUrl: string, poolUrl?: string): Promise<string> =>
+  catchRefusal(openStore(settings(databaseUrl, poolUrl)).then((store) => store.close()));
+
+/** Notes the limits of each transaction that changes an option. */
+const NOTE_LIMITS = `
+  create table seen (limits text);
+  create function note_limits() returns trigger language plpgsql as $$ begin
+    insert into seen values (concat_ws(' ', current_setting('statement_timeout'),
+      current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout')));
+    return new; end $$;
+  create trigger note_limits after insert or update on options for each row execute function note_limits();
+`;
 
 describe('PostgreSQL says why it lets nobody in, and the sentence what to do', () => {
   let server: OwnPostgres;
@@ -71,7 +81,7 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
       'alter role searcher set search_path = nowhere',
       'alter database gate owner to owner',
     );
-    expect(await startOf(at('owner'))).toBe('nothing was refused');
+    expect(await readStart(at('owner'))).toBe('nothing was refused');
   });
   afterAll(async () => {
     await server.kill();
@@ -131,20 +141,20 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
     ],
   ];
   test.each(cases)('%s', async (_, address, sentence) => {
-    expect(await startOf(address())).toMatch(sentence);
+    expect(await readStart(address())).toMatch(sentence);
   });
 
   test('a server without TLS', async () => {
     const plain = await startOwnPostgres();
     try {
-      expect(await startOf(`${plain.url}?sslmode=require`)).toMatch(/does not speak TLS, which sslmode/);
+      expect(await readStart(`${plain.url}?sslmode=require`)).toMatch(/does not speak TLS, which sslmode/);
     } finally {
       await plain.kill();
     }
   });
 
   test('a missing right is found by a dry run, before anything is changed', async () => {
-    const dryRun = (address: string) => refusalOf(migrateStore({ ...settings(address), dryRun: true }));
+    const dryRun = (address: string) => catchRefusal(migrateStore({ ...settings(address), dryRun: true }));
     expect(await dryRun(at('reader', { database: 'empty' }))).toBe(
       'The user reader may not create tables in the schema public. Grant it: grant create on schema "public" to "reader".',
     );
@@ -179,9 +189,43 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
     const plain = await startOwnPostgres();
     const pooler = await startPgBouncer(plain, poolerSettings);
     try {
-      expect(await startOf(pooler.url)).toMatch(sentence);
-      expect(await startOf(plain.url, pooler.url)).toBe('nothing was refused');
+      expect(await readStart(pooler.url)).toMatch(sentence);
+      expect(await readStart(plain.url, pooler.url)).toBe('nothing was refused');
     } finally {
+      await pooler.stop();
+      await plain.kill();
+    }
+  });
+
+  test('a pooler whose transactions have the limits of a session of their own', async () => {
+    const plain = await startOwnPostgres();
+    const pooler = await startPgBouncer(plain);
+    const admin = new SQL({ url: plain.url, max: 1 });
+    try {
+      const warned: string[] = [];
+      const logger = { ...silentLogger, warn: (_: object, message: string) => void warned.push(message) };
+      const isWarned = () => warned.some((message) => message.includes('DATABASE_POOL_URL has no limit'));
+      await migrateStore(settings(plain.url));
+      await admin.unsafe(NOTE_LIMITS).simple();
+      for (const poolUrl of [undefined, pooler.url]) {
+        const store = await openStore({ ...settings(plain.url, poolUrl), logger });
+        await store.transaction((tx) => tx.options.put('SystemName', 'limited'));
+        await store.close();
+      }
+      expect((await admin`select limits from seen`).map(({ limits }: { limits: string }) => limits)).toEqual([
+        '30s 5s 7s',
+        '30s 5s 7s',
+      ]);
+      expect(isWarned()).toBe(true);
+      warned.length = 0;
+      for (const limit of ["statement_timeout = '30s'", "lock_timeout = '7s'"])
+        await admin.unsafe(`alter role postgres set ${limit}`);
+      // The pooler still has sessions from before.
+      await admin`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()`;
+      await (await openStore({ ...settings(plain.url, pooler.url), logger })).close();
+      expect(isWarned()).toBe(false);
+    } finally {
+      await admin.close();
       await pooler.stop();
       await plain.kill();
     }
@@ -199,7 +243,7 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
           () => false,
         ),
       );
-      expect(await startOf(plain.url, pooler.url)).toMatch(/pooler before PostgreSQL has no connection left/);
+      expect(await readStart(plain.url, pooler.url)).toMatch(/pooler before PostgreSQL has no connection left/);
     } finally {
       await holder.close();
       await pooler.stop();

@@ -5,7 +5,7 @@ import { nextTurn, quoted, randomAlnum, silentLogger } from '../../src/kernel/in
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { followClock } from '../../src/store/sqlite/follow-clock.ts';
-import { addRunningTask, leaseOf, NEW_WAITING, newTask } from '../contract/each-store.ts';
+import { addRunningTask, NEW_WAITING, newTask, readLease } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { createMovableClock, type MovableClock } from '../support/movable-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -59,7 +59,7 @@ async function addWaiting() {
   const task = await addRunningTask(store);
   const [due] = await store.tasks.claimDue({ ...CLAIM, exceptChannels: [] });
   expect(due?.taskId).toBe(task.taskId);
-  await store.tasks.advance(leaseOf(due ?? task), { polls: 1 }, MINUTE);
+  await store.tasks.advance(readLease(due ?? task), { polls: 1 }, MINUTE);
 }
 
 const claimAll = async () => [
@@ -194,3 +194,49 @@ test('a process that dies before its deadlines have moved leaves none that waits
   expect(await store.tasks.pullForwardDueTimes(5 * MINUTE)).toBe(1);
   expect((await store.tasks.claimDue({ ...CLAIM, exceptChannels: [] })).length).toBe(1);
 });
+
+for (const hours of [1, 8])
+  test(`a clock set back by ${hours} h between two processes lengthens no wait, rest or abandoned slot`, async () => {
+    const waits = { channelId: 0, phase: 'waiting' as const, leaseOwner: null, leaseForMs: 0 };
+    const { taskId } = await store.tasks.insert(newTask(waits));
+    await store.waiting.put([{ ...NEW_WAITING, taskId }]);
+    await holdSlot();
+    const key = { pool: 'channel:1', model: 'm' };
+    await store.capacity.beginRest(key, { generation: 0, reason: 'rate', step: 1, forMs: HOUR }, null);
+    await store.close();
+    clock = createMovableClock();
+    clock.set(-hours * HOUR);
+    store = await open();
+    expect(await store.waiting.age(9)).toEqual([]);
+    expect((await store.waiting.age(9, { looksAtAll: true })).map((place) => place.taskId)).toEqual([taskId]);
+    expect(await countAbandoned()).toBe(0);
+    expect(await store.capacity.all()).toMatchObject([{ ...key, restingForMs: 0 }]);
+  });
+
+test('an abandoned slot and a rest last as long as they should, whichever way the clock was set', async () => {
+  const key = { pool: 'channel:1', model: 'm' };
+  await store.capacity.beginRest(key, { generation: 0, reason: 'rate', step: 1, forMs: 10 * MINUTE }, null);
+  await holdSlot();
+  for (const byMs of [-8 * HOUR, -4 * MINUTE]) {
+    await setClock(byMs);
+    clock.pass(4 * MINUTE);
+    expect(await countAbandoned()).toBe(1);
+    expect((await store.capacity.all())[0]?.restingForMs).toBeGreaterThan(0);
+  }
+  clock.pass(2 * MINUTE + 2000);
+  expect(await countAbandoned()).toBe(0);
+  expect((await store.capacity.all())[0]?.restingForMs).toBe(0);
+});
+
+/** Ends a task whose slot stays taken for ten minutes. */
+async function holdSlot(): Promise<void> {
+  const task = await store.tasks.insert(newTask({ upstreamModel: 'm' }));
+  const slotUntil = Math.floor((await store.clock.nowMs()) / 1000) + 600;
+  await store.tasks.advance(readLease(task), { status: 'FAILURE', slotUntil }, null);
+}
+
+async function countAbandoned(): Promise<number | undefined> {
+  const accounts = [{ channelId: newTask().channelId, credentialId: 0 }];
+  const { scopes } = await store.capacity.count([{ accounts, model: 'm', starts: false }], MINUTE);
+  return scopes[0]?.abandoned;
+}

@@ -10,7 +10,7 @@ setDefaultTimeout(120_000);
 const places = createConcurrencyLimit();
 afterAll(places.clear);
 
-async function claimsOf(setup: Setup): Promise<string[]> {
+async function listClaims(setup: Setup): Promise<string[]> {
   const raw = openRaw(setup);
   const rows = await raw.rows('select provider, subject, user_id, created_at from external_identity_claims');
   await raw.close();
@@ -34,7 +34,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       `update users set status = 2 where username = 'hans'`,
     ]);
     expect(await migrateStore(setup)).toContain('0004_identities');
-    expect(await claimsOf(setup)).toEqual(
+    expect(await listClaims(setup)).toEqual(
       [
         'github gh-1: 2 at 77',
         'discord d-1: 3 at 77',
@@ -69,7 +69,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     ]);
     expect(await migrateStore(setup)).toContain('0004_identities');
     const owned = ['email a@example.org: 1 at 77', 'github gh-new: 1 at 88', 'telegram 5: 2 at 88'];
-    expect(await claimsOf(setup)).toEqual(owned);
+    expect(await listClaims(setup)).toEqual(owned);
 
     const store = await openStore(setup);
     expect(await store.identities.release(2, 'telegram')).toBe(true);
@@ -77,7 +77,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     await store.close();
     expect(await migrateStore(setup)).toEqual([]);
     await (await openStore(setup)).close();
-    expect(await claimsOf(setup)).toEqual(['github gh-new: 1 at 88']);
+    expect(await listClaims(setup)).toEqual(['github gh-new: 1 at 88']);
   });
 
   test(`${dialect}: flows, sessions, factors and tokens of a database of 0003 go on`, async () => {

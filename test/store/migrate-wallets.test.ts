@@ -15,7 +15,7 @@ const DAY = 86_400;
 const BEFORE = migrations.findIndex(({ name }) => name.endsWith('_wallets'));
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  test(`${dialect}: balances, keys, bills and figures of before are those of each user’s own wallet`, async () => {
+  test(`${dialect}: balances, keys, earlier bills and figures are those of each user’s own wallet`, async () => {
     const setup = await places.setUp(dialect);
     const no = dialect === 'postgres' ? 'false' : '0';
     await anOldDatabase(setup, BEFORE, [

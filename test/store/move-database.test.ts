@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { moveDatabase, openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { addKey, addRunningTask, leaseOf, newTask } from '../contract/each-store.ts';
+import { addKey, addRunningTask, newTask, readLease } from '../contract/each-store.ts';
 import { runRaw } from '../contract/open-raw.ts';
 import { addUser } from '../support/add-user.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -35,17 +35,18 @@ async function fill(place: Place) {
   const store = await open(place);
   const user = await addUser(store, { balance: 1000 });
   const key = await addKey(store, user.id);
+  await store.apiKeys.touch(key.id, { at: 7, ip: '2001:db8::7' });
   const running = await addRunningTask(store, { userId: user.id, apiKeyId: key.id });
   const ended = await store.tasks.insert(newTask({ userId: user.id }));
-  await store.tasks.advance(leaseOf(ended), { status: 'SUCCESS', data: { words: '\u00e4 "x" \\u0000' } }, null);
+  await store.tasks.advance(readLease(ended), { status: 'SUCCESS', data: { words: '\u00e4 "x" \\u0000' } }, null);
   await store.options.put('SystemName', 'Gate');
   await store.close();
-  return { user, running, ended };
+  return { user, key, running, ended };
 }
 
 test('everything moves to PostgreSQL and back, running tasks included, and each former database is closed', async () => {
   const first = sqlite();
-  const { user, running, ended } = await fill(first);
+  const { user, key, running, ended } = await fill(first);
   const second = await postgres();
   const { resumed, tables } = await move(first, second);
   expect(resumed).toBe(false);
@@ -55,6 +56,7 @@ test('everything moves to PostgreSQL and back, running tasks included, and each 
   const moved = await open(second);
   expect(await moved.users.byId(user.id)).toMatchObject({ username: user.username });
   expect(await moved.options.get('SystemName')).toBe('Gate');
+  expect(await moved.apiKeys.byId(key.id)).toMatchObject({ lastUsedAt: 7, lastUsedIp: '2001:db8::7' });
   expect((await moved.tasks.byTaskId(ended.taskId))?.data).toEqual({ words: '\u00e4 "x" \\u0000' });
   expect((await moved.tasks.list({}, { page: 1, pageSize: 9 })).total).toBe(2);
   // What runs is due where it is now, and new rows get numbers of their own.

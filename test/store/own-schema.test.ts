@@ -23,10 +23,10 @@ function databaseWith(...statements: string[]) {
   const file = new SqliteFile(path);
   for (const statement of statements) file.run(statement);
   file.close();
-  return { dataDir, schema: () => schemaOf(path) };
+  return { dataDir, schema: () => schemaFor(path) };
 }
 
-function schemaOf(path: string): unknown[][] {
+function schemaFor(path: string): unknown[][] {
   const file = new SqliteFile(path, { readonly: true });
   const rows = file
     .query("select type, name, sql from sqlite_master where name not like 'sqlite%' order by 1, 2")
@@ -34,7 +34,7 @@ function schemaOf(path: string): unknown[][] {
   file.close();
   return rows;
 }
-const OWN = schemaOf(join(fresh, 'taskgate.db'));
+const OWN = schemaFor(join(fresh, 'taskgate.db'));
 
 test.each<[string, string[], string[]]>([
   [

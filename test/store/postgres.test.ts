@@ -5,7 +5,7 @@ import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { ChangeTopic, Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { withPostgresSnapshot } from '../../src/store/postgres-backup.ts';
-import { addRunningTask, leaseOf, newSession } from '../contract/each-store.ts';
+import { addRunningTask, newSession, readLease } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { startHoldingProxy } from '../support/holding-proxy.ts';
@@ -56,8 +56,8 @@ test('two nodes that claim at once never get the same task, and miss none', asyn
   // Each task can be ended by its holder alone.
   const ends = await Promise.all(
     got.flatMap((task) => [
-      nodes[0].tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null),
-      nodes[1].tasks.advance({ ...leaseOf(task), leaseOwner: 'another' }, { status: 'FAILURE' }, null),
+      nodes[0].tasks.advance(readLease(task), { status: 'SUCCESS' }, null),
+      nodes[1].tasks.advance({ ...readLease(task), leaseOwner: 'another' }, { status: 'FAILURE' }, null),
     ]),
   );
   expect(ends.filter(Boolean)).toHaveLength(200);

@@ -11,7 +11,7 @@ import { connectPostgres } from '../../src/store/postgres/open-postgres.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesFor } from '../../src/store/schema/index.ts';
 import { openSqliteFile, querySqlite } from '../../src/store/sqlite/open-sqlite.ts';
-import { addKey, leaseOf, newSession, newTask } from '../contract/each-store.ts';
+import { addKey, newSession, newTask, readLease } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -67,7 +67,7 @@ const requests: Work[] = [
   ['a user by its id', ({ users }, { userId }) => users.byId(userId)],
   ['a user by a personal access token', ({ users }) => users.byAccessToken('hash')],
   ['an API key by its hash', ({ apiKeys }) => apiKeys.byHash('hash', 1)],
-  ['the last use of an API key', ({ apiKeys }, { keyId }) => apiKeys.touch(keyId, at)],
+  ['the last use of an API key', ({ apiKeys }, { keyId }) => apiKeys.touch(keyId, { at, ip: '203.0.113.9' })],
   [
     'the rotation of a refresh token',
     ({ sessions }, { sid }) =>
@@ -166,6 +166,11 @@ const relays: Work[] = [
       await relays.end({ relayId, by: { owner }, reserved: 2 }, { ...ended, status: 'BILLED' });
       await relays.end({ relayId, by: 'anyone_after_expiry', reserved: 2 }, { ...ended, status: 'REFUNDED' });
       await relays.release(relayId, owner);
+      const held = { relayId: newUuid(), kind: 'chat', userId, walletId: userId, apiKeyId: keyId } as const;
+      await relays.insertEnded({
+        ...{ ...held, group: 'default', channelId: 1, credentialId: null, model: 'm', requestId: 'r' },
+        ...{ ...ended, leaseOwner: owner, createdAt: at, status: 'BILLED' },
+      });
       expect(await relays.isDelivered(relayId)).toBe(true);
       expect((await relays.byRelayId(relayId))?.status).toBe('BILLED');
       expect((await relays.findObject(relayId))?.relayId).toBe(relayId);
@@ -187,6 +192,7 @@ const submissions: Work[] = [
   ['a known idempotency key', ({ idempotency }, { userId }) => idempotency.find(userId, 'key', at)],
   ['the end of an idempotency key', ({ idempotency }, { userId }) => idempotency.free(userId, 'task')],
   ['a reservation', ({ ledger }, ids) => ledger.reserve({ ...entry(ids), amount: 1 })],
+  ['whether it would be taken', ({ ledger }, ids) => ledger.canReserveAll([{ ...entry(ids), amount: 1 }])],
   [
     'a replaced reservation',
     ({ ledger }, ids) => ledger.replaceReservation({ ...entry(ids), amount: 1, note: quoted('moved') }),
@@ -206,12 +212,12 @@ const submissions: Work[] = [
     ({ capacity }, { channelId }) =>
       capacity.count([{ accounts: [{ channelId, credentialId: 0 }], model: 'm', starts: true }], 62_000),
   ],
-  ['what runs', ({ capacity }, { task }) => capacity.running([task.taskId, newUuid()])],
+  ['what runs', ({ capacity }, { task }) => capacity.running([task.taskId, newUuid()], newUuid())],
   [
     'the trial of a rest',
     ({ capacity }, { task }) => capacity.claimTrial({ pool: '#1', model: 'm' }, { generation: 1, taskId: task.taskId }),
   ],
-  ['what the vendor answered', ({ tasks }, { task }) => tasks.advance(leaseOf(task), { upstreamTaskId: 'u' }, 5)],
+  ['what the vendor answered', ({ tasks }, { task }) => tasks.advance(readLease(task), { upstreamTaskId: 'u' }, 5)],
 ];
 
 /** The statements of a poll, and of the end of a task. */
@@ -222,7 +228,9 @@ const polls: Work[] = [
   [
     'the results of polls',
     ({ tasks }, { task }) =>
-      tasks.advanceAll([{ lease: { ...leaseOf(task), leaseSeq: 0 }, change: { polls: 1 }, nextPollInMs: 5 }] as never),
+      tasks.advanceAll([
+        { lease: { ...readLease(task), leaseSeq: 0 }, change: { polls: 1 }, nextPollInMs: 5 },
+      ] as never),
   ],
   ['a webhook about progress', ({ webhooks }, ids) => webhooks.putUpdate(webhook(ids), 1, 1)],
   ['a webhook about the end', ({ webhooks }, ids) => webhooks.putFinish(webhook(ids), 1)],
@@ -272,7 +280,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
  */
 const UNCHECKED: Readonly<Record<string, string>> = {
   waiting:
-    'put heads take count putBack putSent wake untilDue age leftBehind ofLost classes countByUser requestCancel sweep running parked parkedHeads release',
+    'put heads fallingBack keepModel take count putBack putSent wake untilDue age leftBehind findLost classes countByUser requestCancel sweep running parked parkedHeads release',
   waitingList: 'places next list totals durations running moveToFront',
   backups: 'begin renew schemas end latest latestDone deleteOld measure endPast',
   sealed: 'page replace',
@@ -282,19 +290,21 @@ const UNCHECKED: Readonly<Record<string, string>> = {
     'targets remember existing lastUserId reserveUserIds addUsers addLines addKeys addIdentities addFactors addPasskeys setInviters',
   apiKeys:
     'delete deleteAll endFormer forgetFormers insert list names rotate rotateWebhookSecret update usable withWebhookSecret',
-  capacity: 'all beginRest clearAbandoned clearCeilings endRest putCeiling wake',
+  capacity: 'all beginRest clearAbandoned clearCeilings endRest putCeiling restEvents wake',
   channels: 'addUsedQuota all delete insert list update',
-  credentials: 'all byId deleteUnused insert noteError remove update',
+  credentials: 'all byId claimBalance deleteUnused insert noteBalance noteError noteToldLimits remove update',
   figures: 'addUpDays channelHealth countOverdue databaseSize openTasks usageByDay',
   usage: 'addUp byDimension byTime channelFailures channelHours deleteOld names quartersFrom recordTest',
   samples: 'addGateway addNode deleteOld gateway isMissing nodes',
   flows: 'deleteDone deleteOfUser',
+  batches:
+    'insert byId ofUser counts outcomes untilDue due lookAgain unsent begin endItem endPending followTasks waitingTasks start requestCancel end deleteOld addFile file fileContent files deleteFile deleteExpiredFiles deleteOfUser',
   idempotency: 'deleteExpired',
   identities: 'claim countProvider release releaseAll',
   ledger:
     'budgetImbalances budgetsSpent byGrantKey countStatement deleteBudgetSums grant imbalances list lockBalance setBalance statementLines statementTasks',
   logs: 'deleteAudit listAudit listUsage readAudit readUsage verifyAudit',
-  nodes: 'alive heartbeat remove',
+  nodes: 'alive drain heartbeat remove resume',
   options: 'all get put putIfAbsent replace',
   passkeys: 'delete deleteAll insert rename use',
   pluginOutcomes: 'activations add addActivation deleteBefore latest setVerdict takeRollback',
@@ -303,13 +313,13 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   previews: 'add forgetOldest usage want',
   prices: 'all delete put',
   providers: 'all bySlug delete insert lock update',
-  relays: 'addParts deleteEnded deleteObjects expireLeases interrupted refundBilled',
+  relays: 'addParts deleteEnded deleteObjects expireLeases hide interrupted rebill refundBilled',
   results:
     'releaseHeld releaseLeftHeld claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers listInputs keep keepInputs knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   personalData:
     'clearReasons deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit agedTasks usersToErase',
   retention:
-    'readContent deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter',
+    'readContent deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter addUnstored unstoredTasks forgetUnstored',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
     'makeDue amend byIds countUnfinished expireAllLeases failureReasons feed hide keepStreamedOutputs latestWithData list notePassedOver noteVendorJob pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions shiftStreamedOutputs streamedOutputsAfter untilDue',

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { readVendorCsv, reconcileVendor } from '../../src/reports/index.ts';
 import { openStore } from '../../src/store/index.ts';
-import { leaseOf, newTask } from '../contract/each-store.ts';
+import { newTask, readLease } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -20,6 +20,36 @@ test("a vendor's export is read with any usual separator, quotes and signs of cu
   expect(() => readVendorCsv('id,cost\none,"1,50"\n', {})).toThrow('line 2: the cost "1,50" is no number');
 });
 
+test("states what the channel's cost prices say of the jobs, from the facts of their bills", async () => {
+  const store = await openStore({
+    ...{ databaseUrl: '', dataDir: temporaryFolder(), synchronous: 'NORMAL', clock: systemClock, logger: silentLogger },
+  });
+  const user = await addUser(store, {});
+  const channel = await store.channels.insert({
+    ...{ name: 'films', type: 61, baseUrl: 'https://vendor.example', models: ['m'], groups: ['default'] },
+    ...{ priority: 0, weight: 1, modelMapping: {}, taskPluginKey: 'demo', status: 1, createdAt: 1, updatedAt: 1 },
+    settings: { cost_prices: { 'demo-1': 'u("seconds") * 0.02', '*': '0.5' } },
+  });
+  const add = async (upstreamTaskId: string, status: 'SUCCESS' | 'FAILURE', model = 'demo-1') => {
+    const { billing, properties } = newTask();
+    const task = await store.tasks.insert(
+      newTask({
+        ...{ userId: user.id, channelId: channel.id, quota: 500 },
+        billing: { ...billing, facts: { seconds: 10 } },
+        properties: { ...properties, originModelName: model, upstreamModelName: model },
+      }),
+    );
+    await store.tasks.advance(readLease(task), { status, upstreamTaskId, submitTime: 200, finishTime: 300 }, null);
+  };
+  await add('seconds', 'SUCCESS');
+  await add('flat', 'SUCCESS', 'another');
+  await add('refunded', 'FAILURE');
+  const jobs = ['seconds', 'flat', 'refunded'].map((id) => ({ id, cost: 0.4 }));
+  const found = await reconcileVendor({ store }, { jobs, filter: { channelId: channel.id } });
+  expect([found.expectedCost, found.vendorCost]).toEqual([expect.closeTo(0.7, 9), expect.closeTo(1.2, 9)]);
+  await store.close();
+});
+
 test('names what the vendor bills and nobody paid, what it lists twice, and what it does not list', async () => {
   const store = await openStore({
     ...{ databaseUrl: '', dataDir: temporaryFolder(), synchronous: 'NORMAL', clock: systemClock, logger: silentLogger },
@@ -27,7 +57,7 @@ test('names what the vendor bills and nobody paid, what it lists twice, and what
   const user = await addUser(store, {});
   const add = async (upstreamTaskId: string, status: 'SUCCESS' | 'FAILURE', channelId = 3) => {
     const task = await store.tasks.insert(newTask({ userId: user.id, channelId, quota: 500 }));
-    await store.tasks.advance(leaseOf(task), { status, upstreamTaskId, submitTime: 200, finishTime: 300 }, null);
+    await store.tasks.advance(readLease(task), { status, upstreamTaskId, submitTime: 200, finishTime: 300 }, null);
     return task.taskId;
   };
   await add('paid', 'SUCCESS');

@@ -13,10 +13,10 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(60_000);
 
-const optionsOf = (dataDir: string) =>
+const optionsFor = (dataDir: string) =>
   ({ databaseUrl: '', dataDir, synchronous: 'FULL', clock: systemClock, logger: silentLogger }) as const;
-const serve = (dataDir: string) => openStore({ ...optionsOf(dataDir), exclusive: true });
-const pathOf = (dataDir: string) => join(dataDir, 'taskgate.db');
+const serve = (dataDir: string) => openStore({ ...optionsFor(dataDir), exclusive: true });
+const pathFor = (dataDir: string) => join(dataDir, 'taskgate.db');
 
 async function put(dataDir: string, keys: readonly string[]): Promise<void> {
   const store = await serve(dataDir);
@@ -60,12 +60,12 @@ test('a task that waited when a copy was made is not sent after it took the plac
 const OLD = ['old-1', 'old-2'];
 const NEW = ['new-1', 'new-2', 'new-3'];
 
-/** A killed gateway, and copies of before and of while it ran. */
+/** A killed gateway, and copies from before and while it ran. */
 async function setUp() {
   const dataDir = temporaryFolder();
   await put(dataDir, OLD);
   const copies = temporaryFolder();
-  copyFileSync(pathOf(dataDir), join(copies, 'stopped.db'));
+  copyFileSync(pathFor(dataDir), join(copies, 'stopped.db'));
   copyDatabase(dataDir, join(copies, 'running.db'));
   return { left: await killedAfter(dataDir, NEW), copies };
 }
@@ -74,12 +74,12 @@ test.each(['stopped.db', 'running.db'])(
   '%s over the database of a killed gateway: its log is refused',
   async (name) => {
     const { left, copies } = await setUp();
-    copyFileSync(join(copies, name), pathOf(left));
+    copyFileSync(join(copies, name), pathFor(left));
     const refusal = { code: 'store.foreign_log', message: expect.stringContaining('taskgate restore-copy') };
     await expect(serve(left)).rejects.toMatchObject(refusal);
-    await expect(migrateStore(optionsOf(left))).rejects.toMatchObject(refusal);
-    await expect(databaseVersion(optionsOf(left))).rejects.toMatchObject(refusal);
-    await expect(migrateStore({ ...optionsOf(left), dryRun: true })).rejects.toMatchObject(refusal);
+    await expect(migrateStore(optionsFor(left))).rejects.toMatchObject(refusal);
+    await expect(databaseVersion(optionsFor(left))).rejects.toMatchObject(refusal);
+    await expect(migrateStore({ ...optionsFor(left), dryRun: true })).rejects.toMatchObject(refusal);
     expect(replaceSqlite({ dataDir: left, file: join(copies, name), now: 1_800_000_000 })).toBeDefined();
     expect(await keysIn(left)).toEqual(OLD);
   },
@@ -88,7 +88,7 @@ test.each(['stopped.db', 'running.db'])(
 test('the log of a killed gateway is its own, however often it was killed, or another program opened it', async () => {
   let { left } = await setUp();
   for (let round = 1; round <= 3; round += 1) {
-    new SqliteFile(pathOf(left), { readwrite: true }).run('select 1');
+    new SqliteFile(pathFor(left), { readwrite: true }).run('select 1');
     left = await killedAfter(left, [`new-${round + 3}`]);
   }
   expect(await keysIn(left)).toEqual([...NEW, 'new-4', 'new-5', 'new-6', ...OLD].sort());
@@ -109,13 +109,13 @@ test('a kill between any two steps leaves the old or the new database whole, and
   for (let steps = 0, isEnd = false; !isEnd; steps += 1) {
     const { left, copies } = await setUp();
     mkdirSync(join(left, 'taskgate.copy'));
-    const prepared = pathOf(join(left, 'taskgate.copy'));
+    const prepared = pathFor(join(left, 'taskgate.copy'));
     copyFileSync(join(copies, 'stopped.db'), prepared);
     markCopy(prepared);
     const file = new SqliteFile(prepared, { readonly: true });
     const mark = Number(file.query('pragma application_id').values()[0]?.[0]);
     file.close();
-    const kept = `${pathOf(left)}.replaced-1`;
+    const kept = `${pathFor(left)}.replaced-1`;
     const all = replacingSteps(left, { mark, kept });
     for (const step of all.slice(0, steps)) step();
     isEnd = steps === all.length;
@@ -131,7 +131,7 @@ test('a kill between any two steps leaves the old or the new database whole, and
 test('an interrupted replacement is ended by a start alone, and refused beside one', async () => {
   const { left } = await setUp();
   writeFileSync(join(left, 'taskgate.replacing'), 'torn');
-  await expect(openStore(optionsOf(left))).rejects.toMatchObject({ code: 'store.restore_unfinished' });
+  await expect(openStore(optionsFor(left))).rejects.toMatchObject({ code: 'store.restore_unfinished' });
   finishReplacement(left);
   expect(await keysIn(left)).toEqual([...NEW, ...OLD]);
 });
@@ -162,6 +162,6 @@ test('a copy is refused beside a gateway, and where it is no whole database of o
   ] as const) {
     expect(() => replace(join(copies, name))).toThrow(why);
   }
-  expect(() => replace(pathOf(left))).toThrow('the database itself');
+  expect(() => replace(pathFor(left))).toThrow('the database itself');
   expect([await keysIn(left), existsSync(join(left, 'taskgate.copy'))]).toEqual([[...NEW, ...OLD], false]);
 });

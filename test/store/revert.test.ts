@@ -10,7 +10,7 @@ setDefaultTimeout(120_000);
 const places = createConcurrencyLimit();
 afterAll(places.clear);
 
-/** The program of before knows the migrations up to this one. */
+/** The earlier version knows the migrations up to this one. */
 const FORMER = 20;
 /** From the next migration on there is no way back. */
 const REVERSIBLE = migrations.findIndex(({ name }) => name.endsWith('_wallets'));
@@ -33,7 +33,7 @@ const layoutText = (setup: Setup) =>
        where schemaname = current_schema() and tablename <> 'left_migrations' order by 1, 2`;
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  test(`${dialect}: a database goes back with all it holds, serves the program of before, and comes forth again`, async () => {
+  test(`${dialect}: a database goes back with all it holds, serves the earlier version, and comes forth again`, async () => {
     const setup = await places.setUp(dialect);
     expect(await databaseVersion(setup)).toBe(0);
     const kept = [
@@ -56,7 +56,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     expect(left.flat()).toEqual(names.slice(0, REVERSIBLE - FORMER).reverse());
     expect(await databaseVersion(setup)).toBe(FORMER);
     expect(await revertStore({ ...setup, to: FORMER })).toEqual([]);
-    // As the program of before writes.
+    // As the earlier version writes.
     await inDatabase(setup, (raw) => raw.run(addOldUser('bert')));
 
     expect(await migrateStore({ ...setup, dryRun: true })).toEqual(names);
@@ -71,7 +71,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     expect(await inDatabase(setup, (raw) => raw.rows('select 1 from left_migrations'))).toEqual([]);
   });
 
-  test(`${dialect}: what the program of before would break or lose closes the way back, all or none`, async () => {
+  test(`${dialect}: what the earlier version would break or lose closes the way back, all or none`, async () => {
     const setup = await places.setUp(dialect);
     await anOldDatabase(setup, REVERSIBLE, []);
     await expect(revertStore({ ...setup, to: 3 })).rejects.toMatchObject({ code: 'store.irreversible' });
@@ -96,7 +96,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     }
   });
 
-  test(`${dialect}: the only key of each channel goes back to where the program of before looks, and comes forth`, async () => {
+  test(`${dialect}: the only key of each channel goes back to where the earlier version looks, and comes forth`, async () => {
     const setup = await places.setUp(dialect);
     await migrateStore(setup);
     const run = (text: string) => inDatabase(setup, (raw) => raw.run(text));
@@ -125,7 +125,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       { name: 'c1', key_sealed: 'key 1', key_hint: 'hint' },
       { name: 'c2', key_sealed: 'key 2', key_hint: 'hint' },
     ]);
-    // As the program of before writes.
+    // As the earlier version writes.
     await run("update channels set key_sealed = 'changed' where id = 1");
     await run('delete from channels where id = 2');
     await channel(3, ', key_sealed, key_hint', ", 'new', ''");
@@ -146,7 +146,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
   });
 }
 
-test('every migration says whether the program of before runs on what it leaves, and why not', () => {
+test('every migration says whether the earlier version runs on what it leaves, and why not', () => {
   /** What a program that does not know of it can live with. */
   const additions = [
     /^create (?:unique )?(?:table|index) /,
@@ -156,11 +156,11 @@ test('every migration says whether the program of before runs on what it leaves,
     /^insert into task_list select /,
     /^alter table \w+ add column .* default /,
     /^insert into options /,
-    // An index that is made again for fewer rows: the program of before walks others in its place.
+    // An index that is made again for fewer rows: the earlier version walks others in its place.
     /^drop index tasks_(?:submitting|running)$/,
-    // The program of before does not look at it.
+    // The earlier version does not look at it.
     /^update tasks set credential_id /,
-    // Addresses in the spelling that the program of before looks for, too.
+    // Addresses in the spelling that the earlier version looks for, too.
     /^update external_identity_claims as claim set subject /,
   ];
   const sentence = /^[A-Z].*\.$/;

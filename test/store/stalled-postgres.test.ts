@@ -10,7 +10,7 @@ setDefaultTimeout(60_000);
 let proxy: HoldingProxy | undefined;
 afterEach(() => proxy?.stop());
 
-test('a database that hangs refuses new calls within seconds, and serves again once it answers', async () => {
+test('a database that hangs refuses new calls and pending reads within seconds, and serves again once it answers', async () => {
   const url = new URL(await testDatabaseUrl());
   proxy = await startHoldingProxy({ host: url.hostname, port: Number(url.port || 5432) });
   url.host = new URL(proxy.url).host;
@@ -20,7 +20,8 @@ test('a database that hangs refuses new calls within seconds, and serves again o
   try {
     await store.options.put('before', '1');
     proxy.mode = 'hold_answers';
-    const pending = store.options.get('before').catch(() => 'failed');
+    const reading = store.options.get('before').catch((error) => error.code);
+    const writing = store.options.put('after', '1');
     const begun = systemClock.monotonicMs();
     await until('calls fail', async () => {
       const answer = store.options.get('before').then(
@@ -31,6 +32,9 @@ test('a database that hangs refuses new calls within seconds, and serves again o
     });
     // The start of the process's watch, its suspicion and the probe: not a statement's whole time.
     expect(systemClock.monotonicMs() - begun).toBeLessThan(20_000);
+    // What others may wait for is asked again later; of what writes nobody knows whether it was
+    // done.
+    expect(await reading).toBe('store.unavailable');
     proxy.mode = 'pass';
     proxy.release();
     await until('calls are answered', async () =>
@@ -39,7 +43,8 @@ test('a database that hangs refuses new calls within seconds, and serves again o
         () => false,
       ),
     );
-    expect(await pending).toBe('1');
+    await writing;
+    expect(await store.options.get('after')).toBe('1');
   } finally {
     proxy.mode = 'pass';
     proxy.release();

@@ -89,7 +89,8 @@ describeEachStore('with 100,000 tasks of 1,000 users and 500 keys', (opened) => 
         searched: 10_000,
         hasMore: true,
       });
-      expect((await store.tasks.list({}, { page: 1, pageSize: 1 })).total).toBe(TASKS);
+      expect(await store.tasks.list({}, { page: 1, pageSize: 1 })).toMatchObject({ total: 1000, hasMore: true });
+      expect((await store.tasks.list({}, { page: TASKS / 100, pageSize: 100 })).total).toBe(TASKS);
     },
     300_000,
   );

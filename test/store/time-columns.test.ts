@@ -23,7 +23,7 @@ const MOVED = 'store/follow-clock.test.ts';
 const DEAD_PROCESS = [SET_BACK, 'submissions, polls, relayed requests and backups of dead processes'] as const;
 const WEBHOOKS = [SET_BACK, 'webhooks are sent at once'] as const;
 const RESULTS = [SET_BACK, 'results are kept at once'] as const;
-const LET_IN = [SET_BACK, 'nobody gets in by a session or a flow of the future'] as const;
+const LET_IN = [SET_BACK, 'nobody gets in by a session or a flow from the future'] as const;
 
 const DEADLINES: Readonly<Record<string, Deadline>> = {
   'tasks.next_poll_at': {
@@ -50,6 +50,32 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
     longest: 'the present; starts count for 62 seconds after it',
     comparedBy: 'store/repositories/tasks/waiting.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
+  },
+  'credentials.balance_at': {
+    longest: 'the present; a balance is read again an hour after it',
+    comparedBy: 'operations/watches/watch-upstream-accounts.ts',
+    shownBy: ['channels/upstream-accounts.test.ts', 'are read again where the last time is from the future'],
+  },
+  'batches.due_at': {
+    longest: 'LONGEST_BATCH_PAUSE_MS',
+    comparedBy: 'store/repositories/tasks/batches.ts',
+    shownBy: ['contract/batches.test.ts', 'a due time from the future counts as over'],
+  },
+  'batches.expires_at': {
+    longest: 'WINDOW_SECONDS',
+    comparedBy: 'surfaces/batches/run-batches.ts',
+    shownBy: [
+      'surfaces/batches.test.ts',
+      'what was not sent within a day never is, and so after a clock that was set back',
+    ],
+  },
+  'batch_items.begun_at': {
+    longest: 'the present; an item is sent again for less than a day after it',
+    comparedBy: 'surfaces/batches/run-batches.ts',
+    shownBy: [
+      'surfaces/batches.test.ts',
+      'what was not sent within a day never is, and so after a clock that was set back',
+    ],
   },
   'waiting.not_before': {
     longest: 'LONGEST_RETURN_MS',
@@ -124,7 +150,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   'backup_runs.started_at': {
     longest: 'the present; a run of up to two days later stands for the one that is due',
     comparedBy: 'operations/backup/last-due.ts',
-    shownBy: ['app/backup-schedule.test.ts', 'a clock that steps back repeats no backup'],
+    shownBy: ['operations/backup-schedule.test.ts', 'a clock that steps back repeats no backup'],
   },
   'idempotency_keys.expires_at': {
     longest: 'a day',
@@ -138,7 +164,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'nodes.heartbeat_at': {
     longest: 'the present; a node is alive for NODE_ALIVE_SECONDS after it',
-    comparedBy: 'store/repositories/gateway/settings.ts',
+    comparedBy: 'store/repositories/gateway/nodes.ts',
     shownBy: ['contract/settings.test.ts', 'a node counts as alive while its heartbeat is recent'],
   },
   'user_sessions.previous_valid_until': {
@@ -154,7 +180,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   'user_sessions.created_at': {
     longest: 'the present; sign-ins are limited by a window before it',
     comparedBy: 'store/repositories/accounts/sessions.ts',
-    shownBy: [SIGN_IN, 'sign-ins of the future do not use up those of now'],
+    shownBy: [SIGN_IN, 'sign-ins from the future do not use up present ones'],
   },
   'user_sessions.last_active_at': {
     longest: 'the present; SESSION_IDLE_TIMEOUT is counted from it',
@@ -167,7 +193,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
     shownBy: LET_IN,
   },
   'auth_flows.created_at': {
-    longest: 'the present; a flow of the future is over',
+    longest: 'the present; a flow from the future is over',
     comparedBy: 'store/repositories/accounts/flows.ts',
     shownBy: LET_IN,
   },
@@ -194,7 +220,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   'retention_progress.at': {
     longest: 'half a day, so that a run is not repeated',
     comparedBy: 'operations/retention/run-retention.ts',
-    shownBy: ['app/run-retention.test.ts', 'a clock that is set back repeats no run'],
+    shownBy: ['operations/run-retention.test.ts', 'a clock that is set back repeats no run'],
   },
   'usage_progress.until': {
     longest: 'a day, for which rows count as made at its time',
@@ -211,6 +237,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
 /** Times of the calendar that people or rules have set: they hold by whatever the clock shows. */
 const CALENDAR = [
   'api_keys.expires_at',
+  'batch_files.expires_at',
   'budget_sums.ends_at',
   'credentials.expires_at',
   'kept_results.kept_until',
@@ -245,12 +272,15 @@ const RECORDS: Readonly<Record<string, string>> = {
   tasks: 'start_time finish_time created_at updated_at hidden_at waiting_since',
   waiting: 'since',
   capacity: 'changed_at',
+  rest_events: 'at until',
   task_list: 'created_at hidden_at',
   task_events: 'at',
+  batches: 'created_at started_at cancelling_at ended_at',
+  batch_files: 'created_at',
   ledger_entries: 'created_at',
   webhook_outbox: 'created_at',
   webhook_deliveries: 'at',
-  relay_requests: 'created_at finished_at',
+  relay_requests: 'created_at finished_at hidden_at',
   relay_objects: 'created_at',
   plugin_sources: 'created_at used_at adopted_at',
   deleted_plugin_versions: 'deleted_at',
@@ -263,7 +293,7 @@ const RECORDS: Readonly<Record<string, string>> = {
 
 /** Numbers that are no times: ids, counts, sums and lengths. */
 const NO_TIMES =
-  /^(id|.*_id|role|status|type|version|.*_version|tries|counter|auth_style|failures|cases|priority|weight|.*quota|request_count|redacted_by|.*seconds|.*_?tasks|position|skipped|polls|poll_failures|lease_seq|outputs_after|http_status|.*attempts?|amount|.*spend|retries|duration(_ms)?|.*bytes|refs|width|height|threshold|told_threshold|succeeded|failed|lag_ms|lateness_ms|unfinished|due|.*spent|.*budget.*|max_running|requests_per_minute|slots|turn|raised|returns|waiting|parked|ceiling|rest_step|rest_generation)$/;
+  /^(id|.*_id|role|status|type|version|.*_version|tries|counter|auth_style|failures|cases|priority|weight|.*quota|request_count|redacted_by|.*seconds|.*_?tasks|position|skipped|polls|poll_failures|lease_seq|outputs_after|http_status|.*attempts?|amount|.*spend|retries|duration(_ms)?|.*bytes|refs|width|height|threshold|told_threshold|.*_micros|succeeded|failed|lag_ms|lateness_ms|unfinished|due|.*spent|.*budget.*|max_running|requests_per_minute|slots|total|turn|raised|returns|waiting|parked|ceiling|rest_step|rest_generation)$/;
 
 const columns = Object.values(tablesFor('sqlite') as Record<string, SQLiteTable>).flatMap((table) => {
   const { name, columns: all } = getTableConfig(table);

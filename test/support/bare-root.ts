@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync, realpathSync, writeFileSync } from
 import { dirname, join } from 'node:path';
 
 /** The libraries that a program links to, as `ldd` finds them. */
-async function librariesOf(program: string): Promise<string[]> {
+async function readLibraries(program: string): Promise<string[]> {
   const text = await new Response(Bun.spawn(['ldd', program], { stdout: 'pipe' }).stdout).text();
   return [...text.matchAll(/(?:=> )?(\/\S+) \(0x/g)].map(([, path = '']) => path);
 }
@@ -17,7 +17,7 @@ export async function makeBareRoot(root: string, programs: readonly string[]): P
   }
   writeFileSync(join(root, 'etc/hosts'), '127.0.0.1 localhost\n');
   for (const program of programs) {
-    for (const path of [program, ...(await librariesOf(program))]) copyInto(root, path);
+    for (const path of [program, ...(await readLibraries(program))]) copyInto(root, path);
   }
 }
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import {
+  type BucketLocation,
   type BucketMarker,
-  type BucketPlace,
   createBucketMarker,
   createS3Files,
   type SendToBucket,
@@ -12,7 +12,7 @@ import { createUpstream } from '../../src/upstream/index.ts';
 import { S3_KEYS } from './s3-server.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-type Change = Partial<BucketPlace> & {
+type Change = Partial<BucketLocation> & {
   secretAccessKey?: string;
   partBytes?: number;
   answerMs?: number;
@@ -31,7 +31,7 @@ export function openBucketFiles(
     place: {
       ...{ endpoint, bucket: 'results', prefix: 'kept/here', region: 'us-east-1', pathStyle: true, sse: '' },
       ...place,
-    } satisfies BucketPlace,
+    } satisfies BucketLocation,
     credentials: { ...S3_KEYS, secretAccessKey },
     send: (request: Parameters<SendToBucket>[0]) =>
       upstream.request({ ...request, ...limits, privateHosts: [], maxRedirects: 0 }),

@@ -139,6 +139,8 @@ export async function startChatVendor(key = 'sk-vendor-of-chats-0123456789'): Pr
     sell({ ...usage, images });
     const reported = {
       input_tokens: usage.input,
+      // Clients that check answers need it.
+      input_tokens_details: { image_tokens: 0, text_tokens: usage.input },
       output_tokens: usage.output,
       total_tokens: usage.input + usage.output,
     };
@@ -153,6 +155,11 @@ export async function startChatVendor(key = 'sk-vendor-of-chats-0123456789'): Pr
         write(data, data.type);
       }
       return void response.end();
+    }
+    if (body.user === 'broken') {
+      const write = openStream(response);
+      write({ type: 'image_generation.partial_image', b64_json: IMAGE }, 'image_generation.partial_image');
+      return void setTimeout(() => response.destroy(), 30);
     }
     const data = Array.from({ length: images }, () => ({ b64_json: IMAGE }));
     json(response, 200, { created: 1, data, ...(body.user === 'silent' ? {} : { usage: reported }) });

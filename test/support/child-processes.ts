@@ -3,12 +3,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 /**
  * The ids of a process's children, of which those that have a word in their command line. Linux.
  */
-export function childrenOf(pid: number, word = ''): number[] {
+export function listChildren(pid: number, word = ''): number[] {
   return readdirSync(`/proc/${pid}/task`)
     .flatMap((thread) => childrenOfThread(pid, thread))
     .filter((id) => id !== '')
     .map(Number)
-    .filter((id) => commandOf(id).includes(word));
+    .filter((id) => readCommand(id).includes(word));
 }
 
 /** None when the thread has ended meanwhile. */
@@ -21,7 +21,7 @@ function childrenOfThread(pid: number, thread: string): string[] {
 }
 
 /** Empty when the process is gone. */
-function commandOf(pid: number): string {
+function readCommand(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {

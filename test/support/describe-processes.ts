@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { childrenOf } from './child-processes.ts';
+import { listChildren } from './child-processes.ts';
 
 /**
  * What a process and all that it started are doing, for the message of a test that waits in vain:
@@ -16,7 +16,7 @@ export function describeProcesses(pid: number): string {
     ),
     ...list(`/proc/${pid}/fd`).map((fd) => `  file ${fd}: ${target(`/proc/${pid}/fd/${fd}`)}`),
   ];
-  const children = attempt(() => childrenOf(pid), []);
+  const children = attempt(() => listChildren(pid), []);
   return [lines.join('\n'), ...children.map(describeProcesses)].filter((text) => text !== '').join('\n');
 }
 

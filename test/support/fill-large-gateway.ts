@@ -34,9 +34,9 @@ export async function fillLargeGateway(
   const file = new Database(join(gateway.dataDir, 'taskgate.db'));
   file.run('pragma busy_timeout = 10000');
   // The oldest first, as tasks are inserted; the last one ended a minute ago.
-  const timeOf = (count: number): string =>
+  const measureTime = (count: number): string =>
     `cast(strftime('%s', 'now') as integer) - 110 - (${count} - i) * ${PERIOD} / ${count}`;
-  const taskTime = timeOf(LARGE.tasks / 2);
+  const taskTime = measureTime(LARGE.tasks / 2);
   // Root is the first of the users.
   const spread = { user_id: `1 + i % ${LARGE.users}`, api_key_id: `1 + i % ${LARGE.keys}` };
   file.transaction(() => {
@@ -92,7 +92,7 @@ export async function fillLargeGateway(
         username: "'user-' || (i % 1000)",
         action: "case i % 3 when 0 then 'channel.update' when 1 then 'user.update' else 'api_key.create' end",
         target: "'channel:' || (i % 500)",
-        created_at: timeOf(LARGE.audit),
+        created_at: measureTime(LARGE.audit),
         ...{ chain: "''", prev_hash: "''", hash: "''" },
       },
     );

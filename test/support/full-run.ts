@@ -11,3 +11,6 @@ export const RACERS = IS_FULL_RUN ? 50 : 8;
  * run shows with another page, database or value.
  */
 export const testInFullRun: typeof test = IS_FULL_RUN ? test : test.skip;
+
+/** How many random inputs a property is tried with: `npm test` takes the first fifth of them. */
+export const rounds = (count: number): number => (IS_FULL_RUN ? count : Math.ceil(count / 5));

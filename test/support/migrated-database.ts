@@ -1,7 +1,7 @@
 import type { SQL } from 'bun';
 import { migrations } from '../../migrations/index.ts';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { createDatabase, databaseOf } from './postgres.ts';
+import { createDatabase, readDatabase } from './postgres.ts';
 
 /**
  * The URL of a new database with all tables and no rows: half the work of migrating an empty one.
@@ -25,7 +25,7 @@ async function migratedTemplate(admin: SQL, server: URL): Promise<string> {
     // The others need not load it.
     const { migrateStore } = await import('../../src/store/index.ts');
     await migrateStore({
-      databaseUrl: databaseOf(server, making),
+      databaseUrl: readDatabase(server, making),
       dataDir: '',
       synchronous: 'NORMAL',
       clock: systemClock,

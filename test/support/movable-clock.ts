@@ -1,14 +1,15 @@
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
 
 /**
- * A clock that runs and can be moved: `pass` lets time go by, `set` sets the wall clock alone, as a
- * correction or a suspended machine does.
+ * A clock that can be moved: `pass` lets time go by, `set` sets the wall clock alone, as a
+ * correction or a suspended machine does. It runs, unless a test needs two readings to be equal.
  */
 export type MovableClock = Clock & { pass(ms: number): void; set(byMs: number): void };
 
-export function createMovableClock(): MovableClock {
+export function createMovableClock({ runs = true } = {}): MovableClock {
   let [passedMs, setMs] = [0, 0];
-  const nowMs = () => systemClock.nowMs() + passedMs + setMs;
+  const begunMs = systemClock.nowMs();
+  const nowMs = () => (runs ? systemClock.nowMs() : begunMs) + passedMs + setMs;
   return {
     ...systemClock,
     nowMs,

@@ -48,7 +48,7 @@ export async function copySample(server: SQL, kind: 'postgres' | 'mysql', path =
       type: string;
     }[];
     if (columns.length === 0) continue;
-    const defined = columns.map(({ name, type }) => `${quote(name)} ${typeOf(kind, name, type)}`);
+    const defined = columns.map(({ name, type }) => `${quote(name)} ${readType(kind, name, type)}`);
     await server.unsafe(`create table ${quote(table)} (${defined.join(', ')})`);
     const rows = file.query(`select * from "${table}"`).all() as Record<string, unknown>[];
     for (const row of rows) {
@@ -59,7 +59,7 @@ export async function copySample(server: SQL, kind: 'postgres' | 'mysql', path =
   file.close();
 }
 
-function typeOf(kind: 'postgres' | 'mysql', name: string, type: string): string {
+function readType(kind: 'postgres' | 'mysql', name: string, type: string): string {
   if (name === 'access_token') return 'char(32)';
   if (type === 'integer' || type === 'bigint') return 'bigint';
   if (type === 'real') return kind === 'postgres' ? 'decimal' : 'double';

@@ -26,7 +26,7 @@ type Options = {
   /** Where names lead; a name that is missing is refused. Absent: 127.0.0.1. */
   names?: Record<string, string>;
   fault?: ProxyFault;
-  /** Of `https`. */
+  /** The certificate of `https`. */
   tls?: { key: string; cert: string };
 };
 

@@ -13,6 +13,8 @@ export type OwnPostgres = {
   url: string;
   /** Makes a standby the primary. */
   promote(): Promise<void>;
+  /** Starts it on its data after `kill`. */
+  restart(): Promise<void>;
   /** SIGKILL to the server and to all its processes: the whole machine is gone. */
   kill(): Promise<void>;
 };
@@ -67,13 +69,22 @@ export async function startOwnPostgres(
     ...[`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', ...settings],
     ...(tls ? ['ssl=on', `ssl_cert_file=${folder}/server.crt`, `ssl_key_file=${folder}/server.key`] : []),
   ];
-  const child = spawn([program('postgres'), '-D', data, ...all.flatMap((each) => ['-c', each])], { detached: true });
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-  await until('PostgreSQL answers', () => answers(url));
+  const start = async () => {
+    const child = spawn([program('postgres'), '-D', data, ...all.flatMap((each) => ['-c', each])], { detached: true });
+    await until('PostgreSQL answers', () => answers(url));
+    return child;
+  };
+  let child = await start();
   return {
     port,
-    pid: child.pid,
+    get pid() {
+      return child.pid;
+    },
     url,
+    async restart() {
+      child = await start();
+    },
     promote: () => run([program('pg_ctl'), 'promote', '-w', '-D', data]),
     async kill() {
       if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid, 'SIGKILL');

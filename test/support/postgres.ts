@@ -37,7 +37,7 @@ export async function createDatabase(findTemplate: (admin: SQL, server: URL) => 
   } finally {
     await admin.close();
   }
-  return databaseOf(base, name);
+  return readDatabase(base, name);
 }
 
 /**
@@ -55,11 +55,11 @@ export async function turkishDatabaseUrl(): Promise<string> {
   } finally {
     await admin.close();
   }
-  return databaseOf(new URL(url), name);
+  return readDatabase(new URL(url), name);
 }
 
 /** The URL of another database of a server. */
-export function databaseOf(server: URL, name: string): string {
+export function readDatabase(server: URL, name: string): string {
   const url = new URL(server);
   url.pathname = `/${name}`;
   return url.href;

@@ -6,7 +6,11 @@ import { canInstallPackages, installPackages } from './install-packages.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** Runs `python3`, and imports from `folder`, its working directory; its standard output. */
-export type Python = (args: readonly string[], folder?: string) => Promise<string>;
+export type Python = ((args: readonly string[], folder?: string) => Promise<string>) & {
+  /** For processes that stay: `packages` belongs into their PYTHONPATH. */
+  program: string;
+  packages: string;
+};
 
 /**
  * Python with one package of the index (`name==version`), which pip installs once. Says why not
@@ -31,7 +35,7 @@ export async function providePythonPackage(requirement: string): Promise<Python 
     if (existsSync(folder)) rmSync(unfinished, { recursive: true, force: true });
     else renameSync(unfinished, folder);
   }
-  return async (args, cwd = temporaryFolder()) => {
+  const run = async (args: readonly string[], cwd = temporaryFolder()): Promise<string> => {
     const child = Bun.spawn([python, ...args], {
       cwd,
       env: { ...process.env, PYTHONPATH: [folder, cwd].join(delimiter) },
@@ -45,6 +49,7 @@ export async function providePythonPackage(requirement: string): Promise<Python 
     if ((await child.exited) !== 0) throw new Error(`python3 failed:\n${output}\n${complaint}`);
     return output;
   };
+  return Object.assign(run, { program: python, packages: folder });
 }
 
 async function succeeds(command: string[]): Promise<boolean> {

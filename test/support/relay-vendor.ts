@@ -19,8 +19,11 @@ export type RelayVendor = {
   url: string;
   key: string;
   requests: VendorRequest[];
-  /** From now on, the object has this status when it is read. `chunked`: without a length. */
-  setStatus(id: string, status: string, how?: { chunked: boolean }): void;
+  /**
+   * From now on, the object has this status, and usage, when it is read. `chunked`: without a
+   * length.
+   */
+  setStatus(id: string, status: string, how?: { chunked?: boolean; usage?: object; slow?: boolean }): void;
   /** Lets go of what `hang` and `slow` hold. */
   release(): void;
   /** Streams that are open, and those whose client left. */
@@ -40,7 +43,7 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
   const streams = { open: 0, left: 0 };
   const objects = new Map<string, Record<string, unknown>>();
   const rawIds = new Map<string, string>();
-  const statuses = new Map<string, { status: string; chunked: boolean }>();
+  const statuses = new Map<string, { status: string; chunked: boolean; usage?: object; slow: boolean }>();
   let held: (() => void)[] = [];
   let count = 0;
 
@@ -139,6 +142,7 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
           ...(remixed ? { seconds: remixed.seconds, remixed_from_video_id: decodeURIComponent(origin ?? '') } : {}),
           ...(body.model === undefined ? {} : { model: body.model }),
           ...(play === 'fails' ? { status: 'failed' } : {}),
+          ...(play === 'linked' ? { url: 'https://cdn.vendor.example/video.mp4' } : {}),
         }
       : {
           ...{ id, object: 'response', status: play === 'fails' ? 'failed' : 'completed' },
@@ -165,17 +169,24 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     }
     if (action === 'cancel') return json(response, 200, { body: { ...object, status: 'cancelled' } });
     const changed = statuses.get(id);
+    const endWhenReleased = (rest: string) =>
+      void (changed?.slow ? hold() : Promise.resolve()).then(() => response.end(rest));
     if (action === undefined && request.query.includes('stream=')) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      return response.end(`data: ${JSON.stringify({ response: { ...object, ...changed } })}\n\n`);
+      response.write('data: {"type":"response.output_text.delta","delta":"hi"}\n\n');
+      return endWhenReleased(`data: ${JSON.stringify({ response: { ...object, ...changed } })}\n\n`);
     }
     if (action !== 'content' && changed?.chunked) {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.write('{"id":');
-      return response.end(`${JSON.stringify(id)},"status":${JSON.stringify(changed.status)}}`);
+      const { status, usage = null } = changed;
+      return endWhenReleased(
+        `${JSON.stringify(id)},"status":${JSON.stringify(status)},"usage":${JSON.stringify(usage)}}`,
+      );
     }
     if (action !== 'content') {
-      return json(response, 200, { body: { ...object, status: changed?.status ?? 'completed', progress: 100 } });
+      const { status = 'completed', usage } = changed ?? {};
+      return json(response, 200, { body: { ...object, status, progress: 100, ...(usage ? { usage } : {}) } });
     }
     const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '');
     const [from, to] = range ? [Number(range[1]), Number(range[2])] : [0, VIDEO.byteLength - 1];
@@ -211,7 +222,8 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     key,
     requests,
     streams,
-    setStatus: (id, status, { chunked } = { chunked: false }) => void statuses.set(id, { status, chunked }),
+    setStatus: (id, status, { chunked = false, slow = false, ...how } = {}) =>
+      void statuses.set(id, { status, chunked, slow, ...how }),
     release,
     async stop() {
       release();

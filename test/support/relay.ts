@@ -9,7 +9,7 @@ export type Relay = { url: string; cut(): Promise<void>; mend(): Promise<void>; 
 
 const DEFAULT_PORTS: Record<string, number> = { 'redis:': 6379, 'postgres:': 5432, 'postgresql:': 5432 };
 
-/** `waitMs`: so long it lets nobody through. */
+/** `waitMs`: how long it lets nobody through. */
 export async function startRelay(targetUrl: string, { waitMs = 0 } = {}): Promise<Relay> {
   const target = new URL(targetUrl);
   const open = new Set<Socket>();

@@ -20,7 +20,7 @@ export const s3Error = (status: number, code: string): Response =>
   new Response(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`, { status });
 
 const xml = (body: string): Response => new Response(`<?xml version="1.0" encoding="UTF-8"?>${body}`);
-const etagOf = (bytes: Buffer): string => `"${createHash('md5').update(bytes).digest('hex')}"`;
+const toEtag = (bytes: Buffer): string => `"${createHash('md5').update(bytes).digest('hex')}"`;
 
 export function startS3StandIn(bucket = 'results'): S3StandIn {
   const standIn: Omit<S3StandIn, 'url' | 'stop'> = { objects: new Map(), uploads: new Map(), requests: [] };
@@ -56,7 +56,7 @@ export function startS3StandIn(bucket = 'results'): S3StandIn {
     if (request.method === 'PUT') {
       if (request.headers.get('if-none-match') === '*' && objects.has(key)) return s3Error(412, 'PreconditionFailed');
       objects.set(key, { bytes: body, changedAt: Date.now(), headers: request.headers });
-      return new Response(null, { headers: { etag: etagOf(body) } });
+      return new Response(null, { headers: { etag: toEtag(body) } });
     }
     if (request.method === 'DELETE') {
       objects.delete(key);
@@ -79,12 +79,12 @@ export function startS3StandIn(bucket = 'results'): S3StandIn {
     }
     if (request.method === 'PUT') {
       upload.parts.set(Number(query.get('partNumber')), body);
-      return new Response(null, { headers: { etag: etagOf(body) } });
+      return new Response(null, { headers: { etag: toEtag(body) } });
     }
     const named = [...body.toString().matchAll(/<PartNumber>(\d+)<\/PartNumber><ETag>([^<]*)<\/ETag>/g)];
     const parts = named.map(([, number, etag]) => {
       const part = upload.parts.get(Number(number));
-      return part && etagOf(part) === etag?.replaceAll('&quot;', '"') ? part : undefined;
+      return part && toEtag(part) === etag?.replaceAll('&quot;', '"') ? part : undefined;
     });
     if (parts.some((part) => !part)) return s3Error(400, 'InvalidPart');
     const bytes = Buffer.concat(parts.filter((part) => part !== undefined));
@@ -94,7 +94,7 @@ export function startS3StandIn(bucket = 'results'): S3StandIn {
   }
 
   function send(request: Request, query: URLSearchParams, { bytes, changedAt }: Stored): Response {
-    const headers: Record<string, string> = { etag: etagOf(bytes), 'last-modified': new Date(changedAt).toUTCString() };
+    const headers: Record<string, string> = { etag: toEtag(bytes), 'last-modified': new Date(changedAt).toUTCString() };
     for (const name of ['content-type', 'content-disposition', 'cache-control']) {
       const value = query.get(`response-${name}`);
       if (value !== null) headers[name] = value;

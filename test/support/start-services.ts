@@ -23,7 +23,7 @@ export async function startPostgres(binFolder: string): Promise<StartedService> 
   const password = crypto.randomUUID();
   const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, password, { mode: 0o600 });
-  if (owner !== null) chownSync(passwordFile, ...idsOf(owner));
+  if (owner !== null) chownSync(passwordFile, ...idsFor(owner));
   const as = owner === null ? [] : [setpriv(), `--reuid=${owner}`, `--regid=${owner}`, '--init-groups', '--'];
   await runOrThrow([
     ...[...as, join(binFolder, 'initdb'), '-D', data, '-U', 'postgres', '--auth=scram-sha-256'],
@@ -150,11 +150,11 @@ function answersPing(port: number): Promise<boolean> {
 
 function temporaryFolder(prefix: string, owner: string | null): string {
   const folder = mkdtempSync(join(tmpdir(), prefix));
-  if (owner !== null) chownSync(folder, ...idsOf(owner));
+  if (owner !== null) chownSync(folder, ...idsFor(owner));
   return folder;
 }
 
-function idsOf(user: string): [uid: number, gid: number] {
+function idsFor(user: string): [uid: number, gid: number] {
   const read = (flag: string): number => Number(Bun.spawnSync(['id', flag, user]).stdout.toString());
   return [read('-u'), read('-g')];
 }

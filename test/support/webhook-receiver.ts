@@ -67,11 +67,12 @@ export function verified({ headers, body }: Received, secret: string): number {
   const content = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
   const expected = createHmac('sha256', key).update(content).digest();
   if (Math.abs(Date.now() / 1000 - Number(headers['webhook-timestamp'])) > 300) return 0;
-  return signaturesOf(headers).filter((text) => {
+  return readSignatures(headers).filter((text) => {
     const [version, signature = ''] = text.split(',');
     const given = Buffer.from(signature, 'base64');
     return version === 'v1' && given.length === expected.length && timingSafeEqual(given, expected);
   }).length;
 }
 
-export const signaturesOf = (headers: IncomingHttpHeaders): string[] => String(headers['webhook-signature']).split(' ');
+export const readSignatures = (headers: IncomingHttpHeaders): string[] =>
+  String(headers['webhook-signature']).split(' ');

@@ -8,10 +8,11 @@ import { join } from 'node:path';
 import { explainBill } from '../../src/billing/index.ts';
 import { AppError, type Json, type JsonObject, newUuid, quoted } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { addKey, describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
+import { addKey, describeEachStore, type OpenedStore, readLease } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+import { addCaller, BALANCE, billFor, type Engine, ended, jsonRequest, readBalance, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -231,7 +232,7 @@ const describeBilling = (opened: () => OpenedStore) => {
         const caller = await addCaller(store);
         const task = await ended(store, (await submit(caller, script)).taskId);
         expect(task.quota).toBe(billFor(seconds));
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(seconds));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(seconds));
         expect(explainBill(task)).toMatchObject({
           expression: '0.02 * u("seconds")',
           group: 'default',
@@ -273,13 +274,13 @@ const describeBilling = (opened: () => OpenedStore) => {
 
     test('tokens far above the estimate are charged; more than a task can take are not', async () => {
       const caller = await addCaller(store);
-      const settledOf = async (tokens: number) => {
+      const readSettled = async (tokens: number) => {
         const model = { model: 'tokens', usage: { totalTokens: 100 } };
         const { taskId } = await submit(caller, { polls: [{ status: 'SUCCESS', tokens }] }, model);
         return explainBill(await ended(store, taskId));
       };
-      expect(await settledOf(1000)).toMatchObject({ reserved: 50_000, settled: 500_000 });
-      expect(await settledOf(1e12)).toMatchObject({
+      expect(await readSettled(1000)).toMatchObject({ reserved: 50_000, settled: 500_000 });
+      expect(await readSettled(1e12)).toMatchObject({
         difference: 0,
         kept_reservation: expect.stringContaining('totalTokens'),
       });
@@ -295,7 +296,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       expect(submitted).toMatchObject({ status: 'SUBMITTED', progress: '10%' });
       const task = await ended(store, submitted.taskId);
       expect([overloads, task.status, task.quota]).toEqual([0, 'SUCCESS', billFor(2)]);
-      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(2));
+      expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(2));
     });
 
     test('a price without usage facts calls no hook', async () => {
@@ -387,7 +388,7 @@ const describeBilling = (opened: () => OpenedStore) => {
         return (await store.tasks.claimDue(claim)).find((due) => due.taskId === taskId);
       });
       await store.transaction(async (tx) => {
-        expect(await tx.tasks.advance(leaseOf(task), { status: 'FAILURE', quota: 0 }, null)).toBe(true);
+        expect(await tx.tasks.advance(readLease(task), { status: 'FAILURE', quota: 0 }, null)).toBe(true);
         const refund = { reason: quoted('given up') };
         await engine.billing.settleAll(tx, [{ task, bill: engine.billing.noBill(task), refund }]);
       });
@@ -397,7 +398,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       );
       expect(late).toMatchObject({ status: 'FAILURE', detail: expect.stringContaining('it is not billed') });
       expect(await store.tasks.byTaskId(taskId)).toMatchObject({ status: 'FAILURE', quota: 0 });
-      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+      expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
       expect((await store.ledger.byTask(taskId)).map(({ kind }) => kind)).toEqual(['reserve', 'refund']);
       expect((await store.logs.listUsage({ userId: caller.user.id }, { page: 1, pageSize: 10 })).total).toBe(1);
     });
@@ -421,7 +422,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       await until('the note', async () =>
         (await store.tasks.events(task.taskId)).some(({ kind }) => kind === 'late_success'),
       );
-      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+      expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
     });
   });
 
@@ -447,7 +448,7 @@ const describeBilling = (opened: () => OpenedStore) => {
         SUCCESS: 10,
         'billing.insufficient_quota': 40,
       });
-      expect(await balanceOf(store, caller.user.id)).toBe(0);
+      expect(await readBalance(store, caller.user.id)).toBe(0);
     });
 
     test('double spending: 50 concurrent submissions against a key’s budget for ten', async () => {
@@ -457,7 +458,7 @@ const describeBilling = (opened: () => OpenedStore) => {
         SUCCESS: 10,
         'billing.insufficient_key_quota': 40,
       });
-      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 10 * billFor(5));
+      expect(await readBalance(store, caller.user.id)).toBe(BALANCE - 10 * billFor(5));
       expect(await store.apiKeys.byId(key.id)).toMatchObject({ quota: 0, usedQuota: 10 * billFor(5) });
     });
 
@@ -469,7 +470,7 @@ const describeBilling = (opened: () => OpenedStore) => {
         SUCCESS: 10,
         'billing.budget_exceeded': 40,
       });
-      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 10 * billFor(5));
+      expect(await readBalance(store, caller.user.id)).toBe(BALANCE - 10 * billFor(5));
     });
 
     test('lost update: concurrent settlements and administrator’s adjustments of one balance', async () => {
@@ -484,7 +485,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       expect(await outcomes(Array.from({ length: 20 }, () => submit(caller, above)))).toEqual({ SUCCESS: 20 });
       await adjusted;
       const { items } = await store.ledger.list(userId, { page: 1, pageSize: 100 });
-      expect(items.reduce((sum, { amount }) => sum + amount, 0)).toBe(await balanceOf(store, userId));
+      expect(items.reduce((sum, { amount }) => sum + amount, 0)).toBe(await readBalance(store, userId));
       const tasks = items.filter(({ taskId }) => taskId !== null);
       expect(tasks.reduce((sum, { amount }) => sum + amount, 0)).toBe(-20 * billFor(9));
       expect(await store.users.byId(userId)).toMatchObject({ usedQuota: 20 * billFor(9), requestCount: 20 });
@@ -492,4 +493,6 @@ const describeBilling = (opened: () => OpenedStore) => {
   });
 };
 
-describeEachStore('billing of tasks', (opened) => describe('by a vendor’s answers', () => describeBilling(opened)));
+describeEachStore('billing of tasks', (opened) => describe('by a vendor’s answers', () => describeBilling(opened)), {
+  databases: RULE_DATABASES,
+});

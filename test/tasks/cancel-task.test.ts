@@ -2,10 +2,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { describeEachStore, leaseOf, newTask, type OpenedStore } from '../contract/each-store.ts';
+import { describeEachStore, newTask, type OpenedStore, readLease } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addCaller, BALANCE, balanceOf, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+import { addCaller, BALANCE, type Engine, ended, jsonRequest, readBalance, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -50,7 +51,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
       });
       return inserted;
     });
-    return { user, row, balance: () => balanceOf(store, user.id), lines: () => store.ledger.byTask(task.taskId) };
+    return { user, row, balance: () => readBalance(store, user.id), lines: () => store.ledger.byTask(task.taskId) };
   }
   const refusal = async (work: Promise<unknown>): Promise<string> => {
     const error = await work.then(
@@ -98,7 +99,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
     const { user, row, balance } = await open(60_000);
     const cancel = () => refusal(engine.tasks.cancel(user.id, row.taskId));
     expect(await cancel()).toContain('tasks.cancel_unsupported: The task is being submitted to the vendor');
-    await store.tasks.advance(leaseOf(row), { status: 'SUBMITTED', upstreamTaskId: 'job_1' }, 3_600_000);
+    await store.tasks.advance(readLease(row), { status: 'SUBMITTED', upstreamTaskId: 'job_1' }, 3_600_000);
     expect(await cancel()).toContain('tasks.cancel_unsupported: The vendor has the task');
     const [claimed] = await store.tasks.claimOverdue({
       owner: 'me',
@@ -107,7 +108,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
       submittedBefore: 4e9,
     });
     if (!claimed) throw new Error('it could not be claimed');
-    await store.tasks.advance(leaseOf(claimed), { status: 'SUCCESS', quota: PRICE }, null);
+    await store.tasks.advance(readLease(claimed), { status: 'SUCCESS', quota: PRICE }, null);
     expect(await cancel()).toStartWith('tasks.task_finished');
     expect(await balance()).toBe(BALANCE - PRICE);
   });
@@ -167,12 +168,12 @@ const describeCancelling = (opened: () => OpenedStore) => {
     await until('the vendor has the order', () => orders === 1);
     const [open] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
     if (!open) throw new Error('there is no task');
-    await store.tasks.renew(leaseOf(open), -1);
+    await store.tasks.renew(readLease(open), -1);
     await slow.tasks.cancel(caller.user.id, open.taskId);
     answer();
     expect(await sent).toStartWith('tasks.submission_interrupted');
     expect((await store.tasks.byTaskId(open.taskId))?.failReason).toBe('cancelled by user');
-    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+    expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
     expect(slow.warnings.join()).toContain('which is not polled');
     await vendor.stop(true);
   });
@@ -184,6 +185,10 @@ function asConflict(error: unknown): never {
   throw error;
 }
 
-describeEachStore('cancelling', (opened) => {
-  describe('tasks', () => describeCancelling(opened));
-});
+describeEachStore(
+  'cancelling',
+  (opened) => {
+    describe('tasks', () => describeCancelling(opened));
+  },
+  { databases: RULE_DATABASES },
+);

@@ -183,16 +183,16 @@ for (const [name, { channels, model, serves, group = 'default' }] of Object.entr
 
 test('a refusal for lack of a channel says which plugin or relay lacks it', async () => {
   const caller = await addCaller(opened.store);
-  const messageOf = (work: Promise<unknown>) =>
+  const readMessage = (work: Promise<unknown>) =>
     work.then(
       () => '',
       (error: Error) => error.message,
     );
   const video = jsonRequest({ model: 'demo-video', prompt: 'a', seconds: 1 });
-  expect(await messageOf(engine.surfaces.submitVideo(caller, 'r', video))).toContain('plugin "demo"');
+  expect(await readMessage(engine.surfaces.submitVideo(caller, 'r', video))).toContain('plugin "demo"');
   const id = await engine.addChannel(relays(['relay-x'], { groups: VIP }));
   const client = jsonRequest({ model: 'relay-x' });
   const relayed = engine.relay.create(caller, { kind: 'chat', requestId: 'r', client, headers: {} });
-  expect(await messageOf(relayed)).toContain('relays the model "relay-x"');
+  expect(await readMessage(relayed)).toContain('relays the model "relay-x"');
   await engine.channels.delete(id);
 });

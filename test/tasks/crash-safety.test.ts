@@ -2,12 +2,12 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { AppError, type Clock, systemClock } from '../../src/kernel/index.ts';
 import type { ListedTask, Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { addRunningTask, describeEachStore, leaseOf, newTask, type OpenedStore } from '../contract/each-store.ts';
+import { addRunningTask, describeEachStore, newTask, type OpenedStore, readLease } from '../contract/each-store.ts';
 import { runRaw } from '../contract/open-raw.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { createMovableClock } from '../support/movable-clock.ts';
 import { until } from '../support/until.ts';
-import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+import { addCaller, BALANCE, billFor, type Engine, ended, jsonRequest, readBalance, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -52,7 +52,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       pluginKey: 'demo',
       request: jsonRequest(body),
     });
-    return { caller, sent, balance: () => balanceOf(store, caller.user.id) };
+    return { caller, sent, balance: () => readBalance(store, caller.user.id) };
   };
   const sound = async () => expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
 
@@ -120,7 +120,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     await engine.start();
     await until('the vendor is asked', () => asked === 1);
     const [polled, waiting] = claimed as [TaskRecord, TaskRecord];
-    await store.tasks.renew(leaseOf(waiting), -1);
+    await store.tasks.renew(readLease(waiting), -1);
     const rival = { owner: 'rival', limit: 10, leaseForMs: 60_000, exceptChannels: [] };
     expect((await store.tasks.claimDue(rival)).map(({ taskId }) => taskId)).toEqual([waiting.taskId]);
     await until('the claim is old enough to be renewed', () => renewed.has(polled.taskId));
@@ -197,7 +197,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       const others = await Promise.all([1, 2, 3].map(() => interrupted(caller.user.id, true)));
       await engine.start(options);
       for (const taskId of others) expect((await ended(store, taskId)).status).toBe('FAILURE');
-      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+      expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
       expect((await store.tasks.byTaskId(broken))?.status).toBe('NOT_START');
       expect(engine.warnings.join()).toContain(broken);
     },
@@ -211,7 +211,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     const busy = serveVendor(async () => {
       task = await mine();
       // Preparing the next channel's request takes all but a second of the lease.
-      await store.tasks.renew(leaseOf(task), 1000);
+      await store.tasks.renew(readLease(task), 1000);
       return new Response('{}', { status: 429 });
     });
     const good = serveVendor(async () => {
@@ -261,7 +261,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       const [task] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
       expect(task?.status).toBe('NOT_START');
       expect(await balance()).toBe(BALANCE - billFor(5));
-      await store.tasks.renew(leaseOf(task as ListedTask), -1);
+      await store.tasks.renew(readLease(task as ListedTask), -1);
       await (await start()).start();
       expect((await ended(store, task?.taskId ?? '')).failReason).toBe('submission interrupted');
       expect(await balance()).toBe(BALANCE);
@@ -317,7 +317,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       const unreadable = { ...over.tasks, byTaskId: () => Promise.reject(new Error('away')) };
       const { task, balance } = await submitMoving({ ...over, tasks: unreadable });
       expect(task.status).toBe('NOT_START');
-      await store.tasks.renew(leaseOf(task), -1);
+      await store.tasks.renew(readLease(task), -1);
       await (await start()).start();
       expect((await ended(store, task.taskId)).failReason).toBe('submission interrupted');
       expect(await balance()).toBe(BALANCE);
@@ -352,7 +352,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     const old = async (minutes: number) => {
       const task = await store.tasks.insert(newTask({ channelId, platform: 'not-loaded', userId: caller.user.id }));
       const submitTime = Math.floor(Date.now() / 1000) - minutes * 60;
-      await store.tasks.advance(leaseOf(task), { status: 'SUBMITTED', upstreamTaskId: 'job_1', submitTime }, 60_000);
+      await store.tasks.advance(readLease(task), { status: 'SUBMITTED', upstreamTaskId: 'job_1', submitTime }, 60_000);
       return task.taskId;
     };
     const [justNow, longAgo] = [await old(61), await old(180)];
@@ -449,7 +449,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       leaseForMs: 1000,
       submittedBefore: 4_000_000_000,
     });
-    await store.tasks.advance(leaseOf(claimed as TaskRecord), {}, 3_600_000);
+    await store.tasks.advance(readLease(claimed as TaskRecord), {}, 3_600_000);
     await engine.start();
     expect((await ended(store, taskId)).status).toBe('SUCCESS');
   });

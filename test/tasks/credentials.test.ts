@@ -2,8 +2,8 @@
 import { afterAll, expect, test } from 'bun:test';
 import { describeEachStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
-import { DATABASES } from '../support/databases.ts';
-import { addCaller, type Engine, ended, jsonRequest, NO_WAITING, startEngine } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addCaller, billFor, type Engine, endedByTest, HELD, jsonRequest, NO_WAITING, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -61,7 +61,7 @@ describeEachStore(
           engine.surfaces.submitGeneric(caller, {
             requestId: 'request',
             pluginKey: 'demo',
-            request: jsonRequest({ model: 'demo-video', prompt: 'a [duration=0.3]', seconds: 5 }),
+            request: jsonRequest({ model: 'demo-video', prompt: `a ${HELD}`, seconds: 5 }),
           });
         const [bad, a, b] = (await store.credentials.ofChannel(id)).map((one) => one.id) as [number, number, number];
         const begun = [];
@@ -79,7 +79,10 @@ describeEachStore(
         }
         await engine.channels.credentials.remove(id, a);
         await engine.channels.credentials.update(id, b, { status: 2 });
-        for (const taskId of begun) expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        for (const taskId of begun) expect((await endedByTest(engine, taskId)).status).toBe('SUCCESS');
+        const spent = (await store.credentials.ofChannel(id)).map(({ usedQuota }) => usedQuota);
+        expect(spent).toEqual([0, 3 * billFor(5), 3 * billFor(5)]);
+        expect((await store.channels.byId(id))?.usedQuota).toBe(6 * billFor(5));
         await engine.channels.credentials.update(id, b, { status: 1 });
         expect((await store.tasks.byTaskId((await submit()).taskId))?.credentialId).toBe(b);
       } finally {
@@ -88,5 +91,5 @@ describeEachStore(
       }
     });
   },
-  { databases: DATABASES },
+  { databases: RULE_DATABASES },
 );

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
 import type { ListedTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
+import { describeEachStore, type OpenedStore, readLease } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { freePort } from '../support/free-port.ts';
-import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+import { addCaller, BALANCE, billFor, type Engine, ended, jsonRequest, readBalance, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -45,7 +46,7 @@ const describeEngine = (opened: () => OpenedStore) => {
       pluginKey: plugin,
       request: jsonRequest(body),
     });
-    return { caller, sent, balance: () => balanceOf(store, caller.user.id) };
+    return { caller, sent, balance: () => readBalance(store, caller.user.id) };
   };
 
   describe('polling', () => {
@@ -178,7 +179,7 @@ const describeEngine = (opened: () => OpenedStore) => {
           .code,
       ).toBe('billing.insufficient_quota');
       expect((await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 })).total).toBe(0);
-      expect(await balanceOf(store, caller.user.id)).toBe(billFor(5) - 1);
+      expect(await readBalance(store, caller.user.id)).toBe(billFor(5) - 1);
     });
 
     test('50 concurrent submissions with money for one: one task', async () => {
@@ -192,7 +193,7 @@ const describeEngine = (opened: () => OpenedStore) => {
       const won = results.filter((result) => result.status === 'fulfilled');
       expect(won).toHaveLength(1);
       await ended(store, (won[0] as PromiseFulfilledResult<TaskRecord>).value.taskId);
-      expect(await balanceOf(store, caller.user.id)).toBe(0);
+      expect(await readBalance(store, caller.user.id)).toBe(0);
     });
 
     test('a model without a price is free for administrators only', async () => {
@@ -269,10 +270,10 @@ const describeEngine = (opened: () => OpenedStore) => {
         const got = await rival.tasks.claimDue({ owner: 'rival', limit: 10, leaseForMs: 60_000, exceptChannels: [] });
         claimed = got.find((task) => task.taskId === taskId);
       }
-      const stale = { ...leaseOf(claimed), leaseSeq: claimed.leaseSeq - 1 };
+      const stale = { ...readLease(claimed), leaseSeq: claimed.leaseSeq - 1 };
       expect(await store.tasks.advance(stale, { status: 'SUCCESS' }, null)).toBe(false);
       expect((await store.tasks.byTaskId(taskId))?.status).not.toBe('SUCCESS');
-      expect(await rival.tasks.advance(leaseOf(claimed), {}, 0)).toBe(true);
+      expect(await rival.tasks.advance(readLease(claimed), {}, 0)).toBe(true);
       expect(await balance()).toBe(BALANCE - billFor(5));
     });
 
@@ -318,7 +319,7 @@ const describeEngine = (opened: () => OpenedStore) => {
       const other = await startEngine(await opened().openAnother(), sandbox);
       await other.start();
       expect(await ended(store, taskId)).toMatchObject({ status: 'FAILURE', failReason: 'submission interrupted' });
-      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+      expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
       expect((await store.ledger.byTask(taskId)).filter(({ kind }) => kind === 'refund')).toHaveLength(1);
       await other.stop();
       const named = [...engine.warnings, ...other.warnings].filter((line) => line.includes(taskId));
@@ -328,7 +329,9 @@ const describeEngine = (opened: () => OpenedStore) => {
 };
 
 // A nested suite, so that the engine stops before its store is closed.
-describeEachStore('the task engine', (opened) => describe('with the demo vendor', () => describeEngine(opened)));
+describeEachStore('the task engine', (opened) => describe('with the demo vendor', () => describeEngine(opened)), {
+  databases: RULE_DATABASES,
+});
 
 describeEachStore('the sweep', (opened) => {
   test('polls the vendor once more, then ends tasks that are too old and bills those that were done', async () => {
@@ -356,10 +359,10 @@ describeEachStore('the sweep', (opened) => {
         });
         for (const other of due) {
           if (other.taskId === task.taskId) claimed = other;
-          else await store.tasks.advance(leaseOf(other), {}, 60_000);
+          else await store.tasks.advance(readLease(other), {}, 60_000);
         }
       }
-      await store.tasks.advance(leaseOf(claimed), { submitTime: Math.floor(Date.now() / 1000) - 7200 }, 60_000);
+      await store.tasks.advance(readLease(claimed), { submitTime: Math.floor(Date.now() / 1000) - 7200 }, 60_000);
     }
     await engine.start();
     expect(await ended(store, slow.taskId)).toMatchObject({
@@ -369,7 +372,7 @@ describeEachStore('the sweep', (opened) => {
     });
     expect(await ended(store, done.taskId)).toMatchObject({ status: 'SUCCESS', quota: billFor(5) });
     expect((await engine.counted(slow)).jobs[0]?.polls).toBe(1);
-    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+    expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
     await engine.stop();
   });
 });

@@ -4,7 +4,7 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { type Caller, taskObject } from '../../src/tasks/index.ts';
-import { leaseOf, newTask } from '../contract/each-store.ts';
+import { newTask, readLease } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -40,7 +40,7 @@ afterAll(async () => {
 const openTask = () => store.tasks.insert(newTask({ userId: caller.user.id }));
 const follow = (task: TaskRecord, left = new AbortController().signal, by = caller) =>
   engine.tasks.follow(by, { taskId: task.taskId, left, requestId: 'request' });
-const change = (task: TaskRecord, to: Parameters<Store['tasks']['amend']>[1]) => store.tasks.amend(leaseOf(task), to);
+const change = (task: TaskRecord, to: Parameters<Store['tasks']['amend']>[1]) => store.tasks.amend(readLease(task), to);
 
 describe('following a task', () => {
   test('sends its current state, each change of status or progress, and its end, in the form of the task object', async () => {

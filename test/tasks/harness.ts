@@ -58,6 +58,9 @@ export const NO_WAITING: WaitingRules = {
   },
 };
 
+/** Tasks wait up to an hour where their account has no room. */
+export const WAITING: WaitingRules = { ...NO_WAITING, maxWaitMs: 3_600_000 };
+
 /** Allowed addresses of webhook receivers. */
 const RECEIVERS = ['127.0.0.0/8'];
 
@@ -264,7 +267,7 @@ export const jsonRequest = (value: Json): ClientRequest => ({
   release: async () => {},
 });
 
-export const balanceOf = async (store: Store, userId: number): Promise<number> =>
+export const readBalance = async (store: Store, userId: number): Promise<number> =>
   (await store.users.byId(userId))?.quota ?? Number.NaN;
 
 export async function ended(store: Store, taskId: string, ms = 25_000): Promise<TaskRecord> {
@@ -275,5 +278,21 @@ export async function ended(store: Store, taskId: string, ms = 25_000): Promise<
     if (task && (task.status === 'SUCCESS' || task.status === 'FAILURE')) return task;
     if (late) throw new Error(`${taskId} has not ended: ${JSON.stringify(task)}`);
     await Bun.sleep(10);
+  }
+}
+
+/** How long a job of the demo vendor lasts that ends only when the test says so. */
+export const HELD = '[duration=6000]';
+
+/**
+ * `ended` for a task behind jobs that are `HELD`: all jobs of the vendor end, also those that it
+ * gets while this waits.
+ */
+export async function endedByTest(engine: Engine, taskId: string): Promise<TaskRecord> {
+  const hurry = setInterval(() => engine.finishJobs(), 20);
+  try {
+    return await ended(engine.store, taskId);
+  } finally {
+    clearInterval(hurry);
   }
 }

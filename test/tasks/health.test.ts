@@ -5,6 +5,7 @@ import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { DATABASES } from '../support/databases.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
+import { type RefusingVendor, startRefusingVendor } from '../support/refusing-vendor.ts';
 import { addCaller, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
@@ -22,33 +23,11 @@ const RULES = {
   },
 };
 
-/** The demo vendor, which takes these keys and refuses some of them with a status. */
-function startVendor(url: string) {
-  const refused = new Map<string, number>();
-  const asked = new Map<string, number>();
-  const server = Bun.serve({
-    port: 0,
-    async fetch(request) {
-      const key = (request.headers.get('authorization') ?? '').replace('Bearer ', '');
-      const isOrder = request.method === 'POST';
-      if (isOrder) asked.set(key, (asked.get(key) ?? 0) + 1);
-      const status = isOrder ? refused.get(key) : undefined;
-      if (status !== undefined) return Response.json({ error: { message: 'refused' } }, { status });
-      const headers = new Headers(request.headers);
-      headers.set('authorization', 'Bearer vendor-key-0123456789');
-      const { pathname, search } = new URL(request.url);
-      const body = isOrder ? await request.text() : null;
-      return fetch(`${url}${pathname}${search}`, { method: request.method, headers, body });
-    },
-  });
-  return { url: server.url.origin, refused, asked, stop: () => server.stop(true) };
-}
-
-type World = { engine: Engine; store: Store; vendor: ReturnType<typeof startVendor> };
+type World = { engine: Engine; store: Store; vendor: RefusingVendor };
 
 async function withVendor({ store }: OpenedStore, work: (world: World) => Promise<void>): Promise<void> {
   const engine = await startEngine(store, sandbox, { waiting: () => RULES });
-  const vendor = startVendor(engine.vendorUrl);
+  const vendor = startRefusingVendor({ url: engine.vendorUrl, key: 'vendor-key-0123456789' });
   try {
     await engine.start();
     await work({ engine, store, vendor });
@@ -112,6 +91,12 @@ describeEachStore(
           await engine.capacity.wake(channel, 'account');
           await completeUntilAsked(world, weak, 3);
           expect(rests()).toEqual(['', '', '']);
+          const { credentials } = engine.capacity.describe(channel);
+          const of = { channelId: id, credentialId: credentials[1]?.id ?? 0, model: '', reason };
+          const happened = ['resumed', 'rested', 'resumed', 'rested'] as const;
+          expect(await engine.capacity.restEvents(channel, 10)).toMatchObject(
+            happened.map((what) => ({ ...of, what })),
+          );
         }),
     );
 

@@ -2,14 +2,15 @@
  * Idempotency-Key: a client repeats a submission after any failure and never buys it twice.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { AppError, sha256Hex } from '../../src/kernel/index.ts';
+import { AppError, sha256Hex, systemClock } from '../../src/kernel/index.ts';
 import type { Repositories, Store } from '../../src/store/ports/index.ts';
-import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
-import { describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
+import { type Caller, type ClientRequest, runIdempotently } from '../../src/tasks/index.ts';
+import { describeEachStore, type OpenedStore, readLease } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { changeSealedKey } from '../support/accounts.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+import { addCaller, BALANCE, billFor, type Engine, ended, jsonRequest, readBalance, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -21,6 +22,28 @@ const request = (key: string | null, change: Partial<ClientRequest> = {}, body: 
   ...jsonRequest(body as never),
   idempotencyKey: key,
   ...change,
+});
+
+test('a key that is said to be released, and is not, is an error and no endless loop', async () => {
+  let requestHash = '';
+  const deps = {
+    clock: systemClock,
+    store: { idempotency: { find: async () => (requestHash ? { taskId: 'task_1', requestHash } : undefined) } },
+  } as unknown as Parameters<typeof runIdempotently>[0];
+  const run = (repeat: () => Promise<string | undefined>) =>
+    runIdempotently(
+      deps,
+      { caller: { user: { id: 1 } } as Caller, request: request(KEY) },
+      {
+        repeat,
+        async first(idempotency) {
+          requestHash = idempotency?.requestHash ?? '';
+          return 'first';
+        },
+      },
+    );
+  expect(await run(async () => undefined)).toBe('first');
+  expect(run(async () => undefined)).rejects.toThrow('task_1');
 });
 
 const describeKeys = (opened: () => OpenedStore) => {
@@ -86,7 +109,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     expect([again.taskId, late.taskId]).toEqual([first.taskId, first.taskId]);
     expect(late.status).toBe('SUCCESS');
     expect(orders).toBe(1);
-    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+    expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
   });
 
   test('requests without a key, with another key or of another user are separate', async () => {
@@ -184,7 +207,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     expect(again).toMatchObject({ code: first.code, kind: first.kind, message: first.message });
     expect(again.message).toContain('this prompt is not allowed');
     expect(orders).toBe(1);
-    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+    expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
   });
 
   const busy: [what: string, answer: () => Response, code: string][] = [
@@ -202,7 +225,7 @@ const describeKeys = (opened: () => OpenedStore) => {
       onOrder = undefined;
       const next = await submit(caller, request(KEY));
       expect([next.replayed, orders]).toEqual([false, 2]);
-      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+      expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
     },
   );
 
@@ -259,11 +282,11 @@ const describeKeys = (opened: () => OpenedStore) => {
     const first = await submit(caller, request(KEY), node);
     const again = await submit(caller, request(KEY), node);
     expect([first.replayed, again.replayed, again.taskId, orders]).toEqual([false, true, first.taskId, 1]);
-    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+    expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
     // A commit that did not happen is not assumed.
     trouble = 'failed';
     expect((await refused(submit(caller, request('other'), node))).code).toBe('store.outcome_unknown');
-    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+    expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
     await node.stop();
   });
 
@@ -322,14 +345,14 @@ const describeKeys = (opened: () => OpenedStore) => {
     const [open] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
     if (!open) throw new Error('there is no task');
     // This process lives, and would renew what the dead one has left.
-    const dying = setInterval(() => void store.tasks.renew(leaseOf(open), -1), 200);
+    const dying = setInterval(() => void store.tasks.renew(readLease(open), -1), 200);
     const error = await refused(submit(caller, request(KEY)));
     clearInterval(dying);
     expect(error).toMatchObject({ code: 'tasks.submission_interrupted', shouldRetry: false, replayed: true });
     answer(undefined);
     expect((await first).code).toBe('tasks.submission_interrupted');
     expect(orders).toBe(1);
-    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+    expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
   });
 
   test('after 24 hours the key is free again', async () => {
@@ -356,11 +379,15 @@ const describeKeys = (opened: () => OpenedStore) => {
     expect(orders).toBe(1);
     await ended(store, sent[0]?.taskId ?? '');
     expect((await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 })).total).toBe(1);
-    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+    expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
     await other.stop();
   });
 };
 
-describeEachStore('Idempotency-Key', (opened) => {
-  describe('submissions', () => describeKeys(opened));
-});
+describeEachStore(
+  'Idempotency-Key',
+  (opened) => {
+    describe('submissions', () => describeKeys(opened));
+  },
+  { databases: RULE_DATABASES },
+);

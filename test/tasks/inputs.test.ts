@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { readClientRequest } from '../../src/http/bodies/read-client-request.ts';
 import { createUploadBudget, openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
-import { err, sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { err, quoted, sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { clearContent } from '../../src/operations/retention/retention-steps.ts';
 import type { FileStore, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { jsonRequest } from '../../src/surfaces/tasks/json-request.ts';
@@ -67,7 +67,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     );
     return ended(store, repeated.taskId);
   };
-  const digestOf = ({ data }: TaskRecord) => (data as { image?: { sha256?: string } }).image?.sha256;
+  const readDigest = ({ data }: TaskRecord) => (data as { image?: { sha256?: string } }).image?.sha256;
   const sweep = async ({ results }: Engine) => {
     for (const { deleteBatch } of results.cleanUpSteps) while ((await deleteBatch(100)) > 0);
   };
@@ -112,8 +112,8 @@ const describeInputs = (opened: () => OpenedStore) => {
       expect(await engine.surfaces.retryBlock(first)).toBeUndefined();
       const second = await again(caller, first, other);
       const third = await again(caller, second);
-      expect(digestOf(first)).toBeString();
-      expect([second, third].map(digestOf)).toEqual([digestOf(first), digestOf(first)]);
+      expect(readDigest(first)).toBeString();
+      expect([second, third].map(readDigest)).toEqual([readDigest(first), readDigest(first)]);
       const [file] = (await store.results.files('', 1000)).filter(({ sha256 }) => sha256 === rows[0]?.sha256);
       expect(file?.refs).toBe(3);
       const usage = await engine.results.usage(caller.user);
@@ -142,7 +142,7 @@ const describeInputs = (opened: () => OpenedStore) => {
       code: 'tasks.inputs_not_kept',
       message: expect.stringContaining('storage of your account'),
     });
-    const full: FileStore = { ...engine.files, put: async () => err({ kind: 'full', message: 'full' }) };
+    const full: FileStore = { ...engine.files, put: async () => err({ kind: 'full', ...quoted('full') }) };
     const broken: FileStore = {
       ...engine.files,
       put: async () => {

@@ -6,7 +6,7 @@ import { AppError, quoted, silentLogger, systemClock, systemRandom } from '../..
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { type Repositories, STATUS, type Store, type TaskRecord } from '../../src/store/ports/index.ts';
 import { createMoneyGroups } from '../../src/tasks/state/money-groups.ts';
-import { addKey, describeEachStore, leaseOf, newTask } from '../contract/each-store.ts';
+import { addKey, describeEachStore, newRelay, newTask, readLease } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 
 describeEachStore('money in groups', (opened) => {
@@ -46,7 +46,7 @@ describeEachStore('money in groups', (opened) => {
       return over.transaction(work);
     };
     const money = createMoneyGroups({
-      ...{ store: { ...over, transaction }, clock: systemClock, billing },
+      ...{ store: { ...over, transaction }, clock: systemClock, billing, mostHeld: () => 1_000_000 },
       capacity: createCapacity({
         ...{ store, clock: systemClock, random: systemRandom, logger: silentLogger },
         nodeId: 'node',
@@ -56,7 +56,7 @@ describeEachStore('money in groups', (opened) => {
     });
     return { ...money, begun: () => begun };
   }
-  type Groups = Pick<ReturnType<typeof groups>, 'open' | 'close'>;
+  type Groups = Pick<ReturnType<typeof groups>, 'open' | 'close' | 'hold'>;
 
   const open = (
     money: Groups,
@@ -75,10 +75,24 @@ describeEachStore('money in groups', (opened) => {
     const bill = { quota: quota ?? 0, billing: task.billing };
     return money.close({
       async move(tx) {
-        const lease = { ...leaseOf(task), reserved: task.quota };
+        const lease = { ...readLease(task), reserved: task.quota };
         return (await tx.tasks.advanceAll([{ lease, change: { status, ...bill }, nextPollInMs: null }]))[0] === true;
       },
       ended: { task, bill, refund: quota === null ? { reason: quoted('failed') } : undefined },
+    });
+  };
+  type Held = ReturnType<typeof heldBy>;
+  const heldBy = ({ id: userId, walletId, keyId: apiKeyId }: Payer, quota: number) => {
+    const { leaseForMs: _, ...row } = newRelay({ kind: 'chat', userId, walletId, apiKeyId, quota });
+    return { ...row, taskId: row.relayId };
+  };
+  /** Reserves what was held, and bills it. */
+  const closeHeld = (money: Groups, { taskId, ...row }: Held, quota: number): Promise<boolean> => {
+    const task = { ...row, taskId, platform: '*', properties: { originModelName: row.model } };
+    return money.close({
+      move: (tx) => tx.relays.insertEnded({ ...row, status: 'BILLED', quota, httpStatus: 200, finishedAt: 1 }),
+      ended: { task, bill: { quota, billing: row.billing } },
+      owes: task,
     });
   };
   const codes = async (calls: Promise<unknown>[]): Promise<string[]> =>
@@ -113,6 +127,70 @@ describeEachStore('money in groups', (opened) => {
       [950, 0],
       [1000],
     ]);
+  });
+
+  test('what was held is reserved and billed once, beside other requests of its wallet and their keys', async () => {
+    const { id, walletId } = await addUser(store, { balance: 10_000 });
+    const payers: Payer[] = [];
+    for (let nth = 0; nth < 4; nth += 1)
+      payers.push({ id, walletId, keyId: (await addKey(store, id, { unlimitedQuota: false, quota: 5000 })).id });
+    const money = groups();
+    const ends = await Promise.all(
+      Array.from({ length: 80 }, async (_, nth) => {
+        const payer = payers[(nth >> 1) % 4] as Payer;
+        if (nth % 2 === 0) return close(money, await open(money, payer, { quota: 10 }), 10);
+        const held = heldBy(payer, 20);
+        const twice = await Promise.all([closeHeld(money, held, 7), closeHeld(money, held, 7)]);
+        return twice.filter(Boolean).length === 1;
+      }),
+    );
+    expect(ends).toEqual(Array(80).fill(true));
+    for (const payer of payers) expect(await left(payer)).toEqual([10_000 - 40 * 10 - 40 * 7, 5000 - 10 * 10 - 10 * 7]);
+    expect(await store.users.byId(id)).toMatchObject({ usedQuota: 40 * 10 + 40 * 7, requestCount: 80 });
+  });
+
+  test('overdraft: a task moves to a dearer channel beside what is held of its wallet, or being held', async () => {
+    const payer = await addPayer(100);
+    const money = groups();
+    let task = await open(money, payer, { quota: 5 });
+    const move = (quota: number, attempt: number) =>
+      money.replacing((tx, replace) => replace(tx, { ...task, quota }, { reserved: task.quota, attempt }));
+    const hold = await money.hold(heldBy(payer, 90));
+    expect(await codes([move(11, 2)])).toEqual([POOR]);
+    expect(await codes([move(10, 3)])).toEqual(['ok']);
+    expect(await left(payer)).toEqual([90]);
+    task = { ...task, quota: 10 };
+    hold?.end();
+    // What is being moved may be in the balance that a new hold reads, or not yet.
+    const asked: Promise<unknown>[] = [];
+    await money.replacing(async (tx, replace) => {
+      const replaced = replace(tx, { ...task, quota: 60 }, { reserved: 10, attempt: 4 });
+      asked.push(money.hold(heldBy(payer, 41)));
+      await replaced;
+    });
+    expect(await Promise.all(asked)).toEqual([undefined]);
+    expect(await left(payer)).toEqual([40]);
+    expect(await money.hold(heldBy(payer, 40))).toBeDefined();
+  });
+
+  test('nothing is held once a transaction has failed, until one is stored', async () => {
+    const payer = await addPayer(1000);
+    let isAway = false;
+    const money = groups({
+      transaction: (work) => (isAway ? Promise.reject(storeErrors.unavailable()) : store.transaction(work)),
+    });
+    const mayHold = async () => {
+      const hold = await money.hold(heldBy(payer, 10));
+      hold?.end();
+      return hold !== undefined;
+    };
+    expect(await mayHold()).toBe(true);
+    isAway = true;
+    expect(await codes([open(money, payer, { quota: 1 })])).toEqual(['store.unavailable']);
+    expect(await mayHold()).toBe(false);
+    isAway = false;
+    await open(money, payer, { quota: 1 });
+    expect(await mayHold()).toBe(true);
   });
 
   test('a repeat in the same group is refused, and who cannot pay keeps no Idempotency-Key', async () => {
@@ -260,7 +338,7 @@ describeEachStore('money in groups', (opened) => {
       });
       verdicts.push(...(await codes(calls)));
     }
-    // Of 16 each, twelve fit into what the key may spend.
+    // Twelve of 16 each fit into what the key may spend.
     expect(verdicts.filter((code) => code === 'ok')).toHaveLength(6 * 12);
     for (const payer of payers) expect(await left(payer)).toEqual([16, 6]);
   });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { STATUS } from '../../src/store/ports/index.ts';
 import { type OpenedStore, openTestStore, pluginSource, startSandbox } from '../plugins/support.ts';
-import { addCaller, BALANCE, balanceOf, type Engine, jsonRequest, startEngine } from './harness.ts';
+import { addCaller, BALANCE, type Engine, jsonRequest, readBalance, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
 const meta = {
@@ -102,7 +102,7 @@ test('channels, prices, legacy types and tasks follow, and come back', async () 
   expect(await show(before)).toMatchObject({ by: 'old' });
   const after = await submit();
   expect(await show(after)).toMatchObject({ by: 'new' });
-  expect(BALANCE - (await balanceOf(store, caller.user.id))).toBe(10_000);
+  expect(BALANCE - (await readBalance(store, caller.user.id))).toBe(10_000);
 
   const back = await plugins.previewMove('new', 'old');
   await plugins.move({ from: 'new', to: 'old', digest: back.digest });
@@ -114,5 +114,5 @@ test('channels, prices, legacy types and tasks follow, and come back', async () 
   ]);
   expect([await show(before), await show(after)]).toMatchObject([{ by: 'old' }, { by: 'new' }]);
   await submit();
-  expect(BALANCE - (await balanceOf(store, caller.user.id))).toBe(15_000);
+  expect(BALANCE - (await readBalance(store, caller.user.id))).toBe(15_000);
 });

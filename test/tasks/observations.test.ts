@@ -44,7 +44,7 @@ test('an observation of a task does not count while the task waits', () => {
   one.see(waiting);
   other.see(waiting);
   one.see(sending);
-  expect(() => other.see(sending)).toThrow('waited for at once');
+  expect(() => other.see(sending)).toThrow('waiting for tasks at once');
   other.see(ended);
   one.see(waiting);
   other.see(sending);

@@ -5,16 +5,24 @@ import type { Store } from '../../src/store/ports/index.ts';
 import type { WaitingRules } from '../../src/tasks/index.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+import {
+  addCaller,
+  BALANCE,
+  billFor,
+  type Engine,
+  ended,
+  endedByTest,
+  HELD,
+  jsonRequest,
+  readBalance,
+  startEngine,
+  WAITING,
+} from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
-
-const RULES: WaitingRules = {
-  ...{ maxWaitMs: 3_600_000, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9 },
-  ...{ priority: 0, maxRunning: null },
-};
 
 type Caller = Awaited<ReturnType<typeof addCaller>>;
 
@@ -30,7 +38,7 @@ async function withEngines(
   rules: Partial<WaitingRules>,
   work: (...engines: Engine[]) => Promise<void>,
 ): Promise<void> {
-  const waiting = () => ({ ...RULES, ...rules });
+  const waiting = () => ({ ...WAITING, ...rules });
   const engines = await Promise.all(stores.map((store) => startEngine(store, sandbox, { waiting })));
   try {
     for (const engine of engines) await engine.start();
@@ -49,7 +57,7 @@ const addLimited = async (store: Store, maxRunning: number): Promise<Caller> => 
   return { ...caller, user };
 };
 
-const parkedOf = async (store: Store): Promise<number> =>
+const readParked = async (store: Store): Promise<number> =>
   (await store.waiting.classes()).reduce((sum, { parked }) => sum + parked, 0);
 
 describeEachStore(
@@ -63,19 +71,27 @@ describeEachStore(
         await engine.addChannel();
         const [limited, free] = [await addLimited(store, 2), await addCaller(store)];
         const tasks = await Promise.all(
-          Array.from({ length: 12 }, (_, index) => submit(engines[index % engines.length] as Engine, limited)),
+          Array.from({ length: 12 }, (_, index) =>
+            submit(engines[index % engines.length] as Engine, limited, `a ${HELD}`),
+          ),
         );
         expect(tasks.filter(({ phase }) => phase === 'waiting').length).toBe(10);
         // Nobody else waits for that.
         expect((await ended(store, (await submit(engine, free)).taskId)).status).toBe('SUCCESS');
-        expect((await parkedOf(store)) > 0).toBe(true);
-        for (const { taskId } of tasks) expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        expect(await readParked(store)).toBe(10);
+        for (const { taskId } of tasks) expect((await endedByTest(engine, taskId)).status).toBe('SUCCESS');
         expect((await engine.vendorCounts()).most_running).toBeLessThanOrEqual(3);
-        expect(await balanceOf(store, limited.user.id)).toBe(BALANCE - 12 * billFor(5));
+        expect(await readBalance(store, limited.user.id)).toBe(BALANCE - 12 * billFor(5));
         expect(await store.waiting.classes()).toEqual([]);
       });
     });
+  },
+  { fresh: 'test' },
+);
 
+describeEachStore(
+  'limits of people, on one node',
+  (opened) => {
     test('the strictest of key, user and group holds, and another key of the user goes on', () =>
       withEngines([opened().store], { maxRunning: 2 }, async (engine) => {
         const { store } = opened();
@@ -100,9 +116,9 @@ describeEachStore(
         await engine.addChannel();
         const slow = await Promise.all(Array.from({ length: 4 }, () => submit(engine, caller, 'a [duration=60]')));
         ids = slow.map(({ taskId }) => taskId);
-        expect(await parkedOf(store)).toBe(3);
+        expect(await readParked(store)).toBe(3);
         await store.users.update(caller.user.id, { maxRunning: 2 });
-        await until(async () => (await parkedOf(store)) === 2);
+        await until(async () => (await readParked(store)) === 2);
       });
       await store.users.update(caller.user.id, { maxRunning: null });
       // Its vendor is gone by now: what counts is that it was sent.
@@ -110,7 +126,7 @@ describeEachStore(
       await withEngines([store], {}, async () => {
         for (const id of ids) await until(() => wasSent(id));
       });
-      expect(await parkedOf(store)).toBe(0);
+      expect(await readParked(store)).toBe(0);
     });
 
     test('where nothing waits the client is told, with the time to wait, and nothing is stored', () =>
@@ -122,7 +138,7 @@ describeEachStore(
         const error = await submit(engine, caller).catch((refused: unknown) => refused);
         expect(error).toBeInstanceOf(AppError);
         expect(error).toMatchObject({ code: 'tasks.concurrency_limit', retryAfterSeconds: 5 });
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
         expect((await engine.vendorCounts()).creates).toBe(1);
       }));
 
@@ -136,9 +152,9 @@ describeEachStore(
         expect((await engine.tasks.cancel(caller.user.id, first.taskId)).status).toBe('FAILURE');
         const over = await ended(store, second.taskId);
         expect(over.failReason).toContain('your own limit');
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
         expect(await store.waiting.classes()).toEqual([]);
       }));
   },
-  { fresh: 'test' },
+  { fresh: 'test', databases: RULE_DATABASES },
 );

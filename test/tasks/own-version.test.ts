@@ -64,7 +64,7 @@ const suite = (opened: () => OpenedStore): void => {
       pluginKey,
       request: jsonRequest({ model: pluginKey === 'demo' ? 'demo-video' : 'demo-batch-video', prompt, seconds: 5 }),
     });
-  const keysOf = async (task: TaskRecord, by = engine) =>
+  const readKeys = async (task: TaskRecord, by = engine) =>
     (await by.results.artifacts(task)).artifacts.map(({ key }) => key);
   const download = async (task: TaskRecord, by = engine) =>
     (
@@ -89,7 +89,7 @@ const suite = (opened: () => OpenedStore): void => {
       const done = await ended(store, running.taskId);
       expect(done).toMatchObject({ status: 'SUCCESS', failReason: '' });
       for (const task of [finished, done]) {
-        expect([await keysOf(task), await download(task)]).toEqual([['video'], 200]);
+        expect([await readKeys(task), await download(task)]).toEqual([['video'], 200]);
         expect(await engine.surfaces.renderVideo(task, request)).toMatchObject({ remixed_from_video_id: null });
       }
       const [fresh] = [await ended(store, (await submit()).taskId)];
@@ -112,14 +112,14 @@ const suite = (opened: () => OpenedStore): void => {
       await another.start();
       engine.finishJobs();
       const done = await ended(store, running.taskId);
-      expect([done.status, await keysOf(done, another), await download(done, another)]).toEqual([
+      expect([done.status, await readKeys(done, another), await download(done, another)]).toEqual([
         'SUCCESS',
         ['video'],
         200,
       ]);
       // The last stored version goes: the one that ships serves, and is asked for neither.
       await another.plugins.deleteVersion('demo', '2.0.0');
-      expect(await keysOf(done, another)).toEqual(['video']);
+      expect(await readKeys(done, another)).toEqual(['video']);
     },
   );
 
@@ -133,11 +133,11 @@ const suite = (opened: () => OpenedStore): void => {
       engine.finishJobs();
       for (const task of [one, two]) {
         const done = await ended(store, task.taskId);
-        expect([done.status, await keysOf(done, upgraded)]).toEqual(['SUCCESS', ['video']]);
+        expect([done.status, await readKeys(done, upgraded)]).toEqual(['SUCCESS', ['video']]);
       }
       await upgraded.stopTasks(1000);
       const without = await start([batchSource]);
-      expect(await keysOf((await store.tasks.byTaskId(one.taskId)) as TaskRecord, without)).toEqual(['video']);
+      expect(await readKeys((await store.tasks.byTaskId(one.taskId)) as TaskRecord, without)).toEqual(['video']);
     },
   );
 
@@ -167,23 +167,23 @@ const suite = (opened: () => OpenedStore): void => {
     expect(await engine.plugins.activate('demo', '2.0.0', { adopt: true })).toMatchObject({ adoptedTasks: 1 });
     const movedUntil = Math.ceil(Date.now() / 1000);
     expect(await ended(store, running.taskId)).toMatchObject({ status: 'FAILURE', failReason: '2.0.0' });
-    expect(await keysOf(finished)).toEqual([]);
+    expect(await readKeys(finished)).toEqual([]);
 
     // After a roll-back without it they stay where they were moved. New tasks do not.
     await until('the second of the move is over', () => Date.now() / 1000 > movedUntil + 1);
     await engine.plugins.activate('demo', 'factory');
-    expect(await keysOf(finished)).toEqual([]);
+    expect(await readKeys(finished)).toEqual([]);
     const fresh = await ended(store, (await submit('a [duration=0.1]')).taskId);
-    expect(await keysOf(fresh)).toEqual(['video']);
+    expect(await readKeys(fresh)).toEqual(['video']);
     const another = await start(undefined, await opened().openAnother());
-    expect([await keysOf(finished, another), await keysOf(fresh, another)]).toEqual([[], ['video']]);
+    expect([await readKeys(finished, another), await readKeys(fresh, another)]).toEqual([[], ['video']]);
     // What reads a task now is compared, and not what serves.
     const back = await engine.plugins.preview('demo', { version: 'factory' });
     expect(back.replay.map(({ lostArtifacts }) => lostArtifacts)).toEqual([[], [], []]);
     await engine.plugins.deleteVersion('demo', '2.0.0');
-    expect(await keysOf(finished)).toEqual([]);
+    expect(await readKeys(finished)).toEqual([]);
     await engine.plugins.activate('demo', 'factory', { adopt: true });
-    expect([await keysOf(finished), await keysOf(fresh)]).toEqual([['video'], ['video']]);
+    expect([await readKeys(finished), await readKeys(fresh)]).toEqual([['video'], ['video']]);
   });
 
   testWithEngine(
@@ -226,7 +226,7 @@ const suite = (opened: () => OpenedStore): void => {
           for await (const { type } of await by.surfaces.resumeResponse(caller, resumption)) last = type;
           return last;
         },
-        artifacts: async () => (await keysOf(task, by)).join(),
+        artifacts: async () => (await readKeys(task, by)).join(),
         content: async () => download(task, by),
       };
       const entries = Object.entries(looks).map(async ([name, look]) => {

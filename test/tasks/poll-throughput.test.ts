@@ -5,7 +5,7 @@ import type { Store, TaskAdvance, TaskRecord } from '../../src/store/ports/index
 import { createChannelQueues } from '../../src/tasks/polling/channel-queues.ts';
 import type { PollStage } from '../../src/tasks/polling/types.ts';
 import { createTransitionWriter } from '../../src/tasks/state/write-transitions.ts';
-import { addRunningTask, describeEachStore, leaseOf } from '../contract/each-store.ts';
+import { addRunningTask, describeEachStore, readLease } from '../contract/each-store.ts';
 
 describe("a channel's queue", () => {
   type Begun = { tasks: string[]; enter(stage: PollStage): void; end(): void };
@@ -123,11 +123,11 @@ describeEachStore('poll writes', (opened) => {
     return store.tasks.claimDue({ owner: 'poller', limit: count, leaseForMs: 60_000, exceptChannels: [] });
   };
   const polled = (task: TaskRecord, progress = '7%'): TaskAdvance => ({
-    lease: leaseOf(task),
+    lease: readLease(task),
     change: { progress, polls: task.polls + 1 },
     nextPollInMs: 60_000,
   });
-  const progressOf = async ({ taskId }: TaskRecord) => (await opened().store.tasks.byTaskId(taskId))?.progress;
+  const readProgress = async ({ taskId }: TaskRecord) => (await opened().store.tasks.byTaskId(taskId))?.progress;
 
   /** A writer over the store, whose `advanceAll` goes through `through` and is counted. */
   function writer(
@@ -157,11 +157,11 @@ describeEachStore('poll writes', (opened) => {
     const tasks = await claimed(5);
     const [lost] = tasks as [TaskRecord];
     const { write, sizes } = writer();
-    const stale = { ...polled(lost), lease: { ...leaseOf(lost), leaseSeq: 1 } };
+    const stale = { ...polled(lost), lease: { ...readLease(lost), leaseSeq: 1 } };
     const answers = await Promise.all([write(stale), ...tasks.slice(1).map((task) => write(polled(task)))]);
     expect(answers).toEqual([false, true, true, true, true]);
     expect(sizes).toEqual([5]);
-    expect(await Promise.all(tasks.map(progressOf))).toEqual([lost.progress, '7%', '7%', '7%', '7%']);
+    expect(await Promise.all(tasks.map(readProgress))).toEqual([lost.progress, '7%', '7%', '7%', '7%']);
   });
 
   test('of a batch of which the database refuses one row store the others', async () => {
@@ -173,7 +173,7 @@ describeEachStore('poll writes', (opened) => {
     });
     const answers = await Promise.allSettled(tasks.map((task) => write(polled(task))));
     expect(answers.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
-    expect(await Promise.all(good.map(progressOf))).toEqual(['7%', '7%']);
+    expect(await Promise.all(good.map(readProgress))).toEqual(['7%', '7%']);
   });
 
   test('is not tried one by one while the database is away', async () => {
@@ -220,7 +220,7 @@ describeEachStore('poll writes', (opened) => {
     await expect(write({ ...polled(task), events: [event] })).rejects.toMatchObject({ code: 'store.outcome_unknown' });
     isLost = false;
     expect(await write({ ...polled(task, '8%'), events: [event] })).toBe(false);
-    expect(await progressOf(task)).toBe('7%');
+    expect(await readProgress(task)).toBe('7%');
     const shown = (await opened().store.tasks.events(task.taskId)).filter(({ detail }) => detail === 'once');
     expect(shown).toHaveLength(1);
   });

@@ -7,12 +7,12 @@ import { addRunningTask, describeEachStore, type OpenedStore } from '../contract
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { freePort } from '../support/free-port.ts';
-import { addCaller, BALANCE, balanceOf, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+import { addCaller, BALANCE, type Engine, ended, jsonRequest, readBalance, startEngine } from './harness.ts';
 
 const MAX_FAILURES = 6;
 
 /** A plugin that returns what the vendor's answer says. */
-const sourceOf = (version: string, running = 'IN_PROGRESS') => `
+const sourceFor = (version: string, running = 'IN_PROGRESS') => `
 export const meta = {
   apiVersion: 1, key: 'told', name: 'Told', version: '${version}', author: { name: 'Tests' },
   models: ['told-1'], fetchMode: 'per_task',
@@ -99,7 +99,7 @@ const describeTable = (opened: () => OpenedStore) => {
     store = opened().store;
     vendor = startVendor();
     engine = await startEngine(store, sandbox, { pollMaxFailures: MAX_FAILURES, pollIntervalMs: 50 });
-    await engine.plugins.upload({ source: sourceOf('1.0.0') });
+    await engine.plugins.upload({ source: sourceFor('1.0.0') });
     await engine.plugins.upload({ source: batchSource });
     for (const model of ['told-1', 'told-batch-1'])
       await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.01' });
@@ -126,7 +126,7 @@ const describeTable = (opened: () => OpenedStore) => {
       pluginKey: plugin,
       request: jsonRequest({ model, name }),
     });
-    return { taskId, name, balance: () => balanceOf(store, caller.user.id) };
+    return { taskId, name, balance: () => readBalance(store, caller.user.id) };
   };
   const read = async (taskId: string) => (await store.tasks.byTaskId(taskId)) as TaskRecord;
   const untilTask = async (taskId: string, holds: (task: TaskRecord) => boolean): Promise<TaskRecord> => {
@@ -198,7 +198,7 @@ const describeTable = (opened: () => OpenedStore) => {
       await closed.stop();
       const task = await ended(store, taskId, 25_000);
       expect(task).toMatchObject({ status: 'FAILURE', failReason: expect.stringContaining('transport_error') });
-      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+      expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
     });
   });
 
@@ -374,7 +374,7 @@ const describeTable = (opened: () => OpenedStore) => {
     test('a newer version of the plugin continues the tasks that it adopts', async () => {
       const { taskId, name } = await submit([says('version')]);
       await untilTask(taskId, ({ status }) => status === 'IN_PROGRESS');
-      await engine.plugins.upload({ source: sourceOf('1.1.0', 'FAILURE') });
+      await engine.plugins.upload({ source: sourceFor('1.1.0', 'FAILURE') });
       await engine.plugins.activate('told', '1.1.0', { adopt: true });
       expect(await ended(store, taskId)).toMatchObject({ status: 'FAILURE', failReason: '1.1.0' });
       expect(vendor.answers.has(name)).toBe(true);
@@ -465,7 +465,7 @@ describeEachStore(
     test('continues until the vendor answers', async () => {
       const vendor = startVendor();
       const engine = await startEngine(opened().store, sandbox, { pollMaxFailures: 0, pollIntervalMs: 50 });
-      await engine.plugins.upload({ source: sourceOf('1.0.0') });
+      await engine.plugins.upload({ source: sourceFor('1.0.0') });
       await engine.addChannel({ models: ['told-1'], taskPluginKey: 'told', baseUrl: vendor.url });
       await engine.billing.prices.save({ pluginKey: '*', model: 'told-1', expression: '0.01' });
       await engine.start();

@@ -14,8 +14,8 @@ import { readModel } from '../../src/tasks/submission/read-request.ts';
 import type { ClientRequest } from '../../src/tasks/types.ts';
 import { retryAfterMs } from '../../src/upstream/retry-after.ts';
 import { pointsToSelf } from '../../src/vendors/content/check-redirects.ts';
-import { createKeySecrets } from '../../src/vendors/credentials/key-secrets.ts';
 import { buildUpstreamRequest } from '../../src/vendors/request/build-upstream-request.ts';
+import { createKeySecrets } from '../../src/vendors/resolve-credential.ts';
 import { toAccount } from '../support/accounts.ts';
 
 const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({

@@ -7,6 +7,7 @@ import { createRepeatedAnswers } from '../../src/tasks/polling/repeated-answers.
 import type { Verdict } from '../../src/tasks/polling/types.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
 import { addCaller, jsonRequest, startEngine } from './harness.ts';
 
@@ -101,41 +102,45 @@ describe('an answer whose parsing changed nothing', () => {
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
 
-describeEachStore('polls with a repeated answer', (opened) => {
-  test('call hooks only while they may change something', async () => {
-    let parsed = 0;
-    const counting: Sandbox = {
-      ...sandbox,
-      call: (module, call) => {
-        if (call.path[0] === 'parseTaskResult') parsed += 1;
-        return sandbox.call(module, call);
-      },
-    };
-    const { store } = opened();
-    const engine = await startEngine(store, counting, { pollIntervalMs: 10 });
-    try {
-      await engine.addChannel();
-      await engine.start();
-      const { taskId } = await engine.surfaces.submitGeneric(await addCaller(store), {
-        requestId: 'request',
-        pluginKey: 'demo',
-        request: jsonRequest({ model: 'demo-video', prompt: 'a [duration=3600]', seconds: 5 }),
-      });
-      const task = await until('the task was polled often', async () => {
-        const found = await store.tasks.byTaskId(taskId);
-        return found !== undefined && found.polls >= 8 ? found : undefined;
-      });
-      expect(task).toMatchObject({ status: 'QUEUED', pollFailures: 0 });
-      expect(parsed).toBeLessThanOrEqual(3);
-      // By now the request is known as well: the vendor is asked without any hook.
-      const { calls } = sandbox.stats();
-      await until('the task was polled more often', async () => {
-        const found = await store.tasks.byTaskId(taskId);
-        return found !== undefined && found.polls >= task.polls + 5;
-      });
-      expect(sandbox.stats().calls).toBe(calls);
-    } finally {
-      await engine.stop();
-    }
-  });
-});
+describeEachStore(
+  'polls with a repeated answer',
+  (opened) => {
+    test('call hooks only while they may change something', async () => {
+      let parsed = 0;
+      const counting: Sandbox = {
+        ...sandbox,
+        call: (module, call) => {
+          if (call.path[0] === 'parseTaskResult') parsed += 1;
+          return sandbox.call(module, call);
+        },
+      };
+      const { store } = opened();
+      const engine = await startEngine(store, counting, { pollIntervalMs: 10 });
+      try {
+        await engine.addChannel();
+        await engine.start();
+        const { taskId } = await engine.surfaces.submitGeneric(await addCaller(store), {
+          requestId: 'request',
+          pluginKey: 'demo',
+          request: jsonRequest({ model: 'demo-video', prompt: 'a [duration=3600]', seconds: 5 }),
+        });
+        const task = await until('the task was polled often', async () => {
+          const found = await store.tasks.byTaskId(taskId);
+          return found !== undefined && found.polls >= 8 ? found : undefined;
+        });
+        expect(task).toMatchObject({ status: 'QUEUED', pollFailures: 0 });
+        expect(parsed).toBeLessThanOrEqual(3);
+        // By now the request is known as well: the vendor is asked without any hook.
+        const { calls } = sandbox.stats();
+        await until('the task was polled more often', async () => {
+          const found = await store.tasks.byTaskId(taskId);
+          return found !== undefined && found.polls >= task.polls + 5;
+        });
+        expect(sandbox.stats().calls).toBe(calls);
+      } finally {
+        await engine.stop();
+      }
+    });
+  },
+  { databases: RULE_DATABASES },
+);

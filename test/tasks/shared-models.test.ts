@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
 import { type OpenedStore, openTestStore, pluginSource, startSandbox } from '../plugins/support.ts';
-import { addCaller, BALANCE, balanceOf, type Engine, jsonRequest, startEngine } from './harness.ts';
+import { addCaller, BALANCE, type Engine, jsonRequest, readBalance, startEngine } from './harness.ts';
 
 const MODEL = 'pair-1';
 const sandbox = startSandbox();
@@ -69,7 +69,7 @@ const submit = async (body: object = {}) => {
     if (error instanceof AppError) return error;
     throw error;
   });
-  return { task, cost: BALANCE - (await balanceOf(opened.store, caller.user.id)) };
+  return { task, cost: BALANCE - (await readBalance(opened.store, caller.user.id)) };
 };
 const made = async (body: object = {}) => {
   const { task, cost } = await submit(body);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
 import { type OpenedStore, openTestStore, pluginSource, startSandbox } from '../plugins/support.ts';
-import { addCaller, BALANCE, balanceOf, type Engine, jsonRequest, startEngine } from './harness.ts';
+import { addCaller, BALANCE, type Engine, jsonRequest, readBalance, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
 const source = (key: string, meta: object, hook: string): string =>
@@ -93,7 +93,7 @@ const submit = async (pluginKey: string, body: object = {}) => {
       if (error instanceof AppError) return error;
       throw error;
     });
-  const cost = BALANCE - (await balanceOf(opened.store, caller.user.id));
+  const cost = BALANCE - (await readBalance(opened.store, caller.user.id));
   return { caller, task, cost };
 };
 
@@ -173,7 +173,7 @@ test('a result that is not retained is in the answer alone', async () => {
     expect.not.stringContaining('a secret'),
   ]);
   expect(await opened.store.tasks.byUser(caller.user.id, id)).toBeUndefined();
-  expect(BALANCE - (await balanceOf(opened.store, caller.user.id))).toBe(5_000);
+  expect(BALANCE - (await readBalance(opened.store, caller.user.id))).toBe(5_000);
 });
 
 function deep(levels: number): object {

@@ -4,7 +4,7 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openReservedNotes } from '../../src/operations/storage/reserved-notes.ts';
 import { openStore } from '../../src/store/index.ts';
 import { createUnrecordedJobs } from '../../src/tasks/index.ts';
-import { leaseOf, newTask } from '../contract/each-store.ts';
+import { newTask, readLease } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -36,7 +36,7 @@ test('a job that could not be recorded survives the process, and is recorded whe
   // The submission still holds its lease: its task has not ended, and may yet be recorded itself.
   expect((await store.tasks.byTaskId(task.taskId))?.upstreamTaskId).toBe('');
   await found.stop();
-  await store.tasks.advance(leaseOf(task), { status: 'FAILURE' }, null);
+  await store.tasks.advance(readLease(task), { status: 'FAILURE' }, null);
   const again = createUnrecordedJobs({ ...deps, store }, after);
   again.start();
   await until('the job is recorded', () => again.list()[0]?.isRecorded === true);

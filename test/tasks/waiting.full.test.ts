@@ -1,22 +1,29 @@
-/** Two hundred submissions of twenty users at once, at a vendor that runs five jobs. */
+/** A thousand submissions of twenty users at once, at a vendor that runs five jobs. */
 import { afterAll, expect, test } from 'bun:test';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import type { WaitingRules } from '../../src/tasks/index.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
-import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+import { startChatVendor } from '../support/chat-vendor.ts';
+import { until } from '../support/until.ts';
+import {
+  addCaller,
+  BALANCE,
+  billFor,
+  type Engine,
+  ended,
+  jsonRequest,
+  readBalance,
+  startEngine,
+  WAITING,
+} from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
 
 const USERS = 20;
-const OF_EACH = 10;
-const RULES: WaitingRules = {
-  ...{ maxWaitMs: 3_600_000, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9 },
-  ...{ priority: 0, maxRunning: null },
-};
+const OF_EACH = 50;
 
-const start = (store: Store) => startEngine(store, sandbox, { waiting: () => RULES, vendorMaxRunning: 5 });
+const start = (store: Store) => startEngine(store, sandbox, { waiting: () => WAITING, vendorMaxRunning: 5 });
 
 type Caller = Awaited<ReturnType<typeof addCaller>>;
 const submit = (engine: Engine, caller: Caller) =>
@@ -40,7 +47,7 @@ async function expectAllDone(store: Store, { callers, tasks }: Awaited<ReturnTyp
   const done: TaskRecord[] = [];
   for (const { taskId } of tasks) done.push(await ended(store, taskId, 120_000));
   expect(done.filter(({ status }) => status !== 'SUCCESS')).toEqual([]);
-  for (const { user } of callers) expect(await balanceOf(store, user.id)).toBe(BALANCE - OF_EACH * billFor(5));
+  for (const { user } of callers) expect(await readBalance(store, user.id)).toBe(BALANCE - OF_EACH * billFor(5));
   expect(await store.waiting.classes()).toEqual([]);
   expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   return done;
@@ -115,11 +122,56 @@ describeEachStore(
         const caller = await addCaller(store);
         await submit(engine, caller);
         await expect(submit(engine, caller)).rejects.toMatchObject({ code: 'tasks.queue_full' });
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
       } finally {
         await engine.stop();
       }
     });
+
+    test('beside such a node no other model serves, and an image of a relay is awaited', async () => {
+      const { store } = opened();
+      const id = 'of-the-version-before';
+      const features = ['waiting@1'];
+      await store.nodes.heartbeat({ id, role: 'master', version: '0.1.0', startedAt: 1, fingerprints: [], features });
+      const fallbacks = { 'demo-video': { models: ['demo-video-pro'], afterMs: null } };
+      let looks = 0;
+      const classes = () => {
+        looks += 1;
+        return store.waiting.classes();
+      };
+      const watched = { ...store, waiting: { ...store.waiting, classes } };
+      const engine = await startEngine(watched, sandbox, { waiting: () => ({ ...WAITING, fallbacks }) });
+      const vendor = await startChatVendor();
+      try {
+        await engine.start();
+        await engine.addChannel({ key: 'bad-key-00000001' });
+        await engine.addChannel({ models: ['demo-video-pro'] });
+        const relayed = { type: 1, key: vendor.key, baseUrl: vendor.url, models: ['draw-x'], taskPluginKey: undefined };
+        await engine.addChannel(relayed);
+        for (const model of ['demo-video-pro', 'draw-x'])
+          await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.01' });
+        const caller = await addCaller(store);
+        const { taskId } = await submit(engine, caller);
+        const follow = { isPreferred: true, goesOn: () => {} };
+        const client = { ...jsonRequest({ model: 'draw-x', prompt: 'a boat' }), path: '/v1/images/generations' };
+        const draw = () => engine.relay.create(caller, { kind: 'image', requestId: 'r', client, headers: {}, follow });
+        expect((await draw()).status).toBe(200);
+        await until('another model may serve the task', async () => {
+          const [line] = await store.waiting.classes();
+          const wanted = { class: line?.class ?? '', nodes: [''], waitedMs: 0, limit: 1 };
+          return (await store.waiting.fallingBack(wanted)).length === 1;
+        });
+        const looked = looks;
+        await until('the dispatcher has looked twice', () => looks > looked + 1);
+        expect(await store.tasks.byTaskId(taskId)).toMatchObject({ properties: { originModelName: 'demo-video' } });
+        await store.nodes.remove(id);
+        await until(async () => (await store.tasks.byTaskId(taskId))?.properties.originModelName === 'demo-video-pro');
+        expect((await draw()).status).toBe(202);
+      } finally {
+        await engine.stop();
+        await vendor.stop();
+      }
+    }, 60_000);
 
     test('one stops in the middle: the limit holds, and every task is sent once', async () => {
       const { store, openAnother } = opened();

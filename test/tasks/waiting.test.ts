@@ -10,15 +10,22 @@ import { startSandbox } from '../plugins/support.ts';
 import { DATABASES } from '../support/databases.ts';
 import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
 import { until } from '../support/until.ts';
-import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+import {
+  addCaller,
+  BALANCE,
+  billFor,
+  type Engine,
+  ended,
+  endedByTest,
+  HELD,
+  jsonRequest,
+  readBalance,
+  startEngine,
+  WAITING,
+} from './harness.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
-
-const RULES: WaitingRules = {
-  ...{ maxWaitMs: 3_600_000, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9 },
-  ...{ priority: 0, maxRunning: null },
-};
 
 type Setup = Partial<TaskLimits> & { vendorMaxRunning?: number; rules?: Partial<WaitingRules> };
 
@@ -28,7 +35,7 @@ async function withEngine(
   work: (engine: Engine, store: Store) => Promise<void>,
 ): Promise<void> {
   const { store } = opened;
-  const engine = await startEngine(store, sandbox, { waiting: () => ({ ...RULES, ...rules }), ...limits });
+  const engine = await startEngine(store, sandbox, { waiting: () => ({ ...WAITING, ...rules }), ...limits });
   try {
     await engine.start();
     await work(engine, store);
@@ -62,34 +69,59 @@ describeEachStore(
         await engine.addChannel({ limits: { maxRunning: 3 } });
         const callers = await Promise.all(Array.from({ length: 4 }, () => addCaller(store)));
         const tasks = await Promise.all(
-          Array.from({ length: 16 }, (_, index) => submit(engine, callers[index % 4] as never)),
+          Array.from({ length: 16 }, (_, index) => submit(engine, callers[index % 4] as never, `a ${HELD}`)),
         );
-        expect(tasks.filter(({ phase }) => phase === 'waiting').length).toBeGreaterThan(8);
-        for (const { taskId } of tasks) expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        expect(tasks.filter(({ phase }) => phase === 'waiting').length).toBe(13);
+        for (const { taskId } of tasks) expect((await endedByTest(engine, taskId)).status).toBe('SUCCESS');
         const counts = await engine.vendorCounts();
         expect(counts).toMatchObject({ creates: 16, jobs: 16, full: 0 });
         expect(counts.most_running).toBeLessThanOrEqual(3);
-        for (const { user } of callers) expect(await balanceOf(store, user.id)).toBe(BALANCE - 4 * billFor(5));
+        for (const { user } of callers) expect(await readBalance(store, user.id)).toBe(BALANCE - 4 * billFor(5));
         expect(await store.waiting.classes()).toEqual([]);
+      }));
+
+    test('what the vendor tells of an account holds beside a declared limit, the strictest first', () =>
+      withEngine(opened(), { vendorMaxRunning: 6 }, async (engine, store) => {
+        const channelId = await engine.addChannel({ limits: { maxRunning: 6 } });
+        const credentialId = engine.channels.onlyAccount({ id: channelId }).credential.id;
+        const caller = await addCaller(store);
+        // Six are more than a limit begins with that is learned.
+        for (const [at, maxRunning] of [6, 2].entries()) {
+          await store.credentials.claimBalance(credentialId, { seen: at, at: at + 1 });
+          const limits = { models: { 'demo-video': { maxRunning } } };
+          await store.credentials.noteToldLimits(credentialId, at + 1, { limits });
+          // All channels are read anew.
+          await engine.channels.update(channelId, at === 0 ? { limits: null } : { name: 'again' }, {
+            mayMoveKey: false,
+          });
+          const tasks = await Promise.all(
+            Array.from({ length: maxRunning + 1 }, () => submit(engine, caller, `a ${HELD}`)),
+          );
+          expect(tasks.filter(({ phase }) => phase === 'sending')).toHaveLength(maxRunning);
+          for (const { taskId } of tasks) expect((await endedByTest(engine, taskId)).status).toBe('SUCCESS');
+          expect(await engine.vendorCounts()).toMatchObject({ full: 0, most_running: 6 });
+        }
       }));
 
     test('a request takes as many places as its plugin says, and one that is larger than the limit runs alone', () =>
       withEngine(opened(), { vendorMaxRunning: 2 }, async (engine, store) => {
         const { generation, release } = engine.plugins.pin();
         release();
-        const { manifest } = generation.plugins.get('demo') as LoadedPlugin;
-        manifest.vendor = {
+        const loaded = generation.plugins.get('demo') as { -readonly [Name in keyof LoadedPlugin]: LoadedPlugin[Name] };
+        // A copy: the engines of this process share what was read of a source.
+        const vendor = {
           examples: [],
-          ...manifest.vendor,
+          ...loaded.manifest.vendor,
           capacity: { slots: 'u("seconds") / 2.5', queues: false },
         };
+        loaded.manifest = { ...loaded.manifest, vendor };
         await engine.addChannel({ limits: { maxRunning: 5 } });
         const caller = await addCaller(store);
-        const tasks = await Promise.all(Array.from({ length: 6 }, () => submit(engine, caller)));
+        const tasks = await Promise.all(Array.from({ length: 6 }, () => submit(engine, caller, `a ${HELD}`)));
         expect(tasks.map(({ slots }) => slots)).toEqual(Array(6).fill(2));
-        for (const { taskId } of tasks) expect((await ended(store, taskId)).slots).toBe(2);
+        for (const { taskId } of tasks) expect((await endedByTest(engine, taskId)).slots).toBe(2);
         expect(await engine.vendorCounts()).toMatchObject({ full: 0, most_running: 2 });
-        manifest.vendor.capacity = { slots: '7', queues: false };
+        vendor.capacity = { slots: '7', queues: false };
         const large = await submit(engine, caller);
         expect(await ended(store, large.taskId)).toMatchObject({ status: 'SUCCESS', slots: 7 });
       }));
@@ -103,7 +135,7 @@ describeEachStore(
         const counts = await engine.vendorCounts();
         expect(counts.jobs).toBe(24);
         expect(counts.full).toBeLessThan(8);
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 24 * billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - 24 * billFor(5));
       }),
     );
 
@@ -116,7 +148,7 @@ describeEachStore(
         expect(phase).toBe('waiting');
         const cancelled = await engine.tasks.cancel(caller.user.id, taskId);
         expect(cancelled).toMatchObject({ status: 'FAILURE', failReason: 'cancelled by user' });
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
         expect((await engine.counted({ taskId })).creates).toBe(0);
         expect(await store.waiting.classes()).toEqual([]);
       }));
@@ -137,7 +169,7 @@ describeEachStore(
         expect(await store.tasks.byTaskId(taskId)).toMatchObject({ phase: 'waiting', leaseOwner: null });
         expect(await store.waiting.classes()).toMatchObject([{ waiting: 1 }]);
         expect((await engine.tasks.cancel(caller.user.id, taskId)).status).toBe('FAILURE');
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
       }));
 
     test('a bare 403 ends the task of the first user, and lets that of a second one wait', () =>
@@ -148,7 +180,7 @@ describeEachStore(
         expect(await code(submit(engine, first))).toBe('tasks.vendor_failed');
         const { taskId, phase } = await submit(engine, second);
         expect(phase).toBe('waiting');
-        expect(await balanceOf(store, first.user.id)).toBe(BALANCE);
+        expect(await readBalance(store, first.user.id)).toBe(BALANCE);
         const passedOver = async () =>
           (await store.tasks.events(taskId)).flatMap(({ kind, detail }) => (kind === 'passed_over' ? [detail] : []));
         expect(await passedOver()).toEqual(['#1 credential']);
@@ -180,14 +212,14 @@ describeEachStore(
             engine.capacity.room(engine.capacity.scope(engine.channels.onlyAccount({ id: cheap }), 'cheap')) === 0 &&
             (await read()).phase === 'waiting',
         );
-        expect([(await read()).quota, await balanceOf(store, caller.user.id)]).toEqual([
+        expect([(await read()).quota, await readBalance(store, caller.user.id)]).toEqual([
           billFor(5),
           BALANCE - 2 * billFor(5),
         ]);
         await engine.channels.update(cheap, { status: 2 }, { mayMoveKey: true });
         engine.finishJobs();
         expect((await ended(store, taskId)).status).toBe('SUCCESS');
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 2 * billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - 2 * billFor(5));
         await vendor.stop(true);
       }));
 
@@ -199,14 +231,14 @@ describeEachStore(
         const { taskId } = await submit(engine, caller);
         const task = await ended(store, taskId);
         expect(task).toMatchObject({ status: 'FAILURE', failReason: 'no capacity at the vendor within 1 minutes' });
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
       }));
 
     test('a task that finds no database when it is sent waits again, and is sent later', () =>
       withEngine(opened(), {}, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=0.5]');
+        await submit(engine, caller, `a ${HELD}`);
         const { taskId } = await submit(engine, caller);
         const { byId } = store.users;
         let refused = 0;
@@ -215,6 +247,7 @@ describeEachStore(
           if (refused <= 2) throw storeErrors.unavailable();
           return byId(id);
         };
+        engine.finishJobs();
         expect((await ended(store, taskId)).status).toBe('SUCCESS');
         store.users.byId = byId;
         expect(refused).toBeGreaterThan(2);
@@ -225,7 +258,7 @@ describeEachStore(
       withEngine(opened(), {}, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=0.5]');
+        await submit(engine, caller, `a ${HELD}`);
         const { taskId } = await submit(engine, caller);
         const { transaction } = store;
         let isLost = false;
@@ -235,6 +268,7 @@ describeEachStore(
           isLost = true;
           throw storeErrors.outcome_unknown();
         };
+        engine.finishJobs();
         expect((await ended(store, taskId)).status).toBe('SUCCESS');
         store.transaction = transaction;
         expect([isLost, (await engine.counted({ taskId })).creates]).toEqual([true, 1]);
@@ -247,7 +281,7 @@ describeEachStore(
         await submit(engine, caller, 'a [duration=60]');
         await submit(engine, caller);
         expect(await code(submit(engine, caller))).toBe('tasks.queue_full');
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 2 * billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - 2 * billFor(5));
         expect(await code(submit(engine, await addCaller(store)))).toBe('none');
       }));
 
@@ -257,7 +291,7 @@ describeEachStore(
         const caller = await addCaller(store);
         await submit(engine, caller, 'a [duration=60]');
         expect(await code(submit(engine, caller))).toBe('tasks.queue_full');
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
       }));
 
     test('a key or user that is gone when the task would be sent ends it', () =>
@@ -265,12 +299,13 @@ describeEachStore(
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const first = await addCaller(store);
         const caller = await addCaller(store);
-        await submit(engine, first, 'a [duration=0.5]');
+        await submit(engine, first, `a ${HELD}`);
         const { taskId } = await submit(engine, caller);
         await store.apiKeys.update(caller.user.id, caller.key.id, { status: 2 });
+        engine.finishJobs();
         const task = await ended(store, taskId);
         expect(task.execution.failure?.code).toBe('tasks.caller_disabled');
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
         expect((await engine.counted({ taskId })).creates).toBe(0);
       }));
 
@@ -283,12 +318,18 @@ describeEachStore(
         .finally(() => route.release());
     };
 
+    const waits = (store: Store, caller: Caller) =>
+      until('a task waits', async () => (await store.waiting.countByUser([caller.user.id])).size > 0);
+
     test('a request to a plugin’s own route waits until its task is sent', () =>
       withEngine(opened(), {}, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=0.4]');
-        const { body } = await native(engine, caller);
+        await submit(engine, caller, `a ${HELD}`);
+        const answer = native(engine, caller);
+        await waits(store, caller);
+        engine.finishJobs();
+        const { body } = await answer;
         const [, second] = await store.tasks.byTaskIds(
           ((await store.tasks.pageByUser(caller.user.id, { limit: 9, order: 'asc' })) ?? []).map(({ taskId }) => ({
             ...{ taskId, status: '' as const, polls: 0 },
@@ -299,18 +340,27 @@ describeEachStore(
         expect(second?.upstreamTaskId).not.toBe('');
       }));
 
-    test('when its time is over, or its client leaves, the task ends unsent and refunded', () =>
+    test('when its time is over the task ends unsent and refunded', () =>
       withEngine(opened(), { submitWaitMs: 150 }, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=60]');
+        await submit(engine, caller, `a ${HELD}`);
         expect(await code(native(engine, caller))).toBe('tasks.wait_over');
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect((await engine.vendorCounts()).creates).toBe(1);
+      }));
+
+    test('when its client leaves the task ends unsent and refunded', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, `a ${HELD}`);
         const left = new AbortController();
         const leaving = native(engine, caller, { signal: left.signal });
-        await until('it waits', async () => (await store.waiting.countByUser([caller.user.id])).size > 0);
+        await waits(store, caller);
         left.abort();
         expect(await code(leaving)).toBe('tasks.client_left');
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
         expect((await engine.vendorCounts()).creates).toBe(1);
       }));
 
@@ -318,14 +368,14 @@ describeEachStore(
       withEngine(opened(), { submitWaitMs: 150 }, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=1]');
+        await submit(engine, caller, `a ${HELD}`);
         expect(await code(native(engine, caller, { idempotencyKey: 'k' }))).toBe('tasks.wait_over');
         const again = { requestId: 'r', pluginKey: 'demo', request: { ...jsonRequest(BODY), idempotencyKey: 'n' } };
         const first = await engine.surfaces.submitGeneric(caller, again);
         const repeat = await engine.surfaces.submitGeneric(caller, again);
         expect([repeat.taskId, repeat.phase, repeat.replayed]).toEqual([first.taskId, 'waiting', true]);
         const tasks = (await store.tasks.pageByUser(caller.user.id, { limit: 9, order: 'asc' })) ?? [];
-        for (const { taskId } of tasks) expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        for (const { taskId } of tasks) expect((await endedByTest(engine, taskId)).status).toBe('SUCCESS');
         expect(tasks).toHaveLength(3);
       }));
 
@@ -333,7 +383,7 @@ describeEachStore(
       withEngine(opened(), {}, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=0.4]');
+        await submit(engine, caller, `a ${HELD}`);
         const bytes = new TextEncoder().encode('an image of a cat');
         async function* stream() {
           yield bytes;
@@ -345,7 +395,7 @@ describeEachStore(
         const { taskId, phase } = await engine.surfaces.submitVideo(caller, 'request', request);
         expect(phase).toBe('waiting');
         expect((await store.results.files('', 9)).map(({ refs }) => refs)).toEqual([1]);
-        const done = await ended(store, taskId);
+        const done = await endedByTest(engine, taskId);
         expect(done.data).toMatchObject({ image: { bytes: bytes.length } });
         await until('nobody needs it', async () => (await store.results.files('', 9))[0]?.refs === 0);
       }));
@@ -354,25 +404,27 @@ describeEachStore(
       withEngine(opened(), { vendorMaxRunning: 1 }, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 2 } });
         const caller = await addCaller(store);
-        const tasks = await Promise.all([1, 2, 3].map(() => submit(engine, caller, 'a [duration=0.3]')));
-        for (const { taskId } of tasks) expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        const first = await submit(engine, caller, 'a [duration=3]');
+        const others = await Promise.all([1, 2].map(() => submit(engine, caller, 'a [duration=0.3]')));
+        for (const { taskId } of [first, ...others]) expect((await ended(store, taskId)).status).toBe('SUCCESS');
         expect((await engine.vendorCounts()).full).toBeGreaterThan(0);
-        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 3 * billFor(5));
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE - 3 * billFor(5));
       }),
     );
 
     test('what waits when the process ends is sent by the next one', async () => {
       const { store } = opened();
-      const before = await startEngine(store, sandbox, { waiting: () => RULES });
+      const before = await startEngine(store, sandbox, { waiting: () => WAITING });
       await before.start();
       await before.addChannel({ limits: { maxRunning: 1 } });
       const caller = await addCaller(store);
-      await submit(before, caller, 'a [duration=0.5]');
+      await submit(before, caller, `a ${HELD}`);
       const { taskId } = await submit(before, caller);
       await before.stopTasks(0);
-      const after = await startEngine(store, sandbox, { waiting: () => RULES });
+      before.finishJobs();
+      const after = await startEngine(store, sandbox, { waiting: () => WAITING });
       await after.start();
-      // Until its lease is over the first task keeps its slot, which the vendor of before has.
+      // Until its lease is over the first task keeps its slot, which the earlier vendor has.
       await until('it is sent', async () => (await store.tasks.byTaskId(taskId))?.phase === 'sending', 40_000);
       await after.stop();
       await before.stop();

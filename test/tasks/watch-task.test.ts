@@ -4,7 +4,7 @@ import { type Clock, silentLogger, systemClock, systemRandom } from '../../src/k
 import { openStore } from '../../src/store/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { createTaskWatchers, watchTask } from '../../src/tasks/observation/watch-task.ts';
-import { leaseOf, newTask } from '../contract/each-store.ts';
+import { newTask, readLease } from '../contract/each-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -65,7 +65,7 @@ function startWatchers(tickMs: number, tickJitterMs = 0) {
 }
 
 const advance = (task: TaskRecord, change: Parameters<Store['tasks']['amend']>[1]) =>
-  store.tasks.amend(leaseOf(task), change);
+  store.tasks.amend(readLease(task), change);
 
 /** Collects what an observation yields; `done` resolves with all of it when it has ended. */
 function collect(observation: AsyncIterable<TaskRecord>) {
@@ -96,7 +96,7 @@ describe('watching a task', () => {
   test('an ended task is yielded once', async () => {
     const { watchers } = startWatchers(60_000);
     const task = await store.tasks.insert(newTask());
-    await store.tasks.advance(leaseOf(task), { status: 'FAILURE' }, null);
+    await store.tasks.advance(readLease(task), { status: 'FAILURE' }, null);
     expect(await collect(watchTask({ watchers }, task.taskId)).done).toEqual(['FAILURE 0']);
   });
 
@@ -116,7 +116,7 @@ describe('watching a task', () => {
     await advance(task, { status: 'SUBMITTED' });
     watchers.changed(task);
     await until('the transition is there', () => got.length === 2);
-    await store.tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null);
+    await store.tasks.advance(readLease(task), { status: 'SUCCESS' }, null);
     watchers.changed(task);
     expect(await done).toEqual(['NOT_START 0', 'SUBMITTED 0', 'SUCCESS 0']);
   });
@@ -132,7 +132,7 @@ describe('watching a task', () => {
     const third = collect(watchTask({ watchers }, task.taskId));
     await until('the third knows', () => third.got.length === 1);
     expect([first.got, second.got, third.got]).toEqual([['NOT_START 0', 'QUEUED 0'], ['QUEUED 0'], ['QUEUED 0']]);
-    await store.tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null);
+    await store.tasks.advance(readLease(task), { status: 'SUCCESS' }, null);
     watchers.changed(task);
     await Promise.all([first.done, second.done, third.done]);
   });
@@ -213,7 +213,7 @@ describe('watching a task', () => {
     expect(counts.looks).toBeLessThanOrEqual(counts.sleeps.length + 2);
     expect(Math.max(...counts.sleeps)).toBeLessThanOrEqual(70);
     expect(counts.mostSleepers).toBe(1);
-    for (const task of tasks) await store.tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null);
+    for (const task of tasks) await store.tasks.advance(readLease(task), { status: 'SUCCESS' }, null);
     for (const { done } of observers) expect(await done).toEqual(['NOT_START 0', 'SUCCESS 0']);
     expect(watchers.stats()).toEqual({ watchers: 0, tasks: 0 });
   });

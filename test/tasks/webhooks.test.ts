@@ -7,7 +7,7 @@ import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { type Receiver, signaturesOf, startReceiver, verified } from '../support/webhook-receiver.ts';
+import { type Receiver, readSignatures, startReceiver, verified } from '../support/webhook-receiver.ts';
 import { addCaller, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
 const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
@@ -104,8 +104,8 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     });
     const other = await submit('a dog [duration=0]');
     engine.finishJobs();
-    const keptOf = (id: string) => of(id).filter(({ payload }) => payload.type === 'task.artifacts_kept');
-    const [notice] = await until('the notice arrives', () => keptOf(taskId).length > 0 && keptOf(taskId));
+    const keptFor = (id: string) => of(id).filter(({ payload }) => payload.type === 'task.artifacts_kept');
+    const [notice] = await until('the notice arrives', () => keptFor(taskId).length > 0 && keptFor(taskId));
     engine.keeping.keep = 'off';
     if (!notice) return expect.unreachable();
     expect([verified(notice, secret), notice.id]).toEqual([1, expect.stringMatching(/^msg_[A-Za-z0-9]{27}$/)]);
@@ -119,7 +119,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     const bytes = await new Response(body as never).bytes();
     expect(artifacts).toMatchObject([{ kept: 'kept', bytes: bytes.length, sha256: sha256Hex(bytes) }]);
     await finished(other.taskId);
-    expect([keptOf(taskId).length, keptOf(other.taskId).length]).toEqual([1, 0]);
+    expect([keptFor(taskId).length, keptFor(other.taskId).length]).toEqual([1, 0]);
     const { items } = await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 10 });
     // Links are made at each attempt; what is stored has none.
     for (const { payload } of items) expect(JSON.stringify(payload)).not.toContain('access=');
@@ -161,7 +161,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     const { taskId } = await submit('a cat [duration=0]');
     await finished(taskId);
     for (const one of of(taskId)) {
-      expect(signaturesOf(one.headers)).toHaveLength(2);
+      expect(readSignatures(one.headers)).toHaveLength(2);
       expect([verified(one, secret), verified(one, second)]).toEqual([1, 1]);
     }
     const third = await giveSecret(systemClock.unix() - 1);
@@ -169,7 +169,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     await finished(later.taskId);
     for (const one of of(later.taskId)) {
       // The first one has its own expiry, which has not passed.
-      expect(signaturesOf(one.headers)).toHaveLength(2);
+      expect(readSignatures(one.headers)).toHaveLength(2);
       expect([secret, second, third].map((known) => verified(one, known))).toEqual([1, 0, 1]);
     }
   });
@@ -185,7 +185,11 @@ const describeWebhooks = (opened: () => OpenedStore) => {
   test('without either no notice is written', async () => {
     const { taskId } = await submit('a cat [duration=0]', null);
     await ended(store, taskId);
-    expect(await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 10 })).toEqual({ total: 0, items: [] });
+    expect(await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 10 })).toEqual({
+      total: 0,
+      hasMore: false,
+      items: [],
+    });
   });
 
   describe('refused before anything is sent or paid', () => {

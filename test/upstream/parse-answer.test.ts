@@ -54,7 +54,7 @@ function parse(
   return parsed;
 }
 
-const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
+const bytesFor = (text: string): Buffer => Buffer.from(text, 'latin1');
 const OK = 'HTTP/1.1 200 OK\r\n';
 
 const cuts = fc.array(fc.nat(4096), { maxLength: 12 });
@@ -79,12 +79,12 @@ describe('every valid answer is read, however it is cut', () => {
       fc.property(fc.record({ interim, status, fields, payload }), cuts, (given, places) => {
         const { interim: first, status: code, fields: list, payload: body } = given;
         const text = `${first}HTTP/1.1 ${code} Any reason\r\n${lines(list)}Content-Length: ${body.length}\r\n\r\n${body}`;
-        const parsed = parse(bytesOf(text), places);
+        const parsed = parse(bytesFor(text), places);
         expect(parsed).toMatchObject({ body, isComplete: true, hasExcess: false, isInvalid: false });
         expect(parsed.head?.status).toBe(code);
         for (const [name, , value] of list) expect(parsed.head?.headers[name.toLowerCase()]).toContain(value);
-        expect(parse(bytesOf(text).subarray(0, -1), places).isComplete).toBe(false);
-        expect(parse(bytesOf(`${text}H`), places)).toMatchObject({ body, isComplete: true, hasExcess: true });
+        expect(parse(bytesFor(text).subarray(0, -1), places).isComplete).toBe(false);
+        expect(parse(bytesFor(`${text}H`), places)).toMatchObject({ body, isComplete: true, hasExcess: true });
       }),
     );
   });
@@ -99,9 +99,9 @@ describe('every valid answer is read, however it is cut', () => {
         });
         const text = `${OK}Transfer-Encoding: chunked\r\n\r\n${written.join('')}0\r\n${lines(trailers)}\r\n`;
         const body = sent.map(([part]) => part).join('');
-        expect(parse(bytesOf(text), places)).toMatchObject({ body, isComplete: true, hasExcess: false });
-        expect(parse(bytesOf(text).subarray(0, -1), places, { closes: true }).isComplete).toBe(false);
-        expect(parse(bytesOf(`${text}0`), places)).toMatchObject({ body, isComplete: true, hasExcess: true });
+        expect(parse(bytesFor(text), places)).toMatchObject({ body, isComplete: true, hasExcess: false });
+        expect(parse(bytesFor(text).subarray(0, -1), places, { closes: true }).isComplete).toBe(false);
+        expect(parse(bytesFor(`${text}0`), places)).toMatchObject({ body, isComplete: true, hasExcess: true });
       }),
     );
   });
@@ -109,7 +109,7 @@ describe('every valid answer is read, however it is cut', () => {
   test('until the end of the connection', () => {
     fc.assert(
       fc.property(payload, cuts, (body, places) => {
-        const bytes = bytesOf(`${OK}\r\n${body}`);
+        const bytes = bytesFor(`${OK}\r\n${body}`);
         expect(parse(bytes, places)).toMatchObject({ body, isComplete: false });
         expect(parse(bytes, places, { closes: true })).toMatchObject({ body, isComplete: true });
       }),
@@ -136,7 +136,7 @@ describe('every valid answer is read, however it is cut', () => {
     );
     fc.assert(
       fc.property(starts, noise, cuts, (start, rest, places) => {
-        const bytes = bytesOf(start + rest);
+        const bytes = bytesFor(start + rest);
         expect(parse(bytes, places)).toEqual(parse(bytes));
       }),
     );
@@ -171,7 +171,7 @@ describe('request smuggling and response splitting: what could be read in two wa
   };
   for (const [name, head] of Object.entries(heads)) {
     test(name, () => {
-      expect(parse(bytesOf(`${OK}${head}\r\n\r\nabc`)).isInvalid).toBe(true);
+      expect(parse(bytesFor(`${OK}${head}\r\n\r\nabc`)).isInvalid).toBe(true);
     });
   }
 
@@ -191,14 +191,14 @@ describe('request smuggling and response splitting: what could be read in two wa
     'ICY 200 OK\r\n',
   ]) {
     test(`the status line ${JSON.stringify(line)}`, () => {
-      const parsed = parse(bytesOf(`${line}Content-Length: 0\r\n\r\n`), [], { closes: true });
+      const parsed = parse(bytesFor(`${line}Content-Length: 0\r\n\r\n`), [], { closes: true });
       expect(parsed.head).toBeUndefined();
       expect(parsed.isComplete).toBe(false);
     });
   }
 
   test('chunks in HTTP/1.0', () => {
-    expect(parse(bytesOf('HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')).isInvalid).toBe(true);
+    expect(parse(bytesFor('HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')).isInvalid).toBe(true);
   });
 
   for (const body of [
@@ -220,7 +220,7 @@ describe('request smuggling and response splitting: what could be read in two wa
     '3\r\nabc\r\n0\r\n X: 1\r\n\r\n',
   ]) {
     test(`the chunks ${JSON.stringify(body)}`, () => {
-      expect(parse(bytesOf(`${OK}Transfer-Encoding: chunked\r\n\r\n${body}`)).isInvalid).toBe(true);
+      expect(parse(bytesFor(`${OK}Transfer-Encoding: chunked\r\n\r\n${body}`)).isInvalid).toBe(true);
     });
   }
 });
@@ -236,10 +236,10 @@ describe('memory exhaustion', () => {
   };
   for (const [name, text] of Object.entries(endless)) {
     test(name, () => {
-      expect(parse(bytesOf(text)).isInvalid).toBe(true);
+      expect(parse(bytesFor(text)).isInvalid).toBe(true);
       expect(
         parse(
-          bytesOf(text),
+          bytesFor(text),
           Array.from({ length: 500 }, (_, index) => index * 137),
         ).isInvalid,
       ).toBe(true);
@@ -250,13 +250,13 @@ describe('memory exhaustion', () => {
 describe('bodies', () => {
   test('HEAD, 204 and 304 have none, whatever they announce', () => {
     const head = `${OK}Content-Length: 5000\r\n\r\n`;
-    expect(parse(bytesOf(head), [], { method: 'HEAD' })).toMatchObject({ isComplete: true, body: '' });
+    expect(parse(bytesFor(head), [], { method: 'HEAD' })).toMatchObject({ isComplete: true, body: '' });
     for (const status of ['204 No Content', '304 Not Modified'])
-      expect(parse(bytesOf(`HTTP/1.1 ${status}\r\nContent-Length: 5\r\n\r\n`)).isComplete).toBe(true);
+      expect(parse(bytesFor(`HTTP/1.1 ${status}\r\nContent-Length: 5\r\n\r\n`)).isComplete).toBe(true);
   });
 
   test('how long the vendor keeps the connection', () => {
-    const keptFor = (head: string) => parse(bytesOf(`${head}\r\n\r\n`)).head?.keepForMs;
+    const keptFor = (head: string) => parse(bytesFor(`${head}\r\n\r\n`)).head?.keepForMs;
     expect(keptFor('HTTP/1.1 204 No Content')).toBe(Number.POSITIVE_INFINITY);
     expect(keptFor('HTTP/1.1 204 No Content\r\nConnection: Foo, Close')).toBe(0);
     expect(keptFor('HTTP/1.1 204 No Content\r\nKeep-Alive: timeout=5, max=100')).toBe(4000);
@@ -268,7 +268,7 @@ describe('bodies', () => {
 
 test('slowloris: single bytes cost as much each as many at once', () => {
   const cost = (size: number): number => {
-    const bytes = bytesOf(`${OK}X-A: ${'a'.repeat(size)}\r\nContent-Length: 0\r\n\r\n`);
+    const bytes = bytesFor(`${OK}X-A: ${'a'.repeat(size)}\r\nContent-Length: 0\r\n\r\n`);
     const everywhere = Array.from({ length: bytes.length }, (_, index) => index);
     const times = Array.from({ length: 5 }, () => {
       const before = process.cpuUsage();

@@ -1,15 +1,15 @@
-/** Proxies that others wrote: requests with user and password through tinyproxy and microsocks. */
-import { afterEach, expect } from 'bun:test';
-import { writeFileSync } from 'node:fs';
+/** Proxies that others wrote: requests with user and password through each. */
+import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseProxy } from '../../src/upstream/index.ts';
-import { findProgram } from '../support/find-program.ts';
 import { freePort } from '../support/free-port.ts';
-import { testInFullRun } from '../support/full-run.ts';
-import { canInstallPackages, installPackages } from '../support/install-packages.ts';
+import { provideProgram } from '../support/provide-program.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { post, reply, startRawServer, testUpstream, trustedCertificates } from './harness.ts';
+
+setDefaultTimeout(120_000);
 
 const LOGIN = { user: 'gate', password: 'a-password-of-the-proxy' };
 const closers: (() => unknown)[] = [];
@@ -17,33 +17,85 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-async function provide(name: string): Promise<string> {
-  if (findProgram([name]) === null && canInstallPackages()) await installPackages([[name]]);
-  const found = findProgram([name]);
-  if (found === null) throw new Error(`install ${name}`);
-  return found;
+type Start = (port: number, program: string) => string[];
+
+/** Each takes LOGIN alone. */
+const PROXIES: { name: string; program?: string; packageName?: string; start: Start; schemes: string[] }[] = [
+  {
+    name: 'tinyproxy',
+    schemes: ['http'],
+    start: (port, program) => [
+      ...[program, '-d', '-c'],
+      configuration(`Port ${port}`, 'Listen 127.0.0.1', 'Timeout 60', `BasicAuth ${LOGIN.user} ${LOGIN.password}`),
+    ],
+  },
+  {
+    name: 'microsocks',
+    schemes: ['socks5h', 'socks5'],
+    start: (port, program) => [
+      ...[program, '-i', '127.0.0.1', '-p', String(port)],
+      ...['-u', LOGIN.user, '-P', LOGIN.password],
+    ],
+  },
+  {
+    name: 'squid',
+    schemes: ['http'],
+    start(port, program) {
+      const hash = Bun.spawnSync(['openssl', 'passwd', '-apr1', LOGIN.password]).stdout.toString();
+      const logins = configuration(`${LOGIN.user}:${hash}`);
+      const lines = [
+        `http_port 127.0.0.1:${port}`,
+        `auth_param basic program /usr/lib/squid/basic_ncsa_auth ${logins}`,
+      ];
+      const access = ['acl known proxy_auth REQUIRED', 'http_access allow known', 'http_access deny all'];
+      const quiet = [
+        'cache deny all',
+        'access_log none',
+        'cache_log /dev/null',
+        'pid_filename none',
+        'pinger_enable off',
+      ];
+      return [program, '-N', '-f', configuration(...lines, ...access, ...quiet)];
+    },
+  },
+  {
+    name: 'dante',
+    program: 'danted',
+    packageName: 'dante-server',
+    schemes: ['socks5h', 'socks5'],
+    start(port, program) {
+      // It knows the users of the system: this one stands in files that only it sees.
+      const hash = Bun.spawnSync(['openssl', 'passwd', '-6', LOGIN.password]).stdout.toString().trim();
+      const users = configuration(readFileSync('/etc/passwd', 'utf8'), `${LOGIN.user}:x:64999:64999::/:/bin/false`);
+      const hashes = configuration(`${LOGIN.user}:${hash}:19000:0:99999:7:::`);
+      const rule = '{ from: 0.0.0.0/0 to: 0.0.0.0/0 }';
+      const file = configuration(
+        ...['logoutput: /dev/null', `internal: 127.0.0.1 port = ${port}`, 'external: 127.0.0.1'],
+        ...['clientmethod: none', 'socksmethod: username', 'user.privileged: root', 'user.unprivileged: nobody'],
+        ...[`client pass ${rule}`, `socks pass ${rule}`],
+      );
+      const mounts = `mount --bind ${users} /etc/passwd && mount --bind ${hashes} /etc/shadow`;
+      return ['unshare', '-m', 'sh', '-c', `${mounts} && exec "$0" "$@"`, program, '-f', file];
+    },
+  },
+];
+
+function configuration(...lines: string[]): string {
+  const folder = temporaryFolder();
+  chmodSync(folder, 0o755);
+  writeFileSync(join(folder, 'configuration'), `${lines.join('\n')}\n`);
+  return join(folder, 'configuration');
 }
 
-const PROXIES = {
-  async tinyproxy(port: number): Promise<string[]> {
-    const file = join(temporaryFolder(), 'tinyproxy.conf');
-    const lines = [`Port ${port}`, 'Listen 127.0.0.1', 'Timeout 60', `BasicAuth ${LOGIN.user} ${LOGIN.password}`];
-    writeFileSync(file, `${lines.join('\n')}\n`);
-    return [await provide('tinyproxy'), '-d', '-c', file];
-  },
-  async microsocks(port: number): Promise<string[]> {
-    const listening = ['-i', '127.0.0.1', '-p', String(port)];
-    return [await provide('microsocks'), ...listening, '-u', LOGIN.user, '-P', LOGIN.password];
-  },
-};
+for (const { name, program = name, packageName = name, start, schemes } of PROXIES) {
+  const found = await provideProgram(program, packageName);
+  if ('missing' in found) test.skip(`${name}: ${found.missing}`, () => {});
+  else test.each(schemes)(`${name} with %s`, (scheme) => carries(scheme, (port) => start(port, found.path)));
+}
 
-testInFullRun.each([
-  ['tinyproxy', 'http'],
-  ['microsocks', 'socks5h'],
-  ['microsocks', 'socks5'],
-] as const)('%s with %s', async (name, scheme) => {
+async function carries(scheme: string, start: (port: number) => string[]): Promise<void> {
   const port = await freePort();
-  const child = Bun.spawn(await PROXIES[name](port), { stdout: 'ignore', stderr: 'ignore' });
+  const child = Bun.spawn(start(port), { stdout: 'ignore', stderr: 'ignore' });
   closers.push(() => child.kill());
   const vendor = await startRawServer(({ socket, body }) => void socket.write(reply(`got ${body}`)), { secure: true });
   closers.push(() => vendor.stop());
@@ -72,4 +124,4 @@ testInFullRun.each([
   child.kill();
   await child.exited;
   expect(await ask(LOGIN.password)).toMatchObject({ kind: 'connect', notSent: true });
-});
+}

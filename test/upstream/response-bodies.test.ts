@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { systemClock } from '../../src/kernel/index.ts';
-import type { Upstream, UpstreamResponse } from '../../src/upstream/index.ts';
+import { decodedStream, findDecoder, type Upstream, type UpstreamResponse } from '../../src/upstream/index.ts';
 import { type Exchange, get, type RawServer, reply, startRawServer, testUpstream, until } from './harness.ts';
 
 let server: RawServer | undefined;
@@ -167,6 +167,7 @@ describe('text', () => {
     ['gzip, old name', 'X-GZIP', gzipSync],
     ['deflate', 'deflate', deflateSync],
     ['brotli', 'br', brotliCompressSync],
+    ['zstd', 'zstd', zstdCompressSync],
   ] as const) {
     test(`${name} although we asked for none`, async () => {
       const response = await ask(
@@ -190,6 +191,45 @@ describe('text', () => {
       expect(await response.text()).toMatchObject({ ok: false, error: { kind: 'broken', notSent: false } });
       await server?.stop();
     }
+  });
+
+  describe('zstd, whose decoder takes a truncated body for a whole one', () => {
+    const text = Array.from({ length: 40_000 }, (_, nth) => (nth * 7919) % 100_003).join(' ');
+    // Frames with a checksum, of a size that is told, with an empty one, and without content.
+    const bodies = [
+      zstdCompressSync(text),
+      zstdCompressSync(text, { params: { [constants.ZSTD_c_checksumFlag]: 1, [constants.ZSTD_c_contentSizeFlag]: 0 } }),
+      Buffer.concat([zstdCompressSync(''), Buffer.from('502a4d1803000000616263', 'hex'), zstdCompressSync(text)]),
+    ];
+    const send = (body: Uint8Array) =>
+      ask(({ socket }) => void socket.end(Buffer.concat([Buffer.from(`${HEAD}Content-Encoding: zstd\r\n\r\n`), body])));
+    const stream = async (body: Uint8Array) => {
+      const response = await send(body);
+      const decoder = findDecoder(['zstd']);
+      return decoder ? new Response(decodedStream(response.stream(), decoder)).text() : '';
+    };
+
+    test.each(bodies)('a whole body, in memory and as a stream: %#', async (body) => {
+      expect(await (await send(body)).text()).toEqual({ ok: true, value: text });
+      await server?.stop();
+      expect(await stream(body)).toBe(text);
+    });
+
+    test.each([
+      ['cut off in a block', (bodies[0] as Buffer).subarray(0, -10)],
+      ['cut off in the checksum', (bodies[1] as Buffer).subarray(0, -1)],
+      ['cut off in a second frame', Buffer.concat([bodies[0] as Buffer, Buffer.from('28b5', 'hex')])],
+      ['followed by something else', Buffer.concat([bodies[0] as Buffer, Buffer.from('garbage')])],
+    ])('%s is broken', async (_, body) => {
+      expect(await (await send(body)).text()).toMatchObject({ ok: false, error: { kind: 'broken' } });
+      await server?.stop();
+      expect(await stream(body).catch(() => 'broken')).toBe('broken');
+    });
+
+    test('memory exhaustion: a window that is larger than an HTTP answer may have', async () => {
+      const body = zstdCompressSync(Buffer.alloc(40_000_000), { params: { [constants.ZSTD_c_windowLog]: 27 } });
+      expect(await (await send(body)).text()).toMatchObject({ ok: false, error: { kind: 'broken' } });
+    });
   });
 
   test('truncated body: shorter than announced, and chunks without end', async () => {

@@ -283,7 +283,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'without-secrets': { type: 'boolean', doc: 'leave the secrets out' },
       'accept-folder': {
         type: 'boolean',
-        doc: 'take a folder in which the backups of before are missing, such as a new disk',
+        doc: 'accept a folder that lacks the earlier backups, such as a new disk',
       },
       schedule: {
         type: 'boolean',
@@ -292,7 +292,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'data-dir': dataDir,
     },
     more: async () =>
-      'Contains the database, the secrets (sealed) and the files of kept results, of which a place has each only once. Without an option and\n' +
+      'Contains the database, the secrets (sealed) and the files of kept results, each only once in a location. Without an option and\n' +
       'BACKUP_PASSPHRASE, BACKUP_PASSPHRASE_FILE or BACKUP_RECIPIENTS it asks for a passphrase at the terminal. SQLite needs free space for a copy of the\n' +
       'database in the data directory; PostgreSQL needs pg_dump.',
     load: () => import('./commands/create-backup.ts'),

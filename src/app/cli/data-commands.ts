@@ -54,28 +54,29 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'salvage',
-    summary: 'export what can be read of a damaged SQLite database, which stays as it is',
+    summary: 'export what can be read of a damaged database, which stays as it is',
     positionals: [],
     options: {
       to: { type: 'string', value: 'DIR', doc: 'new or empty folder to write into', required: true },
       'data-dir': dataDir,
     },
     more: async () =>
-      'Writes each table as TABLE.jsonl, one row a line, and all of them into a new database, DIR/taskgate.db, that restore-copy takes. Needs space for\n' +
-      'three copies of the database. Restore the newest backup where what came after it can be done without: salvaged rows may miss others.',
+      'Writes each table as TABLE.jsonl, one row a line, and all of them into a new database, DIR/taskgate.db, that restore-copy takes, and of PostgreSQL\n' +
+      'move-database. Needs space for three copies of the database. Restore the newest backup where what came after it can be done without: salvaged rows may miss others.',
     load: () => import('./commands/salvage.ts'),
   },
   {
     name: 'maintenance',
-    summary: 'close the gateway for new submissions, or open it; running tasks go on',
-    positionals: ['STATE'],
+    summary: 'close the gateway for new submissions, or take one node of several out of service',
+    positionals: ['STATE', '[NODE]'],
     options: {
       message: { type: 'string', value: 'TEXT', doc: 'with on: what clients are told' },
       'data-dir': dataDir,
     },
     more: async () =>
-      'STATE is on, off or status. While it is on, clients get 503 with the message and Retry-After; tasks that run or wait go on, and results can be read.\n' +
-      'The panel has the same switch under Settings, Maintenance.',
+      'STATE is on, off, status, drain or resume. While it is on, clients get 503 with the message and Retry-After; tasks that run or wait go on, and results can be read.\n' +
+      'drain NODE takes one node of several out of service: its /readyz answers 503, and load balancers send requests to the others. NODE is an id or a host name of status.\n' +
+      'It serves again when it is started again, or by resume NODE. The panel has the switch under Settings, Maintenance, and the nodes under System.',
     load: () => import('./commands/maintenance.ts'),
   },
   {

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
-import { openBackupPlace } from '../../operations/backup/backup-location.ts';
+import { openBackupLocation } from '../../operations/backup/backup-location.ts';
 import { findBackup } from '../../operations/backup/list-backups.ts';
 import type { BackupConfig, BackupDeps, Manifest } from '../../operations/backup/types.ts';
 import type { StorageLocation } from '../../operations/storage/result-files.ts';
 import type { Config } from '../config/config-variables.ts';
-import { backupPlace } from '../config/results-place.ts';
+import { backupLocation } from '../config/storage-locations.ts';
 import { VERSION } from '../version.ts';
 import { type CommandInput, option, stopSignals, UsageError } from './command.ts';
 import { readSettings } from './read-settings.ts';
@@ -17,14 +17,14 @@ import { readSettings } from './read-settings.ts';
  * @throws `OperatorError` where the place is a folder that is not there: a wrong name is not a
  * place without backups
  */
-export async function withBackupPlace<T>(
+export async function withBackupLocation<T>(
   input: CommandInput,
   work: (deps: BackupDeps & { config: Config }) => Promise<T>,
 ): Promise<T> {
   // On the day of a restore the secrets may be in the backup alone.
   const { config } = readSettings(input, { needsSecrets: false });
   const base = { config, clock: systemClock, logger: silentLogger };
-  const place = openBackupPlace(base, readBackupLocation(config, option(input, 'from')));
+  const place = openBackupLocation(base, readBackupLocation(config, option(input, 'from')));
   try {
     if (place.folder !== undefined && !existsSync(place.folder)) {
       throw new OperatorError(`there is no folder ${place.folder}: --from and BACKUP_TO say where backups are`);
@@ -61,7 +61,7 @@ function parseLocation(given: string): StorageLocation {
     throw new UsageError(`backups go into a folder or a bucket (s3://…), not to ${scheme}://`);
   }
   if (!/^s3:/i.test(given)) return { kind: 'folder', path: resolve(given) };
-  const read = backupPlace.parse(given);
+  const read = backupLocation.parse(given);
   if (read.ok) return read.value;
-  throw new UsageError(`the bucket cannot be understood: ${read.error}; allowed: ${backupPlace.allowed}`);
+  throw new UsageError(`the bucket cannot be understood: ${read.error}; allowed: ${backupLocation.allowed}`);
 }

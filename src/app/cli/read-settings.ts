@@ -1,4 +1,5 @@
 import { OperatorError } from '../../kernel/index.ts';
+import type { SettingWarning } from '../../settings/index.ts';
 import { type ConfigOverrides, loadConfig } from '../config/config.ts';
 import type { Config, VariableName } from '../config/config-variables.ts';
 import { becomeOwner } from './become-owner.ts';
@@ -26,7 +27,7 @@ type Needs = {
 export function readSettings(
   input: CommandInput,
   { needsSecrets = true, staysRoot = false }: Needs = {},
-): { config: Config; warnings: string[] } {
+): { config: Config; warnings: SettingWarning[] } {
   const overrides: ConfigOverrides = {};
   for (const [flag, variable] of FLAGS) {
     const value = option(input, flag);

@@ -1,4 +1,4 @@
-import { AppError, OperatorError } from '../../kernel/index.ts';
+import { AppError, describeBytes, OperatorError } from '../../kernel/index.ts';
 import { explainRefusal } from './become-owner.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './command.ts';
 import { COMMANDS, type CommandSpec } from './commands.ts';
@@ -70,7 +70,7 @@ function processIo(): CommandIo {
       for await (const chunk of process.stdin) {
         const bytes = Buffer.from(chunk);
         size += bytes.length;
-        if (size > STDIN_LIMIT) throw new UsageError(`standard input has more than ${STDIN_LIMIT} bytes`);
+        if (size > STDIN_LIMIT) throw new UsageError(`standard input has more than ${describeBytes(STDIN_LIMIT)}`);
         chunks.push(bytes);
       }
       return Buffer.concat(chunks).toString('utf8');

@@ -1,10 +1,14 @@
 import { systemClock } from '../../kernel/index.ts';
 import type { LogFile } from '../../telemetry/logging/log-file.ts';
-import { createLogger, type ProcessLogger } from '../../telemetry/logging/logger.ts';
-import { createRequestContext, type RequestContext } from '../../telemetry/logging/request-context.ts';
+import {
+  createLogger,
+  createRequestContext,
+  type ProcessLogger,
+  type RequestContext,
+} from '../../telemetry/logging/logger.ts';
 import { type Gateway, startGateway } from '../composition/start-gateway.ts';
 import type { Config } from '../config/config-variables.ts';
-import { recordAddress } from '../desktop/record-address.ts';
+import { recordAddress } from '../desktop/find-running.ts';
 import { VERSION } from '../version.ts';
 import { type CommandInput, EXIT, type ExitCode } from './command.ts';
 import type { readSettings } from './read-settings.ts';
@@ -60,7 +64,7 @@ type Serving = Settings & {
 
 async function serve(input: CommandInput, serving: Serving): Promise<ExitCode> {
   const { config, warnings, logger, file, requests, onReady, forPerson } = serving;
-  for (const warning of warnings) logger.warn({}, warning);
+  for (const { message } of warnings) logger.warn({}, message);
 
   const stopping = new AbortController();
   const force = new AbortController();

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
+import { silentLogger, systemClock, unreadable } from '../../kernel/index.ts';
 import { createSandbox, type Sandbox, type SandboxLimits } from '../../sandbox/index.ts';
 import { readConfig } from '../config/config.ts';
 import { sandboxCommand, sandboxLimits } from '../config/sandbox-settings.ts';
@@ -25,7 +25,6 @@ export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
-    throw new OperatorError(`${path} cannot be read (${code})`);
+    throw unreadable(path, error);
   }
 }

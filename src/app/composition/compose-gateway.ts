@@ -1,13 +1,15 @@
 import { auditRetentionSteps, authCleanUpSteps, warnOfManySessions } from '../../auth/index.ts';
 import type { Listening } from '../../http/index.ts';
+import { AppError } from '../../kernel/index.ts';
 import { findInstallation } from '../../operations/backup/installation.ts';
-import { eraseUsersStep, retentionSteps } from '../../operations/index.ts';
+import { eraseUnstoredStep, eraseUsersStep, retentionSteps } from '../../operations/index.ts';
 import { createCleanUp, startCleanUp } from '../../operations/retention/clean-up.ts';
 import { createRetention, startRetention } from '../../operations/retention/run-retention.ts';
 import { sampleCleanUp, startSampling } from '../../operations/retention/sample-system.ts';
 import { startMemoryRelease } from '../../operations/watches/release-memory.ts';
 import { createPageRelease } from '../../sandbox/child/release-unused-pages.ts';
 import { authSettings } from '../../settings/index.ts';
+import type { CountRequest } from '../../surfaces/index.ts';
 import { cleanUpConfig } from '../config/auth-config.ts';
 import { listeningAddress } from '../config/node-address.ts';
 import { quietHours, retentionSettings } from '../config/option-settings.ts';
@@ -44,14 +46,15 @@ export type ComposedGateway = {
 
 /**
  * Creates every service, gives each those it may use, and starts them; the listener stays closed.
- * Each adds its own stop to `shutdown`, which stops them in the opposite order.
+ * Each adds its own stop to `shutdown`, which stops them in the opposite order. `isDrained`: an
+ * operator has taken this node out of service.
  */
-export async function composeGateway(foundation: Foundation): Promise<ComposedGateway> {
+export async function composeGateway(foundation: Foundation, isDrained: () => boolean): Promise<ComposedGateway> {
   const { config, clock, logger, shutdown } = foundation;
   const services = await composeServices(foundation);
   const { auth, billing, channels, plugins, node } = services;
-  const { tasks, relay, results, webhooks, unrecorded } = services.taskRooms;
-  const { backups, balanceWatch, channelWatch, clockCheck, dataCheck, disks } = services.watches;
+  const { tasks, batches, relay, results, webhooks, unrecorded } = services.taskRooms;
+  const { backups, balanceWatch, channelWatch, clockCheck, dataCheck, disks, upstreamAccounts } = services.watches;
   const { lag } = services.observed;
   let { port } = config;
   const listeners: Listening[] = [];
@@ -59,7 +62,10 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   const certificate = openCertificate(foundation, services, listeners);
   const { http, settingsService, demo } = composeHttp(foundation, services, {
     port: () => port,
-    isDraining: () => isDraining,
+    outOfService: () => {
+      if (isDraining) return 'It is about to stop.';
+      return isDrained() ? 'An operator has taken it out of service.' : undefined;
+    },
     certificateFault: () => certificate?.fault(),
     certificateEnd: () => certificate?.end(),
     installation: await findInstallation(foundation.store),
@@ -79,6 +85,8 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
     await Promise.all([tasks.stop(POLL_GRACE_MS), relay.stop(), results.stop(), unrecorded.stop()]);
   });
   await startTaskRooms(services.taskRooms, { poll: config.updateTask });
+  shutdown.add('batches', () => batches.stop());
+  batches.start(countBatched(services));
 
   return {
     async listen() {
@@ -104,9 +112,11 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
         dataCheck.start();
         channelWatch.start();
         balanceWatch.start();
+        upstreamAccounts.start();
       }
       shutdown.add('watch of channels', () => channelWatch.stop());
       shutdown.add('watch of balances', () => balanceWatch.stop());
+      shutdown.add('balances at vendors', () => upstreamAccounts.stop());
       shutdown.add('backups', () => backups.stop());
       shutdown.add('check of the data', () => dataCheck.stop());
       const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => lag.takeMaxMs() });
@@ -133,13 +143,27 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   };
 }
 
-/** What a budget's period came to is kept so long after it: no task of it runs any more. */
+/**
+ * Requests of batches count as those that come alone.
+ * @throws auth.rate_limited, http.maintenance
+ */
+const countBatched =
+  ({ auth, options }: DomainServices): CountRequest =>
+  async ({ user, key, group }) => {
+    if (options.flag('maintenance.enabled')) {
+      const retryAfterSeconds = options.number('maintenance.retry_after_seconds');
+      throw new AppError('http.maintenance', 'unavailable', { message: 'Closed for maintenance.', retryAfterSeconds });
+    }
+    return auth.limits.modelRequests({ user, group, ...(key ? { key } : {}) }, () => {});
+  };
+
+/** How long the sum of a budget's period is kept after it: no task of it runs any more. */
 const BUDGET_SUM_SECONDS = 90 * 24 * 3600;
 
 function startMasterCleanUp(foundation: Foundation, services: DomainServices): void {
   const { config, clock, logger, store, shutdown } = foundation;
   const { plugins, watches } = services;
-  const { tasks, webhooks, relay, results, reports } = services.taskRooms;
+  const { tasks, batches, webhooks, relay, results, reports } = services.taskRooms;
   const cleanUp = createCleanUp({
     store,
     logger,
@@ -155,6 +179,7 @@ function startMasterCleanUp(foundation: Foundation, services: DomainServices): v
       },
       { step: 'relayed requests', deleteBatch: (limit) => relay.deleteOld(limit) },
       ...results.cleanUpSteps,
+      batches.cleanUpStep,
       reports.cleanUpStep,
       sampleCleanUp({ store, clock }),
     ],
@@ -172,7 +197,7 @@ function startMasterRetention(foundation: Foundation, { options, observed, watch
     logger,
     isBusy: () => lag.isActive(),
     quietHours: () => quietHours(options),
-    urgentSteps: async () => [eraseUsersStep({ store, clock, logger })],
+    urgentSteps: async () => [eraseUsersStep({ store, clock, logger }), eraseUnstoredStep({ store, clock })],
     async steps() {
       const auditDays = options.flag('retention.enabled') ? options.number('retention.audit_days') : 0;
       return [

@@ -3,10 +3,12 @@ import { panelManifest } from '../../../build/panel/manifest.gen.ts';
 import { findRelyingParty, rootHasOtherSignInMethod, tryOidc } from '../../auth/index.ts';
 import { createAccountStatements } from '../../billing/index.ts';
 import { createHttpApp, type HttpApp, NotReady } from '../../http/index.ts';
+import type { Clock, Logger, Sentence } from '../../kernel/index.ts';
+import { createNodeControl } from '../../operations/nodes/drain-node.ts';
 import { describeBackups, describeSystem, describeSystemHistory } from '../../operations/overview/describe-system.ts';
 import { listAttention } from '../../operations/overview/list-attention.ts';
 import { createLedgerCheck } from '../../operations/watches/check-ledger.ts';
-import { createMarketplace } from '../../plugins/index.ts';
+import { createMarketplace, type PinMarketKey } from '../../plugins/index.ts';
 import { exportUser, listOfferedModels } from '../../reports/index.ts';
 import {
   authSettings,
@@ -17,9 +19,13 @@ import {
   describeMissingAddress,
   describeRisks,
   describeStatus,
+  findGroupLimits,
+  MARKET_SOURCES,
   readLogo,
+  repinSources,
   type SettingsService,
 } from '../../settings/index.ts';
+import type { Store } from '../../store/ports/index.ts';
 import { isLoopback } from '../config/check-config.ts';
 import { decidingProxies } from '../config/config-kinds.ts';
 import { servesTls } from '../config/node-address.ts';
@@ -28,20 +34,19 @@ import { createDemoChannel, type DemoChannel } from '../demo-vendor/demo-channel
 import { measureOperation } from '../telemetry/measure-operation.ts';
 import { VERSION } from '../version.ts';
 import { UPLOADS_FOLDER } from './compose-services.ts';
-import { createMarketPins } from './pin-market-key.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
 const MIB = 1024 * 1024;
 
 /**
- * `port`: where the listener is, or will be. `certificateFault`, `certificateEnd`: of its TLS
- * certificate.
+ * `port`: where the listener is, or will be. `outOfService`: why `/readyz` answers 503 although no
+ * part has failed. `certificateFault`, `certificateEnd`: of its TLS certificate.
  */
 type ListenerState = {
   certificateEnd: () => number | undefined;
   port: () => number;
-  isDraining: () => boolean;
-  certificateFault: () => string | undefined;
+  outOfService: () => string | undefined;
+  certificateFault: () => Sentence | undefined;
 };
 
 export type HttpParts = { http: HttpApp; settingsService: SettingsService; demo: DemoChannel };
@@ -50,11 +55,11 @@ export type HttpParts = { http: HttpApp; settingsService: SettingsService; demo:
 export function composeHttp(
   foundation: Foundation,
   services: DomainServices,
-  { port, isDraining, certificateFault, certificateEnd, installation }: ListenerState & { installation: string },
+  { port, outOfService, certificateFault, certificateEnd, installation }: ListenerState & { installation: string },
 ): HttpParts {
   const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
   const { auth, channels, capacity, billing, plugins, options, node, upstream, watches } = services;
-  const { tasks, surfaces, results, relay, reports, webhooks, unrecorded, tryChannel } = services.taskRooms;
+  const { tasks, surfaces, batches, results, relay, reports, webhooks, unrecorded, tryChannel } = services.taskRooms;
   const { metrics, tracing, lag, watchCache } = services.observed;
   const currentAuthSettings = () => authSettings(options, node);
 
@@ -100,6 +105,8 @@ export function composeHttp(
   };
   measureOperation(metrics.registry, { readiness, certificateEnd, channels, results });
 
+  /** Whether other machines reach this node: until then nobody there can forge or miss anything. */
+  const isReached = () => !node.isLoopback || http.proxies.hasProxy();
   const http = createHttpApp({
     config: {
       secureCookies: config.cookieSecure,
@@ -127,11 +134,13 @@ export function composeHttp(
         sendTestWebhook: (receiver) => webhooks.test(receiver),
       }),
       tryChannel,
+      readAccounts: watches.upstreamAccounts.read,
     },
-    taskRooms: { tasks, surfaces, results, relay, reports, webhooks },
+    taskRooms: { tasks, surfaces, batches, results, relay, reports, webhooks },
     accounts: {
       exportUser: (userId) => exportUser({ store }, userId, clock.unix()),
       records: store.logs,
+      groupLimits: (group) => findGroupLimits(options, group),
       statements: createAccountStatements(store.ledger),
       requestKeys: store.idempotency,
       onBalanceAlert: () => watches.balanceWatch.wake(),
@@ -167,20 +176,22 @@ export function composeHttp(
           taskRooms: { tasks, reports, webhooks, results, unrecorded, taskTimeoutMinutes: config.taskTimeoutMinutes },
           watches: { ...watches, ledger },
           settings: {
-            missingAddress: () => describeMissingAddress(options, node),
+            missingAddress: () =>
+              isReached() || options.isSet('SMTPServer') ? describeMissingAddress(options, node) : undefined,
             isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),
             maintenance,
-            risks: () => [
-              ...(foundation.warnings ?? []),
-              ...[certificateFault() ?? []].flat(),
+            warnings: () => [
+              ...(foundation.warnings ?? []).filter(({ setting }) => setting !== 'TRUSTED_PROXIES' || isReached()),
               ...describeRisks(currentAuthSettings()),
             ],
-            unlistedProxy: http.unlistedProxy(),
+            certificateFault,
+            unlistedProxy: http.proxies.unlistedProxy(),
           },
         }),
       readiness,
       maintenance,
-      isDraining,
+      outOfService,
+      nodes: createNodeControl({ store }),
     },
     observed: {
       ...{ metrics, watchCache },
@@ -194,4 +205,34 @@ export function composeHttp(
     logger,
   });
   return { http, settingsService, demo };
+}
+
+const ACTIONS = { first_use: 'plugin.market_key_pin', hand_over: 'plugin.market_key_hand_over' } as const;
+
+/**
+ * Stores the keys of marketplaces that the gateway trusts without being told: the one of a first
+ * use, and the next one after a signed hand-over. Each leaves an audit row without a person.
+ */
+function createMarketPins(deps: {
+  options: Pick<SettingsService, 'revise'>;
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+}): PinMarketKey {
+  const { options, store, clock, logger } = deps;
+  return async ({ name, indexUrl, publicKey: from }, { text: to }, reason) => {
+    const done = await options.revise(MARKET_SOURCES, (text) => repinSources(text, { indexUrl, from, to }));
+    if (!done.ok || done.value === undefined) return false;
+    const row = {
+      ...{ userId: null, username: '', authMethod: 'gateway', ip: '' },
+      action: ACTIONS[reason],
+      target: `marketplace:${name}`,
+      detail: { index_url: indexUrl, before: from ?? null, after: to },
+      createdAt: clock.unix(),
+    };
+    await store.logs.addAudit(row).catch((error: unknown) => {
+      logger.error({ err: error, audit: row }, 'audit row could not be stored; this line has its content');
+    });
+    return true;
+  };
 }

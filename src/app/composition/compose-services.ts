@@ -15,6 +15,7 @@ import { createBalanceWatch } from '../../operations/watches/watch-balances.ts';
 import { createChannelWatch } from '../../operations/watches/watch-channels.ts';
 import { createClockCheck } from '../../operations/watches/watch-clock.ts';
 import { createDiskWatch } from '../../operations/watches/watch-disks.ts';
+import { createUpstreamAccounts } from '../../operations/watches/watch-upstream-accounts.ts';
 import { createPluginService } from '../../plugins/index.ts';
 import {
   authSettings,
@@ -27,6 +28,7 @@ import {
 } from '../../settings/index.ts';
 import { measureLag } from '../../telemetry/metrics/event-loop-lag.ts';
 import { configuredNetwork, createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
+import { createSendToVendor } from '../../vendors/index.ts';
 import { authConfig } from '../config/auth-config.ts';
 import { configuredNode } from '../config/node-address.ts';
 import {
@@ -189,8 +191,8 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   if (store.dialect === 'postgres')
     void files.files
       .findFault()
-      .then((fault) => fault === undefined || logger.error({ fault }, UNSHARED_RESULTS))
-      .catch((error) => logger.warn({ err: error }, 'the place of results could not be looked at'));
+      .then((fault) => fault === undefined || logger.error({ fault: fault.message }, UNSHARED_RESULTS))
+      .catch((error) => logger.warn({ err: error }, 'the result storage could not be inspected'));
   const jobNotes = openReservedNotes(join(config.dataDir, JOBS_FILE), logger);
   shutdown.add('notes of jobs', () => jobNotes.close());
   const meter = measureTasks(metrics.registry);
@@ -232,7 +234,12 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       gateway: createGatewayDelivery({ store, options, secretBox, auth }),
       keptDays: () => retentionSettings(options).webhookDays,
     },
-    limits: { ...taskLimits(config), waiting: (group) => waitingRules(options, group), links: linkLimits(config) },
+    limits: {
+      ...taskLimits(config),
+      waiting: (group) => waitingRules(options, group),
+      mostHeld: () => options.number('billing.memory_hold_quota'),
+      links: linkLimits(config),
+    },
     telemetry: {
       meter: tracing ? tracing.meter(meter) : meter,
       tracer: tracing?.tasks,
@@ -278,6 +285,11 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     isMailed: () => options.flag('alerts.failing_channels') && authSettings(options, node).mail !== undefined,
     notices,
   });
+  const upstreamAccounts = createUpstreamAccounts({
+    ...{ store, clock, logger, channels, sandbox },
+    send: createSendToVendor({ upstream, channels }),
+    pin: () => plugins.pin(),
+  });
   const balanceWatch = createBalanceWatch({
     store,
     clock,
@@ -319,7 +331,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     billing,
     auth,
     taskRooms,
-    watches: { clockCheck, disks, backups, dataCheck, channelWatch, balanceWatch, notices },
+    watches: { clockCheck, disks, backups, dataCheck, channelWatch, balanceWatch, upstreamAccounts, notices },
     observed: { metrics, tracing, lag, watchCache },
     upstream,
     node,

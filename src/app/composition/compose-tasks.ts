@@ -1,5 +1,5 @@
 import type { Billing } from '../../billing/index.ts';
-import type { Capacity } from '../../channels/index.ts';
+import type { CapacityService } from '../../channels/index.ts';
 import { createSmallFiles, type KeptFiles } from '../../files/index.ts';
 import type { Clock, JsonObject, Logger, WatchCache } from '../../kernel/index.ts';
 import { createWebhooks, type WebhookServices, type Webhooks } from '../../notifications/index.ts';
@@ -16,8 +16,8 @@ import {
   type ResultDeps,
   type Results,
 } from '../../results/index.ts';
-import type { Counters, Store } from '../../store/ports/index.ts';
-import { createSurfaces, type Surfaces } from '../../surfaces/index.ts';
+import type { ChannelRecord, Counters, Store } from '../../store/ports/index.ts';
+import { type Batches, createBatches, createSurfaces, type Surfaces } from '../../surfaces/index.ts';
 import {
   createOutcomeCounter,
   createTaskNode,
@@ -40,7 +40,7 @@ import {
   createVendorCallbacks,
   recordTrial,
   type TryChannel,
-  tryChannel,
+  tryAccounts,
   type VendorDeps,
 } from '../../vendors/index.ts';
 
@@ -64,7 +64,7 @@ export type TaskParts = {
     onOutcome?: (outcome: PluginOutcome) => void;
   };
   node: Pick<TaskNode, 'id' | 'random' | 'canStore'> & {
-    capacity: Capacity;
+    capacity: CapacityService;
     /** Absent: jobs that cannot be recorded are held in memory alone. */
     jobNotes?: JobNotes;
   };
@@ -80,6 +80,7 @@ export type TaskParts = {
 export type TaskRooms = {
   tasks: Tasks;
   surfaces: Surfaces;
+  batches: Batches;
   results: Results;
   relay: Relay;
   reports: Reports;
@@ -143,16 +144,20 @@ export function composeTasks(parts: TaskParts): TaskRooms {
       if (!task || (userId !== null && task.userId !== userId)) throw taskErrors.task_not_found();
     },
   });
-  const reports = createReports({ store, clock, ...(watchCache && { watchCache }) });
+  const isResting = (channel: ChannelRecord): boolean =>
+    channel.models.length > 0 && channel.models.every((model) => parts.node.capacity.rests(channel, model));
+  const reports = createReports({ store, clock, isResting, ...(watchCache && { watchCache }) });
   const surfaces = createSurfaces({ ...deps, results }, relay);
+  const batches = createBatches({ ...deps, results }, () => webhooks.taskChanged());
 
   return {
-    ...{ tasks, surfaces, results, relay, reports, webhooks, unrecorded },
-    async tryChannel(account, userId, signal) {
-      const trial = await tryChannel({ ...deps.vendors, pin: deps.pin }, { account, userId, signal });
-      if (!signal.aborted) await recordTrial({ store, clock }, account.channel.id, trial);
+    ...{ tasks, surfaces, batches, results, relay, reports, webhooks, unrecorded },
+    async tryChannel(accounts, userId, signal) {
+      const tried = await tryAccounts({ ...deps.vendors, pin: deps.pin }, { accounts, userId, signal });
+      const [first] = accounts;
+      if (first && !signal.aborted) await recordTrial({ store, clock }, first.channel.id, tried.outcome);
       reports.channelHealth.forget();
-      return trial;
+      return tried;
     },
   };
 }

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Listening } from '../../http/index.ts';
+import { type Sentence, sentence } from '../../kernel/index.ts';
 import { type HttpChallenges, listenForHttpChallenges } from '../../operations/certificates/answer-http-challenges.ts';
 import { openCertificateFiles } from '../../operations/certificates/certificate-files.ts';
 import { keepCertificate } from '../../operations/certificates/keep-certificate.ts';
@@ -23,8 +24,8 @@ type WatchedCertificate = {
   start(): void;
   /** Looks for a newer one now. Never rejects. */
   reload(): Promise<void>;
-  /** In a sentence, why the served one is not what it should be. */
-  fault(): string | undefined;
+  /** Why the served one is not what it should be. */
+  fault(): Sentence | undefined;
   stop(): Promise<void>;
 };
 
@@ -59,8 +60,7 @@ export function openCertificate(
   };
 }
 
-const UNSUPPORTED_CHALLENGE =
-  'ACME_CHALLENGE=tls-alpn-01 is no longer supported, so the TLS certificate is not renewed. Open port 80 to the gateway (ACME_HTTP_PORT) and remove ACME_CHALLENGE, or let a proxy end TLS.';
+const UNSUPPORTED_CHALLENGE = sentence('certificate.challenge_unsupported');
 
 function openAcme(
   { config, clock, logger, shutdown }: Foundation,
@@ -87,7 +87,7 @@ function openAcme(
     },
   });
   if (config.acmeChallenge === 'tls-alpn-01') {
-    logger.warn({ names }, UNSUPPORTED_CHALLENGE);
+    logger.warn({ names }, UNSUPPORTED_CHALLENGE.message);
     // Port 80 is not asked for: such a set-up may not have it, and must start.
     return { ...kept, start: () => undefined, reload: async () => undefined, fault: () => UNSUPPORTED_CHALLENGE };
   }

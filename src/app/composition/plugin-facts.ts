@@ -1,5 +1,5 @@
 import type { DeclaredFact } from '../../billing/index.ts';
-import type { PluginFacts } from '../../channels/index.ts';
+import { type PluginFacts, RELAY_TYPE } from '../../channels/index.ts';
 import { findUsage, type Generation, type Manifest, NUMBER_LIMITS, type UsageField } from '../../plugins/index.ts';
 
 /** What channels and prices may know of the plugins, without importing their room. */
@@ -23,7 +23,8 @@ export function createPluginFacts(plugins: { current(): Generation }): PluginFac
       return plugin && describe(plugin.manifest);
     },
     byChannelType(type) {
-      const plugin = plugins.current().byChannelType(type);
+      // A plugin that has some models of such channels tells nothing of their addresses and keys.
+      const plugin = type === RELAY_TYPE ? undefined : plugins.current().byChannelType(type);
       return plugin && describe(plugin.manifest);
     },
     queues({ type, taskPluginKey }) {

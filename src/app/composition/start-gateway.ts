@@ -1,11 +1,12 @@
 import type { InRequest } from '../../http/index.ts';
 import { type Clock, createSecretBox, type Logger, newUuid, OperatorError } from '../../kernel/index.ts';
 import { adviseOnDamage } from '../../operations/doctor/advise-on-damage.ts';
+import { announceNode, type NodePresence } from '../../operations/nodes/announce-node.ts';
 import { fingerprintSecrets, openSecrets, SECRETS_FILE } from '../../operations/secrets/load-secrets.ts';
-import { announceNode } from '../../operations/start/announce-node.ts';
 import { describeProcessLimits } from '../../operations/start/check-process.ts';
 import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';
 import { createSandbox } from '../../sandbox/index.ts';
+import type { SettingWarning } from '../../settings/index.ts';
 import type { Config } from '../config/config-variables.ts';
 import { sandboxCommand, sandboxLimits } from '../config/sandbox-settings.ts';
 import { VERSION } from '../version.ts';
@@ -43,8 +44,8 @@ export async function startGateway(deps: {
   clock: Clock;
   logger: Logger;
   development?: Development;
-  /** Risks in the configuration, each as a sentence. */
-  warnings?: readonly string[];
+  /** What is unsafe or odd about the configuration. */
+  warnings?: readonly SettingWarning[];
   inRequest?: InRequest;
 }): Promise<Gateway> {
   const { config, clock, logger, development, warnings = [], inRequest } = deps;
@@ -84,6 +85,7 @@ export async function startGateway(deps: {
     for (const warning of secrets.warnings) logger.warn({}, warning);
 
     const nodeId = newUuid();
+    let presence: NodePresence | undefined;
     const announce = async () => {
       const node = await announceNode({
         store,
@@ -94,6 +96,7 @@ export async function startGateway(deps: {
         version: VERSION,
         fingerprints: fingerprintSecrets(secrets),
       });
+      presence = node;
       shutdown.add('node', () => node.stop());
     };
     // Other nodes must know this one before it serves. On SQLite there are none, and the first
@@ -101,20 +104,24 @@ export async function startGateway(deps: {
     if (store.dialect === 'postgres') await announce();
 
     const { composeGateway } = await import('./compose-gateway.ts');
-    const composed = await composeGateway({
-      config,
-      clock,
-      logger,
-      store,
-      sandbox,
-      secretBox: createSecretBox(secrets.crypto),
-      secrets,
-      nodeId,
-      shutdown,
-      warnings,
-      ...(development ? { development } : {}),
-      inRequest,
-    });
+    const isDrained = () => presence?.isDrained() === true;
+    const composed = await composeGateway(
+      {
+        config,
+        clock,
+        logger,
+        store,
+        sandbox,
+        secretBox: createSecretBox(secrets.crypto),
+        secrets,
+        nodeId,
+        shutdown,
+        warnings,
+        ...(development ? { development } : {}),
+        inRequest,
+      },
+      isDrained,
+    );
     recordTiming('services_ms');
     const { address, port } = await composed.listen();
     if (store.dialect === 'sqlite') await announce();

@@ -11,9 +11,10 @@ import type { BalanceWatch } from '../../operations/watches/watch-balances.ts';
 import type { ChannelWatch } from '../../operations/watches/watch-channels.ts';
 import type { ClockCheck } from '../../operations/watches/watch-clock.ts';
 import type { DiskWatch } from '../../operations/watches/watch-disks.ts';
+import type { UpstreamAccounts } from '../../operations/watches/watch-upstream-accounts.ts';
 import type { HookCall, PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
-import type { LiveOptions, NodeAddress, SettingsService } from '../../settings/index.ts';
+import type { LiveOptions, NodeAddress, SettingsService, SettingWarning } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import type { LagMeasurement } from '../../telemetry/metrics/event-loop-lag.ts';
@@ -35,8 +36,8 @@ export type Foundation = {
   nodeId: string;
   shutdown: Shutdown;
   development?: Development;
-  /** Risks in the configuration, each as a sentence. */
-  warnings?: readonly string[];
+  /** What is unsafe or odd about the configuration. */
+  warnings?: readonly SettingWarning[];
   inRequest?: InRequest | undefined;
 };
 
@@ -63,7 +64,7 @@ export type DomainServices = {
   started: Promise<unknown>;
 };
 
-/** What looks after the installation by itself, and tells its operator. */
+/** What looks after the installation on its own, and tells its operator. */
 type Watches = {
   clockCheck: ClockCheck;
   disks: DiskWatch;
@@ -71,6 +72,7 @@ type Watches = {
   dataCheck: DataCheck;
   channelWatch: ChannelWatch;
   balanceWatch: BalanceWatch;
+  upstreamAccounts: UpstreamAccounts;
   notices: Notices;
 };
 

@@ -1,4 +1,6 @@
 import ipaddr from 'ipaddr.js';
+import { sentence } from '../../kernel/index.ts';
+import type { SettingWarning } from '../../settings/index.ts';
 import { warnOfProtocol } from './collector-settings.ts';
 import type { Config } from './config-variables.ts';
 
@@ -11,9 +13,9 @@ export function checkConfig(
   config: Config,
   set: ReadonlySet<string>,
   { needsSecrets = true } = {},
-): { config: Config; faults: string[]; warnings: string[] } {
+): { config: Config; faults: string[]; warnings: SettingWarning[] } {
   const faults: string[] = [];
-  const warnings: string[] = [];
+  const warnings: SettingWarning[] = [];
 
   if (config.cookieTrustedUrls.length > 0 && !config.cookieSecure) {
     faults.push(
@@ -28,9 +30,7 @@ export function checkConfig(
     faults.push('ACME_DOMAIN: set with TLS_CERT_FILE; allowed: one of the two');
   }
   if (config.acmeDomains.length > 0 && config.databaseUrl !== '') {
-    warnings.push(
-      'ACME_DOMAIN is set with PostgreSQL: of several nodes, the authority must reach the one that asks; let a proxy end TLS for several',
-    );
+    warnings.push({ ...doubtful('ACME_DOMAIN'), ...sentence('config.acme_shared') });
   }
   if (config.databasePoolUrl !== '' && config.databaseUrl === '') {
     faults.push('DATABASE_POOL_URL: set without DATABASE_URL; allowed: only together with it');
@@ -47,7 +47,7 @@ export function checkConfig(
       );
     }
   }
-  const { resultsPlace: results } = config;
+  const { resultsLocation: results } = config;
   if (results.kind === 's3') {
     for (const [env, value] of [
       ['RESULTS_S3_ACCESS_KEY_ID', config.resultsS3KeyId],
@@ -57,37 +57,29 @@ export function checkConfig(
     }
     const { protocol, hostname } = new URL(results.endpoint);
     if (protocol === 'http:' && !isLoopback(hostname)) {
-      warnings.push('RESULTS_URL names an endpoint with http: kept results travel unencrypted');
+      warnings.push({ ...unsafe('RESULTS_URL'), ...sentence('config.results_http') });
     }
   }
 
   faults.push(...checkResultsOrigin(config));
 
   if (config.cookieSecure && config.cookieTrustedUrls.length === 0) {
-    warnings.push(
-      "SESSION_COOKIE_SECURE=true without SESSION_COOKIE_TRUSTED_URL: only the request's own origin may refresh and log out; behind a proxy that ends TLS, list the public origin",
-    );
+    warnings.push({ ...doubtful('SESSION_COOKIE_TRUSTED_URL'), ...sentence('config.origins_unset') });
   }
   if (!config.cookieSecure && !isLoopback(config.host)) {
-    warnings.push(
-      `HOST=${config.host} is reachable from the network while SESSION_COOKIE_SECURE is not true: session cookies may travel unencrypted`,
-    );
+    warnings.push({ ...unsafe('HOST'), ...sentence('config.host_exposed', { host: config.host }) });
   }
   if (!set.has('TRUSTED_PROXIES')) {
-    warnings.push(
-      'TRUSTED_PROXIES is not set: other hosts of a private network can forge the addresses in logs and sessions, while limits and allow-lists of keys believe a proxy on this machine only; list your proxies, or set it to "none"',
-    );
+    warnings.push({ ...unsafe('TRUSTED_PROXIES'), ...sentence('config.proxies_unset') });
   }
   if (config.trustedProxies.some((proxy) => proxy.endsWith('/0'))) {
-    warnings.push(
-      'TRUSTED_PROXIES trusts every address: any client can forge its own, for limits and allow-lists too; list your proxies',
-    );
+    warnings.push({ ...unsafe('TRUSTED_PROXIES'), ...sentence('config.proxies_all') });
   }
   if (config.upstreamAllowPrivate) {
-    warnings.push('UPSTREAM_ALLOW_PRIVATE=true: plugins can reach private and loopback addresses');
+    warnings.push({ ...unsafe('UPSTREAM_ALLOW_PRIVATE'), ...sentence('config.upstream_private') });
   }
   if (config.redisUrl !== '' && config.databaseUrl === '') {
-    warnings.push('REDIS_URL is set with SQLite: a single node needs no shared cache');
+    warnings.push({ ...doubtful('REDIS_URL'), ...sentence('config.redis_unneeded') });
   }
 
   warnings.push(...warnOfProtocol(config));
@@ -95,11 +87,15 @@ export function checkConfig(
   const retentionSeconds = config.sessionRevokedRetentionDays * 86_400;
   if (config.sessionIssuanceWindow <= retentionSeconds) return { config, faults, warnings };
   // Rows older than the retention are deleted: a longer window would miss them.
-  warnings.push(
-    `USER_SESSION_ISSUANCE_WINDOW_SECONDS=${config.sessionIssuanceWindow} is longer than the retention of revoked sessions; ${retentionSeconds} is used instead`,
-  );
+  warnings.push({
+    ...doubtful('USER_SESSION_ISSUANCE_WINDOW_SECONDS'),
+    ...sentence('config.window_shortened', { seconds: config.sessionIssuanceWindow, used: retentionSeconds }),
+  });
   return { config: { ...config, sessionIssuanceWindow: retentionSeconds }, faults, warnings };
 }
+
+const unsafe = (setting: string) => ({ setting, code: 'setting_unsafe' as const });
+const doubtful = (setting: string) => ({ setting, code: 'setting_doubtful' as const });
 
 /** The origin of results must not be one of the panel's. */
 function checkResultsOrigin({ resultsOrigin, resultsPort, port, cookieTrustedUrls, trustedHosts }: Config): string[] {

@@ -1,4 +1,5 @@
-import { trimTrailing } from '../../kernel/index.ts';
+import { sentence, trimTrailing } from '../../kernel/index.ts';
+import type { SettingWarning } from '../../settings/index.ts';
 import type { CollectorSettings } from '../../telemetry/index.ts';
 import type { Config } from './config-variables.ts';
 
@@ -29,14 +30,14 @@ export function collectorUrl({
   return url.href;
 }
 
-/** What the person expects that set another protocol; empty where nothing is to be said. */
-export function warnOfProtocol(config: Config): string[] {
+/** Warns that the configured protocol is not used; empty when there is nothing to say. */
+export function warnOfProtocol(config: Config): SettingWarning[] {
   const wanted = config.otlpTracesProtocol ?? config.otlpProtocol;
   if (wanted === 'http/json' || collectorUrl(config) === '') return [];
   const name =
     config.otlpTracesProtocol === undefined ? 'OTEL_EXPORTER_OTLP_PROTOCOL' : 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL';
-  const port = wanted === 'grpc' ? "; name the collector's address for HTTP, usually with port 4318" : '';
-  return [`${name}=${wanted}: traces are sent as http/json instead${port}`];
+  const reason = wanted === 'grpc' ? 'config.traces_json_port' : 'config.traces_json';
+  return [{ setting: name, code: 'setting_doubtful', ...sentence(reason, { name, protocol: wanted }) }];
 }
 
 /** Names of headers are the same in any case. */

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import ipaddr from 'ipaddr.js';
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { err, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import { readRange } from '../../upstream/check-address.ts';
 
 /** How the text of one variable becomes a value. `parse` fails with a hint, or an empty string. */
@@ -10,6 +10,8 @@ export type ValueKind<T> = {
   type: string;
   /** The allowed values, as the end of the sentence "allowed: …". */
   allowed: string;
+  /** The same for other languages, where a refused value is told in the panel. */
+  allowedSentence?: Sentence;
   parse(text: string): Result<T, string>;
 };
 
@@ -22,6 +24,7 @@ export function text(allowed = 'any text'): ValueKind<string> {
 export const boolean: ValueKind<boolean> = {
   type: 'boolean',
   allowed: 'true or false',
+  allowedSentence: sentence('wanted.boolean'),
   parse(value) {
     const word = value.toLowerCase();
     return word === 'true' ? ok(true) : word === 'false' ? ok(false) : refuse();
@@ -29,9 +32,10 @@ export const boolean: ValueKind<boolean> = {
 };
 
 export function integer(min: number, max: number): ValueKind<number> {
+  const allowedSentence = sentence('config.allowed_whole', { min, max });
   return {
     type: 'integer',
-    allowed: `a whole number from ${min} to ${max}`,
+    ...{ allowed: allowedSentence.message, allowedSentence },
     parse(value) {
       if (!/^-?\d{1,15}$/.test(value)) return refuse();
       const number = Number(value);
@@ -43,7 +47,12 @@ export function integer(min: number, max: number): ValueKind<number> {
 /** `integer`, or 0 to switch off. */
 export function integerOrOff(min: number, max: number): ValueKind<number> {
   const on = integer(min, max);
-  return { ...on, allowed: `0, or ${on.allowed}`, parse: (value) => (value === '0' ? ok(0) : on.parse(value)) };
+  const allowedSentence = sentence('config.allowed_whole_or_off', { min, max });
+  return {
+    ...on,
+    ...{ allowed: allowedSentence.message, allowedSentence },
+    parse: (value) => (value === '0' ? ok(0) : on.parse(value)),
+  };
 }
 
 export function oneOf<const T extends string>(...values: readonly T[]): ValueKind<T> {
@@ -124,7 +133,7 @@ export const origin: ValueKind<string> = {
 };
 
 /** 16 characters rule out a guessable word; generated secrets have 64. */
-export const SECRET_MIN_LENGTH = 16;
+const SECRET_MIN_LENGTH = 16;
 
 export const secret: ValueKind<string> = {
   type: 'secret',

@@ -1,11 +1,9 @@
-import { ACME_VARIABLES } from './acme-variables.ts';
-import { BACKUP_VARIABLES } from './backup-variables.ts';
 import type { Variable } from './define-variable.ts';
 import { GATEWAY_VARIABLES } from './gateway-variables.ts';
 import { NETWORK_VARIABLES } from './network-variables.ts';
+import { ACME_VARIABLES, BACKUP_VARIABLES, UPGRADE_VARIABLES } from './operation-variables.ts';
 import { TASK_VARIABLES } from './task-variables.ts';
 import { TRACE_VARIABLES } from './trace-variables.ts';
-import { UPGRADE_VARIABLES } from './upgrade-variables.ts';
 
 /** Every environment variable, by the name of its value in `Config`. */
 export const VARIABLES = {

@@ -1,4 +1,5 @@
-import { findNearest } from '../../kernel/index.ts';
+import { findNearest, sentence } from '../../kernel/index.ts';
+import type { SettingWarning } from '../../settings/index.ts';
 import { completeAddress } from '../../store/index.ts';
 import { checkConfig } from './check-config.ts';
 import { type Config, VARIABLES, type VariableName } from './config-variables.ts';
@@ -10,7 +11,7 @@ import { readSecretSource } from './read-secret-source.ts';
 export type ConfigOverrides = Partial<Record<VariableName, { flag: string; value: string }>>;
 
 export type ConfigReading =
-  | { ok: true; config: Config; warnings: string[] }
+  | { ok: true; config: Config; warnings: SettingWarning[] }
   /** One sentence per fault: the key, the value read (never a secret), what is allowed. */
   | { ok: false; faults: string[] };
 
@@ -27,7 +28,7 @@ export function readConfig(
   needs?: { needsSecrets: boolean },
 ): ConfigReading {
   const faults: string[] = [];
-  const warnings: string[] = [];
+  const warnings: SettingWarning[] = [];
   const values: Record<string, unknown> = {};
   const set = new Set<string>();
   for (const name of Object.keys(VARIABLES) as VariableName[]) {
@@ -48,10 +49,8 @@ export function readConfig(
       values[name] = parsed.value;
       continue;
     }
-    const fault = describeFault(variable, { name: override?.flag ?? variable.env, raw, hint: parsed.error });
-    if (variable.fallback)
-      warnings.push(`${fault}; ${variable.defaultText ?? String(variable.default)} is used instead`);
-    else faults.push(fault);
+    if (variable.fallback) warnings.push(warnOfValue(variable, raw));
+    else faults.push(describeFault(variable, { name: override?.flag ?? variable.env, raw, hint: parsed.error }));
   }
   if (!set.has(VARIABLES.dataDir.env)) values.dataDir = findDataDir({ environment });
   for (const name of ['databaseUrl', 'databasePoolUrl'] as const) {
@@ -82,12 +81,13 @@ const MIN_COMPARED = 8;
 const OTHERS_NAMES: ReadonlySet<string> = new Set(['SSL_CERT_FILE', 'SSL_KEY_FILE']);
 
 /** A misspelt variable would count as unset, and the default would stand unnoticed. */
-function warnOfMisspellings(environment: Readonly<Record<string, string | undefined>>): string[] {
+function warnOfMisspellings(environment: Readonly<Record<string, string | undefined>>): SettingWarning[] {
   return Object.keys(environment).flatMap((name) => {
     const own = name.endsWith('_FILE') && OWN_NAMES.has(name.slice(0, -'_FILE'.length));
     if (name.length < MIN_COMPARED || own || OWN_NAMES.has(name) || OTHERS_NAMES.has(name)) return [];
     const near = findNearest(name, OWN_NAMES, 2);
-    return near === undefined ? [] : [`${name} is no setting and is ignored; is it ${near}?`];
+    if (near === undefined) return [];
+    return [{ setting: name, code: 'setting_doubtful', ...sentence('config.misspelt', { name, near }) }];
   });
 }
 
@@ -95,7 +95,23 @@ function describeFault(
   variable: Variable<unknown>,
   { name, raw, hint }: { name: string; raw: string; hint: string },
 ): string {
-  const shown = raw.length > 100 ? `${raw.slice(0, 100)}…` : raw;
-  const read = variable.secret ? `a value of ${raw.length} characters (not shown)` : JSON.stringify(shown);
-  return `${name}: read ${read}; allowed: ${variable.kind.allowed}${hint ? ` (${hint})` : ''}`;
+  return `${name}: read ${showValue(variable, raw)}; allowed: ${variable.kind.allowed}${hint ? ` (${hint})` : ''}`;
+}
+
+/** The default is used instead. */
+function warnOfValue(variable: Variable<unknown>, raw: string): SettingWarning {
+  const { env: name, kind, default: fallback, defaultText = '' } = variable;
+  return {
+    setting: name,
+    code: 'setting_doubtful',
+    ...sentence('config.value_refused', {
+      ...{ name, value: showValue(variable, raw), allowed: kind.allowedSentence ?? kind.allowed },
+      used: fallback === undefined ? defaultText : String(fallback),
+    }),
+  };
+}
+
+function showValue({ secret }: Variable<unknown>, raw: string): string {
+  if (secret) return `a value of ${raw.length} characters (not shown)`;
+  return JSON.stringify(raw.length > 100 ? `${raw.slice(0, 100)}…` : raw);
 }

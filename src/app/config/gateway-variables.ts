@@ -288,7 +288,7 @@ export const GATEWAY_VARIABLES = {
   auditSignInDays: variable({
     env: 'AUDIT_SIGN_IN_DAYS',
     group: 'sessions',
-    doc: 'Days that the audit log keeps sign-ins and failed sign-ins; 0 keeps them for ever. All other entries are kept for ever, or for as long as the option retention.audit_days says.',
+    doc: 'Days that the audit log keeps sign-ins and failed sign-ins; 0: always. All other entries stay, or for as long as the option retention.audit_days says.',
     kind: integerOrOff(1, 3650),
     default: 90,
   }),

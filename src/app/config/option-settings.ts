@@ -80,7 +80,21 @@ export function waitingRules(options: OptionValues, group: string): WaitingRules
     maxWaitingBytes: own.max_waiting_bytes ?? options.number('queue.max_waiting_bytes'),
     priority: Object.hasOwn(priorities, group) ? (priorities[group] ?? 0) : 0,
     maxRunning: findGroupLimits(options, group).max_running ?? null,
+    fallbacks: modelFallbacks(options, group),
   };
+}
+
+/** The catalogue has checked the option. */
+function modelFallbacks(options: OptionValues, group: string): WaitingRules['fallbacks'] {
+  type Written = Record<string, { models: string[]; after_seconds?: number }>;
+  const groups = options.json('queue.model_fallbacks') as Record<string, Written>;
+  const own = Object.hasOwn(groups, group) ? (groups[group] ?? {}) : {};
+  return Object.fromEntries(
+    Object.entries(own).map(([model, { models, after_seconds: after }]) => [
+      model,
+      { models, afterMs: after === undefined ? null : after * 1000 },
+    ]),
+  );
 }
 
 /** The catalogue has checked the objects of groups to numbers. */

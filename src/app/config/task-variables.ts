@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import type { StorageLocation } from '../../operations/storage/result-files.ts';
 import { boolean, folder, integer, origin, text } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
-import { resultsPlace } from './results-place.ts';
+import { resultsLocation } from './storage-locations.ts';
 import { webhookReceivers } from './webhook-receivers.ts';
 
 const IN_DATA_DIR: StorageLocation = { kind: 'folder', path: '' };
@@ -73,7 +73,7 @@ export const TASK_VARIABLES = {
   relayWaitSeconds: variable({
     env: 'RELAY_WAIT_SECONDS',
     group: 'tasks',
-    doc: 'How long a relayed request waits for a place at its vendor while as many are open as is declared for the account; 0: it is refused at once.',
+    doc: 'How long a relayed request waits for a free slot at its vendor while as many are open as is declared for the account; 0: it is refused at once.',
     kind: integer(0, 600),
     default: 10,
   }),
@@ -170,11 +170,11 @@ export const TASK_VARIABLES = {
     kind: integer(1, 4096),
     default: 64,
   }),
-  resultsPlace: variable({
+  resultsLocation: variable({
     env: 'RESULTS_URL',
     group: 'artifacts',
     doc: 'Where kept results are: the absolute path of a folder, which several nodes may share, or a bucket of a server that speaks S3. See operating/results.md.',
-    kind: resultsPlace,
+    kind: resultsLocation,
     default: IN_DATA_DIR,
     defaultText: 'empty: the folder `results` in DATA_DIR',
     secret: true,
@@ -229,7 +229,7 @@ export const TASK_VARIABLES = {
   artifactLinkDays: variable({
     env: 'TASK_ARTIFACT_LINK_DAYS',
     group: 'artifacts',
-    doc: 'Days that an artifact link works; 0: for ever. A link created while it was 0 is counted from the end of its task.',
+    doc: 'Days that an artifact link works; 0: always. A link created while it was 0 is counted from the end of its task.',
     kind: integer(0, 36_500),
     default: 0,
   }),
@@ -281,7 +281,7 @@ export const TASK_VARIABLES = {
   sandboxIdleSeconds: variable({
     env: 'SANDBOX_IDLE_SECONDS',
     group: 'sandbox',
-    doc: 'The last process that runs plugin code ends after so long without a call; the next call starts one and waits for it.',
+    doc: 'The last process that runs plugin code ends after this long without a call; the next call starts one and waits for it.',
     kind: integer(1, 86_400),
     default: 600,
   }),

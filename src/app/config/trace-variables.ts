@@ -1,4 +1,4 @@
-import { err, ok } from '../../kernel/index.ts';
+import { err, ok, sentence } from '../../kernel/index.ts';
 import { SAMPLERS, type SamplerName } from '../../telemetry/tracing/types.ts';
 import { boolean, integer, oneOf, pemFile, text, type ValueKind } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
@@ -67,6 +67,7 @@ const ofTraces = <T>(kind: ValueKind<T>): ValueKind<T | undefined> => kind;
 const share: ValueKind<number> = {
   type: 'number',
   allowed: 'a number from 0 to 1',
+  allowedSentence: sentence('config.allowed_share'),
   parse: (value) => (/^\d(?:\.\d{1,9})?$/.test(value) && Number(value) <= 1 ? ok(Number(value)) : err('')),
 };
 

@@ -10,7 +10,7 @@ const MAX_MODELS = 200;
 
 type Services = {
   capacity: Pick<CapacityService, 'describe' | 'rests' | 'begunRests'>;
-  channels: Pick<Channels, 'known'>;
+  channels: Pick<Channels, 'known' | 'everyAccount'>;
   tasks: Pick<Tasks, 'queue' | 'stats'>;
 };
 
@@ -71,6 +71,35 @@ export function measureCapacity(registry: Registry, { capacity, channels, tasks 
           (capacity.rests(channel, mapModel(channel.modelMapping, model)) ? resting : serving).add(model);
       }
       for (const model of resting) if (!serving.has(model)) this.set({ model: modelLabel(model) }, 1);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_upstream_balance_usd',
+    help: 'What is left at vendors by the scripts of channels, in US dollars, by channel and the id of its key; absent where it was never read.',
+    labelNames: ['channel', 'credential'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { channel, credential } of channels.everyAccount()) {
+        const { balanceMicros: left, removedAt, status } = credential;
+        if (left === null || removedAt > 0 || status !== STATUS.enabled) continue;
+        this.set({ channel: `${channel.id}`, credential: `${credential.id}` }, left / 1_000_000);
+      }
+    },
+  });
+  new Gauge({
+    name: 'taskgate_upstream_balance_low',
+    help: '1 for a channel whose balance at the vendor is below its balance_alert_usd; absent otherwise.',
+    labelNames: ['channel'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { channel, credential } of channels.everyAccount()) {
+        const { balanceMicros: left, removedAt, status } = credential;
+        const { balance_alert_usd: alert } = channel.settings;
+        if (left === null || removedAt > 0 || status !== STATUS.enabled || typeof alert !== 'number') continue;
+        if (left / 1_000_000 < alert) this.set({ channel: `${channel.id}` }, 1);
+      }
     },
   });
   new Gauge({

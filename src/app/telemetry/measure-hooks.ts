@@ -1,7 +1,8 @@
-import { Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Clock } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { boundedLabel } from '../../telemetry/metrics/bounded-label.ts';
+import { createDeferredHistogram } from '../../telemetry/metrics/deferred-histogram.ts';
 
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 /** Plugins name some of their functions themselves. */
@@ -9,7 +10,7 @@ const MAX_HOOKS = 64;
 
 /** The sandbox with its calls timed, the wait for a free process included. */
 export function measureHooks(registry: Registry, sandbox: Sandbox, clock: Clock): Sandbox {
-  const durations = new Histogram({
+  const durations = createDeferredHistogram({
     name: 'taskgate_hook_duration_seconds',
     help: "Duration of calls of plugins' hooks on this node, with the wait for a process, by hook and outcome.",
     labelNames: ['hook', 'outcome'],

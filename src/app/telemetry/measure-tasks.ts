@@ -1,6 +1,7 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import type { TaskMeter } from '../../tasks/index.ts';
 import { boundedLabel } from '../../telemetry/metrics/bounded-label.ts';
+import { createDeferredHistogram } from '../../telemetry/metrics/deferred-histogram.ts';
 
 /** Channels and plugins with series of their own; all others share `other`. */
 const MAX_CHANNELS = 200;
@@ -46,21 +47,21 @@ export function measureTasks(registry: Registry): TaskMeter {
     labelNames: ['channel', 'call', 'status'],
     registers,
   });
-  const latency = new Histogram({
+  const latency = createDeferredHistogram({
     name: 'taskgate_vendor_request_duration_seconds',
     help: "Time to the head of a vendor's answer, or to the failure, by channel and call.",
     labelNames: ['channel', 'call'],
     buckets: VENDOR_BUCKETS,
     registers,
   });
-  const phases = new Histogram({
+  const phases = createDeferredHistogram({
     name: 'taskgate_submission_phase_duration_seconds',
     help: 'Duration of the phases of submissions: wait, prepare, reserve, send (vendor and parsing), record.',
     labelNames: ['phase'],
     buckets: PHASE_BUCKETS,
     registers,
   });
-  const waits = new Histogram({
+  const waits = createDeferredHistogram({
     name: 'taskgate_wait_seconds',
     help: 'How long tasks waited for a slot at their vendor until this node sent them, by channel; those that found one at once are not counted.',
     labelNames: ['channel'],

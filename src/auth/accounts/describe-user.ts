@@ -37,7 +37,7 @@ export type FactorFields = {
 export type PanelUser = UserFields & FactorFields;
 
 /** The account as its owner sees it. */
-export const describeUser = (user: UserRecord, factors: UserFactors): PanelUser => ({
+const describeUser = (user: UserRecord, factors: UserFactors): PanelUser => ({
   ...describeFields(user),
   ...describeFactors(factors),
 });

@@ -3,6 +3,7 @@ import { invalidField } from '../errors.ts';
 
 /** ASCII letters only: case-insensitive uniqueness must mean the same in both databases. */
 const USERNAME = /^[A-Za-z0-9._-]{1,32}$/;
+/** `common-passwords.ts` holds no shorter ones. */
 const PASSWORD_MIN = 8;
 const PASSWORD_MAX = 128;
 
@@ -107,11 +108,10 @@ export function rejectHiddenCharacters(param: string, name: string, former?: str
 }
 
 /**
- * Whether a password in lower case is one of the 49,000 most used ones (the dictionary of zxcvbn).
- * The list is loaded when the first password is set: a gateway that only serves requests never
- * holds it in memory.
+ * Whether a password in lower case is one of the most used ones. The list is loaded when the first
+ * password is set: a gateway that only serves requests never holds it in memory.
  */
-export async function isCommonPassword(lowerCase: string): Promise<boolean> {
-  const { dictionary } = await import('@zxcvbn-ts/language-common');
-  return dictionary['passwords-common'].includes(lowerCase);
+async function isCommonPassword(lowerCase: string): Promise<boolean> {
+  const { commonPasswords } = await import('./common-passwords.ts');
+  return commonPasswords.has(lowerCase);
 }

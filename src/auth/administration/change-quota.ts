@@ -1,11 +1,11 @@
-import { type Clock, newUuid, sentence, sha256Hex } from '../../kernel/index.ts';
+import { type Clock, MAX_QUOTA, newUuid, sentence, sha256Hex } from '../../kernel/index.ts';
 import type { LedgerReason, Repositories, Store, UserRecord } from '../../store/ports/index.ts';
 import { validateLine } from '../accounts/validate-account.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type AccountView, describeAccount, loadAccount } from './list-accounts.ts';
-import { withLockedAccounts } from './lock-accounts.ts';
+import { withLockedAccounts } from './with-locked-accounts.ts';
 
 export type QuotaChange = {
   mode: 'add' | 'subtract' | 'override';
@@ -26,13 +26,10 @@ export type QuotaChanged = { user: AccountView; before: number; after: number; r
 
 const NOTE_MAX = 255;
 
-/** One billion USD; sums stay far below the largest safe integer. */
-const BALANCE_MAX = 500_000 * 1_000_000_000;
-
-/** @throws `auth.validation_failed` for anything but a whole number from 0 to `BALANCE_MAX`. */
+/** @throws `auth.validation_failed` for anything but a whole number from 0 to `MAX_QUOTA`. */
 export function requireBalance(value: number, param: string): number {
-  if (!Number.isSafeInteger(value) || value < 0 || value > BALANCE_MAX) {
-    throw invalidField(param, sentence('auth.integer_range', { max: BALANCE_MAX }));
+  if (!Number.isSafeInteger(value) || value < 0 || value > MAX_QUOTA) {
+    throw invalidField(param, sentence('auth.integer_range', { max: MAX_QUOTA }));
   }
   return value;
 }
@@ -59,7 +56,7 @@ export async function changeQuota(
   // A digest: the note may name people, and is erased with their account.
   const request = sha256Hex(JSON.stringify([mode, value, reason, taskId, note]));
   const isSame = (line: { request: string; note: string }): boolean =>
-    // Lines of before have the change itself as their note.
+    // Older lines have the change itself as their note.
     line.request === '' ? line.note === `${mode} ${value}` : line.request === request;
 
   return withLockedAccounts(ctx, { principal, userId, action: 'change_quota' }, async ({ tx, target }) => {
@@ -94,8 +91,8 @@ async function writeLine(
     return;
   }
   const amount = mode === 'add' ? value : -value;
-  if (Math.abs(before + amount) > BALANCE_MAX) {
-    throw invalidField('value', sentence('auth.balance_max', { max: BALANCE_MAX }));
+  if (Math.abs(before + amount) > MAX_QUOTA) {
+    throw invalidField('value', sentence('auth.balance_max', { max: MAX_QUOTA }));
   }
   await tx.ledger.grant({ ...line, kind: 'adjust', amount });
 }

@@ -5,7 +5,7 @@ import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type AccountView, describeAccount, loadAccount } from './list-accounts.ts';
-import { withLockedAccounts } from './lock-accounts.ts';
+import { withLockedAccounts } from './with-locked-accounts.ts';
 
 /** What the operations of this file use. */
 type Deps = {

@@ -1,13 +1,14 @@
 import type { Clock, JsonObject, Logger } from '../../kernel/index.ts';
 import {
   type AdminUserRecord,
+  type EnabledStatus,
   type RightsChange,
   ROLE,
   STATUS,
   type Store,
   type UserChange,
 } from '../../store/ports/index.ts';
-import { type BudgetFields, validateBudget } from '../accounts/budgets.ts';
+import { type BudgetFields, validateBudget } from '../accounts/describe-budgets.ts';
 import { describeOwnLimits, type OwnLimitsView, validateOwnLimits } from '../accounts/own-limits.ts';
 import {
   validateDisplayName,
@@ -23,7 +24,7 @@ import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { PanelPrincipal } from '../principals.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type AccountView, describeAccount, loadAccount } from './list-accounts.ts';
-import { withLockedAccounts } from './lock-accounts.ts';
+import { withLockedAccounts } from './with-locked-accounts.ts';
 
 /** What the operations of this file use. */
 type Deps = {
@@ -171,11 +172,44 @@ export async function changeStatusOrRole(
 }
 
 /** Invalidates every artifact link of an account. Throws what `withLockedAccounts` throws. */
-export async function revokeLinks(
-  ctx: { store: Store; sessions: SessionRegistry },
-  principal: PanelPrincipal,
-  userId: number,
-): Promise<void> {
+export async function revokeLinks(ctx: KeyDeps, principal: PanelPrincipal, userId: number): Promise<void> {
   const intent = { principal, userId, action: 'revoke_links' } as const;
   await withLockedAccounts(ctx, intent, ({ tx }) => tx.users.moveLinkVersion(userId));
+}
+
+/** What operations on the keys of others use. */
+type KeyDeps = { store: Store; sessions: SessionRegistry };
+type UserKey = { userId: number; keyId: number };
+
+/*
+ * What an operator does to API keys of others: a leaked key is stopped, and its owner stays signed
+ * in. Both throw `auth.api_key_not_found` for a key of another account, and what
+ * `withLockedAccounts` throws.
+ */
+
+/** Disables a key, so that its next use is refused, or enables it again. */
+export async function changeUserKeyStatus(
+  deps: KeyDeps,
+  principal: PanelPrincipal,
+  { userId, keyId, status }: UserKey & { status: EnabledStatus },
+): Promise<{ name: string; prefix: string }> {
+  const action = status === STATUS.enabled ? 'enable' : 'edit';
+  return withLockedAccounts(deps, { principal, userId, action }, async ({ tx }) => {
+    const key = await tx.apiKeys.update(keyId, userId, { status });
+    if (!key) throw authErrors.api_key_not_found();
+    return { name: key.name, prefix: key.prefix };
+  });
+}
+
+/** Deletes a key. Its running tasks finish and are billed. */
+export async function deleteUserKey(
+  deps: KeyDeps,
+  principal: PanelPrincipal,
+  { userId, keyId }: UserKey,
+): Promise<{ name: string; prefix: string }> {
+  return withLockedAccounts(deps, { principal, userId, action: 'edit' }, async ({ tx }) => {
+    const key = await tx.apiKeys.byId(keyId);
+    if (key?.userId !== userId || !(await tx.apiKeys.delete(keyId, userId))) throw authErrors.api_key_not_found();
+    return { name: key.name, prefix: key.prefix };
+  });
 }

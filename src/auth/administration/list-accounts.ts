@@ -9,7 +9,7 @@ import type {
   Store,
   UserFilter,
 } from '../../store/ports/index.ts';
-import { type BudgetView, describeBudgets } from '../accounts/budgets.ts';
+import { type BudgetView, describeBudgets } from '../accounts/describe-budgets.ts';
 import {
   describeFactors,
   describeFields,
@@ -21,7 +21,7 @@ import { describeOwnLimits, type OwnLimitsView } from '../accounts/own-limits.ts
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
-import { requireRank } from './lock-accounts.ts';
+import { requireRank } from './rank-rules.ts';
 
 /**
  * All accounts with names, roles and balances, root's included. Deleted accounts appear too, with
@@ -32,8 +32,8 @@ export async function listAccounts(
   filter: UserFilter,
   page: Page,
 ): Promise<Paged<AccountView>> {
-  const { total, items } = await store.users.search(filter, page);
-  return { total, items: items.map(describeAccount) };
+  const found = await store.users.search(filter, page);
+  return { ...found, items: found.items.map(describeAccount) };
 }
 
 /** @throws `auth.user_not_found`, or `auth.insufficient_privilege` for a peer or a higher rank. */

@@ -6,7 +6,7 @@ import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { NoticeSubject } from '../mail/types.ts';
 import type { PanelPrincipal } from '../principals.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import { withLockedAccounts } from './lock-accounts.ts';
+import { withLockedAccounts } from './with-locked-accounts.ts';
 
 /** What the operations of this file use. */
 type Deps = {

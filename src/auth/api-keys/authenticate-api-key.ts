@@ -2,12 +2,13 @@ import ipaddr from 'ipaddr.js';
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
 import { type KeyOwner, type PresentedKey, ROLE, STATUS, type Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import { type ApiPrincipal, type DecidingIp, parseAuthorization } from '../principals.ts';
+import { type ApiPrincipal, type DecidingIp, parseAuthorization, type RequestOrigin } from '../principals.ts';
+import { clipIp } from '../sessions/issue-session.ts';
 import { API_KEY_STATE, apiKeyState } from './describe-api-key.ts';
 
 export type ApiKeyUse = {
-  /** Checked against the key's list of addresses, if given. */
-  ip?: DecidingIp;
+  /** `decidingIp` is checked against the key's list of addresses, `ip` is shown as its last one. */
+  origin?: Pick<RequestOrigin, 'ip' | 'decidingIp'>;
   /**
    * `submit` (the default) for requests that cost money. `read` accepts a key whose budget is used
    * up: the last task that it paid for must stay readable.
@@ -18,7 +19,7 @@ export type ApiKeyUse = {
 export type AuthenticateApiKey = (authorization: string | undefined, use?: ApiKeyUse) => Promise<ApiPrincipal>;
 
 const KEY = /^sk-[A-Za-z0-9]{48}$/;
-/** `last_used_at` is accurate to the minute: one write per key and minute, not per request. */
+/** Its last use is accurate to the minute: one write per key and minute, not per request. */
 const TOUCH_EVERY_SECONDS = 60;
 
 /**
@@ -33,16 +34,16 @@ export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; lo
   const touching = new Set<number>();
 
   /** In the background: the request neither waits for it nor fails with it. */
-  function touch(key: PresentedKey, now: number): void {
+  function touch(key: PresentedKey, now: number, ip: string): void {
     if (now - key.lastUsedAt < TOUCH_EVERY_SECONDS || touching.has(key.id)) return;
     touching.add(key.id);
     void store.apiKeys
-      .touch(key.id, now)
+      .touch(key.id, { at: now, ip: clipIp(ip) })
       .catch((error: unknown) => logger.warn({ err: error, apiKeyId: key.id }, 'last use of an API key was not stored'))
       .finally(() => touching.delete(key.id));
   }
 
-  return async (authorization, { ip, purpose = 'submit' } = {}) => {
+  return async (authorization, { origin, purpose = 'submit' } = {}) => {
     const credential = parseAuthorization(authorization);
     if (credential === undefined) throw authErrors.api_key_missing();
     const now = clock.unix();
@@ -55,8 +56,8 @@ export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; lo
     if (state === API_KEY_STATE.disabled) throw authErrors.api_key_disabled();
     if (state === API_KEY_STATE.expired) throw authErrors.api_key_expired();
     if (state === API_KEY_STATE.exhausted && purpose === 'submit') throw authErrors.api_key_exhausted();
-    if (ip !== undefined) assertKeyAllows({ key, ip });
-    touch(key, now);
+    if (origin) assertKeyAllows({ key, ip: origin.decidingIp });
+    touch(key, now, origin?.ip ?? '');
     return { kind: 'api_key', user, key, keyHash, group: chooseGroup(key, user) };
   };
 }

@@ -8,7 +8,7 @@ import {
   STATUS,
   type Store,
 } from '../../store/ports/index.ts';
-import { type BudgetView, describeBudgets } from '../accounts/budgets.ts';
+import { type BudgetView, describeBudgets } from '../accounts/describe-budgets.ts';
 import { describeOwnLimits, type OwnLimitsView } from '../accounts/own-limits.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
@@ -38,6 +38,7 @@ export type ApiKeyView = OwnLimitsView & {
   group: string | null;
   webhook_url: string | null;
   keep_results: boolean;
+  store: boolean;
   /**
    * Whether webhook notices can be signed. `unreadable`: CRYPTO_SECRET was changed; the owner must
    * make a new secret.
@@ -46,7 +47,10 @@ export type ApiKeyView = OwnLimitsView & {
   /** Unix seconds until which the former secret signs too; 0: there was none. */
   webhook_former_until: number;
   created_at: number;
+  /** Unix seconds, to the minute; 0: never. */
   last_used_at: number;
+  /** Where that request came from; empty: nobody knows. */
+  last_used_ip: string;
 };
 
 export function apiKeyState(key: PresentedKey, now: number): ApiKeyState {
@@ -98,10 +102,12 @@ function describeFields(key: ApiKeyRecord, now: number, secretBox: SecretBox): O
     group: key.group,
     webhook_url: key.webhookUrl,
     keep_results: key.keepResults,
+    store: key.storeRequests,
     webhook_secret: webhookSecretState(key, secretBox),
     webhook_former_until: key.webhookFormers[0]?.until ?? 0,
     created_at: key.createdAt,
     last_used_at: key.lastUsedAt,
+    last_used_ip: key.lastUsedIp,
   };
 }
 
@@ -118,6 +124,6 @@ export async function readApiKey(deps: Deps, { user }: PanelPrincipal, id: numbe
 
 /** The keys of a user. */
 export async function listApiKeys(deps: Deps, userId: number, page: Page): Promise<Paged<ApiKeyView>> {
-  const { total, items } = await deps.store.apiKeys.list(userId, page);
-  return { total, items: await describeApiKeys(deps, items) };
+  const found = await deps.store.apiKeys.list(userId, page);
+  return { ...found, items: await describeApiKeys(deps, found.items) };
 }

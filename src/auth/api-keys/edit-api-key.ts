@@ -55,6 +55,7 @@ export async function createApiKey(
     group: rest.group ?? null,
     webhookUrl: rest.webhookUrl ?? null,
     keepResults: rest.keepResults ?? false,
+    storeRequests: rest.storeRequests ?? true,
     webhookSecretSealed: webhookSecret === null ? null : secretBox.seal(webhookSecret),
     createdAt: now,
   });

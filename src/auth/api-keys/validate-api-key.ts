@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { sentence } from '../../kernel/index.ts';
+import { MAX_QUOTA, sentence } from '../../kernel/index.ts';
 import {
   type ApiKeyRecord,
   type EnabledStatus,
@@ -8,7 +8,7 @@ import {
   STATUS,
   type UserRecord,
 } from '../../store/ports/index.ts';
-import { type BudgetFields, validateBudget } from '../accounts/budgets.ts';
+import { type BudgetFields, validateBudget } from '../accounts/describe-budgets.ts';
 import { type OwnLimitsView, validateOwnLimits } from '../accounts/own-limits.ts';
 import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import type { AuthConfig } from '../config.ts';
@@ -32,6 +32,8 @@ export type ApiKeyFields = Partial<OwnLimitsView> & {
   webhook_url?: string | null;
   /** Whether results of the key's tasks are kept, where the operator allows it. */
   keep_results?: boolean;
+  /** Whether prompts and requests of the key's tasks are stored. */
+  store?: boolean;
   status?: number;
 };
 
@@ -48,6 +50,7 @@ export type ApiKeyChange = Partial<
     | 'group'
     | 'webhookUrl'
     | 'keepResults'
+    | 'storeRequests'
     | 'budget'
     | keyof OwnLimits
   >
@@ -56,8 +59,6 @@ export type ApiKeyChange = Partial<
 const NAME_MAX = 50;
 const LIST_MAX = 500;
 const MODEL_MAX = 191;
-/** One billion USD; far below the largest safe integer. */
-const QUOTA_MAX = 500_000 * 1_000_000_000;
 /** The year 9999. */
 const TIME_MAX = 253_402_300_799;
 
@@ -77,7 +78,7 @@ export function validateApiKeyFields(
   if (fields.name !== undefined) change.name = validateName(fields.name, formerName);
   if (fields.status !== undefined) change.status = validateStatus(fields.status);
   if (fields.unlimited_quota !== undefined) change.unlimitedQuota = fields.unlimited_quota;
-  if (fields.quota !== undefined) change.quota = validateInteger('quota', fields.quota, QUOTA_MAX);
+  if (fields.quota !== undefined) change.quota = validateInteger('quota', fields.quota, MAX_QUOTA);
   if (fields.budget !== undefined) change.budget = validateBudget(fields.budget);
   if (fields.models !== undefined) change.models = validateModels(fields.models);
   if (fields.allow_ips !== undefined) change.allowIps = validateAddresses(fields.allow_ips);
@@ -87,6 +88,7 @@ export function validateApiKeyFields(
     change.webhookUrl = fields.webhook_url === null ? null : validateWebhookUrl(fields.webhook_url, checkWebhookUrl);
   }
   if (fields.keep_results !== undefined) change.keepResults = fields.keep_results;
+  if (fields.store !== undefined) change.storeRequests = fields.store;
   return change;
 }
 

@@ -30,7 +30,7 @@ export function createUserLimit(counters: Counters, window: Window): UserLimit {
  *
  * @throws `auth.rate_limited` once the fixed window is full.
  */
-export async function countRequest(counters: Counters, key: string, { limit, windowSeconds }: Window): Promise<void> {
+async function countRequest(counters: Counters, key: string, { limit, windowSeconds }: Window): Promise<void> {
   const { count, resetsInSeconds } = await counters.add(key, 1, windowSeconds);
   if (count > limit) throw authErrors.rate_limited({ retryAfterSeconds: resetsInSeconds });
 }

@@ -1,3 +1,4 @@
+import { QUOTA_PER_USD } from '../../kernel/index.ts';
 import { MAIL_WORDS, type MailLanguage } from './mail-languages.ts';
 import type { MailContent, MailText, Notice, Say } from './types.ts';
 
@@ -53,7 +54,7 @@ const TAGS: Readonly<Record<MailLanguage, string>> = {
 const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** The parts of a mail in one language. */
-export function writeMail(content: MailContent, language: MailLanguage, system: string): MailText {
+function writeMail(content: MailContent, language: MailLanguage, system: string): MailText {
   const words = MAIL_WORDS[language];
   const say: Say = (name, values = {}) => fill(words[name], { system, ...values });
   switch (content.kind) {
@@ -111,8 +112,6 @@ export function writeMail(content: MailContent, language: MailLanguage, system: 
   }
 }
 
-const QUOTA_PER_USD = 500_000;
-
 const writeMoney = (quota: number, language: MailLanguage): string =>
   new Intl.NumberFormat(language, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' }).format(
     quota / QUOTA_PER_USD,
@@ -134,7 +133,7 @@ const adviceFor = ({ by, about }: Notice) => {
 const ACTORS = { administrator: 'notice.byAdministrator', operator: 'notice.byOperator' } as const;
 
 /** Tells the owner of an account what happened to it. */
-export function writeNotice(notice: Notice, say: Say): MailText {
+function writeNotice(notice: Notice, say: Say): MailText {
   const { about, by, origin, at, last, username, provider } = notice;
   return {
     subject: say(`${about}.subject`),

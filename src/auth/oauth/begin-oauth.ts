@@ -83,7 +83,7 @@ export type FlowSecrets = {
 };
 
 /** Sealed for the flow's row, so that a reader of the database cannot complete a login. */
-export const sealSecrets = (box: SecretBox, secrets: FlowSecrets): JsonObject => ({
+const sealSecrets = (box: SecretBox, secrets: FlowSecrets): JsonObject => ({
   sealed: box.seal(JSON.stringify(secrets)),
 });
 

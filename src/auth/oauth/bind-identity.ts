@@ -1,6 +1,6 @@
 import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
 import type { FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
-import { hasSignInMethod } from '../accounts/sign-in-methods.ts';
+import { hasSignInMethod } from '../accounts/last-sign-in-method.ts';
 import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';

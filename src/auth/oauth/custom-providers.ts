@@ -1,7 +1,7 @@
-import { type Clock, type SecretBox, sentence } from '../../kernel/index.ts';
+import { type Clock, type SecretBox, sentence, withoutUndefined } from '../../kernel/index.ts';
 import type { NewOAuthProvider, OAuthProviderRecord, Store } from '../../store/ports/index.ts';
 import { openProvider, type Upstream } from '../../upstream/index.ts';
-import { canRootSignIn } from '../accounts/sign-in-methods.ts';
+import { canRootSignIn } from '../accounts/last-sign-in-method.ts';
 import type { SettingsIn } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { describeProvider, type ProviderView, SECRET_MASK, toFields, toRecord } from './describe-provider.ts';
@@ -187,9 +187,6 @@ function sealSecret(
   }
   return { clientSecretSealed: secretBox.seal(secret) };
 }
-
-const withoutUndefined = (change: ProviderChange): Partial<ProviderFields> =>
-  Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
 
 const rootLockedOut = () =>
   authErrors.last_way_in({

@@ -35,7 +35,7 @@ const CACHE_MS = 3_600_000;
 /** Cached documents: one per provider, and some whose address has changed since. */
 const MAX_CACHED = 100;
 /** Longest URL that a discovery document may name. */
-export const MAX_NAMED_ADDRESS = 2048;
+const MAX_NAMED_ADDRESS = 2048;
 
 export function createUseMetadata(clock: Clock, watchCache?: WatchCache): UseMetadata {
   const cache = new Map<string, { metadata: ProviderMetadata; untilMs: number }>();

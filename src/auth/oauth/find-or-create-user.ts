@@ -5,6 +5,7 @@ import { isUsername } from '../accounts/validate-account.ts';
 import type { AuthConfig, AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER, readMailAddress } from '../mail/mail-address.ts';
+import { pickLanguage } from '../mail/mail-languages.ts';
 import type { Registered } from '../registration/register.ts';
 import type { LoginResult, ProvenLogin } from '../sessions/complete-login.ts';
 import type { ExternalIdentity } from './identity-provider.ts';
@@ -17,7 +18,13 @@ type Deps = {
   settings: () => AuthSettings;
 };
 
-export type IdentifiedPerson = { provider: string; identity: ExternalIdentity; affCode: string };
+export type IdentifiedPerson = {
+  provider: string;
+  identity: ExternalIdentity;
+  affCode: string;
+  /** What their browser sent as `Accept-Language`; a new account gets its language. */
+  acceptLanguage: string | undefined;
+};
 
 /** `created` is the account that was created for this login, if any. */
 export type OwnerLogin = { login: LoginResult; created: Registered | undefined };
@@ -77,7 +84,7 @@ export async function findOrCreateUser(
 async function createOwner(
   ctx: { clock: Clock; config: AuthConfig; settings: () => AuthSettings },
   tx: Repositories,
-  { provider, identity, affCode }: IdentifiedPerson,
+  { provider, identity, affCode, acceptLanguage }: IdentifiedPerson,
 ): Promise<UserRecord> {
   const username = await findFreeName(tx, provider, identity.username);
   const user = await createAccount(ctx, tx, {
@@ -86,7 +93,7 @@ async function createOwner(
     passwordHash: null,
     email: await findFreeAddress(tx, identity.email),
     identity: { provider, subject: identity.subject },
-    language: 'en',
+    language: pickLanguage(acceptLanguage),
     affCode,
   });
   const claim = { provider, subject: identity.subject, userId: user.id, createdAt: ctx.clock.unix() };

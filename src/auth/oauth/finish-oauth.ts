@@ -39,6 +39,7 @@ export type OAuthReturn = {
   iss: string | undefined;
   error: string | undefined;
   errorDescription: string | undefined;
+  acceptLanguage?: string | undefined;
 };
 
 export type OAuthResult =
@@ -122,10 +123,10 @@ async function logIn(
     Deps,
     'store' | 'clock' | 'logger' | 'config' | 'settings' | 'tokens' | 'flows' | 'signIns' | 'notifyOwner'
   >,
-  { provider, origin }: OAuthReturn,
+  { provider, origin, acceptLanguage }: OAuthReturn,
   { key, identity, affCode }: { key: FlowKey; identity: ExternalIdentity; affCode: string },
 ): Promise<OAuthResult> {
-  const done = await findOrCreateUser(ctx, { provider, identity, affCode }, (proven) =>
+  const done = await findOrCreateUser(ctx, { provider, identity, affCode, acceptLanguage }, (proven) =>
     completeLogin(ctx, {
       proven,
       method: `oauth:${provider}`,

@@ -47,7 +47,7 @@ export type BalanceAlertSaved = BalanceAlertView & { new_secret: string | null }
 /** Deliveries that are looked at: mails are among them. */
 const LATEST = { page: 1, pageSize: 5 };
 
-export const balanceSubject = (userId: number): string => `balance:${userId}`;
+const balanceSubject = (userId: number): string => `balance:${userId}`;
 
 /** The caller's own warning. */
 export async function readBalanceAlert(

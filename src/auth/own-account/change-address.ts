@@ -1,6 +1,6 @@
 import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
 import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts';
-import { hasSignInMethod } from '../accounts/sign-in-methods.ts';
+import { hasSignInMethod } from '../accounts/last-sign-in-method.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';
@@ -14,7 +14,7 @@ import { allowedProofMethods, needsProof, PROOF_SCOPE } from '../proofs/proof-me
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
 
 /** What the operations of this file use. */
-type Deps = {
+export type AddressDeps = {
   store: Store;
   clock: Clock;
   logger: Logger;
@@ -41,7 +41,7 @@ type Deps = {
  * `auth.rate_limited`.
  */
 export async function sendAddressCode(
-  ctx: Pick<Deps, 'store' | 'settings' | 'limitCodeRequests' | 'allowMail' | 'outbox' | 'mailCodes'>,
+  ctx: Pick<AddressDeps, 'store' | 'settings' | 'limitCodeRequests' | 'allowMail' | 'outbox' | 'mailCodes'>,
   principal: PanelPrincipal,
   { email, origin }: { email: string; origin: RequestOrigin },
 ): Promise<void> {
@@ -68,7 +68,7 @@ export async function sendAddressCode(
  * after a right code `auth.identity_taken` or `auth.changed_meanwhile`.
  */
 export async function bindAddress(
-  ctx: Pick<Deps, 'store' | 'clock' | 'logger' | 'settings' | 'proofs' | 'notifyOwner' | 'mailCodes'>,
+  ctx: Pick<AddressDeps, 'store' | 'clock' | 'logger' | 'settings' | 'proofs' | 'notifyOwner' | 'mailCodes'>,
   principal: PanelPrincipal,
   { email, code, proof }: { email: string; code: string; proof: string | undefined },
 ): Promise<{ email: string }> {
@@ -97,7 +97,7 @@ export async function bindAddress(
  * `auth.changed_meanwhile`.
  */
 export async function unbindAddress(
-  ctx: Pick<Deps, 'store' | 'clock' | 'logger' | 'settings' | 'proofs' | 'notifyOwner'>,
+  ctx: Pick<AddressDeps, 'store' | 'clock' | 'logger' | 'settings' | 'proofs' | 'notifyOwner'>,
   principal: PanelPrincipal,
   { proof }: { proof: string | undefined },
 ): Promise<void> {
@@ -116,7 +116,7 @@ export async function unbindAddress(
 }
 
 async function requireProof(
-  ctx: Pick<Deps, 'store' | 'clock' | 'settings' | 'proofs'>,
+  ctx: Pick<AddressDeps, 'store' | 'clock' | 'settings' | 'proofs'>,
   principal: PanelPrincipal,
   proof: string | undefined,
 ): Promise<void> {

@@ -108,7 +108,7 @@ async function finish(
 
   await store.transaction(async (tx) => {
     await flows.consume(tx, key);
-    if (!(await storeUse(tx))) throw refused('the passkey was used or deleted meanwhile');
+    if (!(await storeUse(tx))) throw refused('another request used or deleted the passkey');
   });
   logger.info({ userId: user.id, sid, method: 'passkey', scope }, 'security proof issued');
   return proofs.issue(session, 'passkey', scope);

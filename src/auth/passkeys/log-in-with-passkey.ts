@@ -70,7 +70,7 @@ async function checkAndComplete(
     twoFactors: userVerified,
     async within(tx) {
       await flows.consume(tx, key);
-      if (!(await storeUse(tx))) throw refused('the passkey was used or deleted meanwhile');
+      if (!(await storeUse(tx))) throw refused('another request used or deleted the passkey');
     },
   });
 }

@@ -1,6 +1,6 @@
 import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import { hasSignInMethod } from '../accounts/sign-in-methods.ts';
+import { hasSignInMethod } from '../accounts/last-sign-in-method.ts';
 import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import { relyingPartyId } from '../credentials/relying-party.ts';

@@ -155,12 +155,12 @@ async function requireProof(
 }
 
 /** EdDSA, ES256, RS256 (COSE): the algorithms that WebAuthn recommends. */
-export const ALGORITHMS = [-8, -7, -257];
+const ALGORITHMS = [-8, -7, -257];
 
 type RegisteredKey = Pick<NewPasskey, 'credentialId' | 'publicKey' | 'counter' | 'transports' | 'backedUp'>;
 
 /** The new passkey of a finished registration. The error is for the log. */
-export async function checkRegistration(
+async function checkRegistration(
   party: RelyingParty,
   challenge: string,
   credential: RegistrationCredential,

@@ -15,7 +15,7 @@ import { type CodeRequest, verifyCaptcha } from '../registration/send-verificati
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 
 /** What the operations of this file use. */
-type Deps = {
+export type ResetDeps = {
   store: Store;
   logger: Logger;
   upstream: Upstream;
@@ -51,7 +51,7 @@ export type PasswordResetDone = { userId: number; username: string; isRoot: bool
  * @throws `auth.user_not_found`, `auth.validation_failed`, or `auth.changed_meanwhile`.
  */
 export async function resetPassword(
-  ctx: Pick<Deps, 'store' | 'logger' | 'sessions' | 'passwords' | 'notifyOwner'>,
+  ctx: Pick<ResetDeps, 'store' | 'logger' | 'sessions' | 'passwords' | 'notifyOwner'>,
   { username, password, resetFactors }: PasswordReset,
 ): Promise<PasswordResetDone> {
   const { store, logger, passwords, sessions } = ctx;
@@ -104,7 +104,7 @@ const toHolder = (address: string) => ({ purpose: 'password_reset', address, use
  * `auth.challenge_failed`.
  */
 export async function requestResetByMail(
-  ctx: Pick<Deps, 'store' | 'logger' | 'upstream' | 'settings' | 'allowMail' | 'outbox' | 'mailCodes'>,
+  ctx: Pick<ResetDeps, 'store' | 'logger' | 'upstream' | 'settings' | 'allowMail' | 'outbox' | 'mailCodes'>,
   { email, challengeToken, acceptLanguage, origin }: CodeRequest,
 ): Promise<void> {
   const { store, settings, allowMail, mailCodes, outbox } = ctx;
@@ -138,7 +138,7 @@ export async function requestResetByMail(
  * `auth.validation_failed` (the link stays usable); `auth.changed_meanwhile`.
  */
 export async function finishResetByMail(
-  ctx: Pick<Deps, 'store' | 'logger' | 'sessions' | 'passwords' | 'notifyOwner' | 'mailCodes'>,
+  ctx: Pick<ResetDeps, 'store' | 'logger' | 'sessions' | 'passwords' | 'notifyOwner' | 'mailCodes'>,
   { email, token, password, origin }: MailedReset,
 ): Promise<MailedResetDone> {
   const { store, logger, passwords, sessions, mailCodes } = ctx;

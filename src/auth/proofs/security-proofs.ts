@@ -21,7 +21,7 @@ import {
 } from './proof-methods.ts';
 
 /** What the operations of this file use. */
-type Deps = {
+export type ProofDeps = {
   store: Store;
   clock: Clock;
   logger: Logger;
@@ -121,7 +121,7 @@ export type ProofRequest = {
  * `consumeCode` throws.
  */
 export async function proveIdentity(
-  ctx: Deps,
+  ctx: ProofDeps,
   principal: PanelPrincipal,
   { method, code, password, scope, origin }: ProofRequest,
 ): Promise<ProofBundle> {

@@ -3,6 +3,7 @@ import { ROLE, STATUS, type Store } from '../../store/ports/index.ts';
 import { validateNewPassword, validateUsername } from '../accounts/validate-account.ts';
 import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors } from '../errors.ts';
+import { pickLanguage } from '../mail/mail-languages.ts';
 
 /** What the operations of this file use. */
 type Deps = {
@@ -54,7 +55,12 @@ export function createSetup(ctx: Deps): Setup {
   };
 }
 
-export type NewRoot = { username: string; password: string };
+export type NewRoot = {
+  username: string;
+  password: string;
+  /** What the browser sent as `Accept-Language`; the account gets its language. */
+  acceptLanguage?: string | undefined;
+};
 export type CreatedRoot = { userId: number; username: string };
 
 /** The row that concurrent set-ups on any node race for. Written once, with the first root. */
@@ -63,7 +69,7 @@ export const SETUP_OPTION = 'setup.completed_at';
 const ROOT_QUOTA = 100_000_000;
 
 /** True when a root account exists, whichever node created it. */
-export const hasRoot = async (store: Store): Promise<boolean> => (await store.users.countByRole(ROLE.root)) > 0;
+const hasRoot = async (store: Store): Promise<boolean> => (await store.users.countByRole(ROLE.root)) > 0;
 
 /**
  * Creates the first root account, with its quota as a ledger grant. Of any number of concurrent
@@ -92,7 +98,7 @@ export async function createRoot(ctx: Deps, root: NewRoot): Promise<CreatedRoot>
       status: STATUS.enabled,
       email: null,
       group: 'default',
-      language: 'en',
+      language: pickLanguage(root.acceptLanguage),
       createdAt: now,
     });
     if (!created) throw authErrors.name_taken({ param: 'username' });

@@ -13,7 +13,7 @@ import type {
   UserFilter,
 } from '../../store/ports/index.ts';
 import type { MailStep } from '../../upstream/index.ts';
-import type { BudgetView } from '../accounts/budgets.ts';
+import type { BudgetView } from '../accounts/describe-budgets.ts';
 import type { PanelUser } from '../accounts/describe-user.ts';
 import type { OwnLimitsView } from '../accounts/own-limits.ts';
 import type { QuotaChange, QuotaChanged } from '../administration/change-quota.ts';

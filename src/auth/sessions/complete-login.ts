@@ -93,7 +93,7 @@ const MAX_ROWS = 500;
  * user agent family of this one. The first sign-in of an account never counts as a new device.
  * `user` is the record from before this sign-in.
  */
-export async function isNewDevice(
+async function isNewDevice(
   tx: Repositories,
   { user, session }: { user: UserRecord; session: SessionRecord },
 ): Promise<boolean> {

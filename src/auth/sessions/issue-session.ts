@@ -40,7 +40,7 @@ export async function issueSession(
 
   if ((await tx.sessions.countActive(user.id, now)) >= config.activeSessionLimit) throw authErrors.session_limit();
   const since = now - config.sessionIssuanceWindowSeconds;
-  // Those of the future are not of this window: they were issued before the clock was set back.
+  // Those from the future are not of this window: they were issued before the clock was set back.
   const issued = await tx.sessions.countIssued(user.id, since, now + CLOCK_LEEWAY_SECONDS);
   if (issued >= config.sessionIssuanceLimit) {
     throw authErrors.session_issuance_limit({ retryAfterSeconds: config.sessionIssuanceWindowSeconds });
@@ -69,10 +69,12 @@ export async function issueSession(
   return { session, user, refreshToken: formatRefreshToken(token) };
 }
 
+export const clipIp = (ip: string): string => clipBytes(ip, IP_BYTES);
+
 /** An origin cut to the widths of the session's columns. */
 export const clipOrigin = (origin: RequestOrigin): Pick<SessionRecord, 'ip' | 'addressKey' | 'userAgent'> => ({
-  ip: clipBytes(origin.ip, IP_BYTES),
-  addressKey: clipBytes(addressKey(origin.decidingIp), IP_BYTES),
+  ip: clipIp(origin.ip),
+  addressKey: clipIp(addressKey(origin.decidingIp)),
   userAgent: clipBytes(origin.userAgent, USER_AGENT_BYTES),
 });
 

@@ -7,7 +7,7 @@ import { describeSession, type SessionView } from './describe-session.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
 /** As in new-api. */
-export const LISTED_SESSIONS = 100;
+const LISTED_SESSIONS = 100;
 
 /**
  * The user's live sessions of the present auth version: the current one first, then by latest

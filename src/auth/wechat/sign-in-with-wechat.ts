@@ -21,7 +21,12 @@ type Deps = LoginDeps & {
  * flow unused unless they succeed.
  */
 
-export type WeChatAnswer = { code: string; flowToken: string; origin: RequestOrigin };
+export type WeChatAnswer = {
+  code: string;
+  flowToken: string;
+  origin: RequestOrigin;
+  acceptLanguage?: string | undefined;
+};
 
 const LOGIN: FlowBinding = { provider: WECHAT, intent: 'login' };
 
@@ -45,7 +50,8 @@ export const logInWithWeChat = (ctx: Deps, answer: WeChatAnswer): Promise<OwnerL
     const subject = await identify(ctx, answer, flow);
     attempt.identity = `${WECHAT}:${subject}`;
     const identity = { subject, username: '', displayName: 'WeChat User', email: '' };
-    return findOrCreateUser(ctx, { provider: WECHAT, identity, affCode: '' }, (proven) =>
+    const { acceptLanguage } = answer;
+    return findOrCreateUser(ctx, { provider: WECHAT, identity, affCode: '', acceptLanguage }, (proven) =>
       completeLogin(ctx, {
         proven,
         method: WECHAT,

@@ -2,35 +2,37 @@ import { type Clock, createReplica, type Logger, type Random, sleepInStep } from
 import {
   type CapacityKey,
   type ChannelRecord,
-  type CountedAccount,
   type DeclaredLimit,
   STATUS,
   type Store,
 } from '../../store/ports/index.ts';
-import type { Account } from '../pick-channel.ts';
+import type { Account } from '../pick-account.ts';
+import { countFreeSlots } from './count-free-slots.ts';
 import { credentialPool, findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
-import { countFreeSlots } from './free-slots.ts';
 import { forgetRise, isGrowing, noteBegun, noteInFlight, riseAtMs, roomBelow } from './learned-ceiling.ts';
-import { createForbiddenWatch, createOutageWatch } from './outages.ts';
+import { createAccountWatches } from './outages.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
-import { countedAccounts, findChannelPool, findPool, heldSlots, uniqueChannels } from './pools.ts';
+import { createPoolIndex, findChannelPool, findPool, heldSlots, listPools } from './pools.ts';
+import { createRelaySlots } from './relay-slots.ts';
 import { restPhase } from './rests.ts';
 import { createRoomAlarms } from './room-alarms.ts';
 import { createRunningSlots } from './running-slots.ts';
-import type { CapacityService, Dispatch, HeldSlots, Refusal, Room, Scope, Start } from './types.ts';
+import type { CapacityService, Dispatch, HeldSlots, Refusal, RestEvent, Room, Scope, Start } from './types.ts';
 
 /** How often what runs is counted again, while something does. */
 const RECOUNT_MS = 5000;
+/** The first one after a time without any, on the only node: with its other loops. */
+const IDLE_RECOUNT_MS = 15_000;
 /** As often where other nodes send to the same accounts. */
 const SHARED_RECOUNT_MS = 1000;
-/** So long a node has what remains of free slots when they are divided. */
+/** How long a node has what remains of free slots when they are divided. */
 const SHARE_SECONDS = 3;
 /** A node that was silent for longer has no share: one that was killed would keep slots free. */
 const NODE_ALIVE_SECONDS = 40;
 /** Another node has the trial: look again after this. */
 const TRIAL_AGAIN_MS = 2000;
-/** A vendor that queues by itself is full where it has not begun more tasks than these. */
+/** A vendor that has a queue of its own is full where it has not begun more tasks than these. */
 const MOST_QUEUED = 2;
 
 /**
@@ -54,56 +56,26 @@ export function createCapacity(deps: {
   const mono = () => clock.monotonicMs();
   const stopping = new AbortController();
   const listeners = new Set<(room: Room) => void>();
-  const outages = new Map<number, ReturnType<typeof createOutageWatch>>();
-  const forbidden = new Map<string, ReturnType<typeof createForbiddenWatch>>();
+  const watches = createAccountWatches(mono);
   /** When a declared rate allows the next start, by key. */
   const startsFrom = new Map<string, number>();
   let isTouched = false;
   /** Nodes that may send to the same accounts, and the place of this one when slots are divided. */
   let nodes = { count: 1, turn: 0 };
 
-  let known: readonly Account[] = [];
-  let byPool = new Map<string, ChannelRecord[]>();
-  /** What was deleted keeps its last pool: a vendor may still run tasks that ended with it. */
-  const seen = new Map<number, Account>();
-  const poolOfChannel = new Map<number, string>();
-  let accountsOfPool = new Map<string, CountedAccount[]>();
-  /** Reads pools and members anew after a change of channels. */
-  function members(pool: string): readonly ChannelRecord[] {
-    const accounts = deps.accounts();
-    if (accounts !== known) {
-      known = accounts;
-      for (const account of accounts) {
-        seen.set(account.credential.id, account);
-        poolOfChannel.set(account.channel.id, findChannelPool(account.channel));
-      }
-      byPool = new Map([...Map.groupBy(accounts, findPool)].map(([name, own]) => [name, uniqueChannels(own)]));
-      accountsOfPool = countedAccounts([...seen.values()]);
-      slots.rebuild();
-    }
-    return byPool.get(pool) ?? [];
-  }
-
-  const slots = createRunningSlots({
-    clock,
-    findPool({ channelId, credentialId }) {
-      const account = seen.get(credentialId ?? 0);
-      return account ? findPool(account) : (poolOfChannel.get(channelId) ?? ownPool(channelId));
-    },
-  });
+  const pools = createPoolIndex(deps.accounts, () => slots.rebuild());
+  const slots = createRunningSlots({ clock, findPool: pools.findLast });
 
   /** A rest of an account concerns the pool that it shares. */
   function emit({ pool, model }: Room): void {
     const [channelId, credentialId] = pool.startsWith('#') ? pool.slice(1).split('/').map(Number) : [];
-    const found = credentialId === undefined ? undefined : seen.get(credentialId);
-    const shared = found ? findPool(found) : poolOfChannel.get(channelId ?? 0);
-    const room = { pool: shared ?? pool, model };
-    for (const listener of listeners) listener(room);
+    const shared = channelId === undefined ? pool : pools.findLast({ channelId, credentialId: credentialId ?? null });
+    for (const listener of listeners) listener({ pool: shared, model });
   }
   const emitIn = createRoomAlarms(clock, { stopped: stopping.signal, tell: emit });
 
   const states = createPoolStates({
-    ...{ store, clock, random, logger, emit, emitIn },
+    ...{ store, clock, random, logger, emit, emitIn, stopped: stopping.signal },
     inFlight: ({ pool, model }) => slots.find(pool, model).inFlight,
   });
   const { find } = states;
@@ -126,18 +98,17 @@ export function createCapacity(deps: {
   ];
 
   const levels = ({ pool, model }: Scope) => {
-    const channels = members(pool);
-    const accounts = accountsOfPool.get(pool) ?? [];
+    const { limits, ...members } = pools.find(pool);
     return (model === '' ? [''] : ['', model]).flatMap((name) => {
-      const limit = findStrictest(channels, name);
-      return limit ? [{ pool, model: name, limit, accounts }] : [];
+      const limit = findStrictest(limits, name);
+      return limit ? [{ pool, model: name, limit, ...members }] : [];
     });
   };
   const isDeclared = (scope: Scope): boolean => levels(scope).some(({ limit }) => limit.maxRunning !== undefined);
 
   function isQueueing({ credentialId, pool, model }: Scope): boolean {
     if (slots.find(pool, model).queued <= MOST_QUEUED) return false;
-    const channel = seen.get(credentialId)?.channel;
+    const channel = pools.findAccount(credentialId)?.channel;
     return channel !== undefined && deps.queues?.(channel) === true;
   }
 
@@ -167,19 +138,22 @@ export function createCapacity(deps: {
     if (nodes.count === 1 || inFlight >= learned.ceiling) return Math.max(0, free);
     // Another node may take what was free when it was counted: until the next count each has a
     // share.
-    const share = Math.max(isGrowing(learned) ? 1 : 0, shareOf(learned.ceiling - counted)) + counted - inFlight;
+    const share = Math.max(isGrowing(learned) ? 1 : 0, shareFor(learned.ceiling - counted)) + counted - inFlight;
     return Math.max(0, Math.min(free, share));
   }
 
-  const shareOf = (free: number): number => Math.floor((Math.max(0, free) + nodes.turn) / nodes.count);
+  const nodeShare = (most: number): number => Math.max(1, Math.floor(most / nodes.count));
+  const shareFor = (free: number): number => Math.floor((Math.max(0, free) + nodes.turn) / nodes.count);
 
+  const nameKey = ({ pool, model }: CapacityKey): string => JSON.stringify([pool, model]);
+  const isTooSoon = (key: CapacityKey): boolean => (startsFrom.get(nameKey(key)) ?? 0) > mono();
   function room(scope: Scope): number {
     isTouched = true;
     const due = dueTrials(scope);
     if (!due) return 0;
     let free = learnedRoom(scope);
     for (const { pool, model, limit } of levels(scope)) {
-      if ((startsFrom.get(JSON.stringify([pool, model])) ?? 0) > mono()) return 0;
+      if (isTooSoon({ pool, model })) return 0;
       if (limit.maxRunning !== undefined) free = Math.min(free, limit.maxRunning - slots.find(pool, model).inFlight);
     }
     return Math.max(0, due.length > 0 ? Math.min(free, 1) : free);
@@ -187,7 +161,7 @@ export function createCapacity(deps: {
 
   function begin(scope: Scope, task: Start): Dispatch {
     isTouched = true;
-    members(scope.pool);
+    pools.refresh();
     const nowMs = mono();
     const resting = restable(scope);
     for (const { rest } of resting) if (rest.reason !== '') rest.trialTaskId ??= task.taskId;
@@ -218,8 +192,8 @@ export function createCapacity(deps: {
   function end(task: HeldSlots): void {
     if (!slots.end(task)) return;
     const pool = slots.findPool(task);
-    const { channelId, credentialId } = task;
-    const scope = { channelId, credentialId: credentialId ?? 0, pool, model: task.upstreamModel };
+    const { channelId, upstreamModel: model } = task;
+    const scope = { channelId, credentialId: task.credentialId ?? 0, pool, model };
     leaveTrials({ scope, taskId: task.taskId });
     noteInFlight(ofModel(scope).learned, slots.find(pool, scope.model).inFlight, mono());
     emit({ pool, model: '' });
@@ -229,8 +203,8 @@ export function createCapacity(deps: {
     const { scope } = dispatch;
     const state = ofModel(scope);
     slots.accept(dispatch.taskId);
-    outageWatch(scope.channelId).note({ failed: false, userId: dispatch.userId });
-    forbidden.get(credentialPool(scope))?.accepted();
+    watches.outage(scope.channelId).note({ failed: false, userId: dispatch.userId });
+    watches.accepted(dispatch);
     const running = slots.find(scope.pool, scope.model).accepted;
     states.accept(state, dispatch, { running, learns: !isDeclared(scope) });
     states.widen(state);
@@ -240,13 +214,15 @@ export function createCapacity(deps: {
 
   function refused(dispatch: Dispatch, refusal: Refusal): Refusal {
     const { scope } = dispatch;
-    const { retryAfterMs } = refusal;
-    const kind = refusal.kind === 'forbidden' ? classifyForbidden(dispatch) : refusal.kind;
+    const isResting = credentialState(scope).rest.reason === 'credential';
+    const kind = watches.classify(refusal.kind, dispatch, isResting);
     const state = ofModel(scope);
     const failed = kind === 'in_doubt' || kind === 'vendor_busy';
-    const isOut = outageWatch(scope.channelId).note({ failed, userId: dispatch.userId });
-    if (isOut) states.beginRest(channelState(scope), dispatch, { kind: 'outage' });
-    const rest = retryAfterMs === undefined ? {} : { retryAfterMs };
+    const isOut = watches.outage(scope.channelId).note({ failed, userId: dispatch.userId });
+    // Its trial alone renews an outage.
+    const isStillOut = failed && channelState(scope).rest.reason === 'outage';
+    if (isOut || isStillOut) states.beginRest(channelState(scope), dispatch, { kind: 'outage' });
+    const rest = refusal.retryAfterMs === undefined ? {} : { retryAfterMs: refusal.retryAfterMs };
     if (kind === 'balance' || kind === 'credential')
       states.beginRest(credentialState(scope), dispatch, { kind, ...rest });
     else if (kind === 'rate' || kind === 'vendor_busy') states.beginRest(state, dispatch, { kind, ...rest });
@@ -264,30 +240,13 @@ export function createCapacity(deps: {
     return { ...refusal, kind };
   }
 
-  function classifyForbidden({ scope, userId }: Dispatch): 'content' | 'credential' {
-    const watch = forbidden.get(credentialPool(scope)) ?? createForbiddenWatch(mono);
-    forbidden.set(credentialPool(scope), watch);
-    // A trial of a credential that is answered so again has not ended its rest.
-    const isOfAccount = watch.note(userId) || credentialState(scope).rest.reason === 'credential';
-    return isOfAccount ? 'credential' : 'content';
-  }
-
-  function outageWatch(channelId: number) {
-    const watch = outages.get(channelId) ?? createOutageWatch(mono);
-    outages.set(channelId, watch);
-    return watch;
-  }
-
   async function recount(): Promise<void> {
     isTouched = false;
-    members('');
-    await slots.recount(store.capacity.running);
+    pools.refresh();
+    await slots.recount((except) => store.capacity.running(except, deps.nodeId));
     if (store.dialect === 'sqlite') return;
-    const alive = await store.nodes.alive(NODE_ALIVE_SECONDS);
-    const index = Math.max(
-      0,
-      alive.findIndex(({ id }) => id === deps.nodeId),
-    );
+    const alive = (await store.nodes.alive(NODE_ALIVE_SECONDS)).map(({ id }) => id);
+    const index = Math.max(0, alive.indexOf(deps.nodeId));
     const count = Math.max(1, alive.length);
     // What does not divide evenly goes to each node in turn.
     nodes = { count, turn: (index + Math.floor(clock.unix() / SHARE_SECONDS)) % count };
@@ -295,7 +254,9 @@ export function createCapacity(deps: {
 
   async function keepCounting(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await sleepInStep(clock, nodes.count > 1 ? SHARED_RECOUNT_MS : RECOUNT_MS, stopping.signal);
+      const isIdle = !isTouched && slots.isIdle() && store.dialect === 'sqlite';
+      const everyMs = isIdle ? IDLE_RECOUNT_MS : RECOUNT_MS;
+      await sleepInStep(clock, nodes.count > 1 ? SHARED_RECOUNT_MS : everyMs, stopping.signal);
       if (stopping.signal.aborted || (!isTouched && slots.isIdle())) continue;
       await recount().catch((error: unknown) => logger.warn({ err: error }, 'running tasks could not be counted'));
     }
@@ -304,7 +265,7 @@ export function createCapacity(deps: {
   const notes = {
     begin,
     startsIn(key: CapacityKey, ms: number): void {
-      startsFrom.set(JSON.stringify([key.pool, key.model]), mono() + ms);
+      startsFrom.set(nameKey(key), mono() + ms);
       emitIn(key, ms);
     },
     trialTaken(key: CapacityKey): void {
@@ -312,6 +273,14 @@ export function createCapacity(deps: {
       emitIn(key, TRIAL_AGAIN_MS);
     },
   };
+
+  const relaySlots = createRelaySlots({
+    ...{ clock, slots, levels, nodeShare, end, startsIn: notes.startsIn },
+    isHeld(scope) {
+      isTouched = true;
+      return levels(scope).some(isTooSoon) || phases(scope).some(({ phase }) => phase === 'resting');
+    },
+  });
 
   async function byHand(work: Promise<number>): Promise<number> {
     const changed = await work;
@@ -321,10 +290,8 @@ export function createCapacity(deps: {
   }
 
   /** Enabled ones. */
-  const accountsOf = ({ id }: Pick<ChannelRecord, 'id'>): Account[] =>
+  const listAccounts = ({ id }: Pick<ChannelRecord, 'id'>): Account[] =>
     deps.accounts().filter(({ channel, credential }) => channel.id === id && credential.status === STATUS.enabled);
-
-  const nodeShare = (most: number): number => Math.max(1, Math.floor(most / nodes.count));
 
   return {
     scope: (account, model) => ({
@@ -333,15 +300,20 @@ export function createCapacity(deps: {
     }),
     running: ({ credential }) => slots.ofCredential(credential.id).inFlight,
     declared: (scope): DeclaredLimit | undefined => mergeLimits(levels(scope).map(({ limit }) => limit)),
-    relayLimit(scope) {
-      isTouched = true;
-      const most = mergeLimits(levels(scope).map(({ limit }) => limit))?.maxRunning ?? Number.POSITIVE_INFINITY;
-      return nodeShare(most);
-    },
+    ...relaySlots,
     nodeShare,
     room,
     asksStore: (scope) => levels(scope).length > 0 || (dueTrials(scope)?.length ?? 0) > 0,
-    places: (tx, scopes) => countFreeSlots({ tx, rules: { levels, trials: dueTrials, learnedRoom }, notes }, scopes),
+    places: (tx, scopes) =>
+      countFreeSlots(
+        {
+          tx,
+          rules: { levels, trials: dueTrials, learnedRoom, nodeId: deps.nodeId },
+          notes,
+          relayed: ({ pool, model }) => slots.find(pool, model).relayed,
+        },
+        scopes,
+      ),
     begin,
     resize,
     accepted,
@@ -363,33 +335,35 @@ export function createCapacity(deps: {
     },
     describe(channel) {
       const pool = findChannelPool(channel);
-      members(pool);
-      const credentialIds = accountsOf(channel).map(({ credential }) => credential.id);
-      return describeCapacity({ channel, credentialIds, pool, slots, states, levels, clock });
+      pools.refresh();
+      const credentialIds = listAccounts(channel).map(({ credential }) => credential.id);
+      const members = pools.find(pool);
+      return describeCapacity({ channel, credentialIds, pool, slots, states, levels, told: members.told, clock });
     },
     rests(channel, model) {
-      members('');
-      const scopes = accountsOf(channel).map((one) => ({
+      pools.refresh();
+      const scopes = listAccounts(channel).map((one) => ({
         ...{ channelId: channel.id, credentialId: one.credential.id, pool: findPool(one), model },
       }));
       return scopes.length > 0 && scopes.every((scope) => restable(scope).some(({ rest }) => rest.reason !== ''));
     },
     begunRests: states.begunRests,
+    restEvents: async ({ id }, limit) => (await store.capacity.restEvents(id, limit)) as RestEvent[],
     wake(channel, of = 'pool') {
-      const accounts = accountsOf(channel);
+      const accounts = listAccounts(channel);
       const own = accounts.map(({ credential: { id } }) => credentialPool({ channelId: channel.id, credentialId: id }));
       const shared = of === 'account' ? [] : [findChannelPool(channel), ...accounts.map(findPool)];
-      return byHand(store.capacity.wake([...new Set([ownPool(channel.id), ...own, ...shared])]));
+      return byHand(store.capacity.wake([...new Set([ownPool(channel.id), ...own, ...shared])], channel.id));
     },
     clearCeilings(channel) {
-      const pool = findChannelPool(channel);
-      states.forgetDoubts(pool);
-      return byHand(store.capacity.clearCeilings(pool));
+      const pools = listPools(channel, deps.accounts());
+      for (const pool of pools) states.forgetDoubts(pool);
+      return byHand(store.capacity.clearCeilings(pools));
     },
     clearAbandoned(channel) {
-      const pool = findChannelPool(channel);
-      members(pool);
-      return byHand(store.capacity.clearAbandoned(accountsOfPool.get(pool) ?? []));
+      pools.refresh();
+      const counted = listPools(channel, deps.accounts()).flatMap((pool) => pools.find(pool).accounts);
+      return byHand(store.capacity.clearAbandoned(counted));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { hasHiddenCharacters, sentence } from '../../kernel/index.ts';
-import type { ChannelRecord, DeclaredLimit, DeclaredLimits } from '../../store/ports/index.ts';
+import type { DeclaredLimit, DeclaredLimits } from '../../store/ports/index.ts';
 import { channelErrors } from '../errors.ts';
 
 const HIGHEST = 1_000_000;
@@ -64,9 +64,9 @@ export function checkPool(pool: string): string {
 
 const invalid = (param: string, message: ReturnType<typeof sentence>) => channelErrors.invalid({ param, message });
 
-/** The strictest of what the channels of a pool declare. `model` empty: for all models together. */
-export function findStrictest(channels: readonly ChannelRecord[], model: string): DeclaredLimit | undefined {
-  const declared = channels.flatMap(({ limits }) => {
+/** The strictest of what holds for a pool. `model` empty: for all models together. */
+export function findStrictest(all: readonly (DeclaredLimits | null)[], model: string): DeclaredLimit | undefined {
+  const declared = all.flatMap((limits) => {
     if (model === '') return limits ? [limits] : [];
     const { models = {} } = limits ?? {};
     return Object.hasOwn(models, model) ? [models[model] as DeclaredLimit] : [];

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/index.ts';
-import type { ChannelRecord, DeclaredLimit } from '../../store/ports/index.ts';
-import { credentialPool, ownPool } from './declared-limits.ts';
+import type { ChannelRecord, DeclaredLimit, DeclaredLimits } from '../../store/ports/index.ts';
+import { credentialPool, findStrictest, ownPool } from './declared-limits.ts';
 import type { PoolState, PoolStates } from './pool-states.ts';
 import type { RunningSlots, SlotCount } from './running-slots.ts';
 import type { CapacityView, RestView, Scope } from './types.ts';
@@ -13,12 +13,14 @@ type Described = {
   states: PoolStates;
   /** The limits that are declared for a scope: the pool's, then the model's. */
   levels: (scope: Scope) => { model: string; limit: DeclaredLimit }[];
+  /** What the vendor tells of the pool's accounts. */
+  told: readonly DeclaredLimits[];
   clock: Clock;
 };
 
 /** What people see of a channel: its own tasks, what limits it, and each model that it has run. */
 export function describeCapacity(of: Described): CapacityView {
-  const { channel, credentialIds, pool, slots, states, levels, clock } = of;
+  const { channel, credentialIds, pool, slots, states, levels, told, clock } = of;
   const known = states
     .list(pool)
     .filter(({ model, stored, rest }) => model !== '' && (stored > 0 || rest.reason !== ''));
@@ -37,16 +39,20 @@ export function describeCapacity(of: Described): CapacityView {
   const maxRunning = (model: string): number | undefined =>
     levels(scope(model)).find((level) => level.model === model)?.limit.maxRunning;
 
+  const isTold = (limit: number, ...ofModels: string[]): boolean =>
+    ofModels.some((model) => findStrictest(told, model)?.maxRunning === limit);
+
   const models = names.map((model) => {
     const state = states.find({ pool, model });
     const declared = levels(scope(model)).flatMap(({ limit }) => limit.maxRunning ?? []);
     const learned = declared.length === 0;
+    const least = Math.min(...declared);
     return {
       model,
       ...count(slots.find(pool, model)),
-      limit: learned ? state.learned.ceiling : Math.min(...declared),
+      limit: learned ? state.learned.ceiling : least,
       learned,
-      limitReason: learned ? state.learned.reason : ('' as const),
+      limitReason: learned ? state.learned.reason : isTold(least, '', model) ? ('told' as const) : ('' as const),
       ...describeRest([state]),
     };
   });
@@ -63,7 +69,7 @@ export function describeCapacity(of: Described): CapacityView {
     ...count(slots.ofChannel(channel.id)),
     limit: whole ?? (models.length > 0 ? models.reduce((sum, { limit }) => sum + (limit ?? 0), 0) : null),
     learned: whole === null,
-    limitReason: '',
+    limitReason: whole !== null && isTold(whole, '') ? 'told' : '',
     ...describeRest([own, ...first, ...models.map(({ model }) => states.find({ pool, model }))]),
     models,
     credentials: credentialIds.map((id, index) => ({ id, ...describeRest(keys.slice(index, index + 1)) })),

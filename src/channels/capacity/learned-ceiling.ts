@@ -139,8 +139,9 @@ export function afterFullness(
   { running, nowMs }: { running: number; nowMs: number },
 ): LearnedCeiling | undefined {
   if (running < 1) return undefined;
-  // Somebody else uses the account. A start value has proven nothing, so it yields.
-  if (state.reason !== 'start' && running * 2 < state.ceiling) return undefined;
+  // Somebody else uses the account. One that grows has not been refused yet: it may be above what
+  // the vendor ever ran at once, since tasks end before that is known. So it yields.
+  if (!isGrowing(state) && running * 2 < state.ceiling) return undefined;
   // Never above the ceiling: what is accepted and has ended since is still counted.
   const most = Math.min(running, isGrowing(state) ? Number.POSITIVE_INFINITY : state.ceiling);
   const { restored } = state;

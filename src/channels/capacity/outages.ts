@@ -1,3 +1,6 @@
+import { credentialPool } from './declared-limits.ts';
+import type { Dispatch, RefusalKind } from './types.ts';
+
 const LATEST = 10;
 const FAILURES = 5;
 const WITHIN_MS = 120_000;
@@ -7,7 +10,7 @@ const USERS_OF_MS = 3_600_000;
  * Tells whether a vendor is out: 5 of the last 10 submissions failed within two minutes, from two
  * users or from the only one of the last hour, whose requests alone might be at fault otherwise.
  */
-export function createOutageWatch(monotonicMs: () => number) {
+function createOutageWatch(monotonicMs: () => number) {
   let latest: { failed: boolean; userId: number; atMs: number }[] = [];
   const users = new Map<number, number>();
   return {
@@ -37,7 +40,7 @@ const FORBIDDEN_MS = 600_000;
  * Tells what a 403 without words means: that of one user may be of what they asked for, and those
  * of two users with no acceptance between them are of the account's credential.
  */
-export function createForbiddenWatch(monotonicMs: () => number) {
+function createForbiddenWatch(monotonicMs: () => number) {
   const users = new Map<number, number>();
   return {
     /** Returns whether another user was refused so lately. */
@@ -48,5 +51,29 @@ export function createForbiddenWatch(monotonicMs: () => number) {
       return users.size > 1;
     },
     accepted: () => users.clear(),
+  };
+}
+
+/** The watches of channels for outages, and of credentials for bare 403s. */
+export function createAccountWatches(monotonicMs: () => number) {
+  const outages = new Map<number, ReturnType<typeof createOutageWatch>>();
+  const forbidden = new Map<string, ReturnType<typeof createForbiddenWatch>>();
+  return {
+    outage(channelId: number) {
+      const watch = outages.get(channelId) ?? createOutageWatch(monotonicMs);
+      outages.set(channelId, watch);
+      return watch;
+    },
+    accepted: ({ scope }: Dispatch): void => forbidden.get(credentialPool(scope))?.accepted(),
+    /**
+     * What a bare 403 means. A trial of a credential that is answered so again has not ended its
+     * rest.
+     */
+    classify(kind: RefusalKind, { scope, userId }: Dispatch, isResting: boolean): Exclude<RefusalKind, 'forbidden'> {
+      if (kind !== 'forbidden') return kind;
+      const watch = forbidden.get(credentialPool(scope)) ?? createForbiddenWatch(monotonicMs);
+      forbidden.set(credentialPool(scope), watch);
+      return watch.note(userId) || isResting ? 'credential' : 'content';
+    },
   };
 }

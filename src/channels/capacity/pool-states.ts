@@ -1,5 +1,6 @@
 import type { Clock, Logger, Random } from '../../kernel/index.ts';
-import type { CapacityKey, CapacityRecord, Store } from '../../store/ports/index.ts';
+import type { CapacityKey, CapacityRecord, RestEvent, Store } from '../../store/ports/index.ts';
+import { credentialPool } from './declared-limits.ts';
 import {
   afterAcceptance,
   afterFailedRise,
@@ -23,6 +24,12 @@ const LAST_WINDOW = 64;
 const REFUSAL_WEIGHT = 5;
 /** Four refusals among few acceptances: the vendor is full. */
 const CERTAIN = 16;
+/**
+ * It is also full after so many refusals more than acceptances of more tasks than at the lowest.
+ */
+const CERTAIN_REFUSALS = 4;
+/** How soon a rest that could not be stored is stored again. */
+const STORE_AGAIN_MS = 1000;
 
 export type PoolState = CapacityKey & {
   key: string;
@@ -38,6 +45,8 @@ export type PoolState = CapacityKey & {
   settled: number;
   /** What refusals for fullness say that is not certain yet. */
   doubt: Doubt | undefined;
+  /** Refusals, less what disproved them, and the fewest tasks that ran at one of them. */
+  refusedAt: { running: number; times: number } | undefined;
   /** Writes on their way: what the database says is older than this. */
   writes: number;
 };
@@ -47,6 +56,20 @@ export type PoolState = CapacityKey & {
  * none before `heldUntilMs`.
  */
 type Doubt = { running: number; weight: number; heldUntilMs: number };
+
+type BegunRest = { generation: number; reason: string; step: number; untilMs: number; event: RestEvent | null };
+
+/** What people read of a rest; null: a full account is no event. */
+function toEvent(
+  { pool, model }: CapacityKey,
+  { scope }: Dispatch,
+  { reason, what }: Pick<RestEvent, 'reason' | 'what'>,
+): RestEvent | null {
+  if (reason === 'capacity') return null;
+  const { channelId } = scope;
+  const credentialId = pool === credentialPool(scope) ? scope.credentialId : 0;
+  return { channelId, credentialId, model, reason, what };
+}
 
 type Full = {
   retryAfterMs?: number;
@@ -68,8 +91,9 @@ export function createPoolStates(deps: {
   inFlight: (key: CapacityKey) => number;
   emit: (room: Room) => void;
   emitIn: (room: Room, ms: number) => void;
+  stopped: AbortSignal;
 }) {
-  const { store, clock, random, logger, inFlight, emit, emitIn } = deps;
+  const { store, clock, random, logger, inFlight, emit, emitIn, stopped } = deps;
   const states = new Map<string, PoolState>();
   const begun = new Map<RestReason, number>();
   let lost = () => {};
@@ -81,7 +105,7 @@ export function createPoolStates(deps: {
     if (found) return found;
     const state: PoolState = {
       ...{ pool, model, key, rest: { ...NO_REST }, learned: startCeiling(share()), stored: 0 },
-      ...{ window: undefined, starts: 0, settled: 0, doubt: undefined, writes: 0 },
+      ...{ window: undefined, starts: 0, settled: 0, doubt: undefined, refusedAt: undefined, writes: 0 },
     };
     states.set(key, state);
     return state;
@@ -100,6 +124,24 @@ export function createPoolStates(deps: {
       state.writes -= 1;
     }
     if (!isStored) lost();
+  }
+
+  /**
+   * Stores a rest for as long as the database does not answer: a rest that is in memory alone would
+   * never end, since the database gives its trial away. False: another node has overtaken it, or it
+   * was stored before and the answer was lost.
+   */
+  async function storeRest({ pool, model }: PoolState, { untilMs, event, ...rest }: BegunRest): Promise<boolean> {
+    for (;;) {
+      try {
+        const forMs = Math.max(0, untilMs - clock.monotonicMs());
+        return await store.capacity.beginRest({ pool, model }, { ...rest, forMs }, event);
+      } catch (error) {
+        if (stopped.aborted) throw error;
+        logger.warn({ err: error, pool, model }, 'a rest could not be stored; retrying');
+        await clock.sleep(STORE_AGAIN_MS, stopped);
+      }
+    }
   }
 
   /** Its slots may be taken already, and then a rise is due later. */
@@ -136,15 +178,15 @@ export function createPoolStates(deps: {
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     });
     const since = before.reason === kind ? before.since : clock.unix();
-    state.rest = { ...NO_REST, ...next, since, untilMs: clock.monotonicMs() + forMs };
+    const untilMs = clock.monotonicMs() + forMs;
+    state.rest = { ...NO_REST, ...next, since, untilMs };
     begun.set(kind, (begun.get(kind) ?? 0) + 1);
     state.window = undefined;
     const line = { pool, model, reason: kind, seconds: Math.ceil(forMs / 1000), in_a_row: next.step };
     logger[kind === 'capacity' ? 'info' : 'warn'](line, 'nothing is sent to an account for a while');
     const { reason, step } = next;
-    void write(state, () =>
-      store.capacity.beginRest({ pool, model }, { generation: before.generation, reason, step, forMs }),
-    );
+    const event = toEvent(state, dispatch, { reason, what: step === 1 ? 'rested' : 'tried' });
+    void write(state, () => storeRest(state, { generation: before.generation, reason, step, untilMs, event }));
     emitIn({ pool, model }, forMs);
     return true;
   }
@@ -154,7 +196,11 @@ export function createPoolStates(deps: {
     begunRests: (): ReadonlyMap<RestReason, number> => begun,
     /** Forgets what refusals said of a pool that is not certain yet. */
     forgetDoubts(pool: string): void {
-      for (const state of states.values()) if (state.pool === pool) state.doubt = undefined;
+      for (const state of states.values()) {
+        if (state.pool !== pool) continue;
+        state.doubt = undefined;
+        state.refusedAt = undefined;
+      }
     },
     list: (pool: string): PoolState[] => [...states.values()].filter((state) => state.pool === pool),
     /** `listener`: what is stored is newer than this node's memory. */
@@ -171,7 +217,8 @@ export function createPoolStates(deps: {
       state.rest = { ...NO_REST, generation: rest.generation };
       state.window = FIRST_WINDOW;
       logger.info({ pool, model, reason: rest.reason }, 'tasks are sent to an account again');
-      void write(state, () => store.capacity.endRest({ pool, model }, rest.generation));
+      const event = toEvent(state, dispatch, { reason: rest.reason, what: 'back' });
+      void write(state, () => store.capacity.endRest({ pool, model }, rest.generation, event));
       emit({ pool, model });
     },
 
@@ -183,7 +230,9 @@ export function createPoolStates(deps: {
 
     /** `running`: accepted tasks on all nodes, this one included. */
     accept(state: PoolState, dispatch: Dispatch, { running, learns }: { running: number; learns: boolean }): void {
-      const { doubt, learned } = state;
+      const { doubt, learned, refusedAt } = state;
+      // It may have ended others before that is known, so that this disproves only one of them.
+      if (refusedAt && running > refusedAt.running) refusedAt.times -= 1;
       if (doubt) {
         doubt.running = Math.max(doubt.running, running);
         doubt.weight -= 1;
@@ -215,7 +264,12 @@ export function createPoolStates(deps: {
       };
       state.doubt = doubt;
       if (doubt.heldUntilMs > nowMs) emitIn(state, doubt.heldUntilMs - nowMs);
-      const isCertain = doubt.weight >= CERTAIN;
+      const { refusedAt } = state;
+      const times = Math.max(0, refusedAt?.times ?? 0) + 1;
+      const isCertain = doubt.weight >= CERTAIN || times >= CERTAIN_REFUSALS;
+      state.refusedAt = isCertain
+        ? undefined
+        : { running: times === 1 ? others : Math.min(refusedAt?.running ?? others, others), times };
       if (isCertain) state.settled = state.starts;
       const isTrial = rest.reason !== '';
       // A trial that is refused before it is certain says "full", and not "too fast".

@@ -1,5 +1,6 @@
-import type { ChannelRecord, CountedAccount } from '../../store/ports/index.ts';
-import type { Account } from '../pick-channel.ts';
+import { type ChannelRecord, type CountedAccount, type DeclaredLimits, STATUS } from '../../store/ports/index.ts';
+import { RELAY_TYPE } from '../check-channel.ts';
+import type { Account } from '../pick-account.ts';
 import { ownPool } from './declared-limits.ts';
 import type { HeldSlots, Scope, Start } from './types.ts';
 
@@ -8,18 +9,18 @@ export const findChannelPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>
 /** What shares an account's limit. */
 export const findPool = ({ channel, credential }: Account): string => credential.pool || findChannelPool(channel);
 
+/** A channel's own pool, and those that its credentials name. */
+export const listPools = (channel: ChannelRecord, accounts: readonly Account[]): string[] => [
+  ...new Set([findChannelPool(channel), ...accounts.filter((one) => one.channel.id === channel.id).map(findPool)]),
+];
+
 /** The slots that a start has taken. */
 export const heldSlots = ({ taskId, slots, scope }: Start & { scope: Scope }): HeldSlots => ({
   ...{ taskId, slots, channelId: scope.channelId, credentialId: scope.credentialId, upstreamModel: scope.model },
 });
 
-/** The channels of accounts, each once. */
-export const uniqueChannels = (accounts: readonly Account[]): ChannelRecord[] => [
-  ...new Map(accounts.map(({ channel }) => [channel.id, channel])).values(),
-];
-
 /** The accounts of each pool: the whole channel where all of its credentials belong to one. */
-export function countedAccounts(accounts: readonly Account[]): Map<string, CountedAccount[]> {
+function countedAccounts(accounts: readonly Account[]): Map<string, CountedAccount[]> {
   const counted = new Map<string, CountedAccount[]>();
   for (const own of Map.groupBy(accounts, ({ channel }) => channel.id).values()) {
     const isOne = new Set(own.map(findPool)).size === 1;
@@ -30,4 +31,70 @@ export function countedAccounts(accounts: readonly Account[]): Map<string, Count
     }
   }
   return counted;
+}
+
+type PoolMembers = {
+  /** What holds for it: what its channels declare, and what the vendor tells of its accounts. */
+  limits: readonly DeclaredLimits[];
+  told: readonly DeclaredLimits[];
+  /** Those of deleted channels too: a vendor may still run tasks that ended with them. */
+  accounts: readonly CountedAccount[];
+  /** Whether requests are relayed there. */
+  relays: boolean;
+};
+
+/** Which accounts share each limit, by all accounts; `onChange` after each of their changes. */
+export function createPoolIndex(accounts: () => readonly Account[], onChange: () => void) {
+  let known: readonly Account[] = [];
+  let byPool = new Map<string, readonly Account[]>();
+  let counted = new Map<string, CountedAccount[]>();
+  /** What was deleted keeps its last pool. */
+  const seen = new Map<number, Account>();
+  const poolOfChannel = new Map<number, string>();
+  const found = new Map<string, PoolMembers>();
+
+  function refresh(): void {
+    const now = accounts();
+    if (now === known) return;
+    known = now;
+    for (const account of now) {
+      seen.set(account.credential.id, account);
+      poolOfChannel.set(account.channel.id, findChannelPool(account.channel));
+    }
+    byPool = Map.groupBy(now, findPool);
+    counted = countedAccounts([...seen.values()]);
+    found.clear();
+    onChange();
+  }
+
+  function read(pool: string): PoolMembers {
+    const own = byPool.get(pool) ?? [];
+    const channels = [...new Map(own.map(({ channel }) => [channel.id, channel])).values()];
+    const ofVendor = own.flatMap(({ credential: { status, removedAt, toldLimits } }) =>
+      status === STATUS.enabled && removedAt === 0 && toldLimits ? [toldLimits] : [],
+    );
+    return {
+      limits: [...channels.flatMap(({ limits }) => limits ?? []), ...ofVendor],
+      told: ofVendor,
+      accounts: counted.get(pool) ?? [],
+      relays: channels.some(({ type }) => type === RELAY_TYPE),
+    };
+  }
+
+  return {
+    /** Follows a change of channels. */
+    refresh,
+    find(pool: string): PoolMembers {
+      refresh();
+      const members = found.get(pool) ?? read(pool);
+      found.set(pool, members);
+      return members;
+    },
+    findAccount: (credentialId: number): Account | undefined => seen.get(credentialId),
+    /** The pool of an account, its last one where it was deleted. */
+    findLast({ channelId, credentialId }: { channelId: number; credentialId: number | null }): string {
+      const account = seen.get(credentialId ?? 0);
+      return account ? findPool(account) : (poolOfChannel.get(channelId) ?? ownPool(channelId));
+    },
+  };
 }

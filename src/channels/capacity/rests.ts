@@ -4,7 +4,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** The first rest of a row of them, and the longest: each is twice the one before. */
+/** The first and the longest rest in a row; each is twice the one before. */
 const REST_MS: Readonly<Record<RestReason, { first: number; longest: number }>> = {
   capacity: { first: 5 * SECOND, longest: 5 * SECOND },
   rate: { first: 5 * SECOND, longest: 15 * MINUTE },

@@ -7,13 +7,15 @@ import type { HeldSlots } from './types.ts';
  * may not say so yet.
  */
 const OWN_MS = 3000;
-/** One that has been sent for so long is counted in the database, whatever became of its sender. */
+/** One that was sent this long ago is counted in the database, whatever became of its sender. */
 const SENDING_MS = 60_000;
 
 export type SlotCount = {
   /** Being sent, accepted or abandoned. */
   inFlight: number;
   accepted: number;
+  /** Requests that this node relays. */
+  relayed: number;
   abandoned: number;
   /** Tasks, not slots, that this node is sending. */
   sending: number;
@@ -23,17 +25,17 @@ export type SlotCount = {
   counted: number;
 };
 
-type Entry = HeldSlots & { state: 'sending' | 'accepted' | 'ended'; atMs: number; count: SlotCount };
+type Entry = HeldSlots & { state: 'sending' | 'accepted' | 'relayed' | 'ended'; atMs: number; count: SlotCount };
 
 type Place = Pick<RunningCount, 'channelId' | 'credentialId' | 'model'>;
-const placeOf = ({ channelId, credentialId, upstreamModel }: HeldSlots): Place => ({
+const toPlace = ({ channelId, credentialId, upstreamModel }: HeldSlots): Place => ({
   channelId,
   credentialId,
   model: upstreamModel,
 });
 
 const none = (): SlotCount => ({
-  ...{ inFlight: 0, accepted: 0, queued: 0, abandoned: 0, sending: 0, counted: 0 },
+  ...{ inFlight: 0, accepted: 0, relayed: 0, queued: 0, abandoned: 0, sending: 0, counted: 0 },
 });
 
 /**
@@ -72,6 +74,7 @@ export function createRunningSlots(deps: {
     for (const sum of [whole, one, channel, credential]) {
       sum.inFlight += sign * count.inFlight;
       sum.accepted += sign * count.accepted;
+      sum.relayed += sign * count.relayed;
       sum.queued += sign * count.queued;
       sum.abandoned += sign * count.abandoned;
       sum.sending += sign * count.sending;
@@ -80,9 +83,9 @@ export function createRunningSlots(deps: {
 
   function put(task: HeldSlots, state: Entry['state'], count: SlotCount): void {
     const before = entries.get(task.taskId);
-    if (before) add(placeOf(before), before.count, -1);
+    if (before) add(toPlace(before), before.count, -1);
     entries.set(task.taskId, { ...task, state, atMs: clock.monotonicMs(), count });
-    add(placeOf(task), count, 1);
+    add(toPlace(task), count, 1);
   }
 
   function rebuild(): void {
@@ -91,13 +94,18 @@ export function createRunningSlots(deps: {
     byCredential = new Map();
     for (const { accepted, queued, sending, abandoned, ...place } of counted)
       add(place, { ...none(), inFlight: accepted + sending + abandoned, accepted, queued, abandoned }, 1);
-    for (const entry of entries.values()) add(placeOf(entry), entry.count, 1);
+    for (const entry of entries.values()) add(toPlace(entry), entry.count, 1);
     for (const models of totals.values()) for (const sum of models.values()) sum.counted = sum.inFlight;
   }
 
   return {
     begin(task: HeldSlots): void {
       put(task, 'sending', { ...none(), inFlight: task.slots, sending: 1 });
+    },
+
+    /** An open request, which no row of a task counts. */
+    beginRelay(task: HeldSlots): void {
+      put(task, 'relayed', { ...none(), inFlight: task.slots, accepted: task.slots, relayed: task.slots });
     },
 
     accept(taskId: string): void {
@@ -134,7 +142,7 @@ export function createRunningSlots(deps: {
     async recount(read: (except: readonly string[]) => Promise<readonly RunningCount[]>): Promise<void> {
       const nowMs = clock.monotonicMs();
       const own = [...entries.values()].filter(
-        ({ state, atMs }) => atMs > nowMs - (state === 'sending' ? SENDING_MS : OWN_MS),
+        ({ state, atMs }) => state === 'relayed' || atMs > nowMs - (state === 'sending' ? SENDING_MS : OWN_MS),
       );
       const isOwn = new Set(own.map(({ taskId }) => taskId));
       const before = [...entries.values()];

@@ -1,5 +1,5 @@
-import type { ChannelRecord, DeclaredLimit, Repositories } from '../../store/ports/index.ts';
-import type { Account } from '../pick-channel.ts';
+import type { ChannelRecord, DeclaredLimit, Repositories, RestEventRecord } from '../../store/ports/index.ts';
+import type { Account } from '../pick-account.ts';
 
 /**
  * Where a task would run. `credentialId`: 0 where none is chosen yet. `pool`: what shares the
@@ -69,14 +69,19 @@ export type Capacity = {
   /** The strictest that the pool's channels declare for pool or model; `undefined`: none. */
   declared(scope: Scope): DeclaredLimit | undefined;
   /**
-   * The requests that this node may relay there at once: what is declared, divided by the live
-   * nodes, but at least 1.
+   * The requests that this node may relay there now: what is declared and not taken by tasks, of
+   * which each live node has a share, but at least 1. 0 during a rest, or until a declared rate
+   * allows the next.
    */
-  relayLimit(scope: Scope): number;
-  /** What one of the live nodes has of a limit that each keeps by itself, at least 1. */
+  relayRoom(scope: Scope): number;
+  /** Takes a slot for a relayed request. Call what it returns at its end, once or more often. */
+  beginRelay(scope: Scope): () => void;
+  /** What one of the live nodes has of a limit that each keeps on its own, at least 1. */
   nodeShare(most: number): number;
   /** Slots that are free as far as this node knows: 0 during a rest, 1 where a trial is due. */
   room(scope: Scope): number;
+  /** Whether every credential of a channel rests for a model of the vendor, for whatever reason. */
+  rests(channel: Pick<ChannelRecord, 'id'>, upstreamModel: string): boolean;
   /** Whether a start there needs `places`: a limit is declared, or a rest ends with a trial. */
   asksStore(scope: Scope): boolean;
   /** Locks and counts: the first statements of a transaction. */
@@ -98,11 +103,11 @@ export type Capacity = {
 
 /** The operator's side. */
 export type CapacityService = Capacity & {
+  /** When a channel's accounts rested, were tried and came back, the newest first. */
+  restEvents(channel: Pick<ChannelRecord, 'id'>, limit: number): Promise<RestEvent[]>;
   start(): Promise<void>;
   stop(): void;
   describe(channel: ChannelRecord): CapacityView;
-  /** Whether every credential of a channel rests for a model of the vendor, for whatever reason. */
-  rests(channel: Pick<ChannelRecord, 'id'>, upstreamModel: string): boolean;
   /** How many rests this node has begun, by reason. */
   begunRests(): ReadonlyMap<RestReason, number>;
   /**
@@ -136,9 +141,12 @@ export type ModelCapacity = {
   /** Null: not known yet. */
   limit: number | null;
   learned: boolean;
-  limitReason: CeilingReason | '';
+  /** Empty: an administrator declared it, or it is not known. */
+  limitReason: CeilingReason | 'told' | '';
   abandoned: number;
 } & RestView;
 
 export type CeilingReason = 'start' | 'grown' | 'refused' | 'raised';
+/** An event of an account's health; `until` 0: nothing rests any longer. */
+export type RestEvent = Omit<RestEventRecord, 'reason'> & { reason: RestReason };
 export type RestReason = 'capacity' | 'rate' | 'balance' | 'credential' | 'vendor_busy' | 'outage';

@@ -1,4 +1,12 @@
-import { type JsonBound, type JsonBounds, MAX_JSON_DEPTH, MAX_JSON_NAME_BYTES, sentence } from '../../kernel/index.ts';
+import {
+  describeBytes,
+  type JsonBound,
+  type JsonBounds,
+  MAX_JSON_DEPTH,
+  MAX_JSON_NAME_BYTES,
+  MAX_JSON_NUMBER_BYTES,
+  sentence,
+} from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 
 const KIB = 1024;
@@ -33,6 +41,8 @@ export const BODY_LIMITS = {
   source: json(4 * MIB),
   /** A client's request to a plugin: JSON or a form. */
   submission: withFiles(json(MIB)),
+  /** The requests of a batch, each of which is one of `submission`. */
+  batch: { maxBytes: 8 * MIB, maxValues: 400_000, maxDepth: 64 },
   /**
    * A client's request that the relay may forward; it forwards whole conversations. Parsing the
    * worst case takes about 35 ms, and so does reading all names.
@@ -63,7 +73,7 @@ export function assertDeclaredSize({ headers }: Request, name: BodyLimitName, ma
 
 export const tooLarge = (cap: number) =>
   httpErrors.too_large({
-    message: sentence('http.body_size', { size: formatBytes(cap) }),
+    message: sentence('http.body_size', { size: describeBytes(cap) }),
     details: { limit_bytes: cap },
   });
 
@@ -83,8 +93,13 @@ export function beyondLimit(bound: JsonBound, limit: BodyLimit) {
       });
     case 'maxNameBytes':
       return httpErrors.too_large({
-        message: sentence('http.body_names', { max: formatBytes(MAX_JSON_NAME_BYTES) }),
+        message: sentence('http.body_names', { max: describeBytes(MAX_JSON_NAME_BYTES) }),
         details: { limit_bytes: MAX_JSON_NAME_BYTES },
+      });
+    case 'maxNumberBytes':
+      return httpErrors.bad_json({
+        message: sentence('http.body_number', { max: MAX_JSON_NUMBER_BYTES.toLocaleString('en') }),
+        details: { limit_digits: MAX_JSON_NUMBER_BYTES },
       });
     case 'maxDepth':
       return httpErrors.bad_json({
@@ -94,13 +109,8 @@ export function beyondLimit(bound: JsonBound, limit: BodyLimit) {
     default:
       if (maxWireBytes === undefined) return tooLarge(maxBytes);
       return httpErrors.too_large({
-        message: sentence('http.json_size', { size: formatBytes(maxBytes) }),
+        message: sentence('http.json_size', { size: describeBytes(maxBytes) }),
         details: { limit_bytes: maxBytes },
       });
   }
-}
-
-export function formatBytes(bytes: number): string {
-  const mib = bytes / MIB;
-  return mib >= 1 ? `${Math.round(mib * 10) / 10} MiB` : `${Math.round(bytes / KIB)} KiB`;
 }

@@ -12,9 +12,6 @@ const MINIMUM_RATE: MinimumRate = { windowMs: 60_000, minBytes: 256 * 1024, tota
 export const mediaType = (headers: Headers): string =>
   (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
-/** True for media types of JSON. */
-export const isJsonType = (type: string): boolean => type === 'application/json' || type.endsWith('+json');
-
 /** Checks `Content-Length` before a byte is read. @throws http.too_large */
 function assertDeclaredLength(request: Request, cap: number): void {
   const declared = Number(request.headers.get('content-length') ?? '0');

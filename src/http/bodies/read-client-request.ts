@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type JsonScanner, sentence, sha256Hex } from '../../kernel/index.ts';
+import { isJsonType, type JsonScanner, sentence, sha256Hex } from '../../kernel/index.ts';
 import { type ClientRequest, digestJson } from '../../tasks/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit, multipartBytes } from './body-limits.ts';
-import { isJsonType, mediaType, readBody, streamBody } from './read-body.ts';
+import { mediaType, readBody, streamBody } from './read-body.ts';
 import { addValue, readMultipart, readUrlencoded } from './read-form.ts';
 import { readJsonBody } from './read-json.ts';
 import type { FileStorage } from './upload-folder.ts';
@@ -58,6 +58,7 @@ const describeRequest = (
   idempotencyKey: request.headers.get('idempotency-key'),
   callbackUrl: request.headers.get('x-callback-url'),
   keepResult: request.headers.get('x-keep-result'),
+  allowFallback: request.headers.get('x-allow-fallback'),
   signal: request.signal,
 });
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Dicer } from '@fastify/busboy';
 import type { RequestFile } from '../../files/index.ts';
-import { sentence, sha256Hex } from '../../kernel/index.ts';
+import { describeBytes, sentence, sha256Hex } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
-import { BODY_LIMITS, formatBytes } from './body-limits.ts';
+import { BODY_LIMITS } from './body-limits.ts';
 import {
   checkFieldName,
   decodeUtf8,
@@ -144,7 +144,7 @@ export type FormCollector = {
   release(): Promise<void>;
 };
 
-export function collectForm({ uploads, maxFileBytes, digest = false }: FormConfig): FormCollector {
+function collectForm({ uploads, maxFileBytes, digest = false }: FormConfig): FormCollector {
   const fields = new Map<string, string[]>();
   const files: RequestFile[] = [];
   const writers: UploadWriter[] = [];
@@ -164,7 +164,7 @@ export function collectForm({ uploads, maxFileBytes, digest = false }: FormConfi
         checkValueSize(name, size);
         if (textBytes > MAX_TEXT_BYTES) {
           throw httpErrors.too_large({
-            message: sentence('http.form_texts', { size: formatBytes(MAX_TEXT_BYTES) }),
+            message: sentence('http.form_texts', { size: describeBytes(MAX_TEXT_BYTES) }),
             details: { limit_bytes: MAX_TEXT_BYTES },
           });
         }
@@ -233,7 +233,7 @@ const tooMany = (max: number, what: 'files' | 'fields') =>
 
 function checkValueSize(name: string, bytes: number): void {
   if (bytes <= MAX_TEXT_BYTES) return;
-  const message = sentence('http.form_field_size', { name, size: formatBytes(MAX_TEXT_BYTES) });
+  const message = sentence('http.form_field_size', { name, size: describeBytes(MAX_TEXT_BYTES) });
   throw httpErrors.too_large({ message, param: name, details: { limit_bytes: MAX_TEXT_BYTES } });
 }
 

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { mkdir, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Logger, randomToken, sentence } from '../../kernel/index.ts';
+import { describeBytes, type Logger, randomToken, sentence } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 
 /** Files up to this size stay in memory; larger ones go to disk. */
@@ -59,7 +59,7 @@ export function openUploadFolder({ folder, budget, logger }: UploadFolderConfig)
     // without one.
     logger.warn(
       { err: error, folder },
-      `cannot write to the upload folder; clients' files above ${MEMORY_BYTES} bytes are refused`,
+      `cannot write to the upload folder; clients' files above ${describeBytes(MEMORY_BYTES)} are refused`,
     );
   }
   return {

@@ -4,8 +4,10 @@ import { channelErrors } from '../../channels/index.ts';
 import { fileErrors } from '../../files/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import { notificationErrors } from '../../notifications/index.ts';
+import { operationErrors } from '../../operations/index.ts';
 import { pluginErrors } from '../../plugins/index.ts';
 import { relayErrors } from '../../relay/index.ts';
+import { caseErrors, replayErrors } from '../../reports/index.ts';
 import { resultErrors } from '../../results/index.ts';
 import { surfaceErrors } from '../../surfaces/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
@@ -16,7 +18,18 @@ import type { PublishedCode } from './types.ts';
 /** Every error of the rooms' catalogues, sorted by panel code. */
 export function describeCodes(): PublishedCode[] {
   const ofTasks = [vendorErrors, fileErrors, notificationErrors, taskErrors, relayErrors, resultErrors, surfaceErrors];
-  const catalogues = [authErrors, proofErrors, billingErrors, channelErrors, pluginErrors, ...ofTasks, httpErrors];
+  const catalogues = [
+    authErrors,
+    proofErrors,
+    billingErrors,
+    channelErrors,
+    pluginErrors,
+    ...ofTasks,
+    caseErrors,
+    replayErrors,
+    operationErrors,
+    httpErrors,
+  ];
   const errors = catalogues.flatMap((catalogue) => Object.values(catalogue).map((make) => make()));
   // Failures of the database reach callers through every room.
   errors.push(

@@ -64,7 +64,7 @@ const ARTIFACTS = {
       kept: { type: 'string', enum: ['pending', 'kept', 'lost'], description: 'Absent: the gateway does not keep it.' },
       bytes: time('Size of the kept file.'),
       sha256: text('Digest of the kept file, in hex.'),
-      kept_until: time('Unix seconds; absent: for ever.'),
+      kept_until: time('Unix seconds; absent: it is not removed.'),
       preview: { type: 'object', description: 'A still image: url, width, height, type.' },
     },
   },
@@ -112,6 +112,19 @@ const describeEvent = (type: string, summary: string) =>
     data: TASK,
     beside: type === 'task.finished' || type === 'task.artifacts_kept' ? { artifacts: ARTIFACTS } : {},
   });
+
+/** The members of a batch that its receiver needs; `GET /v1/batches/{id}` answers with all. */
+const BATCH = {
+  id: text('batch_…'),
+  object: constant('batch'),
+  endpoint: text('Where its requests go.'),
+  status: { type: 'string', enum: ['completed', 'failed', 'expired', 'cancelled'] },
+  request_counts: { type: 'object', description: 'total, completed, failed.' },
+  output_file_id: { type: ['string', 'null'], description: 'The file of outcomes; null where none succeeded.' },
+  error_file_id: { type: ['string', 'null'], description: 'The file of failures; null where there is none.' },
+  created_at: time('Unix seconds.'),
+  metadata: { type: 'object', description: 'As the client gave it.' },
+};
 
 const CHANNEL = { channel_id: time('As in the panel.'), channel: text('Its name; empty when it was deleted.') };
 const TO_OPERATOR = 'to the receiver of the option alerts.webhook_url';
@@ -168,5 +181,6 @@ export const WEBHOOKS = {
     'task.artifacts_kept',
     'Each result of a task is kept or lost; sent once, only for tasks whose results the gateway keeps',
   ),
+  'batch.finished': describeMessage('batch.finished', 'A batch has ended; sent once, with the batch', { data: BATCH }),
   ...GATEWAY_WEBHOOKS,
 };

@@ -1,7 +1,7 @@
 import { toOpenAPISchema } from '@elysiajs/openapi/openapi';
 import type { AnyElysia } from 'elysia';
-import { isObject } from '../../kernel/index.ts';
-import { BODY_LIMITS, type BodyLimit, formatBytes } from '../bodies/body-limits.ts';
+import { describeBytes, isObject } from '../../kernel/index.ts';
+import { BODY_LIMITS, type BodyLimit } from '../bodies/body-limits.ts';
 import type { AccessLevel, ProofNeed } from '../pipeline/access-levels.ts';
 import { describeAnswer } from '../responses/describe-answer.ts';
 import { ANSWER_SCHEMAS } from '../v1/answer-schemas.ts';
@@ -189,7 +189,10 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
   // This marks every route that submits.
   if (operation['x-limit-model-requests']) {
     addParameter(operation, IDEMPOTENCY_KEY);
-    if (operation['x-access'] === 'apiKey') addParameter(operation, KEEP_RESULT);
+    if (operation['x-access'] === 'apiKey') {
+      addParameter(operation, KEEP_RESULT);
+      addParameter(operation, ALLOW_FALLBACK);
+    }
     // Webhooks are signed with a secret of the API key.
     if (operation['x-access'] === 'apiKey') addParameter(operation, CALLBACK_URL);
   }
@@ -222,7 +225,7 @@ const IDEMPOTENCY_KEY = {
   required: false,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
   description:
-    'A text of your choice that identifies this request: for 24 hours, retries with the same key that mean the same get the same task (with Idempotent-Replayed: true) and buy nothing.',
+    'A text of your choice that identifies this request: for 24 hours, repeating the same request with the same key returns the same task (with Idempotent-Replayed: true) and charges nothing.',
 };
 
 const KEEP_RESULT = {
@@ -232,6 +235,15 @@ const KEEP_RESULT = {
   schema: { type: 'string', enum: ['true', 'false'] },
   description:
     'Whether the gateway keeps the result of the task, so that it stays when its vendor drops it. It overrides metadata.keep_result of the body, which overrides the keep_results of the API key. The operator may keep all results or none.',
+};
+
+const ALLOW_FALLBACK = {
+  in: 'header',
+  name: 'X-Allow-Fallback',
+  required: false,
+  schema: { type: 'string', enum: ['true', 'false'] },
+  description:
+    'false: no other model may serve the task while it waits, even where the operator has set fallback models. It overrides metadata.allow_fallback of the body. Default: true. Native routes keep to their model in any case.',
 };
 
 const describeProof = ({ scope, when }: ProofNeed): object => ({
@@ -259,8 +271,8 @@ const describeLimits = (operation: Operation): string =>
 
 /** For bodies with limits other than those in the document's description. */
 const describeBodyLimit = ({ maxBytes, maxValues, maxDepth, maxWireBytes }: BodyLimit): string => {
-  const wire = maxWireBytes === undefined ? '' : `, with files in Base64 ${formatBytes(maxWireBytes)}`;
-  return `JSON has at most ${formatBytes(maxBytes)}${wire}, ${maxValues.toLocaleString('en')} values and ${maxDepth} levels.`;
+  const wire = maxWireBytes === undefined ? '' : `, with files in Base64 ${describeBytes(maxWireBytes)}`;
+  return `JSON has at most ${describeBytes(maxBytes)}${wire}, ${maxValues.toLocaleString('en')} values and ${maxDepth} levels.`;
 };
 
 const OPENAI_ERROR = {

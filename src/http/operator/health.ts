@@ -14,12 +14,8 @@ export class NotReady extends Error {}
 /** A part that takes longer is not ready. */
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** No part has failed, but proxies are to send their requests elsewhere. */
-const DRAINING = {
-  checks: {} as Record<string, 'ok' | 'failed'>,
-  reasons: { gateway: 'It is about to stop.' } as Record<string, string>,
-};
-
+type Verdicts = Record<string, 'ok' | 'failed'>;
+type Reasons = Record<string, string>;
 type CheckResult = { name: string; verdict: 'ok' | 'failed'; reason?: string };
 
 /**
@@ -29,7 +25,8 @@ type CheckResult = { name: string; verdict: 'ok' | 'failed'; reason?: string };
 export function createHealth(deps: {
   kit: Kit;
   checks: ReadinessChecks;
-  isDraining: () => boolean;
+  /** Why proxies are to send their requests elsewhere although no part has failed. */
+  outOfService: () => string | undefined;
   clock: Clock;
   logger: Logger;
 }) {
@@ -74,19 +71,26 @@ export function createHealth(deps: {
     .use(deps.kit)
     .get('/livez', () => ({ status: 'ok' as const }), {
       public: true,
-      detail: { summary: 'Liveness check', tags: ['Operation'] },
+      detail: { summary: 'Liveness check', tags: ['System'] },
     })
     .get(
       '/readyz',
       async ({ status }) => {
-        if (deps.isDraining()) return status(503, { status: 'not_ready', ...DRAINING } as const);
+        const reason = deps.outOfService();
+        if (reason !== undefined) {
+          return status(503, {
+            status: 'not_ready',
+            checks: {} as Verdicts,
+            reasons: { gateway: reason } as Reasons,
+          } as const);
+        }
         const { ready, ...found } = await shareCheck();
         if (!ready) return status(503, { status: 'not_ready', ...found } as const);
         return { status: 'ready', ...found } as const;
       },
       {
         public: true,
-        detail: { summary: 'Readiness check: database, sandbox and disk', tags: ['Operation'] },
+        detail: { summary: 'Readiness check: database, sandbox and disk', tags: ['System'] },
       },
     );
 }

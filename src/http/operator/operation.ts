@@ -1,4 +1,4 @@
-import type { AttentionItem, SystemHistory, SystemView } from '../../operations/index.ts';
+import type { AttentionItem, NodeControl, SystemHistory, SystemView } from '../../operations/index.ts';
 import type { BackupRouteDeps } from '../panel-api/operation/backups.ts';
 import type { DemoChannel } from '../panel-api/operation/setup.ts';
 import type { Maintenance } from '../pipeline/close-for-maintenance.ts';
@@ -14,6 +14,7 @@ export type Operation = {
   readiness: ReadinessChecks;
   /** What clients are told while submissions are refused; undefined: they are not. */
   maintenance: () => Maintenance | undefined;
-  /** Whether the gateway is about to stop: `/readyz` says so. */
-  isDraining: () => boolean;
+  /** Why `/readyz` sends proxies elsewhere although no part has failed. */
+  outOfService: () => string | undefined;
+  nodes: NodeControl;
 };

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { Elysia, t } from 'elysia';
 import type { BillExplanation } from '../../billing/index.ts';
 import type { Json } from '../../kernel/index.ts';
-import { DOCS_STYLE } from '../openapi/docs-page.ts';
 import { embedScript } from '../panel-files/embed-script.ts' with { type: 'macro' };
 import { type Kit, strictObject } from '../pipeline/route-kit.ts';
 import { answersJson, answersMedia } from '../responses/describe-answer.ts';
@@ -31,7 +30,7 @@ export type DevelopmentView = {
   /** The tasks of the calls that are kept, the newest first. */
   tasks: { id: string; status: string; bill: BillExplanation }[];
   /** The cases of the plugin's fixture that no longer fit, and commands that help. */
-  misfits: { fixture: string; cases: string[]; commands: string[] } | null;
+  mismatches: { fixture: string; cases: string[]; commands: string[] } | null;
 };
 
 /** Without `after` it answers at once, else when there are later calls or after some seconds. */
@@ -43,7 +42,7 @@ export type ViewDevelopment = (after: number | undefined) => Promise<Development
  */
 export function developmentRoutes(kit: Kit, view: ViewDevelopment) {
   let page: ReturnType<typeof renderDevelopmentPage> | undefined;
-  return new Elysia({ normalize: false, tags: ['Operation'] })
+  return new Elysia({ normalize: false, tags: ['System'] })
     .use(kit)
     .get(
       '/api/dev',
@@ -68,9 +67,34 @@ export function developmentRoutes(kit: Kit, view: ViewDevelopment) {
     });
 }
 
-const STYLE = `${DOCS_STYLE}
-.frame { grid-template-columns: 17rem minmax(0, 64rem); gap: 2.5rem; }
-nav ul { margin-top: .5rem; } nav h2 { margin: 1.5rem 0 0; font-size: .8rem; color: var(--soft); }
+const LIGHT =
+  'color-scheme: light; --page: #fbfaf7; --raised: #ffffff; --text: #222523; --soft: #5c5c56; --line: #e8e6df; --brand: #0b784d;';
+const DARK =
+  'color-scheme: dark; --page: #121917; --raised: #18211e; --text: #e3e8e6; --soft: #b4bebb; --line: #2b3633; --brand: #35c98a;';
+const scheme = (selector: string, colours: string): string => `${selector} { ${colours} }`;
+
+/** Colours and fonts are the panel's. */
+const STYLE = `
+${scheme(':root', LIGHT)} ${scheme(':root[data-scheme=light]', LIGHT)}
+@media (prefers-color-scheme: dark) { ${scheme(':root:not([data-scheme])', DARK)} } ${scheme(':root[data-scheme=dark]', DARK)}
+[hidden] { display: none !important; }
+* { box-sizing: border-box; }
+html { scroll-padding-top: 1rem; }
+body { font: 15px/1.55 system-ui, -apple-system, 'Segoe UI', 'PingFang SC', 'Noto Sans CJK SC', 'Microsoft YaHei', sans-serif; margin: 0; background: var(--page); color: var(--text); }
+a { color: var(--brand); text-underline-offset: .2em; } :focus-visible { outline: 2px solid var(--brand); outline-offset: 2px; }
+.frame { display: grid; grid-template-columns: 17rem minmax(0, 64rem); gap: 2.5rem; justify-content: center; padding: 2rem 1.25rem 6rem; }
+nav { position: sticky; top: 2rem; align-self: start; max-height: calc(100vh - 4rem); overflow-y: auto; font-size: .875rem; }
+nav ul { list-style: none; margin: .5rem 0 0; padding: 0; }
+h1, h2, h3 { font-weight: 600; } h1 { margin: 0; font-size: 1.75rem; letter-spacing: -.02em; } h2 { margin: 2.75rem 0 .75rem; font-size: 1.15rem; } h3 { margin: 1rem 0 .35rem; font-size: .8rem; color: var(--soft); }
+p { margin: .5rem 0; max-width: 46rem; } .soft { color: var(--soft); }
+details { background: var(--raised); border: 1px solid var(--line); border-radius: .5rem; margin: .4rem 0; padding: 0 1rem; } details[open] { padding-bottom: 1rem; }
+summary { display: flex; flex-wrap: wrap; align-items: baseline; gap: .1rem .9rem; padding: .6rem 0; cursor: pointer; list-style: none; } summary::-webkit-details-marker { display: none; }
+code, pre { font: .8125rem/1.5 ui-monospace, 'SF Mono', Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+input, button { font: inherit; color: inherit; background: var(--page); border: 1px solid var(--line); border-radius: .4rem; padding: .35rem .6rem; min-width: 0; }
+button { background: var(--brand); border-color: var(--brand); color: var(--page); font-weight: 600; cursor: pointer; padding-inline: 1rem; } button:disabled { opacity: .6; }
+.tools { display: flex; flex-wrap: wrap; gap: .75rem 1rem; margin: 1.25rem 0 0; } .tools label { display: grid; gap: .2rem; font-size: .8rem; color: var(--soft); flex: 1 1 12rem; } .tools input { font-size: .9375rem; color: var(--text); background: var(--raised); }
+pre { overflow-x: auto; margin: .35rem 0; padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; background: var(--page); max-height: 18rem; white-space: pre-wrap; overflow-wrap: anywhere; } pre.bad { color: var(--bad); }
+nav h2 { margin: 1.5rem 0 0; font-size: .8rem; color: var(--soft); }
 nav li button { display: grid; gap: .1rem; width: 100%; margin-top: .4rem; padding: .5rem .75rem; text-align: left; font-weight: 400; background: none; color: var(--text); border-color: var(--line); }
 nav li button[aria-pressed=true] { border-color: var(--brand); background: var(--raised); } nav li small { color: var(--soft); overflow-wrap: anywhere; }
 .state { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem 1rem; margin-top: .75rem; } .state button { background: none; color: var(--text); border-color: var(--line); font-weight: 400; padding-block: .2rem; }
@@ -78,15 +102,14 @@ nav li button[aria-pressed=true] { border-color: var(--brand); background: var(-
 :root, :root[data-scheme=light] { --bad: #b3261e; } @media (prefers-color-scheme: dark) { :root:not([data-scheme]) { --bad: #ff8a7a; } } :root[data-scheme=dark] { --bad: #ff8a7a; }
 summary code:first-child { min-width: 19rem; font-weight: 600; } summary .right { margin-left: auto; font-size: .8rem; color: var(--soft); font-variant-numeric: tabular-nums; } summary .bad { color: var(--bad); }
 summary .gist { flex: 1 1 12rem; min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--soft); font-size: .8125rem; }
-pre { max-height: 18rem; white-space: pre-wrap; overflow-wrap: anywhere; } pre.bad { color: var(--bad); }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .2rem 1rem; margin: .35rem 0; font-size: .875rem; } dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-@media (max-width: 60rem) { .frame { grid-template-columns: minmax(0, 1fr); } nav ul { display: block; } summary code:first-child { min-width: 0; } summary .gist { flex-basis: 100%; order: 9; } }
+@media (max-width: 60rem) { .frame { grid-template-columns: minmax(0, 1fr); gap: 1.5rem; padding-top: 1.25rem; } nav { position: static; max-height: none; } summary code:first-child { min-width: 0; } summary .gist { flex-basis: 100%; order: 9; } }
 `;
 
 const hashSource = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /** A page that loads nothing but the calls; the key stays in the part of its address after `#`. */
-export function renderDevelopmentPage(): { html: string; contentSecurityPolicy: string } {
+function renderDevelopmentPage(): { html: string; contentSecurityPolicy: string } {
   const html = `<!doctype html>
 <html lang="en">
 <head>
@@ -105,7 +128,7 @@ export function renderDevelopmentPage(): { html: string; contentSecurityPolicy: 
 <main>
 <h1 id="plugin">Plugin development</h1>
 <div class="state"><span class="soft" id="state" role="status">Connecting…</span><button type="button" id="pause" aria-pressed="false">Pause</button><button type="button" id="clear">Clear</button></div>
-<div id="misfits" class="notice" hidden></div>
+<div id="mismatches" class="notice" hidden></div>
 <section id="bill" aria-label="Bill"></section>
 <div class="tools"><label>Hook<input id="search" type="search" placeholder="All hooks" autocomplete="off"></label></div>
 <p id="nothing">No hook was called yet. Submit a task with the command that the terminal shows.</p>
@@ -123,4 +146,4 @@ export function renderDevelopmentPage(): { html: string; contentSecurityPolicy: 
 }
 
 /** What the page of `taskgate plugin dev` runs in a browser. */
-export const DEVELOPMENT_SCRIPT = embedScript('development/development.ts');
+const DEVELOPMENT_SCRIPT = embedScript('development/development.ts');

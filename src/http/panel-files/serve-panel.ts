@@ -161,10 +161,10 @@ async function recompressAsGzip(brotli: string): Promise<Uint8Array<ArrayBuffer>
 /** What the operator made of the panel's looks. `logo`: the path of the picture, or empty. */
 export type Branding = { name: string; logo: string };
 
-export const WEB_MANIFEST_PATH = '/manifest.webmanifest';
+const WEB_MANIFEST_PATH = '/manifest.webmanifest';
 
 /** Makes the panel installable, under the gateway's name. */
-export function serveWebManifest(request: Request, { name, logo }: Branding): Response {
+function serveWebManifest(request: Request, { name, logo }: Branding): Response {
   const own = ['192', '512'].map((size) => ({
     src: `/icons/icon-${size}.png`,
     sizes: `${size}x${size}`,

@@ -4,7 +4,7 @@ import { assertDeclaredSize } from '../bodies/body-limits.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { guardOrigin, type OriginGuardConfig } from './guard-origin.ts';
-import type { Authenticators, Peer, RequestLimits, RequestScope } from './types.ts';
+import type { Authenticators, DeclaredRoute, Peer, RequestLimits, RequestScope } from './types.ts';
 
 export type AdmissionDeps = AuthorizationDeps & { limits: RequestLimits; maxFileBytes: number };
 
@@ -74,18 +74,23 @@ export const isAdmin = (panel: PanelPrincipal): boolean => panel.user.role >= RO
 export const isRoot = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.root;
 
 /**
+ * An API key whose budget is used up may still read what it has paid for, and end or delete it:
+ * what it has begun would go on otherwise.
+ */
+const isFree = ({ method }: Request, { reads, pattern }: DeclaredRoute): boolean =>
+  reads ?? (['GET', 'HEAD', 'DELETE'].includes(method) || pattern.endsWith('/cancel'));
+
+/**
  * Checks a request's credentials against the access level of its route, and puts the principal into
  * the scope. A new level that is not handled here does not compile.
  * @throws auth errors, http.session_required, http.insufficient_privilege, http.origin_forbidden,
  * http.metrics_forbidden
  */
-export async function authorizeRequest(deps: AuthorizationDeps, { request, scope, peer }: Admission): Promise<void> {
+async function authorizeRequest(deps: AuthorizationDeps, { request, scope, peer }: Admission): Promise<void> {
   const level = scope.route.access;
   if (level === 'public') return;
   const authorization = request.headers.get('authorization') ?? undefined;
-  // An API key whose budget is used up may still read what it has paid for.
-  const reads = scope.route.reads ?? (request.method === 'GET' || request.method === 'HEAD');
-  const use = { ip: scope.origin.decidingIp, purpose: reads ? 'read' : 'submit' } as const;
+  const use = { origin: scope.origin, purpose: isFree(request, scope.route) ? 'read' : 'submit' } as const;
   const panel = async (): Promise<PanelPrincipal> => {
     scope.panel = { ...(await deps.auth.authenticatePanel(authorization)), origin: scope.origin };
     return scope.panel;

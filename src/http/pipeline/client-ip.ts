@@ -15,7 +15,11 @@ export type ClientAddresses = {
    * clients as one. Set TRUSTED_PROXIES to fix that.
    */
   unlistedProxy(): string | undefined;
+  /** Whether a request has come through a proxy since the start. */
+  hasProxy(): boolean;
 };
+
+export type SeenProxies = Pick<ClientAddresses, 'unlistedProxy' | 'hasProxy'>;
 
 /**
  * `trustedProxies` are trusted for `ip`, the address in logs and the audit log; `decidingProxies`
@@ -32,6 +36,7 @@ export function createClientAddresses(deps: {
   const readShown = createIpReader(deps.trustedProxies, (size) => watchCache?.('client_addresses', size));
   const readDeciding = createIpReader(deps.decidingProxies, (size) => watchCache?.('deciding_addresses', size));
   let unlisted: { peer: string; atMs: number } | undefined;
+  let hasProxy = false;
 
   return {
     read(peer, forwardedFor) {
@@ -40,6 +45,7 @@ export function createClientAddresses(deps: {
         const ip = shown?.text ?? peer;
         return { ip, decidingIp: ip as DecidingIp };
       }
+      hasProxy = true;
       if (shown?.isTrusted && !readDeciding(peer)?.isTrusted)
         unlisted = { peer: shown.text, atMs: deps.clock.monotonicMs() };
       return {
@@ -49,15 +55,8 @@ export function createClientAddresses(deps: {
     },
     unlistedProxy: () =>
       unlisted && deps.clock.monotonicMs() - unlisted.atMs < UNLISTED_MS ? unlisted.peer : undefined,
+    hasProxy: () => hasProxy,
   };
-}
-
-/**
- * `trustedProxies`: addresses and CIDRs of proxies whose `X-Forwarded-For` is trusted. Empty: none.
- */
-export function createClientIp(trustedProxies: readonly string[]) {
-  const read = createIpReader(trustedProxies);
-  return (peer: string, forwardedFor: string | null): string => clientIp(read, peer, forwardedFor);
 }
 
 /**

@@ -57,7 +57,8 @@ export type DeclaredRoute = {
   /** Counted by the user's limit of model requests. */
   readonly modelRequest: boolean;
   /**
-   * An API key whose budget is used up may still call this route. Default: true for GET and HEAD.
+   * An API key whose budget is used up may still call this route. Default: true for GET, HEAD,
+   * DELETE and what cancels.
    */
   readonly reads?: boolean;
 };
@@ -90,7 +91,7 @@ export type Authenticators = {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
   authenticateApiKey(
     authorization: string | undefined,
-    use: { ip: DecidingIp; purpose: 'submit' | 'read' },
+    use: { origin: RequestOrigin; purpose: 'submit' | 'read' },
   ): Promise<ApiPrincipal>;
 };
 

@@ -80,6 +80,7 @@ const OPENAI_TYPE: Partial<Record<ErrorKind, OpenAiErrorType>> = {
 /** Rooms whose published prefix is not their name. */
 const PREFIX: Record<string, string> = {
   http: '',
+  operations: '',
   plugins: 'PLUGIN_',
   channels: 'CHANNEL_',
   tasks: '',
@@ -178,9 +179,10 @@ const publishDetails = (details: unknown): unknown =>
 
 /**
  * Logs a failure with its cause: an unexpected one as an error, another 5xx (a vendor, the
- * database) as a warning, a client's fault for debugging only.
+ * database) as a warning, a client's fault for debugging only. What has a line already gets none.
  */
 export function logFailure(log: Logger, error: AppError): void {
+  if (error.isLogged) return;
   if (error.kind === 'internal')
     log.error({ code: error.code, err: error.cause ?? error }, 'request failed unexpectedly');
   // Vendors fail every day: without a cause there is nothing that a stack would explain.

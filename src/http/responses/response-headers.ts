@@ -3,7 +3,7 @@ import type { RateLimitState } from '../../auth/index.ts';
 
 /** Headers that scripts of other sites may read on API-key routes. */
 const EXPOSED =
-  'x-request-id, retry-after, x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, idempotent-replayed, openai-poll-after-ms, preference-applied, content-length, content-range, accept-ranges, etag';
+  'x-request-id, location, retry-after, x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, idempotent-replayed, openai-poll-after-ms, preference-applied, content-length, content-range, accept-ranges, etag';
 /** Marks the response to an earlier request with the same Idempotency-Key. */
 export const REPLAYED = 'idempotent-replayed';
 const PREFLIGHT_SECONDS = 7200;

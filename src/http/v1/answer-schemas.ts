@@ -1,26 +1,16 @@
 import { constant, describeAnswer } from '../responses/describe-answer.ts';
+import { Batch, BatchFile } from './batch-schemas.ts';
+import { ANY_OBJECT, body, MODEL, NUMBER, object, orNull, TEXT, takes, WHOLE } from './schema-parts.ts';
 
 /**
  * JSON Schemas of the answers of `/v1`, for the OpenAPI document. The tests hold every answer that
  * they receive against them.
  */
 
-const TEXT = { type: 'string' } as const;
-const WHOLE = { type: 'integer' } as const;
-const ANY_OBJECT = { type: 'object', additionalProperties: true } as const;
-
-const object = (required: Record<string, object>, optional: Record<string, object> = {}, more = false) => ({
-  type: 'object',
-  required: Object.keys(required),
-  properties: { ...required, ...optional },
-  additionalProperties: more,
-});
-
 const TASK_STATUS = { type: 'string', enum: ['SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] };
 const VIDEO_STATUS = { type: 'string', enum: ['queued', 'in_progress', 'completed', 'failed'] };
 const RESPONSE_STATUS = { type: 'string', enum: [...VIDEO_STATUS.enum, 'cancelled', 'incomplete'] };
 
-const NUMBER = { type: 'number' } as const;
 const Cost = object({
   reserved: { ...NUMBER, description: 'US dollars that were reserved.' },
   charged: { type: ['number', 'null'], description: 'US dollars of the final bill; null until then.' },
@@ -28,8 +18,6 @@ const Cost = object({
   usd: { ...NUMBER, description: 'What is known now: the reservation, then the charge.' },
 });
 const COST = { $ref: '#/components/schemas/Cost' } as const;
-const orNull = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
-
 /** Only of a task that waits. */
 const QueuePlace = {
   ...object({
@@ -52,12 +40,16 @@ const QueuePlace = {
 };
 /** Generators of clients name its types once. */
 const QUEUE = { $ref: '#/components/schemas/QueuePlace' } as const;
+const REQUESTED_MODEL = {
+  ...TEXT,
+  description: 'The model that the request named, where another one serves.',
+} as const;
 const Task = object(
   {
     id: { ...TEXT, examples: ['task_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw'] },
     task_id: { ...TEXT, description: 'The same as id.' },
     object: constant('task'),
-    platform: { ...TEXT, description: 'The key of the plugin.' },
+    platform: { ...TEXT, description: 'The key of the plugin; * for a relayed request.' },
     model: TEXT,
     action: TEXT,
     status: TASK_STATUS,
@@ -67,7 +59,15 @@ const Task = object(
     finished_at: { ...WHOLE, description: '0 until the task has ended.' },
     cost: COST,
   },
-  { queue: QUEUE },
+  {
+    queue: QUEUE,
+    requested_model: REQUESTED_MODEL,
+    result: {
+      type: 'object',
+      additionalProperties: true,
+      description: 'Of a relayed request that has succeeded: its answer, for a day.',
+    },
+  },
 );
 const SubmittedTask = object(
   { id: TEXT, task_id: TEXT, status: constant('queued'), model: TEXT, created_at: WHOLE, cost: COST },
@@ -91,6 +91,7 @@ const Video = object(
   },
   {
     prompt: TEXT,
+    requested_model: REQUESTED_MODEL,
     metadata: ANY_OBJECT,
     queue: QUEUE,
     content_url: { ...TEXT, description: 'Of a completed video: a link that works without a key.' },
@@ -106,7 +107,10 @@ const VideoGeneration = object(
     model: TEXT,
     status: VIDEO_STATUS,
     progress: { ...WHOLE, minimum: 0, maximum: 100 },
-    url: { type: ['string', 'null'], description: 'Of a completed video: a link that works without a key.' },
+    url: {
+      type: ['string', 'null'],
+      description: 'Of a completed video: a link that works without a key; of a relayed model one that needs it.',
+    },
     metadata: object({ duration: KNOWN, fps: KNOWN, width: KNOWN, height: KNOWN, seed: {} }),
     error: orNull(object({ code: TEXT, message: TEXT }, {}, true)),
     created_at: WHOLE,
@@ -120,7 +124,7 @@ const VideoGeneration = object(
 const vendorId = (own: string) => ({ type: 'string', not: { pattern: own } });
 const RelayedVideo = {
   ...ANY_OBJECT,
-  description: 'A video of a relayed model: the answer of its vendor.',
+  description: 'A video of a relayed model: the answer of its vendor, with the members that it lacks.',
   properties: { id: vendorId('^task_') },
 };
 const Model = object(
@@ -161,7 +165,7 @@ const Response = object(
     metadata: ANY_OBJECT,
     usage: { type: ['object', 'null'] },
   },
-  {},
+  { requested_model: REQUESTED_MODEL },
   true,
 );
 const RelayedResponse = {
@@ -189,6 +193,8 @@ export const ANSWER_SCHEMAS = {
     Response,
     RelayedResponse,
     ImageList,
+    Batch,
+    BatchFile,
   },
 } as const;
 
@@ -212,18 +218,16 @@ export const answersOrStreams = (description: string, ...names: SchemaName[]) =>
   },
 });
 
+const page = (name: SchemaName) =>
+  object({
+    object: constant('list'),
+    data: { type: 'array', items: reference(name) },
+    first_id: { type: ['string', 'null'] },
+    last_id: { type: ['string', 'null'] },
+    has_more: { type: 'boolean' },
+  });
 /** A page of objects in OpenAI's form. */
-export const answersPage = (name: SchemaName) =>
-  answer(
-    'A page',
-    object({
-      object: constant('list'),
-      data: { type: 'array', items: reference(name) },
-      first_id: { type: ['string', 'null'] },
-      last_id: { type: ['string', 'null'] },
-      has_more: { type: 'boolean' },
-    }),
-  );
+export const answersPage = (name: SchemaName) => answer('A page', page(name));
 
 const Quote = object({
   object: constant('quote'),
@@ -253,6 +257,11 @@ export const answersUsage = answer(
   }),
 );
 
+export const answersBatch = (description: string) => answer(description, reference('Batch'));
+export const answersBatches = answer('A page', page('Batch'));
+export const answersFile = (description: string) => answer(description, reference('BatchFile'));
+export const answersFiles = answer('All files', page('BatchFile'));
+
 /** The items of a response's input. */
 export const answersItems = answer('The items', {
   ...ANY_OBJECT,
@@ -264,19 +273,6 @@ export const answersItems = answer('The items', {
 export const answersDeleted = (kind: string) =>
   answer('It is deleted', object({ id: TEXT, object: TEXT, deleted: { type: 'boolean' } }, {}, kind !== 'task'));
 
-const body = (required: readonly string[], properties: Record<string, object>) => ({
-  type: 'object',
-  required,
-  properties,
-  additionalProperties: true,
-});
-const takes = (schema: object, forms = false) => ({
-  requestBody: {
-    required: true,
-    content: { 'application/json': { schema }, ...(forms ? { 'multipart/form-data': { schema } } : {}) },
-  },
-});
-const MODEL = { ...TEXT, examples: ['demo-video'] };
 const PROMPT = { ...TEXT, examples: ['a lighthouse at night'] };
 const LENGTH = { anyOf: [TEXT, { type: 'number' }], examples: ['4'] };
 
@@ -306,7 +302,7 @@ export const REMIX_REQUEST = takes(body(['prompt'], { prompt: PROMPT }), true);
 type Parameter = { in: 'query' | 'header'; name: string; schema: object; description: string };
 
 /** A detail's own parameters; those of the path and of a checked query are known. */
-export const takesParameters = (...parameters: readonly Parameter[]) => ({ 'x-parameters': parameters }) as object;
+const takesParameters = (...parameters: readonly Parameter[]) => ({ 'x-parameters': parameters }) as object;
 
 const query = (name: string, schema: object, description: string): Parameter => ({
   ...{ in: 'query', name, schema, description },

@@ -1,13 +1,14 @@
 import { Elysia, t } from 'elysia';
-import { createZoneClock, readDate, sentence } from '../../kernel/index.ts';
+import type { ApiPrincipal } from '../../auth/index.ts';
+import { createZoneClock, QUOTA_PER_USD, sentence } from '../../kernel/index.ts';
 import type { UsageReport } from '../../reports/index.ts';
 import { fieldError } from '../bodies/validation-errors.ts';
+import { readDay } from '../pipeline/paging.ts';
 import { type Kit, strictObject } from '../pipeline/route-kit.ts';
 import { describePrice } from '../responses/describe-price.ts';
 import { answersUsage } from './answer-schemas.ts';
 import { toCaller, type V1Deps } from './caller.ts';
 
-const QUOTA_PER_USD = 500_000;
 const toUsd = (quota: number): number => quota / QUOTA_PER_USD;
 
 /** Without dates: the last days, today included. */
@@ -26,6 +27,36 @@ const dashboardQuery = strictObject({
   end_date: date('The day after the last one.'),
 });
 
+type DashboardScope = { api: ApiPrincipal; query: { start_date?: string; end_date?: string } };
+
+const subscription = {
+  apiKey: true,
+  detail: { summary: 'Get the spending limit of the API key in use (OpenAI dashboard format)' },
+} as const;
+const dashboardUsage = {
+  apiKey: true,
+  query: dashboardQuery,
+  detail: { summary: 'Get the spend of the API key in use, in US cents (OpenAI dashboard format)' },
+} as const;
+/** Chat apps ask below their base URL, which has no `/v1` in their settings. */
+const formerly = <T extends { detail: { summary: string } }>(options: T) => ({
+  ...options,
+  detail: { ...options.detail, hide: true },
+});
+
+function describeSubscription({ unlimitedQuota, quota, usedQuota, expiresAt }: ApiPrincipal['key']) {
+  const limit = unlimitedQuota ? UNLIMITED_USD : toUsd(quota + usedQuota);
+  return {
+    object: 'billing_subscription' as const,
+    has_payment_method: true,
+    soft_limit_usd: limit,
+    hard_limit_usd: limit,
+    system_hard_limit_usd: limit,
+    /** Unix seconds; 0: never. */
+    access_until: expiresAt,
+  };
+}
+
 /** What an API key spends, also in the forms of other gateways and of OpenAI's former dashboard. */
 export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRatio, clock } }: V1Deps) {
   const today = (): number => createZoneClock('UTC').toDay(clock.unix());
@@ -41,6 +72,16 @@ export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRati
       only: { userId: api.user.id, apiKeyId: api.key.id },
     });
   }
+
+  const sumUsage = async ({ api, query: { start_date: start, end_date: end } }: DashboardScope) => {
+    const object = 'list' as const;
+    // In US cents.
+    if (!start && !end) return { object, total_usage: 100 * toUsd(api.key.usedQuota) };
+    const toDay = end ? readDay('end_date', end) - 1 : today();
+    const fromDay = start ? readDay('start_date', start) : toDay - DEFAULT_DAYS + 1;
+    const { totals } = await readUsage(api, fromDay, Math.max(fromDay, toDay));
+    return { object, total_usage: 100 * toUsd(totals.spend) };
+  };
 
   return new Elysia({ normalize: false, tags: ['Usage'] })
     .use(kit)
@@ -61,44 +102,10 @@ export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRati
         },
       },
     )
-    .get(
-      '/v1/dashboard/billing/subscription',
-      ({ api: { key } }) => {
-        const limit = key.unlimitedQuota ? UNLIMITED_USD : toUsd(key.quota + key.usedQuota);
-        return {
-          object: 'billing_subscription' as const,
-          has_payment_method: true,
-          soft_limit_usd: limit,
-          hard_limit_usd: limit,
-          system_hard_limit_usd: limit,
-          /** Unix seconds; 0: never. */
-          access_until: key.expiresAt,
-        };
-      },
-      {
-        apiKey: true,
-        detail: { summary: 'Get the spending limit of the API key in use (OpenAI dashboard format)' },
-      },
-    )
-    .get(
-      '/v1/dashboard/billing/usage',
-      async ({ api, query: { start_date: start, end_date: end } }) => {
-        const object = 'list' as const;
-        // In US cents.
-        if (!start && !end) return { object, total_usage: 100 * toUsd(api.key.usedQuota) };
-        const toDay = end ? readDay('end_date', end) - 1 : today();
-        const fromDay = start ? readDay('start_date', start) : toDay - DEFAULT_DAYS + 1;
-        return {
-          object,
-          total_usage: 100 * toUsd((await readUsage(api, fromDay, Math.max(fromDay, toDay))).totals.spend),
-        };
-      },
-      {
-        apiKey: true,
-        query: dashboardQuery,
-        detail: { summary: 'Get the spend of the API key in use, in US cents (OpenAI dashboard format)' },
-      },
-    )
+    .get('/v1/dashboard/billing/subscription', ({ api: { key } }) => describeSubscription(key), subscription)
+    .get('/dashboard/billing/subscription', ({ api: { key } }) => describeSubscription(key), formerly(subscription))
+    .get('/v1/dashboard/billing/usage', sumUsage, dashboardUsage)
+    .get('/dashboard/billing/usage', sumUsage, formerly(dashboardUsage))
     .get(
       '/api/pricing',
       ({ api }) => {
@@ -154,12 +161,6 @@ function describePricing({ summary, examples }: ReturnType<typeof describePrice>
     return { quota_type: 0, model_ratio: summary.usd / USD_PER_TOKEN, completion_ratio: 1, model_price: 0 };
   const amount = summary?.kind === 'amount' ? summary.usd : (summary?.rates[0]?.usd ?? examples[0]?.usd ?? 0);
   return { quota_type: 1, model_ratio: 0, completion_ratio: 0, model_price: amount };
-}
-
-function readDay(field: string, value: string): number {
-  const day = readDate(value);
-  if (day !== undefined && day >= 0) return day;
-  throw fieldError(field, 'wrong_value', sentence('http.date', { name: field }));
 }
 
 type Sum = { spend: number; succeeded: number; failed: number };

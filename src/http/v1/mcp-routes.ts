@@ -17,7 +17,7 @@ const MAX_CAP_USD = 1_000_000;
 type McpDeps = V1Deps & { limits: Pick<RequestLimits, 'modelRequests'>; version: string };
 
 /**
- * The Model Context Protocol by streamable HTTP, for agents. Each message is answered by itself, on
+ * The Model Context Protocol by streamable HTTP, for agents. Each message is answered alone, on
  * any node; only a spend cap makes a session, which is of one node.
  */
 export function mcpRoutes(kit: Kit, deps: McpDeps) {

@@ -106,10 +106,7 @@ async function answerNative(
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
       if (opened.type !== 'dynamic') return;
       // The request was admitted as one that reads, but it costs money: check the key again.
-      await deps.auth.authenticateApiKey(readApiKey(request.headers), {
-        ip: origin.decidingIp,
-        purpose: 'submit',
-      });
+      await deps.auth.authenticateApiKey(readApiKey(request.headers), { origin, purpose: 'submit' });
       recordSuccess = await deps.limits.modelRequests(api, (state) => {
         scope.rateLimit = state;
       });
@@ -142,7 +139,7 @@ const NO_CHANNEL = 'tasks.no_available_channel';
  * in new-api. Details of failures inside the gateway or at the vendor are left out. `retryable`: a
  * retry may succeed and buys nothing twice.
  */
-export function describeNativeError(error: AppError, requestId: string): NativeError {
+function describeNativeError(error: AppError, requestId: string): NativeError {
   const httpStatus = toStatus(error);
   const isServerFault = httpStatus >= 500;
   return {

@@ -6,7 +6,7 @@ import { REPLAYED } from '../responses/response-headers.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { createIfRelayed } from './relay-requests.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
-import { withPlace } from './with-place.ts';
+import { withQueuePosition } from './with-queue-position.ts';
 
 export type OrderScope = {
   request: Request;
@@ -45,7 +45,7 @@ export async function orderVideo<T extends object>(
     const submitted = await surfaces.submitVideo(toCaller(api), requestId, client);
     if (submitted.replayed) set.headers[REPLAYED] = 'true';
     const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
-    return await withPlace(deps, task, { object: await describe(task), set });
+    return await withQueuePosition(deps, task, { object: await describe(task), set });
   } finally {
     await sent.release();
   }

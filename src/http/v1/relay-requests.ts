@@ -1,6 +1,6 @@
 import type { AccessWatch, ApiPrincipal, Auth } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import type { Relay, RelayAnswer, RelayCall } from '../../relay/index.ts';
+import type { Follow, Relay, RelayAnswer, RelayCall } from '../../relay/index.ts';
 import { type ClientRequest, requestedModel } from '../../tasks/index.ts';
 import { readAddress } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
@@ -20,6 +20,7 @@ type Creation = {
   /** Called when a streamed answer has ended: restores the idle timeout of its connection. */
   onEnd?: () => void;
   remix?: Awaited<ReturnType<Relay['remixSource']>>;
+  follow?: Follow;
 };
 type ForwardScope = {
   request: Request;
@@ -35,7 +36,7 @@ type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & {
 /** Forwards a creation whose model a relay channel serves, and returns the vendor's answer. */
 export async function createRelayed(
   relay: Relay,
-  { kind, request, api, requestId, client, access, onEnd, remix }: Creation,
+  { kind, request, api, requestId, client, access, onEnd, remix, follow }: Creation,
 ): Promise<Response> {
   const headers = Object.fromEntries(request.headers);
   const answer = await relay.create(toCaller(api), {
@@ -44,6 +45,7 @@ export async function createRelayed(
     client,
     headers,
     ...(remix ? { remix } : {}),
+    ...(follow ? { follow } : {}),
   });
   return relayedResponse(answer, 'api', { access, onEnd });
 }
@@ -87,7 +89,7 @@ export async function findOrRelay<T>(own: () => Promise<T>, relayed: () => Promi
 type Streamed = { access?: AccessWatch | undefined; onEnd?: (() => void) | undefined };
 
 /** A vendor's bytes on our own origin get the same protective headers as artifacts. */
-function relayedResponse(answer: RelayAnswer, use: ContentUse, { access, onEnd }: Streamed = {}): Response {
+export function relayedResponse(answer: RelayAnswer, use: ContentUse, { access, onEnd }: Streamed = {}): Response {
   const isEvents = answer.headers['content-type']?.startsWith('text/event-stream') ?? false;
   const isWatched = access && isEvents && answer.body instanceof ReadableStream;
   if (!isWatched) access?.stop();

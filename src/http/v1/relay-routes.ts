@@ -36,6 +36,8 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
     const access = watchAccess(api, request.signal);
     const client = { ...read, signal: access.signal };
     let answer: Response | undefined;
+    /** Reads the files of the request after the answer. */
+    const later: Promise<void>[] = [];
     try {
       const model = requestedModel(client);
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
@@ -47,6 +49,7 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
       if (isPlugins) assertForPlugin();
       else relay.assertTakes(caller, kind, model);
       const onEnd = keepOpen();
+      const isAsync = prefersAsync(request);
       if (isPlugins && kind === 'speech') {
         const { content, replayed } = await surfaces.createSpeech(caller, requestId, client);
         return markReplayed(contentResponse(content, 'api'), replayed);
@@ -57,7 +60,6 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
         return markReplayed(new Response(text, { headers: { 'content-type': type } }), replayed);
       }
       if (isPlugins && operation) {
-        const isAsync = prefersAsync(request);
         const made = await surfaces.createImages(caller, { requestId, request: client, operation, isAsync });
         // Waiting for the images may have taken long.
         if (access.hasEnded()) throw authErrors.access_ended();
@@ -70,7 +72,8 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
         answer = sendEvents(access, made.events, options);
         return answer;
       }
-      answer = await createRelayed(relay, { kind, request, api, requestId, client, access, onEnd });
+      const follow = { isPreferred: isAsync, goesOn: (work: Promise<void>) => void later.push(work) };
+      answer = await createRelayed(relay, { kind, request, api, requestId, client, access, onEnd, follow });
       return answer;
     } catch (error) {
       // Its wait ended with its access.
@@ -78,7 +81,8 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
     } finally {
       // A streamed answer stops the access watch itself.
       if (!answer) access.stop();
-      await client.release();
+      if (later.length > 0) void Promise.allSettled(later).then(client.release);
+      else await client.release();
     }
   }
   const options = (kind: keyof typeof RELAYED_OPERATIONS) =>
@@ -105,7 +109,7 @@ const prefersAsync = ({ headers }: Request): boolean =>
 
 type TaskFacts = Omit<SubmittedTask, 'replayed'>;
 
-/** A task that its client follows by itself. */
+/** A task that its client follows on its own. */
 const acceptedResponse = (task: TaskFacts, { isAsync, replayed }: { isAsync: boolean; replayed: boolean }): Response =>
   Response.json(taskObject(task), {
     status: 202,
@@ -157,7 +161,7 @@ const operation = (
 /** With "Prefer: respond-async" or "background": true. */
 const ACCEPTED = {
   '202': {
-    description: 'The task that makes them, of a plugin’s model; follow it at /v1/tasks/{id}',
+    description: 'The task that makes them; follow it at /v1/tasks/{id}',
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Task' } } },
   },
 };
@@ -167,7 +171,7 @@ const JSON_ANSWER = { 'application/json': { schema: RELAYED } };
 const IMAGES = { 'application/json': { schema: { anyOf: [RELAYED, { $ref: '#/components/schemas/ImageList' }] } } };
 const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } };
 
-export const RELAYED_OPERATIONS = {
+const RELAYED_OPERATIONS = {
   chat: operation(
     { tag: 'Chat', operationId: 'createChatCompletion', summary: 'Create a chat completion' },
     body(['messages'], {

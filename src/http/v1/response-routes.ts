@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia';
 import { type ApiPrincipal, authErrors } from '../../auth/index.ts';
+import { isJsonType } from '../../kernel/index.ts';
 import { requestedModel } from '../../tasks/index.ts';
-import { isJsonType, mediaType } from '../bodies/read-body.ts';
+import { mediaType } from '../bodies/read-body.ts';
 import { readAddress, readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
 import { readInteger } from '../pipeline/paging.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
@@ -246,7 +247,7 @@ function readSequence(value: string | undefined): number | undefined {
  * The events of a response as server-sent events. `lastEvent` is the error to send when the
  * client's access ends; it has the next sequence number.
  */
-export function frameEvents(events: AsyncIterable<{ type: string; sequence_number: number }>) {
+function frameEvents(events: AsyncIterable<{ type: string; sequence_number: number }>) {
   let sequence = 0;
   async function* framed(): AsyncGenerator<ServerEvent, void, undefined> {
     for await (const data of events) {

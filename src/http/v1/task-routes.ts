@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
 import { isObject, type JsonObject } from '../../kernel/index.ts';
+import { isRelayId } from '../../relay/index.ts';
 import { requestedModel, submittedObject, taskCost, taskErrors, taskObject } from '../../tasks/index.ts';
 import { readClientRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
@@ -18,28 +19,35 @@ import {
 } from './answer-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { cursorQuery, readCursor, toPage } from './list-pages.ts';
+import { relayedResponse } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
-import { readWait, waitForChange } from './wait-for-change.ts';
-import { withPlace } from './with-place.ts';
+import { readWait, waitForChange, waitWithAccess } from './wait-for-change.ts';
+import { withQueuePosition } from './with-queue-position.ts';
 
 /**
  * The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content.
  */
 export function taskRoutes(kit: Kit, deps: V1Deps) {
-  const { results, surfaces, tasks } = deps;
+  const { relay, results, surfaces, tasks } = deps;
+
+  /** The caller's own task, whose artifacts are wanted: relayed requests have none. */
+  async function ownWithArtifacts(api: ApiPrincipal, id: string): ReturnType<typeof tasks.own> {
+    if (isRelayId(id)) await relay.tasks.refuseArtifacts({ caller: toCaller(api), id });
+    return tasks.own(api.user.id, id);
+  }
 
   const sendArtifact = ({ params, ...scope }: ContentScope & { params: { taskId: string; key: string } }) =>
     sendContent(results, scope, {
       artifact: { taskId: params.taskId, artifactKey: params.key },
       byKey: async (api, client) =>
         contentResponse(
-          await results.content(await tasks.own(api.user.id, params.taskId), { key: params.key }, client),
+          await results.content(await ownWithArtifacts(api, params.taskId), { key: params.key }, client),
           'key',
         ),
     });
 
   const revokeLinks = async ({ params, api }: { params: { taskId: string; key?: string }; api: ApiPrincipal }) => {
-    await results.revokeLinks(await tasks.own(api.user.id, params.taskId), params.key);
+    await results.revokeLinks(await ownWithArtifacts(api, params.taskId), params.key);
     return { id: params.taskId, object: 'task.links.deleted' as const, deleted: true };
   };
 
@@ -59,9 +67,9 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
             request: client,
           });
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
-          if (seconds === 0) return withPlace(deps, submitted, { object: submittedObject(submitted), set });
+          if (seconds === 0) return withQueuePosition(deps, submitted, { object: submittedObject(submitted), set });
           const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
-          return withPlace(deps, task, { object: taskObject(task), set });
+          return withQueuePosition(deps, task, { object: taskObject(task), set });
         } finally {
           await client.release();
         }
@@ -129,7 +137,8 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     .delete(
       '/v1/tasks/:taskId',
       async ({ params, api }) => {
-        await tasks.delete(api.user.id, params.taskId);
+        if (isRelayId(params.taskId)) await relay.tasks.delete({ caller: toCaller(api), id: params.taskId });
+        else await tasks.delete(api.user.id, params.taskId);
         return { id: params.taskId, object: 'task.deleted' as const, deleted: true };
       },
       {
@@ -145,6 +154,15 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       '/v1/tasks/:taskId',
       async ({ request, params, api, set }) => {
         const seconds = readWait(request);
+        if (isRelayId(params.taskId)) {
+          const asked = { caller: toCaller(api), id: params.taskId, waitMs: seconds * 1000 };
+          const read = (left: AbortSignal) => relay.tasks.read({ ...asked, left });
+          const answer = await (seconds > 0 ? waitWithAccess(deps, { request, api }, read) : read(request.signal));
+          const response = relayedResponse(answer, 'api');
+          if (seconds > 0 && request.headers.has('prefer'))
+            response.headers.set('preference-applied', `wait=${seconds}`);
+          return response;
+        }
         const found =
           seconds === 0
             ? await tasks.ownSummary(api.user.id, params.taskId)
@@ -153,7 +171,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
                 { request, api, set },
                 { task: await tasks.own(api.user.id, params.taskId), seconds },
               );
-        return withPlace(deps, found, { object: taskObject(found), set });
+        return withQueuePosition(deps, found, { object: taskObject(found), set });
       },
       {
         apiKey: true,
@@ -169,12 +187,14 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       '/v1/tasks/:taskId/events',
       async ({ request, params, api, requestId, log, keepOpen }) => {
         const access = deps.watchAccess(api, request.signal);
+        const { taskId } = params;
         const events = await openStream(access, (signal) =>
-          tasks.follow(toCaller(api), { taskId: params.taskId, left: signal, requestId }),
+          isRelayId(taskId)
+            ? relay.tasks.follow({ caller: toCaller(api), id: taskId, left: signal })
+            : tasks.follow(toCaller(api), { taskId, left: signal, requestId }),
         );
         const onEnd = keepOpen();
-        const onFailure = (error: unknown) =>
-          log.warn({ err: error, task_id: params.taskId }, 'task event stream failed');
+        const onFailure = (error: unknown) => log.warn({ err: error, task_id: taskId }, 'task event stream failed');
         return sendEvents(access, events, {
           heartbeatMs: deps.heartbeatMs,
           lastEvent: () => ({ event: 'error', data: accessEnded() }),
@@ -194,7 +214,10 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     .post(
       // The router allows one name per segment: this `pluginKey` is a task's id.
       '/v1/tasks/:pluginKey/cancel',
-      async ({ params, api }) => taskObject(await tasks.cancel(api.user.id, params.pluginKey)),
+      async ({ params: { pluginKey: id }, api }) =>
+        isRelayId(id)
+          ? relay.tasks.cancel({ caller: toCaller(api), id })
+          : taskObject(await tasks.cancel(api.user.id, id)),
       {
         apiKey: true,
         detail: {
@@ -210,7 +233,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       async ({ request, params, api, set }) => {
         set.headers['cache-control'] = 'private, no-store';
         const expiresIn = new URL(request.url).searchParams.get('expires_in');
-        return results.artifacts(await tasks.own(api.user.id, params.taskId), expiresIn);
+        return results.artifacts(await ownWithArtifacts(api, params.taskId), expiresIn);
       },
       {
         apiKey: true,

@@ -9,11 +9,29 @@ import { type OrderScope, orderVideo } from './order-video.ts';
 import { findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { ownVideo } from './video-routes.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
-import { withPlace } from './with-place.ts';
+import { withQueuePosition } from './with-queue-position.ts';
 
 /** The video API that most community apps speak, under both of its addresses. */
 export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
-  const { relay, surfaces, tasks } = deps;
+  const { relay, results, surfaces, tasks } = deps;
+
+  /**
+   * A relayed video in the flat form. Its vendor has the content, so that its address here needs
+   * the key; the vendor's own are no part of this form.
+   */
+  async function flatten(answer: Response): Promise<Response> {
+    if (!answer.ok) return answer;
+    const text = await answer.text();
+    const video = parseJson(text);
+    const { headers, status } = answer;
+    headers.delete('content-length');
+    if (!isObject(video)) return new Response(text, { status, headers });
+    const base = results.publicAddress();
+    const isThere = video.status === 'completed' && base !== undefined;
+    const url = isThere ? `${base}/v1/videos/${encodeURIComponent(String(video.id))}/content` : null;
+    const flat = generationObject({ ...(video as JsonObject), url });
+    return new Response(JSON.stringify(flat), { status, headers });
+  }
 
   const create = (scope: OrderScope) =>
     orderVideo(deps, scope, {
@@ -31,7 +49,7 @@ export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
         const task = await waitForChange(deps, { request, api, set }, { task: found, seconds });
         const client = await readClientRequest(request, params, fileStorage(deps, api));
         const object = generationObject(await surfaces.renderVideo(task, client), task);
-        return withPlace(deps, task, { object, set });
+        return withQueuePosition(deps, task, { object, set });
       },
       async () =>
         flatten(
@@ -68,15 +86,4 @@ export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
     .post('/v1/videos/generations', create, creation('createVideosGeneration'))
     .get('/v1/video/generations/:task_id', retrieve, retrieval('retrieveVideoGeneration'))
     .get('/v1/videos/generations/:task_id', retrieve, retrieval('retrieveVideosGeneration'));
-}
-
-/** A relayed video in the flat form. Its content needs the key: the vendor has it. */
-async function flatten(answer: Response): Promise<Response> {
-  if (!answer.ok) return answer;
-  const text = await answer.text();
-  const video = parseJson(text);
-  const { headers, status } = answer;
-  headers.delete('content-length');
-  const body = isObject(video) ? JSON.stringify(generationObject(video as JsonObject)) : text;
-  return new Response(body, { status, headers });
 }

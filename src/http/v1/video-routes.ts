@@ -23,7 +23,7 @@ import { type OrderScope, orderVideo } from './order-video.ts';
 import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
-import { withPlace } from './with-place.ts';
+import { withQueuePosition } from './with-queue-position.ts';
 
 /** OpenAI's video API: plugins that claim `proto_video` serve it, the relay serves other models. */
 export function videoRoutes(kit: Kit, deps: V1Deps) {
@@ -69,7 +69,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
           const submitted = await surfaces.remixVideo(toCaller(api), requestId, { of, request: client });
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
           const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
-          return withPlace(deps, task, { object: await describeOrder(task), set });
+          return withQueuePosition(deps, task, { object: await describeOrder(task), set });
         },
         async () => {
           const source = await relay.remixSource(api.user.id, id);
@@ -158,11 +158,11 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
               const { url } = request;
               const { task, json } = await asVideo(surfaces.readVideo(api.user.id, { taskId: id, url, read }));
               if (task.status !== 'NOT_START') return jsonResponse(json);
-              return withPlace(deps, task, { object: JSON.parse(json) as object, set });
+              return withQueuePosition(deps, task, { object: JSON.parse(json) as object, set });
             }
             const found = await ownVideo(tasks, api, id);
             const task = await waitForChange(deps, { request, api, set }, { task: found, seconds });
-            return withPlace(deps, task, { object: await surfaces.renderVideo(task, await read()), set });
+            return withQueuePosition(deps, task, { object: await surfaces.renderVideo(task, await read()), set });
           },
           () => forwardRelayed(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'retrieve' }),
         );

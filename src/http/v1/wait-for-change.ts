@@ -27,15 +27,26 @@ export function readWait(request: Request): number {
  * @throws tasks.rate_limit_exceeded, auth.access_ended
  */
 export async function waitForChange(
-  { tasks, watchAccess }: Pick<V1Deps, 'tasks' | 'watchAccess'>,
-  { request, api, set }: WaitScope,
+  deps: Pick<V1Deps, 'tasks' | 'watchAccess'>,
+  scope: WaitScope,
   { task, seconds }: { task: Task; seconds: number },
 ): Promise<Task> {
   if (seconds === 0) return task;
-  if (request.headers.has('prefer')) set.headers['preference-applied'] = `wait=${seconds}`;
+  if (scope.request.headers.has('prefer')) scope.set.headers['preference-applied'] = `wait=${seconds}`;
+  return waitWithAccess(deps, scope, (left) =>
+    deps.tasks.awaitChange(toCaller(scope.api), task, { ms: seconds * 1000, left }),
+  );
+}
+
+/** Waits until its client leaves, or its access ends. @throws auth.access_ended */
+export async function waitWithAccess<T>(
+  { watchAccess }: Pick<V1Deps, 'watchAccess'>,
+  { request, api }: Pick<WaitScope, 'request' | 'api'>,
+  wait: (left: AbortSignal) => Promise<T>,
+): Promise<T> {
   const access = watchAccess(api, request.signal);
   try {
-    const latest = await tasks.awaitChange(toCaller(api), task, { ms: seconds * 1000, left: access.signal });
+    const latest = await wait(access.signal);
     if (access.hasEnded()) throw authErrors.access_ended();
     return latest;
   } finally {

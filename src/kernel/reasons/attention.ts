@@ -29,6 +29,8 @@ export const attentionReasons = {
   'attention.channel_key_refused': 'Nothing is sent through {{channel}}: the vendor rejects its key.',
   'attention.channel_balance_empty':
     'Nothing is sent through {{channel}}: the vendor says that its account is used up.',
+  'attention.channel_balance_low':
+    'The balance at the vendor of {{channel}} is below its alert amount: {{usd}} USD left.',
   'attention.channel_resting': 'Nothing is sent through {{channel}} for a while: the vendor rejected it repeatedly.',
   'attention.channel_no_plugin': '{{channel}} needs the plugin "{{plugin}}", which is not active.',
   'attention.channel_no_type': '{{channel}} has the channel type {{type}}, which no active plugin serves.',

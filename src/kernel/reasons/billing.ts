@@ -36,7 +36,7 @@ export const billingReasons = {
   'ledger.moved': 'moved to another channel',
   'ledger.brought': 'invited user {{user}}',
   'ledger.affiliate': 'joined with an invitation',
-  'ledger.storage': '{{bytes}} bytes of results on {{day}}',
+  'ledger.storage': '{{bytes, gigabytes}} of results on {{day}}',
   'prices.too_large': 'The price is too large.',
   'prices.not_finite': 'The price is not a finite number.',
   'prices.negative': 'The price is negative.',

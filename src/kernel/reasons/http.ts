@@ -1,17 +1,18 @@
 /** What people read about a request. */
 export const httpReasons = {
-  'http.file_size': 'The file "{{name}}" is larger than {{max}} bytes.',
-  'http.json_file': 'A file in the JSON body is larger than {{max}} bytes.',
+  'http.file_size': 'The file "{{name}}" is larger than {{max, bytes}}.',
+  'http.json_file': 'A file in the JSON body is larger than {{max, bytes}}.',
   'http.body_size': 'The body is too large: at most {{size}} are accepted here.',
   'http.body_values': 'The body has too many values: at most {{max}} are accepted here.',
   'http.body_members': 'The body has too many members: at most {{max}} are accepted here, in all objects together.',
+  'http.body_number': 'A number in the body has more than {{max}} digits. Send a shorter one, or send it as text.',
   'http.body_names':
     'The names of members in the body are too long: together at most {{max}} are accepted. Send data as values, not as names.',
   'http.body_depth': 'The body is nested too deeply: at most {{max}} levels are accepted here.',
   'http.json_size':
-    'The body is too large: without its files (texts of at least 64 KiB of Base64), at most {{size}} of JSON are accepted here.',
+    'The body is too large: without its files (texts of at least 64 kB of Base64), at most {{size}} of JSON are accepted here.',
   'http.files_together':
-    'The files of all your requests in progress are together larger than {{bytes}} bytes. Nothing was submitted; try again when one of them has ended.',
+    'The files of all your requests in progress are together larger than {{bytes, bytes}}. Nothing was submitted; try again when one of them has ended.',
   'http.form_texts': 'The texts of the form are together larger than {{size}}.',
   'http.form_fields': 'The form has more than {{max}} fields.',
   'http.form_files': 'The form has more than {{max}} files.',

@@ -7,6 +7,8 @@
 import { attentionReasons } from './attention.ts';
 import { authReasons } from './auth.ts';
 import { billingReasons } from './billing.ts';
+import { casesReasons } from './cases.ts';
+import { configReasons } from './config.ts';
 import { httpReasons } from './http.ts';
 import { identityReasons } from './identity.ts';
 import { operationsReasons } from './operations.ts';
@@ -29,7 +31,9 @@ export const reasons = {
   ...authReasons,
   ...identityReasons,
   ...billingReasons,
+  ...casesReasons,
   ...settingsReasons,
   ...operationsReasons,
+  ...configReasons,
   ...httpReasons,
 } as const;

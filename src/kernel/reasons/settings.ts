@@ -24,6 +24,8 @@ export const settingsReasons = {
   'channels.list_twice': '{{field}} names an entry twice.',
   'channels.mapping_names': 'model_mapping must map model names to model names.',
   'channels.mapping_cycle': 'model_mapping has a cycle at "{{model}}".',
+  'channels.balance_script': 'settings.balance_script must be a text of at most {{max, bytes}}.',
+  'channels.balance_alert': 'settings.balance_alert_usd must be a number from 0 to {{max}}.',
   'channels.grace_range': 'settings.not_found_grace_seconds must be a whole number of seconds from 0 to {{max}}.',
   'channels.limit_range':
     '{{field}} must be a whole number from 1 to {{max}}. Leave it out where the vendor has no such limit.',
@@ -52,6 +54,8 @@ export const settingsReasons = {
     'Root could no longer sign in: with PasswordLoginEnabled off a root account needs a passkey or an identity at a provider that is switched on.',
   'settings.identities_bound':
     '{{identities}} bound at {{provider}}. With another {{option}} they may be those of other people: unbind them first, or send force: true if it is the same provider with the same ids.',
+  'settings.registration_open':
+    'RegisterEnabled is true with neither TurnstileCheckEnabled nor EmailVerificationEnabled: programs can create any number of accounts',
   'settings.named_twice': '{{option}} is named twice: send it once.',
   'mail.resolved': '{{host}} resolves to {{addresses}}.',
   'mail.connected': 'Connected to {{address}}, port {{port}}.',

@@ -1,5 +1,16 @@
 /** What people read about vendors, and trials of channels. */
 export const vendorsReasons = {
+  'balance.hook_failed': 'The balance script failed in {{hook}}.',
+  'balance.request_invalid':
+    "The balance script must return {url, method, headers, body} of the channel's own origin: GET or POST, headers and a body of texts, at most 16 KiB.",
+  'balance.vendor_silent': 'The vendor did not answer the balance request.',
+  'balance.vendor_answered': 'The vendor answered the balance request with status {{status}}.',
+  'balance.no_amount': 'The balance script returned no amount of US dollars, a finite number from 0.',
+  'told_limits.hook_failed': 'The plugin failed in queryCapacity.',
+  'told_limits.invalid':
+    "queryCapacity must return { request } to the channel's own origin, at most once, { limits } of whole numbers from 1 to 1,000,000, or null.",
+  'told_limits.vendor_silent': 'The vendor did not answer the request for account limits.',
+  'told_limits.vendor_answered': 'The vendor answered the request for account limits with status {{status}}.',
   'upstream.tls': 'The TLS handshake with the vendor failed ({{code}}).',
   'upstream.dns': "The vendor's name could not be resolved ({{code}}).",
   'upstream.connect': 'No connection to the vendor could be made ({{code}}).',
@@ -30,7 +41,7 @@ export const vendorsReasons = {
   'upstream.redirects': 'The vendor redirects too often.',
   'upstream.stalled': "The vendor's answer stalled for {{ms}} ms.",
   'upstream.slow': "The vendor's answer took too long.",
-  'upstream.size': "The vendor's answer is larger than {{max}} bytes.",
+  'upstream.size': "The vendor's answer is larger than {{max, bytes}}.",
   'upstream.encoded_twice': 'The vendor encoded its answer more than once.',
   'upstream.encoding': 'The vendor encoded its answer in an unknown way.',
   'upstream.encoded_wrongly': 'The vendor encoded its answer wrongly.',

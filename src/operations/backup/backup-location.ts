@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { OperatorError, quoted, randomAlnum, sentence } from '../../kernel/index.ts';
+import { OperatorError, randomAlnum, sentence, toSentence } from '../../kernel/index.ts';
 import { createFolderFiles, createFolderObjects, createS3Files, createS3Objects } from '../../store/index.ts';
 import type { Store, StoredFile } from '../../store/ports/index.ts';
 import { openBucketSender, type StorageLocation } from '../storage/result-files.ts';
@@ -26,8 +26,8 @@ export async function removeStaleWork(dataDir: string, now: number): Promise<voi
   }
 }
 
-/** Opens a place of backups. @throws `OperatorError` for a bucket without credentials */
-export function openBackupPlace(
+/** Opens a backup location. @throws `OperatorError` for a bucket without credentials */
+export function openBackupLocation(
   { config, clock, logger }: Pick<BackupDeps, 'config' | 'clock' | 'logger'>,
   place: StorageLocation,
 ): BackupLocation {
@@ -64,7 +64,7 @@ export function openBackupPlace(
 }
 
 /** Where BACKUP_TO leads, safe to show; null: it is not set. */
-export function describePlace({ backupTo: place }: Pick<BackupConfig, 'backupTo'>): string | null {
+export function describeLocation({ backupTo: place }: Pick<BackupConfig, 'backupTo'>): string | null {
   if (place.kind === 'folder') return place.path || null;
   return `s3://${place.bucket}${place.prefix === '' ? '' : `/${place.prefix}`}`;
 }
@@ -96,7 +96,7 @@ export async function putPart(
 ): Promise<StoredFile> {
   const put = await place.objects.put(key, source, { signal });
   if (put.ok) return put.value;
-  throw new OperatorError(sentence('backup.write', { place: place.name, fault: quoted(put.error.message) }));
+  throw new OperatorError(sentence('backup.write', { place: place.name, fault: toSentence(put.error) }));
 }
 
 /** A text as a source of bytes. */

@@ -14,7 +14,7 @@ type Options = Pick<Store['options'], 'get' | 'put' | 'putIfAbsent' | 'replace'>
 /** Notes when backups by schedule began, and forgets it once they are off. */
 export async function noteSchedule(options: Options, isOn: boolean, now: number): Promise<void> {
   const noted = await options.get(SINCE);
-  // A time of the future was noted before the clock was set back.
+  // A time from the future was noted before the clock was set back.
   const isKnown = noted !== undefined && noted !== '' && Number(noted) <= now + CLOCK_LEEWAY_SECONDS;
   if (isOn) await write(options, SINCE, isKnown ? noted : String(now));
   else if (noted) await options.put(SINCE, '');
@@ -50,7 +50,7 @@ export async function pruningFault(options: Pick<Options, 'get'>): Promise<Sente
   const noted = await options.get(NOT_PRUNED);
   if (!noted) return undefined;
   const fault = parseJson(noted);
-  // A program of before has noted the text alone.
+  // An older version noted only the text.
   return isObject(fault) ? (fault as Sentence) : quoted(noted);
 }
 

@@ -11,7 +11,7 @@ import {
 import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
 import type { Notices } from '../watches/queue-notices.ts';
-import { describePlace } from './backup-location.ts';
+import { describeLocation } from './backup-location.ts';
 import { claimNotification, describeNotPruned, noteSchedule, pruningFault, scheduledSince } from './backup-notes.ts';
 import { isMade, lastDue, RETRY_SECONDS } from './last-due.ts';
 import type { BackupConfig } from './types.ts';
@@ -20,9 +20,9 @@ import type { BackupConfig } from './types.ts';
 const FIRST_LOOK_MS = 30_000;
 const LOOK_MS = 60_000;
 const DAY_SECONDS = 86_400;
-/** So long after its hour a backup that is not there is overdue: it may take a while. */
+/** How long after its hour a missing backup is overdue: making it may take a while. */
 const OVERDUE_SECONDS = 6 * 3600;
-/** So far the clocks of nodes may differ. */
+/** How far nodes' clocks may differ. */
 const CLOCK_SECONDS = 300;
 const SHOWN_RUNS = 10;
 const SHOWN_WARNINGS = 10;
@@ -72,7 +72,7 @@ type Deps = {
  */
 export function createBackups(deps: Deps): Backups {
   const { store, clock, logger, config, options, program, notices } = deps;
-  const place = describePlace(config);
+  const place = describeLocation(config);
   const sealed = config.backupRecipients !== '' || config.backupPassphrase !== '' || config.backupPassphraseFile !== '';
   const stopping = new AbortController();
   const children = new Set<Bun.Subprocess>();
@@ -125,7 +125,7 @@ export function createBackups(deps: Deps): Backups {
     await make(['--schedule']);
   }
 
-  /** The latest runs, the newest first. One of the future, by a wrong clock, tells nothing. */
+  /** The latest runs, the newest first. One from the future, by a wrong clock, tells nothing. */
   async function pastRuns(): Promise<BackupRun[]> {
     const limit = clock.unix() + CLOCK_SECONDS;
     return (await store.backups.latest(SHOWN_RUNS)).filter(({ startedAt }) => startedAt <= limit);
@@ -171,9 +171,11 @@ export function createBackups(deps: Deps): Backups {
     await clock.sleep(FIRST_LOOK_MS, stopping.signal);
     while (!stopping.signal.aborted) {
       await makeIfDue().catch((error) =>
-        logger.warn({ err: error }, 'the daily backup could not be begun; it is tried again in a minute'),
+        logger.warn({ err: error }, 'could not start the daily backup; trying again in a minute'),
       );
-      await tellIfOverdue().catch((error) => logger.warn({ err: error }, 'nobody could be told of a missing backup'));
+      await tellIfOverdue().catch((error) =>
+        logger.warn({ err: error }, 'could not notify anyone of a missing backup'),
+      );
       await sleepInStep(clock, LOOK_MS, stopping.signal);
     }
   }
@@ -230,7 +232,7 @@ export function createBackups(deps: Deps): Backups {
   };
 }
 
-/** A run of before has the words alone. */
+/** Older runs have only the words. */
 const readFault = ({ message, messageSentence: said }: BackupRun): Sentence =>
   said ? { message, ...said } : quoted(message);
 

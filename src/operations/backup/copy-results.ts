@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { OperatorError, quoted, sentence } from '../../kernel/index.ts';
+import { OperatorError, sentence, toSentence } from '../../kernel/index.ts';
 import type { FileStore } from '../../store/ports/index.ts';
 import { putPart, WORK_FOLDER } from './backup-location.ts';
 import { RESULTS_PART } from './manifest.ts';
@@ -90,7 +90,7 @@ async function copyOne({ place, signal }: BackupDeps, from: FileStore, sha256: s
   const bytes = opened instanceof ReadableStream ? opened : opened.stream();
   const put = await place.results.put(bytes, { maxBytes: Number.POSITIVE_INFINITY, signal });
   if (!put.ok) {
-    const fault = quoted(put.error.message);
+    const fault = toSentence(put.error);
     throw new OperatorError(sentence('backup.result_write', { place: place.name, fault }));
   }
   if (put.value.sha256 === sha256) return true;

@@ -72,7 +72,7 @@ async function sealSecrets(
 }
 
 /** What is missing in a backup, in words. */
-export function listWarnings({ secrets, results }: Pick<Manifest, 'secrets' | 'results'>): Sentence[] {
+function listWarnings({ secrets, results }: Pick<Manifest, 'secrets' | 'results'>): Sentence[] {
   return [
     ...(secrets ? [] : [sentence('backup.no_secrets')]),
     ...(results.missing > 0

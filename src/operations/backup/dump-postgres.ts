@@ -1,4 +1,4 @@
-import { OperatorError, sentence } from '../../kernel/index.ts';
+import { OperatorError, type Sentence, sentence } from '../../kernel/index.ts';
 import { LATEST_MIGRATION } from '../../store/index.ts';
 import { withPostgresSnapshot } from '../../store/postgres-backup.ts';
 import { putPart } from './backup-location.ts';
@@ -6,7 +6,6 @@ import { requireConsistent } from './check-copy.ts';
 import { neededFiles } from './dump-sqlite.ts';
 import { runPostgresProgram } from './postgres-programs.ts';
 import { openPart, requirePart } from './read-parts.ts';
-import { findSchemasFault } from './schemas-fault.ts';
 import { digestStream, readLines } from './streams.ts';
 import type { BackupDeps, DumpedDatabase, Manifest } from './types.ts';
 
@@ -117,4 +116,11 @@ function requireOneSchema(schemas: readonly string[]): string {
   const fault = findSchemasFault(schemas);
   if (fault !== undefined) throw new OperatorError(fault);
   return schemas[0] ?? '';
+}
+
+/** Why a backup of tables in these schemas could not be restored; undefined: it could. */
+export function findSchemasFault(schemas: readonly string[]): Sentence | undefined {
+  if (schemas.length > 1) return sentence('backup.two_schemas', { schemas: schemas.join(', ') });
+  const [name = ''] = schemas;
+  return /\p{Cc}/u.test(name) ? sentence('backup.schema_name') : undefined;
 }

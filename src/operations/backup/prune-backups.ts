@@ -17,7 +17,7 @@ const DAY_SECONDS = 86_400;
 /** 1970-01-05 was a Monday. */
 const FIRST_MONDAY = 4;
 const PAGE = 1000;
-/** Files that go before the place is looked at again. */
+/** Files that are deleted before the location is checked again. */
 const AT_ONCE = 20;
 
 /**
@@ -26,7 +26,7 @@ const AT_ONCE = 20;
  */
 export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthly }: Keep, now: number): Set<string> {
   const newestFirst = [...backups].sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));
-  // One of the future was made by a wrong clock: it stays, and takes no other's place.
+  // One from the future was made by a wrong clock: it stays, and takes no other's place.
   const isPast = ({ created_at: at }: Manifest) => at <= now + DAY_SECONDS;
   const isChosen = (backup: Manifest) => backup.trigger === 'schedule' && isPast(backup);
   const kept = new Set(newestFirst.filter((backup) => !isChosen(backup)).map(({ id }) => id));
@@ -36,10 +36,10 @@ export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthl
     [weekly, (at) => Math.floor((at / DAY_SECONDS - FIRST_MONDAY) / 7)],
     [monthly, (at) => isoTime(at * 1000).slice(0, 7)],
   ];
-  for (const [count, periodOf] of periods) {
+  for (const [count, toPeriod] of periods) {
     const seen = new Set<string | number>();
     for (const { id, created_at } of scheduled) {
-      const period = periodOf(created_at);
+      const period = toPeriod(created_at);
       if (seen.has(period)) continue;
       if (seen.size >= count) break;
       seen.add(period);

@@ -1,6 +1,6 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OperatorError, pluralize, silentLogger } from '../../kernel/index.ts';
+import { OperatorError, pluralize, silentLogger, unwritable } from '../../kernel/index.ts';
 import {
   beginSqliteRestore,
   endSqliteRestore,
@@ -20,7 +20,7 @@ import { listResults, openSecrets, unpackDatabase } from './read-parts.ts';
 import type { BackupDeps, Manifest, Unseal } from './types.ts';
 
 /** Former secrets and those of PostgreSQL, as variables of the environment. */
-export const SECRETS_ENV = 'secrets.restored.env';
+const SECRETS_ENV = 'secrets.restored.env';
 
 export type RestoredBackup = InvalidatedState & {
   results: number;
@@ -76,11 +76,11 @@ async function restoreAcross(
   const { config, clock, logger } = deps;
   const { path: dataDir } = prepareDataDir(config.dataDir);
   const across = join(dataDir, ACROSS_FOLDER);
-  const { resultsPlace: place } = config;
-  const resultsPlace =
+  const { resultsLocation: place } = config;
+  const resultsLocation =
     place.kind === 'folder' && place.path === '' ? { ...place, path: join(dataDir, RESULTS_FOLDER) } : place;
   const isRestored = existsSync(join(across, 'taskgate.db'));
-  const there = { ...config, databaseUrl: '', dataDir: across, resultsPlace };
+  const there = { ...config, databaseUrl: '', dataDir: across, resultsLocation };
   const restored: RestoredBackup = isRestored
     ? { submissions: 0, webhooks: 0, sessions: 0, results: 0, notes: ['an earlier run had restored the file'] }
     : await restoreSqlite({ ...deps, config: there }, manifest, { secrets, isScratch: true });
@@ -181,18 +181,18 @@ async function restoreResults(
   }
 }
 
-/** What runs by itself, and no version of the program has made. */
+/** What runs on its own, and no version of the program has made. */
 const noteForeign = (foreign: readonly string[]): string[] =>
   foreign.length === 0
     ? []
     : [
-        `left out, since it is none of this program: ${foreign.slice(0, MOST_NAMED).join(', ')}${foreign.length > MOST_NAMED ? ', …' : ''}`,
+        `left out, because it does not belong to taskgate: ${foreign.slice(0, MOST_NAMED).join(', ')}${foreign.length > MOST_NAMED ? ', …' : ''}`,
       ];
 
 async function requireEmpty(files: FileStore): Promise<void> {
   if ((await files.list('', 1)).length === 0) return;
   throw new OperatorError(
-    'the place of kept results (RESULTS_URL) is not empty: give the restored gateway an empty one',
+    'the storage for kept results (RESULTS_URL) is not empty: give the restored gateway an empty one',
   );
 }
 
@@ -238,7 +238,7 @@ function noteSecrets({ config }: BackupDeps, dataDir: string, secrets: Opened | 
     rmSync(path, { force: true });
     writeFileSync(path, text, { mode: 0o600, flag: 'wx', flush: true });
   } catch (error) {
-    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`);
+    throw unwritable(path, error);
   }
   return [`set ${different.join(', ')} as ${path} says before you start the gateway, then delete that file`];
 }

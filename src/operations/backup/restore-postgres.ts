@@ -14,7 +14,7 @@ export type RestoredPostgres = {
     /** Until then no gateway starts on the database. */
     end(): Promise<void>;
   };
-  /** What was left out, by name: it acts by itself, and is none of this program. */
+  /** What was left out, by name: it runs on its own, and does not belong to taskgate. */
   foreign: string[];
   /** An earlier run was interrupted. */
   resumed: boolean;

@@ -18,9 +18,9 @@ import { type OptionValues, readOptions } from '../../settings/index.ts';
 import { lockBackups } from '../../store/index.ts';
 import type { BackupTrigger, Store } from '../../store/ports/index.ts';
 import { readSecrets } from '../secrets/load-secrets.ts';
-import { openBeside } from '../start/open-beside.ts';
+import { openBeside } from '../storage/open-beside.ts';
 import type { StorageLocation } from '../storage/result-files.ts';
-import { openBackupPlace, requireKnownFolder, WORK_FOLDER } from './backup-location.ts';
+import { openBackupLocation, requireKnownFolder, WORK_FOLDER } from './backup-location.ts';
 import { describeNotPruned, notePruning } from './backup-notes.ts';
 import { createBackup } from './create-backup.ts';
 import { findInstallation } from './installation.ts';
@@ -60,7 +60,7 @@ export type BackupRequest = {
 export async function runBackup(request: BackupRequest): Promise<CreatedBackup | undefined> {
   const { config, clock = systemClock, logger = silentLogger } = request;
   const dataDir = resolve(config.dataDir);
-  const place = openBackupPlace({ config, clock, logger }, request.to);
+  const place = openBackupLocation({ config, clock, logger }, request.to);
   try {
     const store = await openBeside({ ...config, dataDir }, { clock, logger });
     try {
@@ -141,7 +141,7 @@ async function renewUntilEnd(deps: {
 }
 
 /** Safe to store and to show: our own sentences, or the kind of a fault. */
-export function describeFailure(error: unknown, signal: AbortSignal): Sentence {
+function describeFailure(error: unknown, signal: AbortSignal): Sentence {
   if (signal.aborted) return sentence('backup.stopped');
   if (error instanceof AppError) return toSentence(error);
   if (error instanceof OperatorError) return error.said ?? quoted(error.message);

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { isObject, OperatorError, parseJson } from '../../kernel/index.ts';
+import { isObject, OperatorError, parseJson, unreadable } from '../../kernel/index.ts';
 import type { Secrets } from '../secrets/load-secrets.ts';
 import type { BackupConfig, Seal, Unseal } from './types.ts';
 
@@ -100,7 +100,7 @@ function readSmallFile(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     if (error instanceof OperatorError) throw error;
-    throw new OperatorError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`);
+    throw unreadable(path, error);
   }
 }
 

@@ -1,5 +1,5 @@
 import { createPrivateKey, KeyObject, X509Certificate } from 'node:crypto';
-import { type Clock, jitter, type Logger } from '../../kernel/index.ts';
+import { type Clock, jitter, type Logger, type Sentence, sentence } from '../../kernel/index.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 import type { Certificate } from './watch-certificate.ts';
 
@@ -30,7 +30,7 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
   const stopping = new AbortController();
   let dueMs = 0;
   let failures = 0;
-  let fault: string | undefined;
+  let fault: Sentence | undefined;
   /** What is served and could not be stored: after a restart it would be ordered anew. */
   let unsaved: Certificate | undefined;
   let loop: Promise<void> = Promise.resolve();
@@ -49,8 +49,10 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
     } catch (error) {
       if (stopping.signal.aborted) return;
       failures += 1;
-      const reason = error instanceof Error ? error.message : 'unknown reason';
-      fault = `The TLS certificate for ${names.join(', ')} could not be renewed (${reason}). The previous one is used, or one that browsers refuse if there was none. The gateway tries again within six hours.`;
+      fault = sentence('certificate.not_renewed', {
+        names: names.join(', '),
+        fault: error instanceof Error ? error.message : 'unknown reason',
+      });
       logger.error({ names, failures, err: error }, 'the TLS certificate could not be renewed');
     }
   }
@@ -64,8 +66,10 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
       fault = undefined;
     } catch (error) {
       failures += 1;
-      const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-      fault = `The new TLS certificate for ${names.join(', ')} is in use but could not be stored (${reason}). The gateway tries again within six hours.`;
+      fault = sentence('certificate.not_stored', {
+        names: names.join(', '),
+        code: error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason',
+      });
       logger.error({ names, failures, err: error }, 'the new TLS certificate could not be stored');
     }
   }
@@ -104,7 +108,7 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
     },
     /** Tries at once where a new one is due. Never rejects. */
     reload: renewIfDue,
-    /** In a sentence, why there is no new certificate. */
+    /** Why there is no new certificate. */
     fault: () => fault,
     async stop() {
       stopping.abort();

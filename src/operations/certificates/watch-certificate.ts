@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type Clock, type Logger, OperatorError, sha256Hex } from '../../kernel/index.ts';
+import { type Clock, type Logger, OperatorError, type Sentence, sentence, sha256Hex } from '../../kernel/index.ts';
 
 /** PEM texts. */
 export type Certificate = { cert: string; key: string };
@@ -26,7 +26,7 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
   let served = '';
   /** What the latest look found, so that it is told once. */
   let refused = '';
-  let fault: string | undefined;
+  let fault: Sentence | undefined;
   let loop: Promise<void> = Promise.resolve();
   let turn: Promise<void> = Promise.resolve();
 
@@ -59,8 +59,9 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
       // The two files are written one after the other: a pair that does not fit may be half new.
       if (isNew && !isAsked) return;
       if (!isNew && !isAsked && fault !== undefined) return;
-      const reason = error instanceof Error ? error.message : 'unknown reason';
-      fault = `The files of the TLS certificate have changed and cannot be used (${reason}). The previous certificate is used until they are fixed.`;
+      fault = sentence('certificate.files_refused', {
+        fault: error instanceof Error ? error.message : 'unknown reason',
+      });
       logger.error({ file: certFile, err: error }, 'the new TLS certificate cannot be used; the former one is served');
     }
   }
@@ -93,7 +94,7 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
       turn = turn.then(() => look(true));
       return turn;
     },
-    /** In a sentence, why the files that are there are not served. */
+    /** Why the files that are there are not served. */
     fault: () => fault,
     async stop() {
       stopping.abort();

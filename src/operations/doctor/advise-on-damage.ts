@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError, isoTime } from '../../kernel/index.ts';
-import { describePlace } from '../backup/backup-location.ts';
+import { describeLocation } from '../backup/backup-location.ts';
 import type { BackupConfig } from '../backup/types.ts';
 
 const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)/;
@@ -16,7 +16,7 @@ export function adviseOnDamage(error: unknown, config: BackupConfig): string | u
   const cause = error instanceof AppError && error.cause instanceof Error ? error.cause.message : '';
   if (!DAMAGE.test(cause)) return undefined;
   const { dataDir } = config;
-  const place = describePlace(config);
+  const place = describeLocation(config);
   const copy = findNewestCopy(dataDir);
   const ways = [
     place === null

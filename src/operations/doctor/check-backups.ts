@@ -2,9 +2,9 @@ import { statSync } from 'node:fs';
 import { type Clock, pluralize, silentLogger } from '../../kernel/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
-import { describePlace } from '../backup/backup-location.ts';
+import { describeLocation } from '../backup/backup-location.ts';
 import { createBackups, isWarning } from '../backup/backup-schedule.ts';
-import { findSchemasFault } from '../backup/schemas-fault.ts';
+import { findSchemasFault } from '../backup/dump-postgres.ts';
 import type { BackupConfig } from '../backup/types.ts';
 import type { Finding } from './doctor-checks.ts';
 
@@ -28,7 +28,7 @@ export async function checkBackups(deps: Deps): Promise<Finding[]> {
   if (unrestorable !== undefined) {
     findings.push({ check: 'backups', level: 'error', message: `No backup can be made: ${unrestorable.message}.` });
   }
-  const place = describePlace(config);
+  const place = describeLocation(config);
   // Daily ones without a place are a fault already.
   if (place === null && !deps.options.flag('backup.daily')) {
     warn(`BACKUP_TO is not set, so no daily backups are made. ${latest}`);

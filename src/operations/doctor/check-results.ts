@@ -29,7 +29,7 @@ export async function checkResults(
       files.kind === 's3'
         ? 'give each gateway a prefix of its own, or make the bucket this one’s with taskgate results accept-folder'
         : 'mount it, or make this folder the new one with taskgate results accept-folder';
-    return [{ check: 'results', level: 'error', message: `${fault}; ${remedy}` }];
+    return [{ check: 'results', level: 'error', message: `${fault.message}; ${remedy}` }];
   }
   const faults: Faults = { missing: [], resized: [], changed: [], unneeded: 0, bytes: 0, files: 0 };
   await compareRows(store, files, { verify, faults });

@@ -2,8 +2,8 @@ import type { Clock, SecretBox } from '../../kernel/index.ts';
 import { CLOCK_LEEWAY_SECONDS, pluralize } from '../../kernel/index.ts';
 import { describeMissingAddress, type NodeAddress, readOptions, taskPublicAddress } from '../../settings/index.ts';
 import type { Store, WalletImbalance } from '../../store/ports/index.ts';
+import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../nodes/announce-node.ts';
 import { findUnreadable } from '../secrets/reseal-secrets.ts';
-import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../start/announce-node.ts';
 
 import { LISTED } from '../watches/check-ledger.ts';
 import { compareClocks } from '../watches/watch-clock.ts';

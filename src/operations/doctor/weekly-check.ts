@@ -5,7 +5,9 @@ import { isQuietHour, type QuietHours } from '../retention/run-retention.ts';
 /** Among the options, and none of the catalogue: all nodes share it. */
 const NOTE = 'data_check.latest';
 const WEEK_SECONDS = 7 * 86_400;
-/** A gateway that never runs at its quiet hours checks at any hour, once it is so long overdue. */
+/**
+ * A gateway that never runs at its quiet hours checks at any hour, once it is this long overdue.
+ */
 const GRACE_SECONDS = 2 * 86_400;
 const FIRST_LOOK_MS = 60_000;
 const LOOK_MS = 600_000;
@@ -90,14 +92,14 @@ export function createDataCheck({ store, clock, logger, dataDir, program, quietH
     const faults = await findFaults();
     if (!faults) return;
     await writeNote({ ...note, checkedAt: clock.unix(), faults });
-    if (faults.length > 0) logger.error({ faults }, 'the weekly check has found damaged data: run taskgate doctor');
-    else logger.info({}, 'the weekly check has found pages, indexes and ledger whole');
+    if (faults.length > 0) logger.error({ faults }, 'the weekly check found damaged data: run taskgate doctor');
+    else logger.info({}, 'the weekly check found no damage in pages, indexes or ledger');
   }
 
   const run = async (): Promise<void> => {
     await store
       .exclusively('data check', checkIfDue)
-      .catch((error) => logger.warn({ err: error }, 'whether the data is to be checked could not be read'));
+      .catch((error) => logger.warn({ err: error }, 'could not read whether a data check is due'));
   };
 
   return {

@@ -6,7 +6,8 @@ import type { AliveNode } from '../../store/ports/index.ts';
 import { SAMPLE_SECONDS, type Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
-import { NODE_ALIVE_SECONDS } from '../start/announce-node.ts';
+import { LATE_MS } from '../doctor/doctor-checks.ts';
+import { NODE_ALIVE_SECONDS } from '../nodes/announce-node.ts';
 import type { LedgerCheck } from '../watches/check-ledger.ts';
 import type { BackupsView, SystemHistory, SystemView } from './types.ts';
 
@@ -55,11 +56,13 @@ export async function describeSystem(deps: {
   return {
     nodes: shown.map((node) => ({
       id: node.id,
+      host: node.host,
       role: node.role,
       version: node.version,
       started_at: node.startedAt,
       heartbeat_at: node.heartbeatAt,
       alive: isAlive(node),
+      drained: node.drained,
       self: node.id === deps.nodeId,
     })),
     queue: { unfinished: queue.unfinished, due: queue.due, latest_lateness_ms: queue.latestLatenessMs },
@@ -132,6 +135,7 @@ export async function describeSystemHistory(
   const shared = new Map(gateway.map((sample) => [sample.start, sample]));
   return {
     step_seconds: step,
+    late_ms: LATE_MS,
     points: Array.from({ length: (end - from) / step }, (_, i) => {
       const at = from + i * step;
       const node = ofNodes.get(at);

@@ -1,10 +1,11 @@
 import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { CapacityService, Channels } from '../../channels/index.ts';
-import { type Clock, quoted, type Sentence, sentence } from '../../kernel/index.ts';
+import { type Clock, type Sentence, sentence } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import { type LoadedPlugin, laterReservedBy, type Marketplace, type PluginService } from '../../plugins/index.ts';
 import type { Reports } from '../../reports/index.ts';
 import type { Results } from '../../results/index.ts';
+import type { SettingWarning } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { Tasks, UnrecordedJobs } from '../../tasks/index.ts';
 import { type Backups, isWarning } from '../backup/backup-schedule.ts';
@@ -69,8 +70,10 @@ type Watches = {
 type SettingsFaults = {
   /** What fails while no option names the gateway's address. */
   missingAddress: () => Sentence | undefined;
-  /** Unsafe settings, each as a sentence. */
-  risks: () => string[];
+  /** Settings that are unsafe or odd. */
+  warnings: () => SettingWarning[];
+  /** Why the TLS certificate that is served is not what it should be. */
+  certificateFault: () => Sentence | undefined;
   /** False while nobody has decided whether old prompts and answers are removed. */
   isRetentionDecided: () => boolean;
   /** What clients are told while the gateway is closed; undefined: it is open. */
@@ -140,7 +143,7 @@ function pluginItems({ plugins }: GatewayRooms): AttentionItem[] {
   ];
 }
 
-/** A plugin of before keeps its routes where the gateway now has paths of its own. */
+/** An older plugin may keep its routes where the gateway now has paths of its own. */
 function keptPaths({ key, manifest }: LoadedPlugin): AttentionItem[] {
   const kept = manifest.routes.map(({ path }) => path).filter((path) => laterReservedBy(path) !== undefined);
   return [...new Set(kept)].map((path) => ({
@@ -240,13 +243,19 @@ function addressItems({ missingAddress }: SettingsFaults): AttentionItem[] {
   return [{ code: 'address_missing', severity: 'warning', target, ...said }];
 }
 
-const settingItems = ({ risks }: SettingsFaults): AttentionItem[] =>
-  risks().map((warning) => ({
-    code: 'setting_unsafe',
-    severity: 'warning',
-    target: { kind: 'setting', id: /^[A-Za-z_.]+/.exec(warning)?.[0] ?? null },
-    ...sentence('attention.setting_unsafe', { warning }),
-  }));
+function settingItems({ warnings, certificateFault }: SettingsFaults): AttentionItem[] {
+  const items = warnings().map(
+    ({ setting, code, ...warning }): AttentionItem => ({
+      code,
+      severity: 'warning',
+      target: { kind: 'setting', id: setting },
+      ...sentence('attention.setting_unsafe', { warning }),
+    }),
+  );
+  const fault = certificateFault();
+  if (!fault) return items;
+  return [...items, { code: 'certificate_fault', severity: 'warning', target: { kind: 'system', id: null }, ...fault }];
+}
 
 function proxyItems({ unlistedProxy: address }: SettingsFaults): AttentionItem[] {
   if (address === undefined) return [];
@@ -285,7 +294,7 @@ async function resultItems({ results }: TaskRooms): Promise<AttentionItem[]> {
   const storageError = await results.findFault();
   const items: AttentionItem[] = [];
   if (storageError !== undefined) {
-    const said = sentence('attention.results_blocked', { fault: quoted(storageError), count: pending });
+    const said = sentence('attention.results_blocked', { fault: storageError, count: pending });
     items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, ...said });
   }
   if (lost > 0) {

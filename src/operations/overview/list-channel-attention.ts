@@ -1,7 +1,7 @@
 import type { Account, CapacityService, CapacityView, Channels } from '../../channels/index.ts';
 import { type Clock, quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import type { ChannelHealth, Reports } from '../../reports/index.ts';
-import { STATUS } from '../../store/ports/index.ts';
+import { type ChannelRecord, STATUS } from '../../store/ports/index.ts';
 import type { AttentionItem } from './types.ts';
 
 /** A channel that rests for longer is reported; one whose account is refused at once. */
@@ -28,11 +28,27 @@ export async function listChannelAttention(deps: {
         ...(found ? failingChannelItems(found, channel.name, target) : []),
         ...restItems(capacity.describe(channel), { now: clock.unix(), name: channel.name, target }),
       ];
+      unwell.push(...balanceItems(channel, { accounts: channels.accounts(channel), target }));
       unwell.push(...endItems(channels.accounts(channel), { now: clock.unix(), target }));
       if (channels.accounts(channel).every(channels.isReadable)) return unwell;
       const said = sentence('attention.channel_key_unreadable', { channel: channel.name });
       return [...unwell, { code: 'channel_key_unreadable', severity: 'error', target, ...said }];
     });
+}
+
+/** The least of what its enabled keys have left, where that is below what the channel warns of. */
+function balanceItems(
+  { name, settings }: ChannelRecord,
+  { accounts, target }: { accounts: readonly Account[]; target: AttentionItem['target'] },
+): AttentionItem[] {
+  const { balance_alert_usd: alert = 0 } = settings;
+  const left = accounts
+    .filter(({ credential }) => credential.status === STATUS.enabled)
+    .flatMap(({ credential }) => credential.balanceMicros ?? []);
+  const least = Math.min(...left) / 1_000_000;
+  if (typeof alert !== 'number' || !(least < alert)) return [];
+  const said = sentence('attention.channel_balance_low', { channel: name, usd: least.toFixed(2) });
+  return [{ code: 'channel_balance_low', severity: 'warning', target, ...said }];
 }
 
 /** Keys in use that end within two weeks, or have ended. */

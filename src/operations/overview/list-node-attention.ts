@@ -1,6 +1,6 @@
 import { sentence } from '../../kernel/index.ts';
 import type { AliveNode, Store } from '../../store/ports/index.ts';
-import { NODE_ALIVE_SECONDS, onlyWorkers } from '../start/announce-node.ts';
+import { NODE_ALIVE_SECONDS, onlyWorkers } from '../nodes/announce-node.ts';
 import type { AttentionItem } from './types.ts';
 
 /** A node that ended without removing its row is reported this long after its last heartbeat. */
@@ -16,7 +16,10 @@ export async function listNodeAttention(store: Pick<Store, 'dialect' | 'nodes'>)
     code: 'node_gone',
     severity: 'warning',
     target: { kind: 'node', id: node.id },
-    ...sentence('attention.node_gone', { node: node.id, seconds: node.silentSeconds }),
+    ...sentence('attention.node_gone', {
+      node: node.host === '' ? node.id : `${node.host} (${node.id})`,
+      seconds: node.silentSeconds,
+    }),
   }));
   const versions = [...new Set(alive.map(({ version }) => version))];
   const system = { kind: 'system' as const, id: null };

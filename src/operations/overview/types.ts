@@ -18,6 +18,7 @@ export type AttentionItem = {
     | 'channel_key_unreadable'
     | 'channel_key_refused'
     | 'channel_balance_empty'
+    | 'channel_balance_low'
     | 'channel_resting'
     | 'polls_late'
     | 'tasks_overdue'
@@ -30,6 +31,8 @@ export type AttentionItem = {
     | 'channel_unserved'
     | 'address_missing'
     | 'setting_unsafe'
+    | 'setting_doubtful'
+    | 'certificate_fault'
     | 'proxy_not_listed'
     | 'ledger_mismatch'
     | 'data_damaged'
@@ -78,7 +81,7 @@ export type BackupsView = {
     ended_at: number;
     bytes: number;
     message: string;
-    /** What `message` says; null without one, and for runs of before. */
+    /** What `message` says; null without one, and for older runs. */
     reason: string | null;
     params: SentenceParams | null;
   }[];
@@ -88,12 +91,16 @@ export type BackupsView = {
 export type SystemView = {
   nodes: {
     id: string;
+    /** The name of its machine. */
+    host: string;
     role: string;
     version: string;
     started_at: number;
     heartbeat_at: number;
     /** False: no heartbeat lately, and the node did not announce a shutdown. */
     alive: boolean;
+    /** True: an operator has taken it out of service until its next start. */
+    drained: boolean;
     /** True for the node that answers this request. */
     self: boolean;
   }[];
@@ -134,6 +141,8 @@ export type SystemView = {
 export type SystemHistory = {
   /** What a point stands for. */
   step_seconds: number;
+  /** A lateness from here on needs attention. */
+  late_ms: number;
   points: {
     at: number;
     /** The sum over all nodes. */

@@ -1,6 +1,5 @@
 import type { Clock, Logger } from '../../kernel/index.ts';
-import type { AgedTask, Store } from '../../store/ports/index.ts';
-import { hasEnded } from '../../tasks/index.ts';
+import { type AgedTask, hasEnded, type Store } from '../../store/ports/index.ts';
 import { clearContent } from './retention-steps.ts';
 import { ERASED_PARTS } from './strip-content.ts';
 import type { RetentionStep } from './types.ts';
@@ -88,6 +87,8 @@ export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
         current.auditAfter = next;
         return { walked: slice.size, changed: redacted };
       }
+      const deleted = await store.batches.deleteOfUser(userId, limit);
+      if (deleted > 0) return { walked: limit, changed: deleted };
       await store.personalData.deleteIdempotencyKeys(userId);
       await store.personalData.deleteNotices([`balance:${userId}`]);
       if (!current.isWaiting && (await store.personalData.markErased(userId, clock.unix())))

@@ -1,8 +1,13 @@
 import type { Clock } from '../../kernel/index.ts';
 import { isOver } from '../../kernel/index.ts';
 import { addUpBatch, SETTLING_SECONDS } from '../../reports/index.ts';
-import type { AgedTask, Repositories, RetentionProgress, Store } from '../../store/ports/index.ts';
-import { hasEnded } from '../../tasks/index.ts';
+import {
+  type AgedTask,
+  hasEnded,
+  type Repositories,
+  type RetentionProgress,
+  type Store,
+} from '../../store/ports/index.ts';
 import { CONTENT_PARTS, type ContentPart, type ErasedPart, stripContent } from './strip-content.ts';
 import type { RetentionSettings, RetentionStep } from './types.ts';
 
@@ -30,6 +35,13 @@ export async function retentionSteps(deps: Deps, settings: RetentionSettings): P
       // A kept result is found by its task, and has days of its own.
       isNeeded: ({ result }) => result !== undefined,
       visit: (tx, tasks) => tx.retention.deleteTasks(listIds(tasks)),
+    });
+    steps.push({
+      step: 'batches',
+      async run(limit) {
+        const changed = await deps.store.batches.deleteOld(before(taskDays), limit);
+        return { walked: changed, changed };
+      },
     });
   }
   if (usageDays > 0) steps.push(usageStep(deps, before(usageDays)));
@@ -84,6 +96,36 @@ export async function clearContent(
   return tx.retention.replaceContent(content.flatMap((task) => stripContent(task, parts) ?? []));
 }
 
+/** What a vendor answered to a request that is not to be stored stays this long after the task. */
+const UNSTORED_SECONDS = 3600;
+
+/**
+ * Erases the answers of tasks of which nothing is to be stored. A result that is still being copied
+ * needs its answer. Kept results stay by their own rule.
+ */
+export function eraseUnstoredStep({ store, clock }: Deps): RetentionStep {
+  let after = '';
+  return {
+    step: 'answers that are not to be stored',
+    async run(limit) {
+      const found = await store.retention.unstoredTasks(after, limit);
+      const now = clock.unix();
+      const isDue = (task: AgedTask) =>
+        hasEnded(task) &&
+        task.result !== 'pending' &&
+        isOver(task.finishTime + UNSTORED_SECONDS, { now, longest: UNSTORED_SECONDS });
+      const due = found.filter(({ task }) => !task || isDue(task));
+      const tasks = due.flatMap(({ task }) => task ?? []);
+      await store.transaction(async (tx) => {
+        await clearContent(tx, listIds(tasks), CONTENT_PARTS);
+        await tx.retention.forgetUnstored(due.map(({ taskId }) => taskId));
+      });
+      after = found.at(-1)?.taskId ?? after;
+      return { walked: found.length, changed: tasks.length };
+    },
+  };
+}
+
 /** The figures are closed first: what they hold is all that remains of these rows. */
 function usageStep({ store, clock }: Deps, until: number): RetentionStep {
   let isAddedUp = false;
@@ -125,7 +167,7 @@ async function ledgerStep({ store }: Deps, until: number): Promise<RetentionStep
 
 /** A task that ended this recently is left alone, however old it is: nobody may have seen it. */
 const GRACE_SECONDS = 24 * 3600;
-/** Skipped tasks are looked at again in every run while the way there is this short, in rows. */
+/** Skipped tasks are checked again in every run while the way there is this short, in rows. */
 const SHORT_WAY = 100_000;
 /** … and else after this time. */
 const LOOK_AGAIN_SECONDS = 7 * 24 * 3600;
@@ -146,7 +188,7 @@ export type Walk = {
 /**
  * Goes through the tasks in order of creation, and stores with each batch how far it has come. A
  * process that is killed loses nothing: the next one goes on behind the last batch. What runs, or
- * is needed otherwise, is skipped and looked at again.
+ * is needed otherwise, is skipped and checked again.
  */
 function walkTasks(store: Pick<Store, 'transaction'>, now: number, walk: Walk): RetentionStep {
   const { names, from, createdUntil } = walk;

@@ -5,7 +5,9 @@ import type { RetentionStep } from './types.ts';
 /** After the clean-up that follows the start. */
 const FIRST_RUN_MS = 5_000;
 const EVERY_MS = 600_000;
-/** A gateway that never runs at its quiet hours does it at any hour, once it is so long overdue. */
+/**
+ * A gateway that never runs at its quiet hours does it at any hour, once it is this long overdue.
+ */
 const OVERDUE_SECONDS = 2 * 86_400;
 /** The name of the last complete run among the stored progress. */
 const RUN = 'run';

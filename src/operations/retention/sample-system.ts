@@ -2,8 +2,8 @@ import { type CleanUpStep, type Clock, type Logger, sleepInStep } from '../../ke
 import { SAMPLE_SECONDS, type Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 
-/** Samples are kept so long: some 4,000 rows for each node. */
-export const SAMPLES_KEPT_SECONDS = 14 * 86_400;
+/** How long samples are kept: some 4,000 rows for each node. */
+const SAMPLES_KEPT_SECONDS = 14 * 86_400;
 
 type Deps = {
   store: Store;

@@ -179,7 +179,7 @@ export function generateSecrets(config: Pick<SecretsConfig, 'sessionSecret' | 'c
     crypto_secret_previous: [stored.crypto, ...stored.cryptoPrevious],
   };
   if (!replaceFile(path, readFileSync(path, 'utf8'), `${JSON.stringify(next)}\n`)) {
-    throw new OperatorError(`${path} was changed meanwhile: run it again`);
+    throw new OperatorError(`${path} was changed while this ran: run it again`);
   }
 }
 

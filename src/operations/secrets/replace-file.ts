@@ -9,7 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { OperatorError, randomToken } from '../../kernel/index.ts';
+import { randomToken, unwritable } from '../../kernel/index.ts';
 
 /**
  * Replaces the text of a file atomically; follows links and keeps the mode. Returns false and
@@ -33,7 +33,7 @@ export function replaceFile(path: string, before: string, after: string): boolea
     renameSync(temporary, target);
     return true;
   } catch (error) {
-    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+    throw unwritable(path, error);
   } finally {
     if (temporary !== undefined) rmSync(temporary, { force: true });
   }

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { AppError, OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
 import { migrateStore, openStore } from '../../store/index.ts';
+import { requireSharedSecrets } from '../nodes/announce-node.ts';
 import { fingerprintSecrets, loadSecrets, SECRETS_FILE, type SecretsConfig } from '../secrets/load-secrets.ts';
-import { requireSharedSecrets } from './announce-node.ts';
-import type { DatabaseConfig } from './open-beside.ts';
+import type { DatabaseConfig } from '../storage/open-beside.ts';
 import { requireUsableDataDir } from './prepare-data-dir.ts';
 
 type StartConfig = DatabaseConfig & SecretsConfig;

@@ -3,8 +3,8 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import {
   acceptBucket,
   acceptFolder,
+  type BucketLocation,
   type BucketMarker,
-  type BucketPlace,
   bucketUrl,
   createBucketMarker,
   createFolderFiles,
@@ -26,12 +26,12 @@ const CONNECT_MS = 10_000;
 const ANSWER_MS = 60_000;
 
 /** A folder, or a bucket. An empty path: in the data directory. */
-export type StorageLocation = { kind: 'folder'; path: string } | ({ kind: 's3' } & BucketPlace);
+export type StorageLocation = { kind: 'folder'; path: string } | ({ kind: 's3' } & BucketLocation);
 
 /** The settings of kept results. */
 export type ResultFilesConfig = NetworkConfig & {
   dataDir: string;
-  resultsPlace: StorageLocation;
+  resultsLocation: StorageLocation;
   resultsMinFreeMb: number;
   resultsS3KeyId: string;
   resultsS3Secret: string;
@@ -46,10 +46,10 @@ type Deps = { clock: Clock; logger: Logger; store: Pick<Store, 'options' | 'resu
 const toFolder = ({ dataDir }: Pick<ResultFilesConfig, 'dataDir'>, { path }: { path: string }): string =>
   path || join(resolve(dataDir), RESULTS_FOLDER);
 
-/** The place of kept results. */
+/** The storage for kept results. */
 export function openResultFiles(config: ResultFilesConfig, { clock, logger, store }: Deps): Opened {
   const { files, marker, close } = openUnguardedFiles(config, { clock, logger });
-  const { resultsPlace: place } = config;
+  const { resultsLocation: place } = config;
   if (marker) return { files: guardBucket(files, { marker, store, clock }), close };
   return {
     files: place.kind === 'folder' ? guardFolder(files, { folder: toFolder(config, place), store }) : files,
@@ -57,13 +57,13 @@ export function openResultFiles(config: ResultFilesConfig, { clock, logger, stor
   };
 }
 
-/** Makes the place the database's, whatever it contains, and counts the files that it lacks. */
+/** Makes the storage the database's, whatever it contains, and counts the files that it lacks. */
 export async function acceptResultFiles(
   config: ResultFilesConfig,
   { clock, logger, store }: Deps,
 ): Promise<{ name: string; missing: number }> {
   const { files, marker, close } = openUnguardedFiles(config, { clock, logger });
-  const { resultsPlace: place } = config;
+  const { resultsLocation: place } = config;
   try {
     if (place.kind === 'folder') {
       const folder = toFolder(config, place);
@@ -76,12 +76,12 @@ export async function acceptResultFiles(
   }
 }
 
-/** Opens a place that no database knows yet. */
+/** Opens a storage that no database knows yet. */
 export function openUnguardedFiles(
   config: ResultFilesConfig,
   { clock, logger }: Pick<Deps, 'clock' | 'logger'>,
 ): Unguarded {
-  const { resultsPlace: place, artifactGlobalConcurrency } = config;
+  const { resultsLocation: place, artifactGlobalConcurrency } = config;
   const minFreeBytes = config.resultsMinFreeMb * MIB;
   if (place.kind === 'folder') {
     const files = createFolderFiles({ folder: toFolder(config, place), minFreeBytes });
@@ -99,7 +99,7 @@ export function openUnguardedFiles(
 
 /** What sends requests to a bucket that the operator has chosen; no user can choose one. */
 export function openBucketSender(
-  place: BucketPlace,
+  place: BucketLocation,
   { config, clock, logger, transfers }: { config: NetworkConfig; clock: Clock; logger: Logger; transfers: number },
 ): { send: SendToBucket; close: () => Promise<void> } {
   const upstream = createUpstream({

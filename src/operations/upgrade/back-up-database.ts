@@ -13,8 +13,8 @@ type Request = { config: BackupConfig; version: string; next: string; signal: Ab
  * @throws `OperatorError` or `AppError` when there is no backup
  */
 export async function backUpDatabase({ config, version, next, signal }: Request): Promise<string> {
-  const hasPlace = config.backupTo.kind !== 'folder' || config.backupTo.path !== '';
-  if (hasPlace) {
+  const hasLocation = config.backupTo.kind !== 'folder' || config.backupTo.path !== '';
+  if (hasLocation) {
     const [{ runBackup }, { configuredSeal }] = await Promise.all([
       import('../backup/run-backup.ts'),
       import('../backup/seal-secrets.ts'),

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import { err, ok, type Result, silentLogger, systemClock } from '../../kernel/index.ts';
+import { describeBytes, err, ok, type Result, silentLogger, systemClock, unreadable } from '../../kernel/index.ts';
 import { hashData, type PublicKey, readSignature, verifySignature } from '../../plugins/index.ts';
 import { canonicalHost, createUpstream, type Network } from '../../upstream/index.ts';
 
@@ -9,7 +9,7 @@ export type ReadFault = { message: string; absent: boolean };
 
 export type ReadFile = (name: string, maxBytes: number) => Promise<Result<Uint8Array, ReadFault>>;
 
-/** Without a byte for so long, a download is given up; in all it may take four times as long. */
+/** Without a byte for this long, a download is given up; in all it may take four times as long. */
 const IDLE_MS = 150_000;
 const CONNECT_MS = 10_000;
 const HEADERS_MS = 30_000;
@@ -69,14 +69,16 @@ async function readFromFolder(path: string, maxBytes: number): Promise<Result<Ui
     const file = await open(path);
     try {
       const { size } = await file.stat();
-      if (size > maxBytes) return err({ message: `${path} has more than ${maxBytes} bytes`, absent: false });
+      if (size > maxBytes) return err({ message: `${path} has more than ${describeBytes(maxBytes)}`, absent: false });
       return ok(await file.readFile());
     } finally {
       await file.close();
     }
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
-    return err({ message: `${path} cannot be read (${code})`, absent: code === 'ENOENT' });
+    return err({
+      message: unreadable(path, error).message,
+      absent: (error as NodeJS.ErrnoException).code === 'ENOENT',
+    });
   }
 }
 

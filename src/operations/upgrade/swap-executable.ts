@@ -12,7 +12,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { gunzipSync, inflateRawSync } from 'node:zlib';
-import { isObject, OperatorError, parseJson } from '../../kernel/index.ts';
+import { isObject, OperatorError, parseJson, unwritable } from '../../kernel/index.ts';
+import { flushFolder } from '../../store/index.ts';
 
 /**
  * The files of an upgrade, all beside the executable: a rename does not leave a file system. The
@@ -47,7 +48,7 @@ export function writeNext(paths: ExecutablePaths, bytes: Uint8Array): void {
       closeSync(file);
     }
   } catch (error) {
-    throw unwritable(next, error);
+    throw notReplaced(next, error);
   }
 }
 
@@ -101,7 +102,7 @@ export function swapInNext(paths: ExecutablePaths): void {
     renameSync(next, current);
     flushFolder(dirname(current));
   } catch (error) {
-    throw unwritable(current, error);
+    throw notReplaced(current, error);
   }
 }
 
@@ -116,7 +117,7 @@ export function swapBack(paths: ExecutablePaths): void {
     linkOrCopy(previous, next);
     requireAlone(paths);
   } catch (error) {
-    throw unwritable(next, error);
+    throw notReplaced(next, error);
   }
   swapInNext(paths);
 }
@@ -130,24 +131,13 @@ function linkOrCopy(from: string, to: string): void {
   }
 }
 
-function flushFolder(path: string): void {
-  const folder = openSync(path, 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
-}
-
-function unwritable(path: string, error: unknown): OperatorError {
-  if (error instanceof OperatorError) return error;
-  const code = (error as NodeJS.ErrnoException).code ?? String(error);
-  const advice = code === 'EACCES' || code === 'EPERM' || code === 'EROFS' ? ': run the command as its owner' : '';
-  return new OperatorError(`${path} cannot be written (${code})${advice}; nothing was replaced`);
-}
+const notReplaced = (path: string, error: unknown): OperatorError =>
+  error instanceof OperatorError
+    ? error
+    : new OperatorError(`${unwritable(path, error).message}; nothing was replaced`);
 
 /** Whether a package of the system owns the executable, and which kind. */
-export const PACKAGE_MARK = '/usr/share/taskgate/package';
+const PACKAGE_MARK = '/usr/share/taskgate/package';
 export const isPackaged = (executable: string): boolean =>
   executable === '/usr/bin/taskgate' && existsSync(PACKAGE_MARK);
 

@@ -12,7 +12,7 @@ export type MemoryReleaseDeps = {
 const FIRST_RUN_MS = 5000;
 /** The runtime collects once more after a collection, and uses pages for that. */
 const AFTER_GARBAGE_MS = 4000;
-/** Nothing has come for so long: the next request may wait for its pages. */
+/** If nothing has come for this long, the next request may wait for its pages. */
 const QUIET_MS = 15_000;
 /**
  * The loops that look for due work touch some 10 MB of pages. Where nothing else has woken them,

@@ -3,12 +3,12 @@ import type { Store } from '../../store/ports/index.ts';
 
 /** As the only node of a database writes its heartbeat, so that both wake up together. */
 const LOOK_EVERY_MS = 15_000;
-/** After the clock was set ahead so far, nothing is removed by its age for so long. */
+/** After the clock was set ahead this far, nothing is removed by its age for this long. */
 const FAR_MS = 3_600_000;
 const HOLD_MS = 3_600_000;
 /** From here on a node that is ahead makes sessions that others do not accept yet. */
 const SHOWN_SKEW_MS = 5000;
-/** A clock that was set back is shown so long. */
+/** How long a clock that was set back is shown. */
 const SHOWN_MS = 24 * 3_600_000;
 
 /** `byMs`: how far this clock was set ahead, or is ahead of the database's. Back is negative. */

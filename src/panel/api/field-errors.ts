@@ -1,3 +1,4 @@
+import { isObject } from '../../kernel/json.ts';
 import type { SaidSentence } from './say-sentence.ts';
 
 /** What is wrong with one field: the API's English sentence, and what another language needs. */
@@ -39,5 +40,3 @@ function listEntries(details: unknown): Entry[] {
   const entries: unknown[] = Array.isArray(details.errors) ? details.errors : [details];
   return entries.filter((entry): entry is Entry => isObject(entry) && typeof entry.field === 'string');
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -85,7 +85,9 @@ export type MarketplaceInstall = DataOf<PluginApi['marketplace']['install']['pos
 export type Price = DataOf<Api['price']['get']>['items'][number];
 export type UnpricedPluginModels = DataOf<Api['price']['missing']['get']>[number];
 export type PluginPrices = DataOf<Api['price']['plugin'][':key']['get']>;
+export type PriceSheet = DataOf<Api['price']['sheet']['get']>;
 export type PriceSummary = NonNullable<NonNullable<PluginPrices['models'][number]['price']>['summary']>;
+export type PriceReplay = DataOf<Api['price']['replay']['post']>;
 export type PriceQuote = DataOf<Api['price']['quote']['post']>;
 
 export type Channel = DataOf<Api['channel'][':id']['get']>;
@@ -109,6 +111,12 @@ export type AuditEntry = AuditPage['items'][number];
 export type SystemHistory = DataOf<Api['node']['history']['get']>;
 export type NodeReport = DataOf<Api['node']['get']>;
 export type BackupsReport = DataOf<Api['backup']['get']>;
+
+type CaseApi = Api['case'];
+export type CaseFile = DataOf<CaseApi[':kind'][':id']['get']>;
+export type CaseLink = DataOf<CaseApi[':kind'][':id']['link']['post']>;
+/** A case file that was opened by its link. */
+export type SharedCase = DataOf<CaseApi['shared']['post']>;
 
 type TaskApi = Api['task'];
 export type TaskPage = DataOf<TaskApi['get']>;

@@ -28,7 +28,7 @@ type View = {
   calls: Call[];
   latest: number;
   tasks: Task[];
-  misfits: { fixture: string; cases: string[]; commands: string[] } | null;
+  mismatches: { fixture: string; cases: string[]; commands: string[] } | null;
 };
 
 export {};
@@ -166,11 +166,11 @@ function showTasks(found: readonly Task[]): void {
   );
 }
 
-function showMismatches(misfits: View['misfits']): void {
-  const box = find('misfits');
-  box.hidden = misfits === null;
-  if (misfits === null) return;
-  const { fixture, cases, commands } = misfits;
+function showMismatches(mismatches: View['mismatches']): void {
+  const box = find('mismatches');
+  box.hidden = mismatches === null;
+  if (mismatches === null) return;
+  const { fixture, cases, commands } = mismatches;
   const names = cases.slice(0, 5).join(', ') + (cases.length > 5 ? ', …' : '');
   const what = cases.length === 1 ? 'One case' : `${cases.length} cases`;
   box.replaceChildren(
@@ -179,12 +179,12 @@ function showMismatches(misfits: View['misfits']): void {
   );
 }
 
-function take({ plugin, calls, latest: newest, tasks: found, misfits }: View): void {
+function take({ plugin, calls, latest: newest, tasks: found, mismatches }: View): void {
   latest = newest;
   find('plugin').textContent = `${plugin.key} ${plugin.version}`;
   document.title = `${plugin.key} · Taskgate`;
   showTasks(found);
-  showMismatches(misfits);
+  showMismatches(mismatches);
   waiting.push(...calls);
   if (pause.getAttribute('aria-pressed') === 'true') return;
   for (const call of waiting) show(call);

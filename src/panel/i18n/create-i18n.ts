@@ -1,6 +1,8 @@
+import type { LaterTextPart } from 'panel:languages';
 import { createInstance, type i18n } from 'i18next';
 import { initReactI18next } from 'react-i18next';
 import { languages, preferredLanguage, rememberLanguage } from './languages.ts';
+import { addValueFormats } from './localise.ts';
 import type { Texts } from './texts.ts';
 
 declare module 'i18next' {
@@ -12,8 +14,8 @@ declare module 'i18next' {
   }
 }
 
-/** Namespace of the texts that are not in the first chunk. */
-const restNamespace = 'rest';
+/** The parts of the texts that are loaded when they are needed, each a namespace. */
+const laterParts = ['rest', 'administration', 'settings', 'reference'] as const;
 
 /**
  * Creates an i18next instance with the first texts of the preferred language. Keys are flat: dots
@@ -26,34 +28,43 @@ export async function createI18n(): Promise<i18n> {
     lng: language,
     fallbackLng: false,
     defaultNS: 'panel',
-    fallbackNS: restNamespace,
+    fallbackNS: laterParts,
     ns: ['panel'],
     keySeparator: false,
     nsSeparator: false,
     // React escapes already.
     interpolation: { escapeValue: false },
-    resources: { [language]: { panel: (await findLanguage(language).loadFirst()).default as Texts } },
+    resources: { [language]: { panel: (await findLanguage(language).load.first()).default as Texts } },
   });
+  addValueFormats(instance);
   document.documentElement.lang = findLanguage(language).tag;
   return instance;
 }
 
-/** Whether the texts of the pages after sign-in are loaded. */
-export const hasAllTexts = (instance: i18n): boolean => instance.hasResourceBundle(instance.language, restNamespace);
+/** Whether a part of the texts is loaded: `rest` are those of all pages after sign-in. */
+export const hasTexts = (instance: i18n, part: LaterTextPart, language = instance.language): boolean =>
+  instance.hasResourceBundle(language, part);
 
-/** Loads the texts of the pages after sign-in, once per language. */
-export async function loadAllTexts(instance: i18n, language = instance.language): Promise<void> {
-  if (instance.hasResourceBundle(language, restNamespace)) return;
-  const texts = await findLanguage(language).loadRest();
-  instance.addResourceBundle(language, restNamespace, texts.default);
+/** Loads a part of the texts, once per language. */
+export async function loadTexts(instance: i18n, part: LaterTextPart, language = instance.language): Promise<void> {
+  if (hasTexts(instance, part, language)) return;
+  instance.addResourceBundle(language, part, (await findLanguage(language).load[part]()).default);
+}
+
+async function loadFirstTexts(instance: i18n, language: string): Promise<void> {
+  if (instance.hasResourceBundle(language, 'panel')) return;
+  instance.addResourceBundle(language, 'panel', (await findLanguage(language).load.first()).default);
+}
+
+/** Loads the texts of another language, for what is shown in it beside the reader's own. */
+export async function loadLanguage(instance: i18n, language: string): Promise<void> {
+  await Promise.all([loadFirstTexts(instance, language), loadTexts(instance, 'rest', language)]);
 }
 
 /** Loads a language, switches to it and remembers the choice. */
 export async function changeLanguage(instance: i18n, language: string): Promise<void> {
-  if (!instance.hasResourceBundle(language, 'panel')) {
-    instance.addResourceBundle(language, 'panel', (await findLanguage(language).loadFirst()).default);
-  }
-  if (hasAllTexts(instance)) await loadAllTexts(instance, language);
+  const shown = laterParts.filter((part) => hasTexts(instance, part));
+  await Promise.all([loadFirstTexts(instance, language), ...shown.map((part) => loadTexts(instance, part, language))]);
   await instance.changeLanguage(language);
   document.documentElement.lang = findLanguage(language).tag;
   rememberLanguage(language);
@@ -62,7 +73,7 @@ export async function changeLanguage(instance: i18n, language: string): Promise<
 /** Loads what the gateway says about faulty plugins. In English the answers themselves say it. */
 export async function loadPluginRules(instance: i18n, language = instance.language): Promise<void> {
   const texts = await findLanguage(language).loadRules();
-  instance.addResourceBundle(language, restNamespace, texts.default, true);
+  instance.addResourceBundle(language, 'rest', texts.default, true);
 }
 
 function findLanguage(language: string): (typeof languages)[string] {

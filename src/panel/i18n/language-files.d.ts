@@ -4,16 +4,17 @@
  */
 declare module 'panel:languages' {
   /**
-   * `tag` is the file's `language.tag`, for `lang` attributes. `loadFirst` fetches the texts of the
-   * pages before sign-in, `loadRest` all others; each is a chunk of its own.
-   * `loadRules` fetches what the gateway says about faulty plugins.
+   * `tag` is the file's `language.tag`, for `lang` attributes. `load` fetches a part of the texts,
+   * each a chunk of its own: `first` are those of the pages before sign-in, `administration` and
+   * `reference` those that only such pages show, `rest` all others. `loadRules` fetches what the
+   * gateway says about faulty plugins.
    */
-  type Part = () => Promise<{ default: Partial<import('./texts.ts').Texts> }>;
+  type LaterTextPart = 'rest' | 'administration' | 'settings' | 'reference';
+  type TextPart = 'first' | LaterTextPart;
   type Language = {
     name: string;
     tag: string;
-    loadFirst: Part;
-    loadRest: Part;
+    load: Readonly<Record<TextPart, () => Promise<{ default: Partial<import('./texts.ts').Texts> }>>>;
     loadRules: () => Promise<{ default: Readonly<Record<string, string>> }>;
   };
   export const languages: Readonly<Record<string, Language>>;

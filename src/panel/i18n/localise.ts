@@ -1,3 +1,6 @@
+import type { i18n } from 'i18next';
+import { VALUE_FORMATS } from '../../kernel/texts.ts';
+
 /** A text from a plugin: one for all languages, or one per BCP-47 locale, `en` always included. */
 export type LocalisedText = string | Readonly<Record<string, string>>;
 
@@ -10,4 +13,11 @@ export function localise(text: LocalisedText | null | undefined, language: strin
   const find = (tag: string | undefined): string | undefined =>
     Object.entries(text).find(([locale]) => locale.toLowerCase() === tag)?.[1];
   return find(wanted) ?? find(primary) ?? find('en') ?? '';
+}
+
+/** How texts write numbers: `{{max, bytes}}`. */
+export function addValueFormats({ services }: i18n): void {
+  for (const [name, write] of Object.entries(VALUE_FORMATS)) {
+    services.formatter?.add(name, (value, language) => write(Number(value), language ?? 'en'));
+  }
 }

@@ -1,5 +1,8 @@
+import type { i18n } from 'i18next';
 import { type ComponentType, lazy, Suspense, useEffect } from 'react';
-import { Route, Routes } from 'react-router';
+import { useTranslation } from 'react-i18next';
+import { Outlet, Route, Routes } from 'react-router';
+import { loadTexts } from '../i18n/create-i18n.ts';
 import { NotFoundInFrame, NotFoundPage } from '../pages/not-found-page.tsx';
 import { SignInPage } from '../pages/sign-in/sign-in-page.tsx';
 import { roles, useRole } from '../session/roles.ts';
@@ -11,6 +14,7 @@ import {
   adminPages,
   figurePages,
   marketplacePages,
+  referencePages,
   settingsPages,
   signedInPages,
   signedOutPages,
@@ -19,6 +23,8 @@ import {
 const frame = () => import('../shell/app-frame.tsx');
 const palette = () => import('../shell/palette/command-palette.tsx');
 const signInAgain = () => import('./sign-in-again.tsx');
+/** Home and the usage page draw them as soon as their figures come. */
+const charts = () => import('../ui/chart/day-bars-view.tsx');
 
 const AppFrame = lazy(async () => ({ default: (await frame()).AppFrame }));
 const SignInAgain = lazy(async () => ({ default: (await signInAgain()).SignInAgain }));
@@ -32,11 +38,11 @@ const {
   TelegramLoginPage,
   TelegramBindPage,
 } = lazyPages(signedOutPages);
-const { HomePage, TasksPage, TaskPage, QueuePage, ModelsPage, ReferencePage, PlaygroundPage } =
-  lazyPages(signedInPages);
+const { HomePage, TasksPage, TaskPage, QueuePage, ModelsPage, PlaygroundPage } = lazyPages(signedInPages);
+const { ReferencePage, PublicReferencePage } = lazyPages(referencePages);
 const { KeysPage, NewKeyPage, KeyPage, RotateKeyPage, ProfilePage, NotificationsPage, SecurityPage } =
   lazyPages(accountPages);
-const { UsagePage, ChannelPage, UserPage, SystemPage } = lazyPages(figurePages);
+const { UsagePage, ChannelPage, UserPage, SystemPage, CasePage, SharedCasePage } = lazyPages(figurePages);
 const {
   ChannelsPage,
   NewChannelPage,
@@ -47,6 +53,7 @@ const {
   ActivatePage,
   MovePage,
   PricesPage,
+  PriceSheetPage,
   PluginPricesPage,
   AuditPage,
 } = lazyPages(adminPages);
@@ -75,30 +82,43 @@ function lazyPages<Group extends Loads>(group: Group): Pages<Group> {
 const loadGroup = async (group: Loads): Promise<unknown> => Object.values(group)[0]?.();
 
 const accountPaths = /^\/(keys|profile|notifications|security)(\/|$)/;
+const adminPaths = /^\/(channels|plugins|marketplace|prices|users|settings|audit|system)(\/|$)/;
+const settingsPaths = /^\/(marketplace|settings|audit)(\/|$)/;
 /** Paths of pages that are in none of the chunks for everybody. */
-const otherPaths = /^\/(channels|plugins|marketplace|prices|users|settings|audit|system|usage)(\/|$)/;
+const otherPaths = /^\/(usage|case|reference)(\/|$)/;
 
 /** Preloads what a path after sign-in needs, before the session is confirmed. */
-export const preloadSignedInPages = (path: string): Promise<unknown> =>
-  Promise.all([
-    frame(),
-    ...(otherPaths.test(path) ? [] : [loadGroup(accountPaths.test(path) ? accountPages : signedInPages)]),
-  ]);
+export async function preloadSignedInPages(i18n: i18n, path: string): Promise<void> {
+  const loads: Promise<unknown>[] = [frame(), loadTexts(i18n, 'rest')];
+  if (adminPaths.test(path)) loads.push(loadTexts(i18n, 'administration'));
+  if (settingsPaths.test(path)) loads.push(loadTexts(i18n, 'settings'));
+  if (!adminPaths.test(path) && !otherPaths.test(path))
+    loads.push(loadGroup(accountPaths.test(path) ? accountPages : signedInPages));
+  await Promise.all(loads);
+}
 
 /** The frame. Other pages are loaded while the first one is looked at. */
 function FrameWithPreload() {
   const role = useRole();
+  const { i18n } = useTranslation();
   useEffect(() => {
     const preload = (): void => {
       const groups: Loads[] = [signedInPages, accountPages, figurePages];
       if (role >= roles.admin) groups.push(adminPages);
       if (role >= roles.root) groups.push(settingsPages, marketplacePages);
-      for (const load of [palette, signInAgain, ...groups.map((group) => () => loadGroup(group))])
-        load().catch(() => {});
+      const loads: (() => Promise<unknown>)[] = [
+        palette,
+        signInAgain,
+        charts,
+        ...groups.map((group) => () => loadGroup(group)),
+      ];
+      if (role >= roles.admin) loads.push(() => loadTexts(i18n, 'administration'));
+      if (role >= roles.root) loads.push(() => loadTexts(i18n, 'settings'));
+      for (const load of loads) load().catch(() => {});
     };
     const timer = setTimeout(preload, preloadDelayMs);
     return () => clearTimeout(timer);
-  }, [role]);
+  }, [role, i18n]);
   return <AppFrame />;
 }
 
@@ -137,6 +157,14 @@ export function AppRoutes() {
         <Route path="/user/reset" element={<NewPasswordPage />} />
         <Route path="/user-agreement" element={<LegalPage text="user_agreement" />} />
         <Route path="/privacy-policy" element={<LegalPage text="privacy_policy" />} />
+        <Route
+          path="/shared-case/:kind/:id"
+          element={
+            <RequireTexts>
+              <SharedCasePage />
+            </RequireTexts>
+          }
+        />
         <Route path="/oauth/telegram" element={<TelegramBindPage />} />
         <Route path="/oauth/telegram/:state" element={<TelegramLoginPage />} />
         <Route path="/oauth/:provider" element={<OAuthPage />} />
@@ -148,6 +176,15 @@ export function AppRoutes() {
                   <SignInPage isInPlace />
                 </SignInAgain>
               }
+              publicPages={{
+                '/reference': (
+                  <RequireTexts>
+                    <RequireTexts part="reference">
+                      <PublicReferencePage />
+                    </RequireTexts>
+                  </RequireTexts>
+                ),
+              }}
             >
               <RequireTexts>
                 <FrameWithPreload />
@@ -160,13 +197,21 @@ export function AppRoutes() {
           <Route path="/tasks/:id" element={<TaskPage />} />
           <Route path="/queue" element={<QueuePage />} />
           <Route path="/models" element={<ModelsPage />} />
-          <Route path="/reference" element={<ReferencePage />} />
+          <Route
+            path="/reference"
+            element={
+              <RequireTexts part="reference">
+                <ReferencePage />
+              </RequireTexts>
+            }
+          />
           <Route path="/playground" element={<PlaygroundPage />} />
           <Route path="/keys" element={<KeysPage />} />
           <Route path="/keys/new" element={<NewKeyPage />} />
           <Route path="/keys/:id" element={<KeyPage />} />
           <Route path="/keys/:id/rotate" element={<RotateKeyPage />} />
           <Route path="/usage" element={<UsagePage />} />
+          <Route path="/case/:kind/:id" element={<CasePage />} />
           <Route path="/profile" element={<ProfilePage />} />
           <Route path="/notifications" element={<NotificationsPage />} />
           <Route path="/security" element={<SecurityPage />} />
@@ -183,16 +228,25 @@ export function AppRoutes() {
             <Route path="/plugins/:key/diff" element={<DiffPage />} />
             <Route path="/plugins/:key/activate" element={<ActivatePage />} />
             <Route path="/plugins/:key/move" element={<MovePage />} />
-            <Route path="/marketplace" element={<MarketplacePage />} />
-            <Route path="/marketplace/:source/:key" element={<MarketplacePluginPage />} />
             <Route path="/prices" element={<PricesPage />} />
+            <Route path="/prices/sheet" element={<PriceSheetPage />} />
             <Route path="/prices/:key" element={<PluginPricesPage />} />
-            <Route path="/settings" element={<SettingsPage />} />
-            <Route path="/settings/:group" element={<SettingsPage />} />
-            <Route path="/settings/providers" element={<ProvidersPage />} />
-            <Route path="/settings/providers/:id" element={<ProviderPage />} />
-            <Route path="/audit" element={<AuditPage />} />
             <Route path="/system" element={<SystemPage />} />
+            <Route
+              element={
+                <RequireTexts part="settings">
+                  <Outlet />
+                </RequireTexts>
+              }
+            >
+              <Route path="/marketplace" element={<MarketplacePage />} />
+              <Route path="/marketplace/:source/:key" element={<MarketplacePluginPage />} />
+              <Route path="/settings" element={<SettingsPage />} />
+              <Route path="/settings/:group" element={<SettingsPage />} />
+              <Route path="/settings/providers" element={<ProvidersPage />} />
+              <Route path="/settings/providers/:id" element={<ProviderPage />} />
+              <Route path="/audit" element={<AuditPage />} />
+            </Route>
           </Route>
         </Route>
         <Route

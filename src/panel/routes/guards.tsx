@@ -1,9 +1,10 @@
+import type { LaterTextPart } from 'panel:languages';
 import { type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Navigate, Outlet, useLocation, useSearchParams } from 'react-router';
 import { ApiError } from '../api/api-error.ts';
 import { errorMessage } from '../api/error-message.ts';
-import { hasAllTexts, loadAllTexts } from '../i18n/create-i18n.ts';
+import { hasTexts, loadTexts } from '../i18n/create-i18n.ts';
 import { NotFoundInFrame } from '../pages/not-found-page.tsx';
 import { safeRedirect } from '../session/panel-address.ts';
 import { useRole } from '../session/roles.ts';
@@ -16,6 +17,8 @@ import { FullPageLoader, FullPageMessage } from '../ui/page/full-page.tsx';
 type RequireSessionProps = {
   /** Asks for the sign-in over a page that would otherwise lose what was typed. */
   signIn: ReactNode;
+  /** What stands at a path for everybody who is not signed in. */
+  publicPages: Readonly<Record<string, ReactNode>>;
   children: ReactNode;
 };
 
@@ -24,13 +27,16 @@ type RequireSessionProps = {
  * leaves the page for the sign-in, except where something typed would be lost: that page waits
  * below the sign-in, for its own user. Who signs out in another tab leaves nothing behind.
  */
-export function RequireSession({ signIn, children }: RequireSessionProps) {
+export function RequireSession({ signIn, publicPages, children }: RequireSessionProps) {
   const { t, i18n } = useTranslation();
   const { pathname, search } = useLocation();
   const session = useSession();
   const snapshot = useSessionSnapshot();
   const { phase, end } = snapshot;
-  const { error, retry } = useRestore(phase === 'unknown');
+  const [hadHint] = useState(hasSessionHint);
+  const publicPage = publicPages[pathname];
+  const isRestored = publicPage === undefined || hadHint;
+  const { error, retry } = useRestore(phase === 'unknown' && isRestored);
   const [last, setLast] = useState(snapshot);
   const [work] = useState(createTypedWork);
   if (phase === 'signed_in' && last !== snapshot) setLast(snapshot);
@@ -49,6 +55,7 @@ export function RequireSession({ signIn, children }: RequireSessionProps) {
       </>
     );
   }
+  if (publicPage !== undefined && (phase === 'anonymous' || !isRestored)) return publicPage;
   if (phase === 'anonymous') {
     const target = `${pathname}${search}`;
     const to = target === '/' ? '/sign-in' : `/sign-in?redirect=${encodeURIComponent(target)}`;
@@ -95,7 +102,12 @@ export function SessionSwitch({ signedIn, anonymous }: { signedIn: ReactNode; an
  * errors.
  */
 export function RequireRole({ role }: { role: number }) {
-  return useRole() >= role ? <Outlet /> : <NotFoundInFrame />;
+  if (useRole() < role) return <NotFoundInFrame />;
+  return (
+    <RequireTexts part="administration">
+      <Outlet />
+    </RequireTexts>
+  );
 }
 
 /** Delays between automatic retries, in ms; the last one repeats. */
@@ -134,17 +146,17 @@ function useRestore(enabled: boolean): { error: unknown; retry(): void } {
 }
 
 /**
- * Renders its children once the texts of the pages after sign-in are loaded. They are not in the
- * first chunk.
+ * Renders its children once a part of the texts is loaded, of all pages after sign-in where it is
+ * not named. They are not in the first chunk.
  */
-export function RequireTexts({ children }: { children: ReactNode }) {
+export function RequireTexts({ part = 'rest', children }: { part?: LaterTextPart; children: ReactNode }) {
   const { i18n } = useTranslation();
-  const [isLoaded, setLoaded] = useState(() => hasAllTexts(i18n));
+  const [isLoaded, setLoaded] = useState(() => hasTexts(i18n, part));
   const [failure, setFailure] = useState<unknown>(null);
   useEffect(() => {
-    if (!isLoaded) loadAllTexts(i18n).then(() => setLoaded(true), setFailure);
-  }, [isLoaded, i18n]);
+    if (!isLoaded) loadTexts(i18n, part).then(() => setLoaded(true), setFailure);
+  }, [isLoaded, i18n, part]);
   // The error boundary offers a reload, as for any other chunk that fails to load.
   if (failure !== null) throw failure;
-  return isLoaded ? children : <FullPageLoader />;
+  return isLoaded ? children : <FullPageLoader within={part !== 'rest'} />;
 }

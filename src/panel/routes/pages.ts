@@ -23,8 +23,13 @@ export const signedInPages = {
   TaskPage: () => import('../pages/tasks/task/task-page.tsx'),
   QueuePage: () => import('../pages/queue/queue-page.tsx'),
   ModelsPage: () => import('../pages/models/models-page.tsx'),
-  ReferencePage: () => import('../pages/reference/reference-page.tsx'),
   PlaygroundPage: () => import('../pages/playground/playground-page.tsx'),
+};
+
+/** The API reference, with or without a session. */
+export const referencePages = {
+  ReferencePage: () => import('../pages/reference/reference-page.tsx'),
+  PublicReferencePage: () => import('../pages/reference/reference-page.tsx'),
 };
 
 /** The keys and the account of a user. */
@@ -44,6 +49,8 @@ export const figurePages = {
   ChannelPage: () => import('../pages/channels/channel-page.tsx'),
   UserPage: () => import('../pages/users/user-page.tsx'),
   SystemPage: () => import('../pages/system/system-page.tsx'),
+  CasePage: () => import('../pages/cases/case-page.tsx'),
+  SharedCasePage: () => import('../pages/cases/case-page.tsx'),
 };
 
 /** For administrators and root. */
@@ -57,6 +64,7 @@ export const adminPages = {
   MovePage: () => import('../pages/plugins/move-page.tsx'),
   ActivatePage: () => import('../pages/plugins/activate-page.tsx'),
   PricesPage: () => import('../pages/prices/prices-page.tsx'),
+  PriceSheetPage: () => import('../pages/prices/price-sheet-page.tsx'),
   PluginPricesPage: () => import('../pages/prices/plugin-prices-page.tsx'),
   AuditPage: () => import('../pages/audit/audit-page.tsx'),
 };

@@ -7,8 +7,8 @@ import { useTranslation } from 'react-i18next';
 const zIndex = 1000;
 
 /**
- * Covers a page whose session has ended until somebody signs in. What the page could not read
- * meanwhile is read then.
+ * Covers a page whose session has ended until somebody signs in. Then the page reads what it could
+ * not read before.
  */
 export function SignInAgain({ children }: { children: ReactNode }) {
   const { t } = useTranslation();

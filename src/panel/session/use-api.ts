@@ -8,6 +8,7 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { useRef } from 'react';
+import { useTranslation } from 'react-i18next';
 import { createIdempotencyKey, isOutcomeKnown } from '../api/idempotency-key.ts';
 import type { ApiRequest } from '../api/send-request.ts';
 import { useSession } from './session-context.tsx';
@@ -40,6 +41,15 @@ export function useApiQuery<T>(
     refetchInterval: typeof refreshMs === 'function' ? ({ state }) => refreshMs(state.data) : refreshMs,
     ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
   });
+}
+
+/**
+ * Reads a list that has texts of plugins, in the reader's language alone: those in all languages
+ * are several times as long.
+ */
+export function useLocalisedQuery<T>(path: string, options: UseApiQueryOptions<T> = {}): UseQueryResult<T> {
+  const { i18n } = useTranslation();
+  return useApiQuery<T>(withQuery(path, { language: i18n.language }), options);
 }
 
 export type UseApiMutationOptions<Variables, T> = {

@@ -1,4 +1,4 @@
-import { type Clock, err, ok, type Result } from '../../kernel/index.ts';
+import { type Clock, err, jsonBytes, ok, type Result } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { PluginFault } from '../types.ts';
 import { type OpenPlugin, openPlugin, type TrialFailure } from './open-plugin.ts';
@@ -104,7 +104,7 @@ async function benchHook(
     if (!outcome.ok) return isRefusal(outcome.error) ? ok({ ms: elapsed, bytesOut: 0 }) : err(outcome.error.message);
     const { ms, value } = outcome.value;
     if (ms > limitMs) return err(`took ${Math.round(ms)} ms; the limit is ${limitMs} ms`);
-    return ok({ ms, bytesOut: value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)) });
+    return ok({ ms, bytesOut: value === undefined ? 0 : jsonBytes(value) });
   };
 
   // The first round loads the plugin, so it is not counted. It also finds the cases that cannot
@@ -131,7 +131,7 @@ async function benchHook(
   const seconds = (clock.monotonicMs() - startedAt) / 1000;
   times.sort((a, b) => a - b);
   const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
-  const bytesIn = Math.max(...cases.map(({ args }) => Buffer.byteLength(JSON.stringify(args))));
+  const bytesIn = Math.max(...cases.map(({ args }) => jsonBytes(args)));
   const bench: HookBench = {
     hook,
     cases: cases.length,

@@ -11,7 +11,13 @@ import type { Compiler } from '../worker/compile-plugin.ts';
 import { openPlugin } from './open-plugin.ts';
 
 /** Optional hooks that other hosts of the contract ignore. */
-const EXTENSION_HOOKS = ['parseSubmitError', 'resolveArtifact'] as const;
+const EXTENSION_HOOKS = [
+  'parseSubmitError',
+  'resolveArtifact',
+  'buildBalanceRequest',
+  'parseBalanceResponse',
+  'queryCapacity',
+] as const;
 
 export type LintReport = {
   ok: boolean;

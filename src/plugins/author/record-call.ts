@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isObject, type Json } from '../../kernel/index.ts';
+import { isObject, type Json, jsonBytes } from '../../kernel/index.ts';
 import type { HookCall } from '../types.ts';
 import type { OpenPlugin } from './open-plugin.ts';
 import type { Fixture, FixtureCase } from './read-fixture.ts';
@@ -37,7 +37,7 @@ export async function recordCall(plugin: OpenPlugin, { fixture, call, channelKey
   const earlier = fixture.cases.filter((one) => isDeepStrictEqual(one.path, path));
   if (earlier.some((one) => isDeepStrictEqual(one.args, args))) return {};
   if (earlier.length >= MAX_CASES_PER_HOOK) return {};
-  if (Buffer.byteLength(JSON.stringify(args)) > MAX_CASE_BYTES) {
+  if (jsonBytes(args) > MAX_CASE_BYTES) {
     return { note: `${call.hook} not recorded: its arguments are longer than ${MAX_CASE_BYTES / 1024} KiB` };
   }
   const base = {

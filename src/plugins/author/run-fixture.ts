@@ -157,6 +157,9 @@ const TOP_LEVEL = [
   'listArtifacts',
   'resolveArtifact',
   'buildContentRequest',
+  'buildBalanceRequest',
+  'parseBalanceResponse',
+  'queryCapacity',
 ] as const;
 
 type PluginParts = Pick<OpenPlugin, 'manifest' | 'exports'>;

@@ -3,6 +3,7 @@
 
 const TIERS = ['480P', '720P', '1080P'];
 const UP_TO_15 = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+const UP_TO_10 = UP_TO_15.slice(0, 9);
 
 /**
  * What each model makes. `tiers`: the first is what a request without a resolution gets. `seconds`:
@@ -11,6 +12,8 @@ const UP_TO_15 = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 const MODELS = {
   'wan2.7-t2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
   'wan2.7-i2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
+  'wan2.7-r2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
+  'wan2.7-videoedit': { tiers: ['1080P', '720P'], seconds: UP_TO_10, audio: 'always' },
   'wan2.6-t2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
   'wan2.6-i2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
   'wan2.6-i2v-flash': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'choice' },
@@ -31,15 +34,15 @@ export const meta = {
   apiVersion: 1,
   key: 'ali',
   name: 'Alibaba Wan',
-  version: '1.2.0',
+  version: '1.3.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Alibaba Wan: text, first frame, or first and last frame to video',
-    zh: '阿里云百炼通义万相：文生视频、首帧生视频与首尾帧生视频',
-    ja: 'Alibaba Wan：テキスト、最初のフレーム、最初と最後のフレームから動画',
-    es: 'Alibaba Wan: texto, primer fotograma, o primero y último, a video',
-    de: 'Alibaba Wan: Text, erstes Bild oder erstes und letztes Bild zu Video',
-    pt: 'Alibaba Wan: texto, primeiro quadro, ou primeiro e último, para vídeo',
+    en: 'Alibaba Wan: text, frames or references to video, and video editing',
+    zh: '阿里云百炼通义万相：文生视频、首尾帧生视频、参考生视频与视频编辑',
+    ja: 'Alibaba Wan：テキスト、フレーム、参照素材から動画、動画の編集',
+    es: 'Alibaba Wan: texto, fotogramas o referencias a video, y edición de videos',
+    de: 'Alibaba Wan: Text, Bilder oder Vorlagen zu Video, und Bearbeitung von Videos',
+    pt: 'Alibaba Wan: texto, quadros ou referências para vídeo, e edição de vídeos',
   },
   icon: 'AlibabaCloud.Color',
   sortPriority: 60,
@@ -62,7 +65,7 @@ export const meta = {
     { method: 'GET', path: `${base}/tasks/:task_id`, type: 'query', render: 'presentTask' },
   ]),
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Seconds as billed', zh: '计费时长（秒）' } },
     resolution: { enum: TIERS, description: { en: 'Video resolution', zh: '视频分辨率' } },
     audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带有声音' } },
   },
@@ -86,6 +89,8 @@ export const vendorInfo = {
     audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
     image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
     last_image: { en: 'Last frame', zh: '尾帧', ja: '終了画像', es: 'Foto final', de: 'Endbild', pt: 'Foto final' },
+    reference_image: { en: 'Reference', zh: '参考图', ja: '参照画像', es: 'Modelo', de: 'Vorlage', pt: 'Modelo' },
+    video: { en: 'Video', zh: '视频', ja: '動画', es: 'Video', de: 'Video', pt: 'Vídeo' },
   },
   keyUrl: 'https://modelstudio.console.alibabacloud.com/?tab=model#/api-key',
   keyFormat: 'sk-…',
@@ -98,8 +103,10 @@ export const vendorInfo = {
     pt: 'Cada chave pertence a uma região; a URL do canal deve ser da mesma.',
   },
   inputs: {
-    image: { type: 'image', required: true, models: meta.models.filter((model) => !model.includes('t2v')) },
+    image: { type: 'image', required: true, models: meta.models.filter((model) => /i2v|kf2v/.test(model)) },
     last_image: { type: 'image', required: true, models: meta.models.filter((model) => model.includes('kf2v')) },
+    reference_image: { type: 'image', required: true, models: ['wan2.7-r2v'] },
+    video: { type: 'text', required: true, example: 'https://example.com/a.mp4', models: ['wan2.7-videoedit'] },
   },
   ranges: {
     seconds: byModel(({ seconds }) => ({ values: seconds })),
@@ -108,16 +115,20 @@ export const vendorInfo = {
   },
 };
 
-/** In a list of the 2.7 models: frames, a clip to go on with, a voice or music to follow. */
-const MEDIA = ['first_frame', 'last_frame', 'first_clip', 'driving_audio'];
-/**
- * What this plugin reads. Any other member of `metadata`, or of its `input` and `parameters`, goes
- * to the vendor as it is.
- */
+/** What a list of the 2.7 models may hold, and how often; `needs`: without which it is refused. */
+const MEDIA = {
+  i2v: { needs: /^first_/, may: { first_frame: 1, last_frame: 1, first_clip: 1, driving_audio: 1 } },
+  r2v: { needs: /^reference_/, may: { reference_image: 5, reference_video: 5, first_frame: 1 } },
+  videoedit: { needs: /^video$/, may: { video: 1, reference_image: 4 } },
+};
+const NEEDED = { i2v: 'an image', r2v: 'a reference_image or reference_video', videoedit: 'a video' };
+/** Seconds reserved for each given video, which the vendor bills too and which may not be longer. */
+const GIVEN_SECONDS = 10;
+/** What this plugin reads. What else `metadata`, `input` and `parameters` have goes on as it is. */
 const READ = new Set(
   `prompt negative_prompt image img_url first_frame_url first_frame input_reference last_image last_frame_url
-  last_frame audio_url template media size resolution ratio aspect_ratio duration seconds seed prompt_extend
-  watermark audio shot_type input parameters metadata extra`.split(/\s+/),
+  last_frame reference_image video audio_url template media size resolution ratio aspect_ratio duration seconds
+  seed prompt_extend watermark audio shot_type input parameters metadata extra`.split(/\s+/),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
@@ -126,7 +137,6 @@ const CLOSED =
 /** A newer model that a channel maps to: the vendor judges its limits. */
 const UNLISTED = { tiers: ['720P', '1080P', '480P'], seconds: [], audio: 'choice' };
 const DEFAULT_SECONDS = 5;
-
 /** Sizes of text to video, in the order of RATIOS. */
 const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4'];
 const SIZES = {
@@ -136,9 +146,7 @@ const SIZES = {
 };
 /** More pixels than this are the next tier; halfway between the vendor's sizes. */
 const MOST_PIXELS = { '480P': 600_000, '720P': 1_400_000 };
-
 const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
-
 const ENDED = { SUCCEEDED: 'SUCCESS', FAILED: 'FAILURE', CANCELED: 'FAILURE' };
 const STATUSES = { PENDING: 'QUEUED', RUNNING: 'IN_PROGRESS', ...ENDED };
 
@@ -149,6 +157,7 @@ const textAt = (value, name) => (isObject(value) && typeof value[name] === 'stri
 
 /** The address of the API; people also enter it with the path that DashScope's own clients want. */
 const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/api\/v1$/, '')}/api/v1`;
+const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
 
 /** A field that may be missing; `read` gives undefined for a value that breaks the rule. */
 function readField(fields, name, rule, read) {
@@ -173,10 +182,7 @@ const readWhole = (fields, name, least, most) =>
     return Number.isInteger(number) && number >= least && number <= most ? number : undefined;
   });
 
-/**
- * A URL, a data URL, or `{ref}` of an uploaded file. OpenAI's clients wrap the first two into
- * `{image_url}`.
- */
+/** Reads a URL or a data URL, plain or as OpenAI's `{image_url}`, or the `{ref}` of a file. */
 function readImage(fields, names) {
   const name = names.find((candidate) => isGiven(fields[candidate]));
   if (name === undefined) return undefined;
@@ -211,19 +217,21 @@ const unread = (members) =>
     Object.entries(members).filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value)),
   );
 
-/** `input.media` of the 2.7 models. */
+const ADDRESS = /^(https?|oss|data):/i;
+const VIDEO = /^(https?|oss):/i;
+
+/** `input.media` of the 2.7 models; `reference_voice` is the voice of who is shown. */
 const readMedia = (fields) =>
-  readField(fields, 'media', `a list of {type, url}, each type once of ${MEDIA.join(', ')}`, (list) => {
-    if (!Array.isArray(list) || list.length === 0 || list.length > MEDIA.length) return undefined;
-    const items = list.map((item) => ({ type: textAt(item, 'type'), url: textAt(item, 'url') }));
-    const sound = items.every(({ type, url }) => MEDIA.includes(type) && /^(https?|oss|data):/i.test(url.slice(0, 8)));
-    return sound && new Set(items.map(({ type }) => type)).size === items.length ? items : undefined;
+  readField(fields, 'media', 'a list of {type, url} with http(s), oss or data URLs', (list) => {
+    const items = (Array.isArray(list) ? list : []).map((item) => {
+      const voice = textAt(item, 'reference_voice');
+      return { type: textAt(item, 'type'), url: textAt(item, 'url'), ...(voice && { reference_voice: voice }) };
+    });
+    const sound = items.every(({ url, reference_voice = url }) => ADDRESS.test(url) && ADDRESS.test(reference_voice));
+    return sound && items.length > 0 && items.length <= 6 ? items : undefined;
   });
 
-/**
- * Any incoming request as one flat intent, whatever the model: OpenAI's fields, the vendor's
- * `input` and `parameters`, or this intent again.
- */
+/** Makes one flat intent of OpenAI's fields, of `input` and `parameters`, or of an intent. */
 function normalize({ metadata, extra, ...given }) {
   const named = membersOf(metadata, 'metadata');
   const former = membersOf(extra, 'extra');
@@ -232,22 +240,19 @@ function normalize({ metadata, extra, ...given }) {
   const fields = { ...named, ...given, ...input, ...parameters };
   const duration = isGiven(fields.duration) ? 'duration' : 'seconds';
   const intent = {
-    prompt: readText(fields, 'prompt'),
-    negative_prompt: readText(fields, 'negative_prompt'),
     image: readImage(fields, ['image', 'img_url', 'first_frame_url', 'first_frame', 'input_reference']),
     last_image: readImage(fields, ['last_image', 'last_frame_url', 'last_frame']),
-    audio_url: readText(fields, 'audio_url'),
-    template: readText(fields, 'template'),
+    reference_image: readImage(fields, ['reference_image']),
+    video: readField(fields, 'video', 'an http(s) or oss URL', (url) => (VIDEO.test(url) ? `${url}` : undefined)),
     ...readSize(fields),
     ratio: readText(fields, 'ratio') ?? readText(fields, 'aspect_ratio'),
     duration: readWhole(fields, duration, 1, 60),
     seed: readWhole(fields, 'seed', 0, 2_147_483_647),
-    prompt_extend: readFlag(fields, 'prompt_extend'),
-    watermark: readFlag(fields, 'watermark'),
-    audio: readFlag(fields, 'audio'),
-    shot_type: readText(fields, 'shot_type'),
     media: readMedia(fields),
   };
+  for (const name of ['prompt', 'negative_prompt', 'audio_url', 'template', 'shot_type'])
+    intent[name] = readText(fields, name);
+  for (const name of ['prompt_extend', 'watermark', 'audio']) intent[name] = readFlag(fields, name);
   const more = {
     input: unread(input),
     parameters: unread({ ...objectAt(former, 'parameters'), ...named, ...parameters }),
@@ -277,10 +282,9 @@ function tierOfSize(size) {
 }
 
 function chooseSize(tier, { size, ratio }) {
-  if (size !== undefined) {
-    if (SIZES[tier].includes(size)) return size;
+  if (SIZES[tier].includes(size)) return size;
+  if (size !== undefined)
     throw new Error(`The size ${size} is not offered; for ${tier} choose ${SIZES[tier].join(', ')}.`);
-  }
   const offered = RATIOS.slice(0, SIZES[tier].length);
   const index = ratio === undefined ? 0 : offered.indexOf(ratio);
   if (index < 0) throw new Error(`The ratio of a ${tier} video is one of ${offered.join(', ')}.`);
@@ -289,16 +293,31 @@ function chooseSize(tier, { size, ratio }) {
 
 function chooseAudio(model, { audio: offered }, wanted) {
   if (offered === 'choice') return wanted ?? true;
-  if (wanted !== undefined && wanted !== (offered === 'always')) {
+  if (wanted !== undefined && wanted !== (offered === 'always'))
     throw new Error(`The model ${model} ${wanted ? 'makes no sound' : 'always makes sound'}; leave audio out.`);
-  }
   return offered === 'always';
 }
 
 /** These take a list of media, and a ratio in place of a size. */
 const isOf27 = (model) => model.startsWith('wan2.7-');
-const beginsWithMedia = (model, { media = [] }) =>
-  isOf27(model) && media.some(({ type }) => type === 'first_frame' || type === 'first_clip');
+
+/** The list of the request, else what it names one by one; undefined for other models. */
+function mediaOf(model, kind, { media, image, last_image, reference_image, video, audio_url }) {
+  if (!isOf27(model) || kind === 't2v') return undefined;
+  const frames = { first_frame: [image], last_frame: [last_image], driving_audio: [audio_url] };
+  const looks = { reference_image: [reference_image, image, last_image] };
+  const named = Object.entries({ i2v: frames, r2v: looks, videoedit: { video: [video], ...looks } }[kind]);
+  const given = named.flatMap(([type, urls]) => urls.map((url) => ({ type, url: imageOf(url) })));
+  const list = media ?? given.filter(({ url }) => url !== undefined);
+  const { needs, may } = MEDIA[kind];
+  const count = (fits) => list.filter(({ type }) => fits(type)).length;
+  const references = count((type) => needs.test(type));
+  if (references === 0) throw new Error(`The model ${model} needs ${NEEDED[kind]}.`);
+  const fits = list.every(({ type }) => count((other) => other === type) <= (may[type] ?? 0));
+  if (fits && references <= 5) return list;
+  const most = Object.entries(may).map(([type, times]) => `${times} ${type}`);
+  throw new Error(`The media of ${model} are at most ${most.join(', ')}, and 5 references in all.`);
+}
 
 /** The ratio of a size that one may say as well. */
 function chooseRatio(tier, { ratio, size }) {
@@ -306,38 +325,35 @@ function chooseRatio(tier, { ratio, size }) {
   return ratio ?? (size === undefined ? RATIOS[0] : RATIOS[SIZES[tier].indexOf(chooseSize(tier, { size }))]);
 }
 
-/**
- * The facts of the order, which the bill is made of: lengths and resolutions are never left to the
- * vendor's defaults.
- */
+/** The facts of the order, of which the bill is made: nothing is left to the vendor's defaults. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const spec = MODELS[model.replace(/-\d{4}-\d\d-\d\d$/, '')] ?? UNLISTED;
-  const kind = ['kf2v', 'i2v'].find((name) => model.includes(name)) ?? 't2v';
-  if (kind === 't2v' && (request.prompt ?? '').trim() === '') throw new Error('Please give a prompt.');
-  if (kind === 't2v' && request.image !== undefined) {
+  const kinds = ['kf2v', 'i2v', ...(isOf27(model) ? ['r2v', 'videoedit'] : [])];
+  const kind = kinds.find((name) => model.includes(name)) ?? 't2v';
+  if (/t2v|r2v/.test(kind) && (request.prompt ?? '').trim() === '') throw new Error('Please give a prompt.');
+  if (kind === 't2v' && request.image !== undefined)
     throw new Error(`The model ${model} makes videos from text alone; choose an i2v model for an image.`);
-  }
-  if (kind !== 't2v' && request.image === undefined && !beginsWithMedia(model, request)) {
-    throw new Error(`The model ${model} needs an image.`);
-  }
-  if (kind === 'kf2v' && request.last_image === undefined) {
+  const media = mediaOf(model, kind, request);
+  if (!media && kind !== 't2v' && request.image === undefined) throw new Error(`The model ${model} needs an image.`);
+  if (kind === 'kf2v' && request.last_image === undefined)
     throw new Error(`The model ${model} needs a last_image beside the image.`);
-  }
   const tier = request.resolution ?? (request.size === undefined ? spec.tiers[0] : tierOfSize(request.size));
-  if (!spec.tiers.includes(tier)) {
-    throw new Error(`The resolution of ${model} is one of ${spec.tiers.join(', ')}.`);
-  }
-  const seconds = request.duration ?? (spec.seconds.length === 1 ? spec.seconds[0] : DEFAULT_SECONDS);
-  if (spec.seconds.length > 0 && !spec.seconds.includes(seconds)) {
-    const offered = spec.seconds === UP_TO_15 ? 'from 2 to 15' : spec.seconds.join(' or ');
+  if (!spec.tiers.includes(tier)) throw new Error(`The resolution of ${model} is one of ${spec.tiers.join(', ')}.`);
+  const videos = media?.filter(({ type }) => /^(reference_)?video$/.test(type)).length ?? 0;
+  const lengths = videos > 0 ? UP_TO_10 : spec.seconds;
+  const usual = kind === 'videoedit' ? GIVEN_SECONDS : DEFAULT_SECONDS;
+  const seconds = request.duration ?? (lengths.length === 1 ? lengths[0] : usual);
+  if (lengths.length > 0 && !lengths.includes(seconds)) {
+    const offered = lengths.length > 4 ? `from 2 to ${lengths.at(-1)}` : lengths.join(' or ');
     throw new Error(`The length of a video of ${model} is ${offered} seconds.`);
   }
   const audio = chooseAudio(model, spec, request.audio);
-  const shape =
-    kind !== 't2v' ? {} : isOf27(model) ? { ratio: chooseRatio(tier, request) } : { size: chooseSize(tier, request) };
-  return { model, kind, spec, request, tier, seconds, audio, ...shape };
+  const shape = {};
+  if (kind === 't2v' && !isOf27(model)) shape.size = chooseSize(tier, request);
+  else if (/t2v|r2v/.test(kind) || (kind === 'videoedit' && request.ratio)) shape.ratio = chooseRatio(tier, request);
+  return { model, kind, spec, request, tier, seconds, audio, media, videos, ...shape };
 }
 
 function decodeSubmit(ctx) {
@@ -349,27 +365,18 @@ function decodeSubmit(ctx) {
 const imageOf = (image) =>
   isObject(image) ? { __fileRef: image.ref, encoding: 'dataUrl', maxBytes: MAX_IMAGE_BYTES } : image;
 
-const ACTIONS = { t2v: 'text_to_video', i2v: 'image_to_video', kf2v: 'first_tail_to_video' };
+const ACTIONS = { t2v: 'text_to_video', r2v: 'reference_to_video', videoedit: 'video_edit' };
 function actionOf(kind, { media = [], last_image }) {
-  if (media.some(({ type }) => type === 'first_clip')) return 'reference_to_video';
+  if (kind in ACTIONS || media.some(({ type }) => type === 'first_clip')) return ACTIONS[kind] ?? ACTIONS.r2v;
   const tail = last_image !== undefined || media.some(({ type }) => type === 'last_frame');
-  return kind === 'i2v' && tail ? 'first_tail_to_video' : ACTIONS[kind];
-}
-
-/** The list of the request, else its frames and its sound as one. */
-function mediaOf({ media, image, last_image, audio_url }) {
-  if (media !== undefined) return media;
-  const list = [{ type: 'first_frame', url: imageOf(image) }];
-  if (last_image !== undefined) list.push({ type: 'last_frame', url: imageOf(last_image) });
-  if (audio_url !== undefined) list.push({ type: 'driving_audio', url: audio_url });
-  return list;
+  return tail ? 'first_tail_to_video' : 'image_to_video';
 }
 
 export function buildSubmitRequest(ctx) {
-  const { model, kind, spec, request, tier, seconds, size, ratio } = plan(ctx);
+  const { model, kind, spec, request, tier, seconds, size, ratio, media } = plan(ctx);
   const { prompt, negative_prompt, audio_url, template, prompt_extend, watermark, seed, shot_type } = request;
-  const images = isOf27(model)
-    ? { [kind]: kind === 't2v' ? { audio_url } : { media: mediaOf(request) } }
+  const images = media
+    ? { [kind]: { media, audio_url: kind === 'i2v' ? undefined : audio_url } }
     : {
         t2v: { audio_url },
         i2v: { img_url: imageOf(request.image), audio_url },
@@ -380,24 +387,21 @@ export function buildSubmitRequest(ctx) {
   if (ratio !== undefined) parameters.ratio = ratio;
   if (size === undefined) parameters.resolution = tier;
   else parameters.size = size;
-  if (spec.seconds.length !== 1) parameters.duration = seconds;
+  // An edited video keeps its length where none is wanted.
+  const keepsLength = kind === 'videoedit' && request.duration === undefined;
+  if (spec.seconds.length !== 1 && !keepsLength) parameters.duration = seconds;
   if (spec.audio === 'choice') parameters.audio = request.audio;
   const service = kind === 'kf2v' ? 'image2video' : 'video-generation';
   return {
     url: `${apiUrl(ctx)}/services/aigc/${service}/video-synthesis`,
     method: 'POST',
-    headers: {
-      Authorization: `Bearer ${ctx.apiKey}`,
-      'Content-Type': 'application/json',
-      'X-DashScope-Async': 'enable',
-    },
+    headers: { ...bearer(ctx), 'Content-Type': 'application/json', 'X-DashScope-Async': 'enable' },
     // Members that are undefined are not sent.
     body: { model, input: { ...extra.input, prompt, negative_prompt, ...images[kind], template }, parameters },
     action: actionOf(kind, request),
   };
 }
 
-/** What the vendor says went wrong, in its own words. */
 function wordsOf(said) {
   const [message, code] = [textAt(said, 'message'), textAt(said, 'code')];
   return message && code ? `${message} (${code})` : message || code;
@@ -406,9 +410,8 @@ function wordsOf(said) {
 export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(objectAt(body, 'output'), 'task_id');
   if (taskId === '') throw new Error(wordsOf(body) || 'Alibaba Cloud answered without a task.');
-  const result = readTask(body);
-  const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
-  return ended ? { taskId, taskData: body, immediate: result } : { taskId, taskData: body };
+  const immediate = readTask(body);
+  return /SUCCESS|FAILURE/.test(immediate.status) ? { taskId, taskData: body, immediate } : { taskId, taskData: body };
 }
 
 /** What the vendor's codes mean; every kind of throttling is about the rate. */
@@ -420,19 +423,16 @@ export function parseSubmitError({ body }) {
   return kind ? { kind, message: wordsOf(body) } : null;
 }
 
-export function buildQueryRequest(ctx) {
-  return {
-    url: `${apiUrl(ctx)}/tasks/${encodeURIComponent(ctx.taskId)}`,
-    headers: { Authorization: `Bearer ${ctx.apiKey}` },
-  };
-}
+export const buildQueryRequest = (ctx) => ({
+  url: `${apiUrl(ctx)}/tasks/${encodeURIComponent(ctx.taskId)}`,
+  headers: bearer(ctx),
+});
 
 export const parseTaskResult = (_ctx, body) => readTask(body);
 
 /**
  * The vendor's own UNKNOWN (no such task, or one older than a day) is unknown here too, and so is a
- * success without a video: guessing would
- * bill a video that nobody has.
+ * success without a video: guessing would bill a video that nobody has.
  */
 function readTask(body) {
   const output = objectAt(body, 'output');
@@ -448,9 +448,7 @@ function readTask(body) {
   return url === '' ? { status: 'UNKNOWN', reason: 'Alibaba Cloud names no video.' } : { status, url };
 }
 
-/**
- * Length and resolution as the vendor bills them; the names differ between generations of models.
- */
+/** Length and resolution of the result; the names differ between generations of models. */
 function usageOf(body) {
   const usage = objectAt(body, 'usage');
   const facts = {};
@@ -462,11 +460,17 @@ function usageOf(body) {
 }
 
 export function extractUsage(ctx) {
-  const { seconds, tier, audio } = plan(ctx);
-  return { seconds, resolution: tier, audio };
+  const { seconds, tier, audio, videos } = plan(ctx);
+  return { seconds: seconds + videos * GIVEN_SECONDS, resolution: tier, audio };
 }
 
-export const extractUsageOnComplete = (_ctx, { status }, body) => (status === 'SUCCESS' ? usageOf(body) : null);
+export function extractUsageOnComplete(ctx, { status }, body) {
+  if (status !== 'SUCCESS') return null;
+  const facts = usageOf(body);
+  const given = Number(objectAt(body, 'usage').input_video_duration);
+  const billsGiven = /^wan2\.7-(r2v|videoedit)/.test(ctx.upstreamModel || ctx.model);
+  return billsGiven && given > 0 && facts.seconds > 0 ? { ...facts, seconds: facts.seconds + given } : facts;
+}
 
 export function listArtifacts(task) {
   const done = task.status === 'SUCCESS' && textAt(objectAt(task.data, 'output'), 'video_url') !== '';
@@ -480,7 +484,6 @@ export function buildContentRequest(ctx) {
   return { url, method: ctx.clientRequest.method, credentialless: true };
 }
 
-/** The vendor's word for a status of the gateway. */
 const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'PENDING';
 
 /** `metadata` of a Responses request also holds the client's labels: only known members count. */
@@ -496,8 +499,8 @@ function fieldsOfResponses(body) {
   const texts = parts.filter((part) => part?.type === 'input_text' && isGiven(part.text)).map(({ text }) => text);
   const images = parts.filter((part) => part?.type === 'input_image').map(({ image_url }) => image_url);
   if (texts.length > 0) fields.prompt = texts.join('\n');
-  for (const [index, name] of ['image', 'last_frame'].entries())
-    if (isGiven(images[index])) fields[name] = images[index];
+  if (isGiven(images[0])) fields.image = images[0];
+  if (isGiven(images[1])) fields.last_frame = images[1];
   return fields;
 }
 
@@ -521,15 +524,12 @@ export const protocols = {
     decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };
-      if (task.status === 'FAILURE')
-        return { events: [{ type: 'error', message: task.fail_reason }], done: true, state };
-      if (task.status === 'SUCCESS') {
-        const said = isObject(previous) && previous.status === 'SUCCESS';
-        return { events: said ? [] : [{ type: 'output', data: videoTag(ctx) }], done: true, state };
-      }
-      const moved = !isObject(previous) || previous.status !== task.status || previous.progress !== task.progress;
-      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
-      return { events: moved ? [progress] : [], done: false, state };
+      const { status = '', progress = '' } = isObject(previous) ? previous : {};
+      const one = (event, isNew) => ({ events: isNew ? [event] : [], done: event.type !== 'progress', state });
+      if (task.status === 'FAILURE') return one({ type: 'error', message: task.fail_reason }, true);
+      if (task.status === 'SUCCESS') return one({ type: 'output', data: videoTag(ctx) }, status !== 'SUCCESS');
+      const value = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return one(value, status !== task.status || progress !== task.progress);
     },
     renderFinal(ctx) {
       const text = { type: 'output_text', text: videoTag(ctx), annotations: [], logprobs: [] };

@@ -234,7 +234,7 @@ function fill(ctx, { workflow, inputs }, values) {
   return { graph, upload };
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const entry = workflowOf(ctx);
   const { values } = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});

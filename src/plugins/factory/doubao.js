@@ -326,8 +326,8 @@ function lengthOf({ frames, duration }, origin) {
 }
 
 /**
- * The facts of the order, which the bill is made of: length and resolution are never left to the
- * vendor's defaults.
+ * Reads the facts of the order; the bill is computed from them. Length and resolution are never
+ * left to the vendor's defaults.
  */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;

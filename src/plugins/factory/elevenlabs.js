@@ -1,7 +1,8 @@
 // ElevenLabs: https://elevenlabs.io/docs/api-reference. The vendor answers with the audio itself,
 // or with what was said in a recording, so a task ends with its submission. The gateway hands over
-// the bytes of a short answer, and the task keeps them. Longer speech is fetched from the vendor's history; it has no such place for
-// sounds and music, so what would be too long is refused before it is bought.
+// the bytes of a short answer, and the task keeps them. Longer speech is fetched from the vendor's
+// history. The vendor keeps no such history for sounds and music, so an order that would be too
+// long is refused before it is bought.
 
 const words = (text) => text.split(' ');
 /** What the models make; one that is not listed is told by its name. */
@@ -14,7 +15,7 @@ export const meta = {
   apiVersion: 1,
   key: 'elevenlabs',
   name: 'ElevenLabs',
-  version: '1.2.0',
+  version: '1.2.1',
   author: { name: 'Taskgate' },
   description: {
     en: 'ElevenLabs: text to speech, sound effects, music, and speech to text',
@@ -115,6 +116,18 @@ export const vendorInfo = {
   },
   keyUrl: 'https://elevenlabs.io/app/settings/api-keys',
   keyFormat: 'sk_…',
+  // As https://developer.puter.com/tutorials/elevenlabs-api-pricing quotes it in that month.
+  listPrices: {
+    url: 'https://elevenlabs.io/pricing/api',
+    asOf: '2026-06-01',
+    models: Object.fromEntries([
+      ...words('eleven_v3 eleven_multilingual_v2').map((model) => [model, '0.0001 * u("characters")']),
+      ...words('eleven_flash_v2_5 eleven_turbo_v2_5').map((model) => [model, '0.00005 * u("characters")']),
+      [SOUND, '0.12'],
+      ...MUSIC.map((model) => [model, '0.005 * u("seconds")']),
+      ...TRANSCRIPT.map((model) => [model, '0.22 / 3600 * u("recorded_seconds")']),
+    ]),
+  },
   inputs: {
     voice_id: {
       type: 'text',
@@ -267,7 +280,7 @@ function checkLength(seconds, [least, most], what) {
   if (seconds < least || seconds > most) throw new Error(`${what} has from ${least} to ${most} seconds.`);
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const kind = kindOf(model);

@@ -238,24 +238,23 @@ function count(name, value, most) {
   throw new Error(`${name} is a whole number from 1 to ${most}.`);
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const path = pathOf(ctx);
   if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)+$/.test(path))
     throw new Error('A model of fal is a path such as fal-ai/flux/dev.');
-  const named = MODELS[ctx.upstreamModel || ctx.model];
-  const spec = MODELS[path] ?? { any: true, makes: named?.makes };
+  const spec = MODELS[path] ?? { any: true, makes: MODELS[ctx.upstreamModel || ctx.model]?.makes };
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const input = { ...order.metadata };
   if (order.prompt !== undefined) input.prompt = order.prompt;
   if (!spec.any && !order.prompt?.trim()) throw new Error('Please give a prompt.');
   placeImages(spec, order, input);
-  const makesVideo = (spec.makes ?? (order.seconds === undefined ? 'image' : 'video')) === 'video';
-  const facts = { ...NOTHING };
-  if (makesVideo) Object.assign(facts, orderVideo(spec, order, input));
-  else if (spec.makes !== 'audio') Object.assign(facts, orderImages(spec, order, input));
-  else if (order.seconds !== undefined) input.duration = facts.seconds = order.seconds;
-  return { path, input, facts, kind: makesVideo ? 'video' : (spec.makes ?? 'image') };
+  const kind = spec.makes ?? (order.seconds === undefined ? 'image' : 'video');
+  const facts = { ...NOTHING, ...{ video: orderVideo, image: orderImages }[kind]?.(spec, order, input) };
+  if (kind === 'audio' && order.seconds !== undefined) input.duration = order.seconds;
+  // A path that is not listed may make a video without being asked for its length.
+  if (kind === 'audio' || !spec.makes) facts.seconds = order.seconds ?? UNSAID_SECONDS;
+  return { path, input, facts, kind };
 }
 
 function placeImages({ any, frame, list = 1 }, { image, images = [] }, input) {
@@ -311,7 +310,10 @@ function orderImages(spec, order, input) {
   if (sides.some((side) => side < least)) throw new Error(`Width and height are at least ${least}.`);
   if (namedSize(order.size)) input.image_size = order.size;
   else if (!spec.any || order.size !== undefined) input.image_size = { width: sides[0], height: sides[1] };
-  return { images: n * each, megapixels: n * each * megapixelsOf(sides) };
+  // 2K has 2,048 pixels squared; a resolution that is not known counts as the largest.
+  const [, thousands = 4] = /^(0\.5|[1-4])k$/i.exec(order.resolution ?? '0.5K') ?? [];
+  const named = [1024 * thousands, 1024 * thousands];
+  return { images: n * each, megapixels: n * each * Math.max(megapixelsOf(named), megapixelsOf(sides)) };
 }
 
 const megapixelsOf = ([width, height]) => Math.max(1, Math.ceil((width * height) / 1_000_000));
@@ -482,8 +484,7 @@ function fieldsOfResponses(body) {
   );
   const texts = parts.filter((part) => part?.type === 'input_text').map((part) => textAt(part, 'text'));
   const images = parts.filter((part) => part?.type === 'input_image').map((part) => part.image_url);
-  const given = images.length > 1 ? { images } : { image: images[0] };
-  return { ...request, prompt: texts.join('\n').trim(), ...given };
+  return { ...request, prompt: texts.join('\n').trim(), ...(images.length > 1 ? { images } : { image: images[0] }) };
 }
 
 const tagOf = ({ type, url }) => {
@@ -492,19 +493,18 @@ const tagOf = ({ type, url }) => {
 };
 const shown = (ctx) => Object.values(ctx.artifacts).map(tagOf).join('\n');
 
+const decodeRequest = (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) });
+
 export const protocols = {
   proto_video: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    decodeRequest,
     render(_ctx, task) {
       const video = { id: task.task_id, object: 'video', model: task.model };
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
       return video;
     },
   },
-  proto_image: {
-    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
-    render: () => null,
-  },
+  proto_image: { decodeRequest, render: () => null },
   proto_responses: {
     decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
     renderEvents(ctx, task, previous) {

@@ -207,7 +207,7 @@ function nearestRatio({ width, height }) {
   return RATIOS.reduce((best, name) => (distance(name) < distance(best) ? name : best));
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = modelOf(ctx);
   const spec = MODELS[model] ?? UNLISTED;

@@ -271,7 +271,7 @@ function chooseResolution(model, lengths, { resolution, size }) {
   return resolution;
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});

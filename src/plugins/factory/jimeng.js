@@ -263,7 +263,7 @@ function fieldsOf(body) {
   return fields;
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});

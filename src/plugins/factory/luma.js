@@ -213,7 +213,7 @@ function intentOf(model, fields) {
   return originTaskIds.length === 0 ? intent : { ...intent, originTaskIds };
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const spec = MODELS[model] ?? UNLISTED;

@@ -145,7 +145,7 @@ function normalize(sent) {
   return intent;
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const spec = MODELS[model] ?? { plain: true };

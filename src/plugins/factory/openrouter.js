@@ -205,7 +205,7 @@ function modelOf(ctx) {
   throw new Error(`No model of OpenRouter stands behind ${ctx.model}: name it in the channel's settings, as "models".`);
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = modelOf(ctx);
   const spec = MODELS[PREFIX + model] ?? { any: true };

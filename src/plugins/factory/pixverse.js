@@ -253,8 +253,8 @@ function intentOf(model, fields) {
 }
 
 /**
- * The facts of the order, which the bill is made of: length and quality are never left to the vendor's
- * defaults.
+ * Reads the facts of the order; the bill is computed from them. Length and quality are never
+ * left to the vendor's defaults.
  */
 function plan(ctx) {
   const model = modelOf(ctx);

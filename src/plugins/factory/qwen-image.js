@@ -176,7 +176,7 @@ function sizeOf(size) {
   return `${match[1]}*${match[2]}`;
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const spec = MODELS[model] ?? UNLISTED;

@@ -254,7 +254,7 @@ function modelOf(ctx) {
   throw new Error(`No model of Replicate stands behind ${ctx.model}: name it in the channel's settings, as "models".`);
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = modelOf(ctx);
   const spec = MODELS[model] ?? { any: true, makes: MODELS[ctx.upstreamModel || ctx.model]?.makes };
@@ -267,7 +267,9 @@ function plan(ctx) {
   const facts = { ...NOTHING, compute_seconds: RESERVED_COMPUTE };
   if (kind === 'video') Object.assign(facts, orderVideo(spec, order, input));
   else if (kind === 'image') Object.assign(facts, orderImages(spec, order, input));
-  else if (order.seconds !== undefined) input.duration = facts.seconds = order.seconds;
+  else if (order.seconds !== undefined) input.duration = order.seconds;
+  // A model that is not listed may make a video without being asked for its length.
+  if (kind === 'audio' || !spec.makes) facts.seconds = order.seconds ?? UNSAID_SECONDS;
   return { model, input, facts, kind };
 }
 

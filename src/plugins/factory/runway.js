@@ -281,7 +281,7 @@ function ratioOf(model, ratios, { ratio, size }) {
 /** Where a newer model goes that a channel maps to. */
 const guess = (order) => (order.videoUri ? 'video_to_video' : order.promptImage ? 'image_to_video' : 'text_to_video');
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
@@ -368,6 +368,21 @@ const REFUSALS = { 401: 'credential', 429: 'rate' };
 export function parseSubmitError({ statusCode, body }) {
   const kind = REFUSALS[statusCode];
   return kind ? { kind, message: wordsOf(body) } : null;
+}
+
+/**
+ * Reads what the tier of the key's organization runs of each model, as
+ * https://docs.dev.runwayml.com/api says. Two more may wait there as THROTTLED, so that no place of
+ * the vendor is empty until the next poll.
+ */
+export function queryCapacity({ channel, response }) {
+  if (!response) return { request: { url: `${apiUrl(channel)}/organization`, headers: headersOf(channel) } };
+  const { tier } = JSON.parse(response.body);
+  const models = Object.entries(isObject(tier?.models) ? tier.models : {})
+    .map(([name, own]) => [name, own?.maxConcurrentGenerations])
+    .filter(([, most]) => most > 0)
+    .map(([name, most]) => [name, { maxRunning: most + 2 }]);
+  return { limits: { models: Object.fromEntries(models) } };
 }
 
 export function buildQueryRequest(ctx) {

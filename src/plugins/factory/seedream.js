@@ -26,7 +26,7 @@ export const meta = {
   apiVersion: 1,
   key: 'seedream',
   name: 'Doubao Seedream',
-  version: '1.0.0',
+  version: '1.0.1',
   author: { name: 'Taskgate' },
   description: {
     en: 'Doubao Seedream: text to image, and editing with up to fourteen images',
@@ -67,6 +67,14 @@ export const vendorInfo = {
   },
   keyUrl: 'https://console.volcengine.com/ark/region:ark+cn-beijing/apiKey',
   keyFormat: 'ark-…',
+  // BytePlus sells the same models in US dollars; Volcengine itself lists prices in yuan.
+  listPrices: {
+    url: 'https://docs.byteplus.com/en/docs/Byteplus_LAS/Large_model_billing',
+    models: {
+      'doubao-seedream-4-5-251128': '0.04 * u("images")',
+      'doubao-seedream-4-0-250828': '0.03 * u("images")',
+    },
+  },
   ranges: {
     images: {
       models: Object.fromEntries(
@@ -166,7 +174,7 @@ function pixelsOf(size, { least, most }) {
   return pixels;
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const spec = MODELS[model] ?? UNLISTED;

@@ -6,7 +6,7 @@ export const meta = {
   apiVersion: 1,
   key: 'sora',
   name: 'OpenAI Sora',
-  version: '1.3.0',
+  version: '1.4.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'OpenAI Sora: text or first frame to video with sound',
@@ -20,7 +20,7 @@ export const meta = {
   models: ['sora-2', 'sora-2-pro'],
   fetchMode: 'per_task',
   upstreams: ['vendor', 'new_api'],
-  channelTypes: [55],
+  channelTypes: [55, 1],
   sortPriority: 90,
   website: 'https://developers.openai.com/api/docs/guides/video-generation',
   baseUrl: 'https://api.openai.com',

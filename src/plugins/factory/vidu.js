@@ -317,6 +317,14 @@ export function parseSubmitError({ body }) {
   return kind ? { kind, message: complaintOf(body) } : null;
 }
 
+/** https://platform.vidu.com/docs/get-account-info. Kinds of packages share the largest's limit. */
+export function queryCapacity({ channel, response }) {
+  if (!response) return { request: { url: `${channel.baseUrl}/ent/v2/credits`, headers: authorization(channel) } };
+  const { remains } = JSON.parse(response.body);
+  const limits = (Array.isArray(remains) ? remains : []).map((one) => one?.concurrency_limit).filter((one) => one > 0);
+  return limits.length === 0 ? null : { limits: { maxRunning: Math.max(...limits) } };
+}
+
 export function buildQueryRequest(ctx) {
   return { url: apiUrl(ctx, `tasks/${encodeURIComponent(ctx.taskId)}/creations`), headers: authorization(ctx) };
 }

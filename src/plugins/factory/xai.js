@@ -200,7 +200,7 @@ function shapeOf(size) {
   return { ratio, resolution: side >= 1080 ? '1080p' : side >= 720 ? '720p' : '480p' };
 }
 
-/** The facts of the order, which the bill is made of. */
+/** Reads the facts of the order; the bill is computed from them. */
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const spec = MODELS[model] ?? UNLISTED;
@@ -274,8 +274,8 @@ export function parseSubmitError({ statusCode, body }) {
   if (!isGiven(body?.error)) return null;
   const message = wordsOf(body);
   if (/content (policy|moderation)|usage guidelines/i.test(message)) return { kind: 'content', message };
-  // The vendor answers 403 both for a key without rights and for an account without credits, and 400
-  // for a wrong key.
+  // A key without rights and an account without credits are both answered with 403, and a wrong key
+  // with 400.
   if (statusCode === 403) return { kind: /credits|spending limit/i.test(message) ? 'balance' : 'credential', message };
   if (/incorrect api key/i.test(message)) return { kind: 'credential', message };
   const kind = REFUSALS[statusCode];

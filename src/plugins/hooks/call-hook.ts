@@ -1,6 +1,7 @@
 import {
   err,
   type Json,
+  listRequestSecrets,
   listSecrets,
   mapSentence,
   ok,
@@ -8,7 +9,6 @@ import {
   redactSecrets,
   type Sentence,
   sanitizeMessage,
-  secretsOfRequest,
 } from '../../kernel/index.ts';
 import { REQUEST_HOOKS } from '../registry/load-plugin.ts';
 import type { CallOptions, HookFailure, LoadedPlugin } from '../types.ts';
@@ -47,7 +47,7 @@ export async function callHook<T>(
   if (!outcome.ok) return outcome;
   const value = read(outcome.value);
   if (value.ok) return ok(value.value);
-  const derived = REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value) : [];
+  const derived = REQUEST_HOOKS.has(hook) ? listRequestSecrets(outcome.value) : [];
   const secrets = [...listSecrets(options.secrets ?? []), ...derived];
   return err(
     invalidResult(

@@ -24,6 +24,7 @@ import {
 import { readBatchItems, readSubmission, readSubmitError } from './parse-answers.ts';
 import { readDelta, readSubmitEvent } from './parse-submit-events.ts';
 import { readImages, readVideo } from './present-tasks.ts';
+import { readBalanceAmount, readBalanceRequest, readCapacityAnswer } from './read-account.ts';
 import type { KnownFiles } from './read-descriptor.ts';
 import { readTaskResult } from './read-task-result.ts';
 import { readRenderedEvents, readRenderedFinal } from './render-answers.ts';
@@ -53,6 +54,12 @@ const readText = (value: unknown): string | undefined => (typeof value === 'stri
 
 /** The base URL in the context, or the manifest's for a call that names none. */
 const findBaseUrl = ({ context, manifest }: Trial): string => readText(context.baseUrl) ?? manifest.baseUrl ?? '';
+
+/** The same where the context is of an account, and of no task. */
+function findChannelUrl({ context: { channel }, manifest }: Trial): string {
+  const base = isObject(channel) ? readText(channel.baseUrl) : undefined;
+  return base ?? manifest.baseUrl ?? '';
+}
 
 /** The gateway always lists the files of a request; cases written by hand often do not. */
 const readFiles = ({ context: { files } }: Trial): KnownFiles =>
@@ -107,6 +114,12 @@ const CHECKS: Readonly<Record<string, Check>> = {
   resolveArtifact: (trial) => {
     const answered = trial.context.response !== undefined;
     return readResolution(trial.value, { manifest: trial.manifest, baseUrl: findBaseUrl(trial), answered });
+  },
+  buildBalanceRequest: (trial) => readBalanceRequest(trial.value, findChannelUrl(trial)),
+  parseBalanceResponse: ({ value }) => readBalanceAmount(value),
+  queryCapacity: (trial) => {
+    const answered = trial.context.response !== undefined;
+    return readCapacityAnswer(trial.value, { baseUrl: findChannelUrl(trial), answered });
   },
   'protocols.proto_video.decodeRequest': checkProtocolIntent,
   'protocols.proto_video.render': ({ value }) => readVideo(value),

@@ -52,7 +52,7 @@ export async function extractUsageOnComplete(
 /**
  * Facts of a parsed poll, with the vendor's token counts. `completionTokens` and `totalTokens` come
  * from the task result, unless the hook reports them. `upstreamUnits` of the hook, if above 0,
- * overrides both. Counts of 0 are ignored. `null` if there are no facts at all.
+ * overrides both. Counts of 0 are ignored beside others. `null` if there are no facts at all.
  */
 export function addTokenCounts(
   schema: Readonly<Record<string, UsageField>>,
@@ -67,7 +67,11 @@ export function addTokenCounts(
   const units = reported?.upstreamUnits;
   const counted: JsonObject =
     typeof units === 'number' && units > 0 ? { completionTokens: units, totalTokens: units } : {};
-  const facts = { ...checkCounts(schema, parsed), ...reported, ...checkCounts(schema, counted) };
+  const named = checkCounts(schema, parsed);
+  const hooks = Object.fromEntries(
+    Object.entries(reported ?? {}).filter(([name, value]) => value !== 0 || !named[name]),
+  );
+  const facts = { ...named, ...hooks, ...checkCounts(schema, counted) };
   return Object.keys(facts).length > 0 ? facts : null;
 }
 

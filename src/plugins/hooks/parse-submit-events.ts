@@ -4,6 +4,7 @@ import {
   isObject,
   type Json,
   type JsonObject,
+  jsonBytes,
   ok,
   type Result,
   type Sentence,
@@ -56,8 +57,6 @@ export function createSubmitStream(plugin: LoadedPlugin, ctx: DriverContext, opt
     },
   };
 }
-
-const jsonBytes = (value: Json): number => Buffer.byteLength(JSON.stringify(value));
 
 type Step = { state: Json; done: boolean };
 
@@ -126,7 +125,7 @@ function createResult(): AccumulatedResult {
       } else if (op === 'appendText' && typeof before === 'string' && typeof value === 'string') {
         bytes += jsonBytes(value) - 2;
       } else return 'hook.change_place';
-      if (bytes > MAX_RESULT_BYTES || nodes > MAX_NODES || levels + levelsOf(value) > MAX_LEVELS) {
+      if (bytes > MAX_RESULT_BYTES || nodes > MAX_NODES || levels + countLevels(value) > MAX_LEVELS) {
         return 'hook.change_size';
       }
       if (op === 'append') (before as Json[]).push(value);
@@ -174,7 +173,7 @@ const countNodes = (value: Json): number =>
     ? Object.values(value).reduce<number>((sum, child) => sum + countNodes(child), 1)
     : 1;
 
-const levelsOf = (value: Json): number =>
+const countLevels = (value: Json): number =>
   typeof value === 'object' && value !== null
-    ? 1 + Object.values(value).reduce<number>((most, child) => Math.max(most, levelsOf(child)), 0)
+    ? 1 + Object.values(value).reduce<number>((most, child) => Math.max(most, countLevels(child)), 0)
     : 0;

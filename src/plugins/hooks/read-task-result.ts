@@ -3,6 +3,7 @@ import {
   err,
   isObject,
   type Json,
+  jsonBytes,
   ok,
   type Result,
   redactSecrets,
@@ -43,7 +44,7 @@ const STATUSES: ReadonlySet<string> = new Set(TASK_STATUSES);
 export function readState(result: Record<string, unknown>): StateChange {
   if (!Object.hasOwn(result, 'state')) return { kind: 'keep' };
   const value = result.state as Json;
-  const bytes = Buffer.byteLength(JSON.stringify(value));
+  const bytes = jsonBytes(value);
   return bytes > MAX_STATE_BYTES ? { kind: 'too_large', bytes } : { kind: 'set', value };
 }
 

@@ -4,6 +4,7 @@ import {
   isObject,
   type Json,
   type JsonObject,
+  jsonBytes,
   ok,
   type Result,
   type Sentence,
@@ -234,9 +235,6 @@ const unknownMember = (value: Record<string, unknown>, known: readonly string[])
   const name = Object.keys(value).find((member) => !known.includes(member));
   return name === undefined ? undefined : JSON.stringify(name.slice(0, 60));
 };
-
-/** Bytes of `value` as JSON in UTF-8. */
-const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
 
 /** Whether arrays and objects nest deeper than `levels`. Never looks deeper than that. */
 function nestsBeyond(value: Json | undefined, levels: number): boolean {

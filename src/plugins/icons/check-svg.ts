@@ -265,12 +265,12 @@ const URL_CALL = /url\(["']?([^"')]*)/g;
 const FORBIDDEN = ['javascript:', 'vbscript:', 'http://', 'https://', '@import'];
 
 /** A URL as browsers read it: without white space, control and format characters; lower case. */
-export const foldUrl = (text: string): string => text.replace(/[\s\p{Cc}\p{Cf}]/gu, '').toLowerCase();
+const foldUrl = (text: string): string => text.replace(/[\s\p{Cc}\p{Cf}]/gu, '').toLowerCase();
 
 /**
  * What is wrong with a URL: only parts of the same file (`#id`) and embedded images are allowed.
  */
-export function findUrlFault(value: string, place: string): Sentence | undefined {
+function findUrlFault(value: string, place: string): Sentence | undefined {
   const url = foldUrl(value);
   const word = FORBIDDEN.find((forbidden) => url.includes(forbidden));
   if (word) return sentence('icon.svg_word_in', { name: word, place });
@@ -283,10 +283,7 @@ export function findUrlFault(value: string, place: string): Sentence | undefined
  * something, or a URL outside the file. `isStyle`: the text is a style sheet. Other attributes are
  * checked like one if they call a function, as `fill="url(#g)"` does.
  */
-export function findStyleFault(
-  value: string,
-  { place, isStyle }: { place: string; isStyle: boolean },
-): Sentence | undefined {
+function findStyleFault(value: string, { place, isStyle }: { place: string; isStyle: boolean }): Sentence | undefined {
   const text = foldUrl(value);
   const word = FORBIDDEN.find((forbidden) => text.includes(forbidden));
   if (word) return sentence('icon.svg_word_in', { name: word, place });

@@ -1,7 +1,10 @@
 import { embedText } from '../embed-text.ts' with { type: 'macro' };
 
+/** A member and not a constant, whose text the bundler would repeat at each use. */
+const embedded = { contract: embedText('../../contracts/v1.d.ts') };
+
 /** The contract's types, as authors read them. */
-export const CONTRACT = embedText('../../contracts/v1.d.ts');
+export const CONTRACT: string = embedded.contract;
 
 /** The lines of an interface in the contract, its own and those of what it extends. */
 function readFields(name: string): string[] {
@@ -44,6 +47,8 @@ export const RESULT_FIELDS: Readonly<Record<string, () => ReadonlySet<string>>> 
   parseTaskResult: fields('TaskResult'),
   resolveArtifact: fields('ArtifactResolution'),
   listArtifacts: fields('Artifact'),
+  buildBalanceRequest: fields('BalanceRequest'),
+  queryCapacity: fields('CapacityAnswer'),
   'protocols.proto_video.decodeRequest': fields('SubmitIntent'),
   'protocols.proto_responses.decodeRequest': fields('SubmitIntent'),
   'protocols.proto_image.decodeRequest': fields('SubmitIntent'),

@@ -18,6 +18,9 @@ const GIVEN: Readonly<Record<string, readonly Exposure[]>> = {
   parseSubmitError: ['none', 'context'],
   resolveArtifact: ['none', 'none', 'context'],
   buildContentRequest: ['context'],
+  buildBalanceRequest: ['context'],
+  parseBalanceResponse: ['context'],
+  queryCapacity: ['context'],
 };
 const BUILDERS: ReadonlySet<string> = new Set([
   'buildSubmitRequest',
@@ -25,6 +28,8 @@ const BUILDERS: ReadonlySet<string> = new Set([
   'buildBatchQueryRequest',
   'resolveArtifact',
   'buildContentRequest',
+  'buildBalanceRequest',
+  'queryCapacity',
 ]);
 
 /**

@@ -46,7 +46,7 @@ export function findStatusFallbacks(syntax: PluginSyntax): PluginFault[] {
 }
 
 /** The function and the module's own that it uses, by call or as an argument. */
-export function reachableFunctions({ functions }: PluginSyntax, start: Syntax): Syntax[] {
+function reachableFunctions({ functions }: PluginSyntax, start: Syntax): Syntax[] {
   const reached = new Set([start]);
   for (const fn of reached) {
     for (const node of collectNodes(fn)) {

@@ -21,6 +21,9 @@ const OPTIONAL = [
   'resolveArtifact',
   'parseSubmitEvent',
   'parseSubmitEventDelta',
+  'buildBalanceRequest',
+  'parseBalanceResponse',
+  'queryCapacity',
 ] as const;
 const DELTA = 'submit-sse-delta@1';
 /** All hooks of protocols that this contract has. */

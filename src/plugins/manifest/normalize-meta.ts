@@ -6,11 +6,13 @@ import type {
   UsageField as WrittenField,
   LocalizedText as WrittenText,
 } from '../../../contracts/v1.d.ts';
-import type { Json } from '../../kernel/index.ts';
+import schema from '../../../contracts/v1.schema.json' with { type: 'json' };
+import { isObject, type Json } from '../../kernel/index.ts';
 import type { LocalizedText, Manifest, ProtocolClaim, ResponsesMode, UsageDeclaration, UsageField } from '../types.ts';
 import { normalizeAllowedHost, normalizeBaseUrl } from './addresses.ts';
-import { findNewerNames } from './find-newer-names.ts';
+import { pointer } from './faults.ts';
 import { toTextMap } from './localized-text.ts';
+import { canonicalProtocol } from './protocol-aliases.ts';
 
 const MODE_ORDER: readonly ResponsesMode[] = ['stream', 'sync', 'background'];
 
@@ -145,4 +147,34 @@ function publishUsage({ usageSchema, usageExamples }: UsageDeclaration): Omit<Re
     return [name, { type: kind, ...members } as WrittenField];
   });
   return { schema: Object.fromEntries(fields), examples: usageExamples as UsageExample[] };
+}
+
+type Properties = Readonly<Record<string, object>>;
+
+const namesSince = (properties: Properties): string[] =>
+  Object.entries(properties).flatMap(([name, property]) => ('x-since' in property ? [name] : []));
+
+const META_NAMES = namesSince(schema.properties as Properties);
+const ROUTE_NAMES = namesSince(schema.$defs.Route.properties as Properties);
+const FIELD_NAMES = namesSince(schema.$defs.UsageField.properties as Properties);
+
+/**
+ * Pointers to what a manifest has that the first version of the contract did not: hosts that know
+ * only that version refuse the plugin for it.
+ */
+function findNewerNames(meta: Meta): string[] {
+  const within = (value: unknown, names: readonly string[], at: string): string[] =>
+    isObject(value) ? names.filter((name) => Object.hasOwn(value, name)).map((name) => at + pointer(name)) : [];
+  return [
+    ...within(meta, META_NAMES, ''),
+    ...Object.entries(meta.usageSchema ?? {}).flatMap(([name, field]) =>
+      within(field, FIELD_NAMES, pointer('usageSchema', name)),
+    ),
+    ...(meta.routes ?? []).flatMap((route, index) => within(route, ROUTE_NAMES, pointer('routes', index))),
+    ...(meta.protocols ?? []).flatMap((entry, index) =>
+      canonicalProtocol(typeof entry === 'string' ? entry : entry.name) === 'proto_image'
+        ? [pointer('protocols', index)]
+        : [],
+    ),
+  ];
 }

@@ -132,8 +132,12 @@ const HOST_ROUTES = [
  */
 export const LATER_HOST_ROUTES = [
   '/api/pricing',
+  '/case/:kind/:id',
+  '/dashboard/billing/subscription',
+  '/dashboard/billing/usage',
   '/mcp',
   '/queue',
+  '/shared-case/:kind/:id',
   '/v1/batches',
   '/v1/batches/:batch_id',
   '/v1/batches/:batch_id/cancel',
@@ -151,9 +155,6 @@ export const LATER_HOST_ROUTES = [
   '/v1/videos/generations',
   '/v1/videos/generations/:task_id',
 ] as const;
-
-/** The reserved namespace or gateway path that a pattern could match, if any. */
-export const reservedBy = (path: string): string | undefined => reservedAtFirst(path) ?? laterReservedBy(path);
 
 /** The gateway's later path that a pattern could match, if any. */
 export const laterReservedBy = (path: string): string | undefined => findRoute(LATER_HOST_ROUTES, path);

@@ -131,12 +131,12 @@ class Reading {
       key,
       name,
       ...this.readDetails(entry, position),
-      channelTypes: this.listOf(
+      channelTypes: this.readList(
         entry.channelTypes,
         { name: 'channelTypes', max: MAX_CHANNEL_TYPES, position },
         (type) => (Number.isSafeInteger(type) ? Number(type) : undefined),
       ),
-      models: this.listOf(entry.models, { name: 'models', max: MAX_MODELS, position }, readLine),
+      models: this.readList(entry.models, { name: 'models', max: MAX_MODELS, position }, readLine),
       latest: latest ?? newestVersion(names) ?? newest.version,
       versions,
     };
@@ -190,7 +190,7 @@ class Reading {
       url: url.value,
       sha256: hash,
       minApiVersion: Number(minApiVersion),
-      allowedHosts: this.listOf(entry.allowedHosts, { name: 'allowedHosts', max: MAX_HOSTS, position }, (item) => {
+      allowedHosts: this.readList(entry.allowedHosts, { name: 'allowedHosts', max: MAX_HOSTS, position }, (item) => {
         const host = typeof item === 'string' ? normalizeAllowedHost(item) : undefined;
         return host?.ok ? host.value : undefined;
       }),
@@ -203,7 +203,7 @@ class Reading {
     { description, icon, iconFile, sortPriority, website }: Record<string, unknown>,
     position: EntryPosition,
   ): Pick<MarketPlugin, 'description' | 'icon' | 'iconFile' | 'sortPriority' | 'website'> {
-    const text = description === undefined ? undefined : this.textOf(description, position);
+    const text = description === undefined ? undefined : this.readText(description, position);
     if (description !== undefined && !text) this.hide(position, sentence('index.description'));
     const hasValidPriority = sortPriority === undefined || isInt32(sortPriority);
     if (!hasValidPriority) this.hide(position, sentence('index.sort_priority'));
@@ -236,7 +236,7 @@ class Reading {
     return taken;
   }
 
-  private listOf<T>(value: unknown, limit: ListLimit, read: (item: unknown) => T | undefined): T[] {
+  private readList<T>(value: unknown, limit: ListLimit, read: (item: unknown) => T | undefined): T[] {
     if (!Array.isArray(value)) return [];
     return this.take(value, limit)
       .map(read)
@@ -246,7 +246,7 @@ class Reading {
   /**
    * Both forms of a text as a map by canonical locale. Without `en`, the first text is used for it.
    */
-  private textOf(value: unknown, position: EntryPosition): LocalizedText | undefined {
+  private readText(value: unknown, position: EntryPosition): LocalizedText | undefined {
     const given = typeof value === 'string' ? { en: value } : isObject(value) ? value : {};
     const limit = { name: 'description', max: MAX_LOCALES, position };
     const texts = this.take(Object.keys(given), limit).flatMap((tag): [string, string][] => {

@@ -32,7 +32,7 @@ export interface Listings {
    * share one fetch. Never rejects.
    */
   of(source: MarketSource, refresh: boolean): Promise<Listing>;
-  /** Starts to read a source that nobody has read for so long. */
+  /** Starts to read a source that nobody has read for this long. */
   readAfter(source: MarketSource, ms: number): void;
   /** Forgets all other sources. */
   retain(sources: readonly MarketSource[]): void;

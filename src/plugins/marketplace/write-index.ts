@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { isObject, type Json, parseJson, sha256Hex } from '../../kernel/index.ts';
+import { describeBytes, isObject, type Json, parseJson, sha256Hex } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { openPlugin } from '../author/open-plugin.ts';
 import { readIcon } from '../icons/check-icon.ts';
@@ -125,7 +125,7 @@ export async function writeIndex(
   const index = { indexVersion, ...numbered, ...others };
   const text = `${JSON.stringify(index, null, 2)}\n`;
   if (Buffer.byteLength(text) > MARKET_FILE_BYTES.index) {
-    const message = `the index would be larger than ${MARKET_FILE_BYTES.index} bytes, which gateways refuse`;
+    const message = `the index would be larger than ${describeBytes(MARKET_FILE_BYTES.index)}, which gateways refuse`;
     faults.push({ file: '.', path: 'source', rule: 'market.size', message });
   }
   return {

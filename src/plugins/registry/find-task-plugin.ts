@@ -84,10 +84,14 @@ export function createTaskPlugins(
   };
 }
 
+/** OpenAI-compatible vendors, whose channels the relay serves. */
+const RELAY_TYPE = 1;
+
 /**
  * The plugin that drives a channel: the one it is bound to, or the one that declares its type. Of
  * several that are bound to an account at another gateway the first by key that has the model;
- * `upstreamModel` is its name there.
+ * `upstreamModel` is its name there. On a channel of the relay a plugin that declares its type
+ * drives the models that it has, and the relay the others.
  */
 export function findDriver(
   generation: Generation,
@@ -95,8 +99,11 @@ export function findDriver(
   upstreamModel?: string,
 ): LoadedPlugin | undefined {
   const keys = boundPluginKeys(channel);
-  if (keys.length === 0) return generation.byChannelType(channel.type);
+  const has = ({ manifest }: LoadedPlugin) => upstreamModel !== undefined && manifest.models.includes(upstreamModel);
+  if (keys.length === 0) {
+    const declared = generation.byChannelType(channel.type);
+    return declared && (channel.type !== RELAY_TYPE || has(declared)) ? declared : undefined;
+  }
   const bound = keys.flatMap((key) => generation.plugins.get(key) ?? []);
-  const serving = bound.find(({ manifest }) => upstreamModel !== undefined && manifest.models.includes(upstreamModel));
-  return serving ?? bound[0];
+  return bound.find(has) ?? bound[0];
 }

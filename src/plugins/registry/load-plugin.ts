@@ -4,13 +4,13 @@ import {
   err,
   type Json,
   type Logger,
+  listRequestSecrets,
   listSecrets,
   mapSentence,
   ok,
   type Result,
   redactJson,
   sanitizeMessage,
-  secretsOfRequest,
 } from '../../kernel/index.ts';
 import {
   type ExportShape,
@@ -30,7 +30,7 @@ const LARGE_BYTES = 16 * 1024 * 1024;
 const SMALL_BYTES = 1024 * 1024;
 
 /** A manifest without all other models. A claim or route that loses all its models serves none. */
-export function narrowManifest(manifest: Manifest, models: readonly string[] | null): Manifest {
+function narrowManifest(manifest: Manifest, models: readonly string[] | null): Manifest {
   if (models === null) return manifest;
   const keep = (names: readonly string[]): string[] => names.filter((name) => models.includes(name));
   return {
@@ -84,6 +84,8 @@ export const REQUEST_HOOKS: ReadonlySet<string> = new Set([
   'buildBatchQueryRequest',
   'buildContentRequest',
   'resolveArtifact',
+  'buildBalanceRequest',
+  'queryCapacity',
 ]);
 
 /**
@@ -150,7 +152,7 @@ export function loadPlugin(deps: {
       if (!(outcome.ok && outcome.value.repeatable && isServing)) options.onVarying?.();
       const findSecrets = () => [
         ...listSecrets(options.secrets ?? []),
-        ...(outcome.ok && REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value.value) : []),
+        ...(outcome.ok && REQUEST_HOOKS.has(hook) ? listRequestSecrets(outcome.value.value) : []),
       ];
       credentials?.look(
         { key, version, sourceHash: compiled.sourceHash },

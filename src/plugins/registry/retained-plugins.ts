@@ -7,7 +7,7 @@ import { loadPlugin } from './load-plugin.ts';
 
 /** Most versions that are loaded for earlier tasks at once; the least recently used one goes. */
 const MAX_LOADED = 32;
-/** A version that no task has needed for so long is unloaded. */
+/** A version that no task has needed for this long is unloaded. */
 const IDLE_MS = 10 * 60_000;
 /** How long a source that cannot be loaded is not read again. */
 const FAILED_MS = 60_000;

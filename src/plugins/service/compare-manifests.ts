@@ -19,7 +19,7 @@ export type ManifestChanges = {
   usageSchema: NameChanges & { changed: { name: string; from: UsageForm; to: UsageForm }[] };
 };
 
-export const compareNames = <T>(before: readonly T[], after: readonly T[]): NameChanges<T> => ({
+const compareNames = <T>(before: readonly T[], after: readonly T[]): NameChanges<T> => ({
   added: after.filter((name) => !before.includes(name)),
   removed: before.filter((name) => !after.includes(name)),
 });

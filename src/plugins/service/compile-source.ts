@@ -4,7 +4,7 @@ import { describeNeeds, findNeeds, makeFault, pointer } from '../manifest/faults
 import { laterReservedBy } from '../manifest/route-paths.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { Manifest, PluginFault } from '../types.ts';
-import { type CompiledPlugin, type Compiler, sentenceOfFaults } from '../worker/compile-plugin.ts';
+import { type CompiledPlugin, type Compiler, summarizeFaults } from '../worker/compile-plugin.ts';
 import type { FoundSource } from './find-source.ts';
 
 /** `owner`: on whose behalf plugin code runs. */
@@ -66,7 +66,7 @@ export function invalidPlugin(errors: readonly PluginFault[]): AppError {
   }
   if (errors.length === 0) return pluginErrors.invalid({ details: { errors } });
   return pluginErrors.invalid({
-    message: sentence('plugins.invalid_fault', { fault: sentenceOfFaults(errors) }),
+    message: sentence('plugins.invalid_fault', { fault: summarizeFaults(errors) }),
     details: { errors },
   });
 }

@@ -2,10 +2,10 @@ import {
   createRedactor,
   isObject,
   type Json,
+  listKeySecrets,
+  listRequestSecrets,
   mapSentence,
   redactJson,
-  secretsOfKey,
-  secretsOfRequest,
 } from '../../kernel/index.ts';
 import { MAX_RESULT_BYTES, type Sandbox } from '../../sandbox/index.ts';
 import { pluginErrors } from '../errors.ts';
@@ -58,7 +58,7 @@ export async function dryRunHook(ctx: DryRunContext, key: string, run: DryRun): 
   );
   const secrets = [
     ...run.args.flatMap(keysIn),
-    ...(outcome.ok && REQUEST_HOOKS.has(run.hook) ? secretsOfRequest(outcome.value.value) : []),
+    ...(outcome.ok && REQUEST_HOOKS.has(run.hook) ? listRequestSecrets(outcome.value.value) : []),
   ];
   const redact = createRedactor(secrets);
   if (!outcome.ok) {
@@ -89,6 +89,6 @@ function keysIn(context: Json): string[] {
   if (!isObject(context)) return [];
   const { apiKey, authHeader } = context;
   return [apiKey, authHeader].flatMap((key) =>
-    typeof key === 'string' && key !== '' ? secretsOfKey(key.replace(/^(?:Bearer|Basic) /, '')) : [],
+    typeof key === 'string' && key !== '' ? listKeySecrets(key.replace(/^(?:Bearer|Basic) /, '')) : [],
   );
 }

@@ -16,7 +16,7 @@ export type PublicKey = { text: string; id: string };
 
 const ALGORITHM = Buffer.from('Ed');
 export const KEY_ID_BYTES = 8;
-export const KEY_BYTES = 32;
+const KEY_BYTES = 32;
 
 /** The id of a key: its bytes are a number in little-endian order, written in hex. */
 export const formatKeyId = (id: Uint8Array): string => Buffer.from(id).reverse().toString('hex').toUpperCase();
@@ -47,7 +47,7 @@ export function parsePublicKeyFile(text: string): PublicKey | undefined {
 export const writePublicKeyFile = ({ text, id }: PublicKey): string =>
   `untrusted comment: minisign public key ${id}\n${text}\n`;
 
-export function writePublicKey(id: Uint8Array, key: Uint8Array): PublicKey {
+function writePublicKey(id: Uint8Array, key: Uint8Array): PublicKey {
   return { text: Buffer.concat([ALGORITHM, id, key]).toString('base64'), id: formatKeyId(id) };
 }
 

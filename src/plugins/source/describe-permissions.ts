@@ -142,7 +142,7 @@ function readName(key: Syntax | undefined, computed: boolean | undefined): strin
  * Walks a module. It finds what the source writes down; a name that the source puts together at run
  * time, and a context under another name, is not found.
  */
-export function findContextUse(program: Node): ContextUse {
+function findContextUse(program: Node): ContextUse {
   const contexts = findContextNames(program);
   const [read, readOfContext, written] = [new Set<string>(), new Set<string>(), new Set<string>()];
   let passesWhole = false;

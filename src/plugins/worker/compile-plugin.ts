@@ -116,11 +116,11 @@ export function describeFailure(failure: CompileFailure): Sentence {
   const lines = failure.faults.map(
     ({ path, message, line }) => `${path || 'meta'}${line === undefined ? '' : ` line ${line}`}: ${message}`,
   );
-  return { ...sentenceOfFaults(failure.faults), message: lines.join('; ') };
+  return { ...summarizeFaults(failure.faults), message: lines.join('; ') };
 }
 
 /** The first of the faults, and how many there are besides. */
-export function sentenceOfFaults(faults: readonly PluginFault[]): Sentence {
+export function summarizeFaults(faults: readonly PluginFault[]): Sentence {
   const [first, ...others] = faults;
   if (first === undefined) return sentence('plugins.internal');
   const { message, reason, params } = first;

@@ -1,5 +1,4 @@
-import { QUOTA_PER_USD } from '../../billing/index.ts';
-import { type CleanUpStep, sentence } from '../../kernel/index.ts';
+import { type CleanUpStep, QUOTA_PER_USD, sentence } from '../../kernel/index.ts';
 import type { ResultDeps } from '../types.ts';
 
 const GB = 1_000_000_000;

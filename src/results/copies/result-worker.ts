@@ -1,10 +1,18 @@
 import { KEEP_TRIES_MS } from '../../files/index.ts';
-import { inStep, sentence } from '../../kernel/index.ts';
-import { PREVIEW_KIND, type ResultLease, type ResultRecord } from '../../store/ports/index.ts';
+import { inStep, isoTime, type Sentence, sentence, sha256Hex } from '../../kernel/index.ts';
+import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
+import {
+  PREVIEW_KIND,
+  type Repositories,
+  type ResultLease,
+  type ResultRecord,
+  type TaskRecord,
+} from '../../store/ports/index.ts';
+import { taskNotice } from '../../tasks/index.ts';
+import { canonicalHost } from '../../upstream/index.ts';
 import { makePreview } from '../previews/make-preview.ts';
 import type { CopyFailure, ResultDeps } from '../types.ts';
-import { copyResult, listResults, overQuota, pauseAfter } from './keep-result.ts';
-import { settleResult } from './settle-result.ts';
+import { copyResult, listResults, overQuota, pauseAfter } from './copy-result.ts';
 
 /** Copies of this node at once: enough to fill a line, few enough to leave polls their room. */
 const COPIES = 4;
@@ -35,8 +43,8 @@ export type ResultStats = {
   keptBytes: number;
   failed: number;
   lost: number;
-  /** Why the place of results took nothing at the latest attempt; undefined if it did. */
-  storageError: string | undefined;
+  /** Why the result storage took nothing at the latest attempt; undefined if it did. */
+  storageError: Sentence | undefined;
 };
 
 export type ResultWorker = {
@@ -63,7 +71,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
   const underway = new Set<Copy>();
   /** The user who was served last: the next one in order has the next turn. */
   let servedUser = 0;
-  let storageError: string | undefined;
+  let storageError: Sentence | undefined;
   const counts = { kept: 0, keptBytes: 0, failed: 0, lost: 0 };
   let loop: Promise<void> = Promise.resolve();
   let wakeUp = new AbortController();
@@ -216,4 +224,51 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
     },
     stats: () => ({ underway: underway.size, ...counts, storageError }),
   };
+}
+
+const EVENT = 'task.artifacts_kept';
+
+/** The same for each notice of a task, so that the outbox takes one and receivers know another. */
+const toEventId = (taskId: string): string => `msg_${sha256Hex(`${EVENT}\0${taskId}`).slice(0, 27)}`;
+
+/**
+ * Ends an attempt at a result by `write`. When that leaves none of its task's results to copy, the
+ * same transaction writes the webhook notice of it, once in the life of a task.
+ */
+async function settleResult<T>(
+  deps: Pick<ResultDeps, 'store' | 'clock' | 'wakeWebhooks'>,
+  { taskId, kind }: Pick<ResultRecord, 'taskId' | 'kind'>,
+  { write, isSettled }: { write: (tx: Repositories) => Promise<T>; isSettled: (written: T) => boolean },
+): Promise<T> {
+  const { store } = deps;
+  const task = kind === PREVIEW_KIND ? undefined : await store.tasks.byTaskId(taskId);
+  if (!task || !isNotified(task)) return write(store);
+  let isWritten = false;
+  const written = await store.transaction(async (tx) => {
+    // Two results that end at once would each see the other as not ended.
+    const isShown = await tx.results.lockTask(taskId);
+    const result = await write(tx);
+    isWritten = isShown && isSettled(result) && (await tx.webhooks.putKept(describeKept(deps, task), GIVE_UP_AFTER_MS));
+    return result;
+  });
+  if (isWritten) deps.wakeWebhooks();
+  return written;
+}
+
+type Notified = TaskRecord & { callbackUrl: string; apiKeyId: number };
+const isNotified = (task: TaskRecord): task is Notified => task.callbackUrl !== null && task.apiKeyId !== null;
+
+function describeKept({ clock }: Pick<ResultDeps, 'clock'>, task: Notified) {
+  const { callbackUrl: url, taskId, userId, apiKeyId } = task;
+  return {
+    eventId: toEventId(taskId),
+    taskId,
+    userId,
+    apiKeyId,
+    event: EVENT,
+    url,
+    host: canonicalHost(new URL(url)),
+    payload: { type: EVENT, timestamp: isoTime(clock.nowMs()), data: taskNotice(task) },
+    createdAt: clock.unix(),
+  } as const;
 }

@@ -1,5 +1,5 @@
-import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded, taskErrors } from '../../tasks/index.ts';
+import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../../tasks/index.ts';
 import { previewedKey, VIDEO_LINK } from '../artifacts/artifact-keys.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import { resultErrors } from '../errors.ts';

@@ -50,6 +50,6 @@ export async function schedulePreviews(
   try {
     if (await deps.store.previews.want(rows, TRIES_MS)) deps.node.wakeResults();
   } catch (error) {
-    deps.logger.warn({ err: error, task_id: taskId }, 'previews could not be ordered');
+    deps.logger.warn({ err: error, task_id: taskId }, 'previews could not be scheduled');
   }
 }

@@ -1,19 +1,19 @@
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { err, ok, type Result, type Sentence, toSentence } from '../../kernel/index.ts';
 import type { CopiedFile } from '../../store/ports/index.ts';
 import type { ResultDeps } from '../types.ts';
 import type { StillImage } from './images/still-image.ts';
 
-/** Why a preview was not stored. `place`: what the place of results refused, for administrators. */
-export type PreviewFault = { kind: 'no_room' | 'unavailable'; place?: string };
+/** Why a preview was not stored. `place`: what the result storage refused, for administrators. */
+export type PreviewFault = { kind: 'no_room' | 'unavailable'; place?: Sentence };
 
 /** Whether one more preview of this size fits into what all of them may take. */
-export async function hasPreviewRoom({ store, kept }: Pick<ResultDeps, 'store' | 'kept'>): Promise<boolean> {
+async function hasPreviewRoom({ store, kept }: Pick<ResultDeps, 'store' | 'kept'>): Promise<boolean> {
   const { previewBytes } = kept.settings();
   return previewBytes > 0 && (await store.previews.usage()).bytes < previewBytes;
 }
 
 /**
- * Writes a checked image to the place of kept results. Nothing needs it yet: hand what comes back
+ * Writes a checked image to the result storage. Nothing needs it yet: hand what comes back
  * to the store.
  */
 export async function storePreview(
@@ -28,7 +28,7 @@ export async function storePreview(
     yield bytes;
   })();
   const stored = await kept.files.put(source, { maxBytes: bytes.byteLength, signal });
-  if (!stored.ok) return err({ kind: 'unavailable', place: stored.error.message });
+  if (!stored.ok) return err({ kind: 'unavailable', place: toSentence(stored.error) });
   // A sweep may have deleted an equal file between the copy and this announcement.
   const { sha256 } = stored.value;
   const isThere = (await store.results.expectFile(stored.value)) && (await kept.files.size(sha256)) !== undefined;

@@ -38,7 +38,7 @@ export async function openContent(
   });
 }
 
-/** How long a link to the place of the files works. */
+/** How long a link to the result storage works. */
 const REDIRECT_SECONDS = 300;
 /** Lists show the same previews again and again. A link always shows one image. */
 const PREVIEW_MAX_AGE_SECONDS = 3600;
@@ -75,7 +75,7 @@ export async function openKept(
     opened = await answer(deps, kept, client);
   } catch (error) {
     if (!(error instanceof AppError && error.code === 'store.results_unavailable')) throw error;
-    deps.logger.error({ ...logFields, err: error }, 'the place of kept results is away; the vendor is asked instead');
+    deps.logger.error({ ...logFields, err: error }, 'result storage is unavailable; asking the vendor instead');
     onAway(error);
     return undefined;
   }
@@ -86,8 +86,8 @@ export async function openKept(
 }
 
 /**
- * What the place says of the bytes, without our other headers: only what a browser may display is
- * not a download, since the place may be on an origin that matters.
+ * What the storage says of the bytes, without our other headers: only what a browser may display is
+ * not a download, since the storage may be on an origin that matters.
  */
 function servedAs(mimeType: string): { mimeType: string; disposition: string } {
   const type = readMediaType(mimeType);

@@ -44,8 +44,8 @@ export function createCallGuest(
   { exports, memory, engine, finish, prototypes }: Guest,
 ): CallGuest {
   const { encodeValues, stringifyValues } = engine;
-  const { ffi, malloc, free, context: contextOf } = exports;
-  const pointer = contextOf();
+  const { ffi, malloc, free, context: readContext } = exports;
+  const pointer = readContext();
   const self = context.undefined.value;
   const argv = malloc(POINTER_BYTES) as Parameters<typeof ffi.QTS_Call>[4];
   let view = Buffer.from(memory.buffer);

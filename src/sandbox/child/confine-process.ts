@@ -1,6 +1,6 @@
 import { dlopen } from 'bun:ffi';
 import { setTimeZone } from 'bun:jsc';
-import { installFilter, LIBRARIES } from '../system/install-filter.ts';
+import { installFilter, LIBRARIES } from './filter-system-calls.ts';
 
 /** Numbers of `RLIMIT_*` from <sys/resource.h>; they differ between systems. */
 const LIMITS: Record<string, { libraries: readonly string[]; fileSize: number; core: number; files: number }> = {

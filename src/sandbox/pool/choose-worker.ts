@@ -3,9 +3,9 @@ import type { Job, PoolState, Worker } from './types.ts';
 
 /** Most messages in flight to one process; their estimates together must be quick. */
 const MAX_IN_FLIGHT = 8;
-/** Calls of an owner that take so long on average, in ms, do not get the last process. */
+/** An owner whose calls take this long on average, in ms, does not get the last process. */
 const LONG_MS = 500;
-/** For so long after a call of anybody else an owner shares the processes with them. */
+/** How long an owner shares the processes with others after a call of theirs. */
 const SHARED_MS = 5000;
 
 /**

@@ -8,7 +8,7 @@ const NEWEST_WEIGHT = 0.25;
 const UNKNOWN_MS = 1;
 const MAX_REMEMBERED = 100_000;
 
-/** Whose calls of which plugin: `callKeyOf`, made once a call. */
+/** `callKey` names a plugin and an owner; `toCallKey` makes it once for each call. */
 type CallKey = { callKey: string };
 
 export const toCallKey = (plugin: string, owner: string): string => `${plugin}\n${owner}`;

@@ -62,7 +62,7 @@ export function requeue(pool: PoolState, job: Job): void {
 function settleRunningJobs(pool: PoolState, { killedFor, since }: Worker, jobs: Job[]): void {
   const [job] = jobs;
   if (!job || jobs.length > 1) {
-    // In a batch we do not know which job did it. No kill is counted, and each is sent by itself.
+    // In a batch we do not know which job did it. No kill is counted, and each is sent alone.
     for (const one of jobs.reverse()) requeue(pool, Object.assign(one, { alone: true }));
     if (job && killedFor)
       logStopped(pool, job, { stopped: PROCESS_STOPPED, reason: killedFor.message, calls: jobs.length });

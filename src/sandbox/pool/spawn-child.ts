@@ -109,7 +109,7 @@ function readBytes(pid: number, lines: RegExp): number {
  * A child of Windows, where a parent cannot open the other end of a further descriptor: its channel
  * are standard input and output.
  */
-export function spawnOverPipes({ command, onFrame, onExit }: ChildOptions): ChildProcess {
+function spawnOverPipes({ command, onFrame, onExit }: ChildOptions): ChildProcess {
   const child = Bun.spawn({
     cmd: [...command],
     // The system adds what a process cannot start without.

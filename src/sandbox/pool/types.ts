@@ -24,7 +24,7 @@ export type Job = {
   alreadyAdmitted: boolean;
   attempts: number;
   /**
-   * The job was in a batch that ended its process. Each job of the batch is sent by itself, to find
+   * The job was in a batch that ended its process. Each job of the batch is sent alone, to find
    * the one that did it.
    */
   alone?: true;
@@ -51,7 +51,10 @@ export type Worker = {
   since: number;
   /** Resident memory at the last check, in bytes. */
   lastBytes: number | undefined;
-  /** Idle for so long it gives memory back, in ms; infinite when it has since its last call. */
+  /**
+   * How long it is idle until it gives memory back, in ms; infinite once it has since its last
+   * call.
+   */
   restAfterMs: number;
   killedFor: PoolFailure | undefined;
 };
@@ -64,7 +67,7 @@ export type PoolOptions = {
   logger: Logger;
   /** Called for a job that was stopped at its deadline or memory limit, or ended its process. */
   onKill(job: Job): void;
-  /** Whether to send a job by itself, because calls of its owner had to be stopped. */
+  /** Whether to send a job alone, because calls of its owner had to be stopped. */
   runsAlone(job: Job): boolean;
 };
 

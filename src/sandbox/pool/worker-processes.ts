@@ -8,7 +8,7 @@ const BUSY_CHECK_MS = 25;
 const IDLE_CHECK_MS = { least: 1000, most: 10_000 };
 const IDLE_CHECKS = 10;
 /**
- * A process that is idle for so long gives memory back: what its start needed soon, what calls
+ * A process that is idle for this long gives memory back: what its start needed soon, what calls
  * needed later, so that some calls a minute do not pay for it each time.
  */
 const REST_AFTER_MS = { start: 2000, call: 60_000 };
@@ -46,10 +46,10 @@ export function killWorker(pool: PoolState, worker: Worker, reason: PoolFailure)
   worker.child.kill();
 }
 
-/** Has the processes checked often, because one has something to do. */
+/** Checks the processes often, because one has something to do. */
 export const startChecks = (pool: PoolState): void => checkEvery(pool, BUSY_CHECK_MS);
 
-/** Has idle processes checked now and then: they give memory back, and some day they end. */
+/** Checks idle processes now and then, so that they give memory back and eventually end. */
 export const slowChecks = (pool: PoolState): void => {
   const { least, most } = IDLE_CHECK_MS;
   const hasStarted = [...pool.workers].some(({ restAfterMs }) => restAfterMs === REST_AFTER_MS.start);

@@ -1,4 +1,4 @@
-import { BUDGET_PERIODS, isBudget, isObject, isTimeZone, MAX_BUDGET, parseJson } from '../../kernel/index.ts';
+import { BUDGET_PERIODS, isBudget, isObject, isTimeZone, MAX_QUOTA, parseJson } from '../../kernel/index.ts';
 import { DEFAULT_MARKET_SOURCES, parseMarketSources, writeMarketSources } from './market-sources.ts';
 import { boolean, choice, integer, json, type OptionRules, text } from './option-rule.ts';
 
@@ -58,6 +58,9 @@ export const limitOptions = {
   },
 } satisfies OptionRules;
 
+/** 1,000 USD. */
+const MAX_MEMORY_HOLD = 500_000_000;
+
 const isRatio = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value) && value >= 0;
 
 export const billingOptions = {
@@ -79,9 +82,14 @@ export const billingOptions = {
         Object.entries(budgets).every(([name, budget]) => GROUP_NAME.test(name) && isBudget(budget));
       return valid
         ? undefined
-        : `a JSON object of at most ${MAX_GROUPS} group names to {"amount", "period"}: a whole number of quota from 1 to ${MAX_BUDGET}, and ${BUDGET_PERIODS.join(', ')}`;
+        : `a JSON object of at most ${MAX_GROUPS} group names to {"amount", "period"}: a whole number of quota from 1 to ${MAX_QUOTA}, and ${BUDGET_PERIODS.join(', ')}`;
     }),
   },
+  /**
+   * What each node may hold in memory for relayed requests, of which the first byte then waits for
+   * no write: so much a crash may leave unbilled. 0: nothing.
+   */
+  'billing.memory_hold_quota': { proof: 'none', ...integer(0, 0, MAX_MEMORY_HOLD) },
   /** Group name to price ratio. */
   groups: {
     proof: 'none',

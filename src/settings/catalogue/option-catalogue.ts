@@ -43,7 +43,7 @@ const GROUPS = {
 };
 
 /** Every option. No other key can be written. */
-export const OPTION_CATALOGUE = {
+const OPTION_CATALOGUE = {
   ...gatewayOptions,
   ...maintenanceOptions,
   ...brandingOptions,
@@ -79,7 +79,6 @@ export type ChoiceOf<Key extends KeyOf<'choice'>> =
   Catalogue[Key] extends OptionRule<'choice', infer Choice> ? Choice : never;
 
 export const OPTION_KEYS = Object.keys(OPTION_CATALOGUE) as OptionKey[];
-export const OPTION_GROUPS: readonly string[] = Object.keys(GROUPS);
 
 /** Options of former versions, each with its replacement. Their rows in a database are ignored. */
 const REMOVED = new Map([
@@ -97,11 +96,11 @@ export const isOptionKey = (key: string): key is OptionKey => Object.hasOwn(OPTI
 
 export const ruleFor = (key: OptionKey): OptionRule => OPTION_CATALOGUE[key];
 
-const GROUP_OF = new Map<string, string>(
+const GROUP_BY_KEY = new Map<string, string>(
   Object.entries(GROUPS).flatMap(([group, options]) => Object.keys(options).map((key) => [key, group] as const)),
 );
 
-export const groupFor = (key: OptionKey): string => GROUP_OF.get(key) ?? '';
+export const groupFor = (key: OptionKey): string => GROUP_BY_KEY.get(key) ?? '';
 
 /** Groups that can be tried, with their name in `POST /api/option/test`. */
 const TRIALS = new Map<string, OptionTrial>([

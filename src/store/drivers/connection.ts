@@ -125,7 +125,7 @@ export class PreparedQuery {
 }
 
 /** Gives the parameters of a statement for the values of its placeholders. */
-export function createBinder(params: readonly unknown[]): (values: Values) => unknown[] {
+function createBinder(params: readonly unknown[]): (values: Values) => unknown[] {
   const slots = params.map((param) => {
     if (is(param, Placeholder)) return { name: param.name, encoder: undefined, constant: undefined };
     if (is(param, Param) && is(param.value, Placeholder))
@@ -158,7 +158,7 @@ type Decoder = { mapFromDriverValue(value: unknown): unknown };
 type Reader = (row: Row) => Record<string, unknown>;
 
 /** Converts rows of `fields`, in their order, to records. Null stays null. */
-export function createRowReader(fields: readonly SelectedField[]): Reader {
+function createRowReader(fields: readonly SelectedField[]): Reader {
   const ofIndex = fields.map(({ path, field }, index) => ({ path, index, decoder: findDecoder(field) }));
   return createReader(ofIndex, 0);
 }

@@ -1,5 +1,5 @@
 import { DrizzleQueryError } from 'drizzle-orm';
-import { AppError, defineErrors, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
+import { AppError, defineErrors, type Sentence, SentenceError, sentence, toSentence } from '../../kernel/index.ts';
 import { describePostgres, isStatementFault, isTlsFault, type PostgresFault } from './postgres-reasons.ts';
 
 export const storeErrors = defineErrors('store', {
@@ -13,8 +13,8 @@ export const storeErrors = defineErrors('store', {
   locked: ['unavailable', 'The database holds a lock on what is to be changed. Try again later.'],
   broken_invariant: ['internal', 'The database refused a statement that breaks a rule of the data model.'],
   misused: ['internal', 'The store was used in a way that its contract forbids.'],
-  results_unavailable: ['unavailable', 'The place of kept results does not answer. Try again later.'],
-  backups_unavailable: ['unavailable', 'The place of backups does not answer. Try again later.'],
+  results_unavailable: ['unavailable', 'The storage for kept results is not responding. Try again later.'],
+  backups_unavailable: ['unavailable', 'The storage for backups is not responding. Try again later.'],
   irreversible: ['conflict', 'A migration of the database cannot be taken back.'],
   in_use: ['conflict', 'Another process is using the data directory.'],
   schema_newer: ['internal', 'The database is newer than this program.'],
@@ -22,9 +22,16 @@ export const storeErrors = defineErrors('store', {
   restore_unfinished: ['internal', 'A restore was begun here and has not ended.'],
   foreign_log: ['internal', 'The write-ahead log belongs to another database file.'],
   moved: ['internal', 'The database was moved into another one.'],
-  not_usable: ['invalid', 'The file is no database that can be used.'],
+  not_usable: ['invalid', 'The file is not a database that can be used.'],
   migration_refused: ['internal', 'The database cannot be migrated.'],
 });
+
+/** `reason` is for the log; clients learn when to try again. */
+export const resultsUnavailable = (reason: string | Sentence, retryAfterSeconds = 5): AppError =>
+  storeErrors.results_unavailable({
+    cause: typeof reason === 'string' ? new Error(reason) : new SentenceError(reason),
+    retryAfterSeconds,
+  });
 
 /**
  * Advice for administrators, by a prefix of SQLite's result code. Without an entry the general
@@ -46,6 +53,9 @@ const SQLITE_ADVICE = [
  * the file or the machine.
  */
 const SQLITE_OUR_FAULT = /^SQLITE_(CONSTRAINT|ERROR|MISMATCH|RANGE|MISUSE|TOOBIG)/;
+/** The SQLSTATE of what PostgreSQL refused, else empty. */
+export const readSqlState = (thrown: unknown): string => textField(driverError(thrown), 'errno');
+
 /**
  * Translates what a driver threw into an error of the store; returns anything else unchanged. The
  * message never holds SQL or data. The cause is reduced to codes and names, because drivers put

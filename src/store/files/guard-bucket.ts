@@ -1,14 +1,24 @@
-import { AppError, type Clock, err, randomAlnum } from '../../kernel/index.ts';
-import { storeErrors } from '../drivers/errors.ts';
+import {
+  AppError,
+  type Clock,
+  err,
+  quoted,
+  randomAlnum,
+  type Sentence,
+  SentenceError,
+  sentence,
+  toSentence,
+} from '../../kernel/index.ts';
+import { resultsUnavailable } from '../drivers/errors.ts';
 import type { FileStore, Store } from '../ports/index.ts';
 import { countMissing, FOLDER_OPTION, MARKER, readName, SAMPLE } from './guard-folder.ts';
 import { type Bucket, expectAnswer, openBucket } from './s3/call-bucket.ts';
 
-/** What was read of the marker counts so long, except for the pages of a sweep. */
+/** How long what was read of the marker counts, except for the pages of a sweep. */
 const FRESH_MS = 60_000;
 /** The home page waits no longer for a bucket. */
 const GLANCE_MS = 5000;
-const FOREIGN = 'the bucket of results belongs to another database';
+const FOREIGN = sentence('place.bucket_foreign');
 
 type Guarded = { marker: BucketMarker; store: Pick<Store, 'options' | 'results'> };
 /** `unknown`: the bucket has no marker, or the database no name yet. */
@@ -25,7 +35,7 @@ export function guardBucket(
 ): FileStore {
   let ownUntilMs = 0;
   const isFresh = (untilMs: number): boolean => clock.monotonicMs() < untilMs;
-  let glanced: { fault: string | undefined; untilMs: number } | undefined;
+  let glanced: { fault: Sentence | undefined; untilMs: number } | undefined;
 
   async function look(signal?: AbortSignal): Promise<View> {
     ownUntilMs = 0;
@@ -39,7 +49,7 @@ export function guardBucket(
   }
 
   /** Marks a bucket that has no marker, or learns the name of a restored database's own. */
-  async function prepare(): Promise<string | undefined> {
+  async function prepare(): Promise<Sentence | undefined> {
     if (isFresh(ownUntilMs)) return undefined;
     const { state, name, marked } = await look();
     if (state !== 'unknown') return state === 'own' ? undefined : FOREIGN;
@@ -50,7 +60,7 @@ export function guardBucket(
     if (marked === undefined && kept !== undefined) await marker.place(kept);
     const after = await look();
     if (after.state === 'own') return undefined;
-    return after.state === 'foreign' ? FOREIGN : 'the bucket of results cannot be marked';
+    return after.state === 'foreign' ? FOREIGN : sentence('place.bucket_unmarkable');
   }
 
   /**
@@ -89,11 +99,12 @@ export function guardBucket(
     async put(source, limit) {
       try {
         const fault = await prepare();
-        if (fault !== undefined) return err({ kind: 'unavailable', message: fault });
+        if (fault) return err({ kind: 'unavailable', ...fault });
       } catch (error) {
         if (!isUnavailable(error)) throw error;
-        const { cause, message } = error;
-        return err({ kind: 'unavailable', message: cause instanceof Error ? cause.message : message });
+        const { cause } = error;
+        if (cause instanceof SentenceError) return err({ kind: 'unavailable', ...toSentence(cause) });
+        return err({ kind: 'unavailable', ...quoted(cause instanceof Error ? cause.message : error.message) });
       }
       return files.put(source, limit);
     },
@@ -115,8 +126,8 @@ export async function acceptBucket(files: FileStore, { marker, store }: Guarded)
   return { missing: await countMissing(files, store) };
 }
 
-const refuse = (fault: string): AppError =>
-  storeErrors.results_unavailable({ cause: new Error(fault), retryAfterSeconds: 60 });
+/** Somebody has to look at the bucket first. */
+const refuse = (fault: Sentence): AppError => resultsUnavailable(fault, 60);
 
 const isUnavailable = (error: unknown): error is AppError =>
   error instanceof AppError && error.code === 'store.results_unavailable';
@@ -129,7 +140,7 @@ const READ_ATTEMPTS = 2;
 export type BucketMarker = {
   /** Undefined: there is none. Empty: there is something else in its place. */
   read(signal?: AbortSignal): Promise<string | undefined>;
-  /** Writes it unless it is there, as far as the server can tell. Who reads it then knows. */
+  /** Writes it unless it is there, as far as the server can tell. A read afterwards shows. */
   place(name: string): Promise<void>;
   replace(name: string): Promise<void>;
 };
@@ -151,18 +162,18 @@ export function createBucketMarker(access: Parameters<typeof openBucket>[0]): Bu
       ...(signal ? { signal } : {}),
     });
     if (!found.ok && found.error.code === 'NoSuchKey') return undefined;
-    const answer = expectAnswer(found, unavailable);
+    const answer = expectAnswer(found, resultsUnavailable);
     if (Number(answer.headers['content-length']?.[0] ?? Number.POSITIVE_INFINITY) > MAX_BYTES) {
       answer.discard();
       return '';
     }
     const bytes = await answer.bytes();
-    if (!bytes.ok) throw unavailable(`the bucket broke off (${bytes.error.kind})`);
+    if (!bytes.ok) throw resultsUnavailable(`the bucket broke off (${bytes.error.kind})`);
     return readName(Buffer.from(bytes.value).toString('utf8')) ?? '';
   }
 
   async function replace(name: string): Promise<void> {
-    expectAnswer(await write(name, {}), unavailable).discard();
+    expectAnswer(await write(name, {}), resultsUnavailable).discard();
   }
 
   return {
@@ -175,11 +186,8 @@ export function createBucketMarker(access: Parameters<typeof openBucket>[0]): Bu
       // Another node was first, or is writing it right now.
       if (status === 412 || status === 409) return;
       // The server does not know the condition.
-      if (status !== 501 && status !== 400) throw unavailable(written.error.message);
+      if (status !== 501 && status !== 400) throw resultsUnavailable(written.error.message);
       if ((await read()) === undefined) await replace(name);
     },
   };
 }
-
-const unavailable = (reason: string): Error =>
-  storeErrors.results_unavailable({ cause: new Error(reason), retryAfterSeconds: 5 });

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { copyFile, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { err, randomAlnum } from '../../kernel/index.ts';
-import { storeErrors } from '../drivers/errors.ts';
+import { err, randomAlnum, type Sentence, sentence } from '../../kernel/index.ts';
+import { resultsUnavailable } from '../drivers/errors.ts';
 import type { FileStore, Store } from '../ports/index.ts';
 import { toFileFault } from './write-file.ts';
 
@@ -22,17 +22,16 @@ type Guarded = { folder: string; store: FolderMemory };
 export function guardFolder(files: FileStore, { folder, store }: Guarded): FileStore {
   let known: string | undefined;
 
-  async function findFault(): Promise<string | undefined> {
+  async function findFault(): Promise<Sentence | undefined> {
     known ??= await store.options.get(FOLDER_OPTION);
     if (known === undefined) return undefined;
     const marker = await readMarker(folder);
     if (marker === known) return undefined;
-    const what = marker === undefined ? 'has no marker: its mount may be missing' : 'belongs to another database';
-    return `the folder of results ${what}`;
+    return sentence(marker === undefined ? 'place.folder_unmarked' : 'place.folder_foreign');
   }
 
   /** Marks the folder of a database that knows none. */
-  async function prepare(): Promise<string | undefined> {
+  async function prepare(): Promise<Sentence | undefined> {
     const fault = await findFault();
     if (fault !== undefined || known !== undefined) return fault;
     const refused = await refuseFolder();
@@ -47,15 +46,13 @@ export function guardFolder(files: FileStore, { folder, store }: Guarded): FileS
    * Why a database that knows no folder may not take this one. A marked one that has nothing of
    * this database is another's, whose files would go as those that nothing needs.
    */
-  async function refuseFolder(): Promise<string | undefined> {
+  async function refuseFolder(): Promise<Sentence | undefined> {
     if ((await readMarker(folder)) === undefined) {
-      return (await hasNeeded())
-        ? undefined
-        : 'the folder of results has none of the kept files: its mount may be missing';
+      return (await hasNeeded()) ? undefined : sentence('place.folder_empty');
     }
     const there = (await files.list('', SAMPLE)).map(({ sha256 }) => sha256);
     const isOwn = there.length === 0 || (await store.results.knownFiles(there)).length > 0;
-    return isOwn ? undefined : 'the folder of results belongs to another database';
+    return isOwn ? undefined : sentence('place.folder_foreign');
   }
 
   async function hasNeeded(): Promise<boolean> {
@@ -66,7 +63,7 @@ export function guardFolder(files: FileStore, { folder, store }: Guarded): FileS
 
   async function requireFolder(): Promise<void> {
     const fault = await findFault();
-    if (fault !== undefined) throw storeErrors.results_unavailable({ cause: new Error(fault), retryAfterSeconds: 60 });
+    if (fault) throw resultsUnavailable(fault, 60);
   }
 
   /** Whether the database knows the folder: before its first use, nothing in it is its own. */
@@ -88,7 +85,7 @@ export function guardFolder(files: FileStore, { folder, store }: Guarded): FileS
     async put(source, limit) {
       try {
         const fault = await prepare();
-        if (fault !== undefined) return err({ kind: 'unavailable', message: fault });
+        if (fault) return err({ kind: 'unavailable', ...fault });
       } catch (error) {
         const fault = toFileFault(error);
         if (fault) return err(fault);
@@ -134,7 +131,7 @@ export const MARKER = '.taskgate-results';
 const NAME = /^[A-Za-z0-9]{24}$/;
 
 /** The name in the marker of a folder; undefined where it has none. */
-export async function readMarker(folder: string): Promise<string | undefined> {
+async function readMarker(folder: string): Promise<string | undefined> {
   const text = await readFile(join(folder, MARKER), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return '';
     throw error;
@@ -149,7 +146,7 @@ export function readName(text: string): string | undefined {
 }
 
 /** Marks a folder unless it is marked, also by another node at the same time. Returns its name. */
-export async function markFolder(folder: string): Promise<string> {
+async function markFolder(folder: string): Promise<string> {
   const found = await readMarker(folder);
   if (found !== undefined) return found;
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -159,7 +156,7 @@ export async function markFolder(folder: string): Promise<string> {
 }
 
 /** Gives a folder this name, whatever it had. */
-export async function replaceMarker(folder: string, name: string): Promise<void> {
+async function replaceMarker(folder: string, name: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await placeMarker(folder, name, rename);
 }

@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { closeSync, constants, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { err, ok, type Result, randomAlnum, randomToken } from '../../kernel/index.ts';
+import { err, ok, type Result, randomAlnum, randomToken, sentence } from '../../kernel/index.ts';
 import type { FileFault, StoredFile } from '../ports/index.ts';
 
 type FilePut = {
@@ -59,7 +59,7 @@ export async function syncFolder(path: string): Promise<void> {
   await handle.close();
 }
 
-/** Free space is looked at again after this many written bytes. */
+/** Free space is checked again after this many written bytes. */
 const CHECK_EVERY_BYTES = 16 * 1024 * 1024;
 
 type WriteLimit = {
@@ -85,12 +85,12 @@ export async function writeHashed(
   for await (const chunk of source) {
     signal.throwIfAborted();
     if (bytes + chunk.byteLength > maxBytes) {
-      return err({ kind: 'too_large', message: `it has more than ${maxBytes} bytes` });
+      return err({ kind: 'too_large', ...sentence('place.bytes', { max: maxBytes }) });
     }
     if (bytes >= nextCheck) {
       const { bavail, bsize } = await statfs(folder);
       if (bavail * bsize < minFreeBytes) {
-        return err({ kind: 'full', message: `less than ${minFreeBytes} bytes are free after ${bytes} bytes` });
+        return err({ kind: 'full', ...sentence('place.low', { min: minFreeBytes, bytes }) });
       }
       nextCheck = bytes + CHECK_EVERY_BYTES;
     }
@@ -108,9 +108,9 @@ const UNAVAILABLE = ['EACCES', 'EPERM', 'EROFS', 'EIO', 'ENOENT', 'ENOTDIR', 'ES
 /** What the file system refused; undefined for any other error. */
 export function toFileFault(error: unknown): FileFault | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (FULL.includes(code)) return { kind: 'full', message: `the folder is full (${code})` };
+  if (FULL.includes(code)) return { kind: 'full', ...sentence('place.folder_full', { code }) };
   if (UNAVAILABLE.includes(code)) {
-    return { kind: 'unavailable', message: `the folder cannot be written (${code})` };
+    return { kind: 'unavailable', ...sentence('place.folder_unwritable', { code }) };
   }
   return undefined;
 }

@@ -64,7 +64,7 @@ export function migrateSqlite(options: MigrateOptions): string[] {
 type MigrateOptions = { dataDir: string; clock: Clock; logger: Logger };
 
 /** As `migrateSqlite`, over an open connection whose commits survive a power cut. */
-export function migrateSqliteFile(file: SqliteFile, options: MigrateOptions): string[] {
+function migrateSqliteFile(file: SqliteFile, options: MigrateOptions): string[] {
   try {
     if (isEmpty(file) && fillEmpty(file, options.clock.unix())) return migrations.map(({ name }) => name);
     const applied = history(file);
@@ -154,7 +154,7 @@ const WRITE_AHEAD_LOG = 2;
  * Returns whether this call created it.
  * @throws `store.unavailable` when it cannot be written
  */
-export function createSqlite(dataDir: string, now: number): boolean {
+function createSqlite(dataDir: string, now: number): boolean {
   const path = sqlitePath(dataDir);
   // A log that was left behind would be replayed into the new file.
   if ([path, `${path}-wal`, `${path}-journal`].some((name) => existsSync(name))) return false;
@@ -172,7 +172,7 @@ export function fillDatabase(file: SqliteFile, now: number): void {
   for (const migration of migrations) recordMigration(file, migration, now);
 }
 
-export function recordMigration(file: SqliteFile, { number, name }: Migration, now: number): void {
+function recordMigration(file: SqliteFile, { number, name }: Migration, now: number): void {
   file.query('insert into schema_migrations (number, name, applied_at) values (?, ?, ?)').run(number, name, now);
 }
 

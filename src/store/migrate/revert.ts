@@ -44,7 +44,7 @@ function findLast(file: SqliteFile): number {
 
 /**
  * Takes back every migration after the number `to`, the last first, all or none, and returns their
- * names: the program of before can then run, and what they made stays. No gateway may be running.
+ * names: the earlier version can then run, and what they made stays. No gateway may be running.
  *
  * @throws `store.irreversible` when one cannot be taken back, `store.in_use`
  */

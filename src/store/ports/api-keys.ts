@@ -48,14 +48,18 @@ export type ApiKeyRecord = OwnLimits & {
   webhookFormers: FormerSecret[];
   /** Whether results of its tasks are kept, unless a submission says otherwise. */
   keepResults: boolean;
+  /** Whether prompts and requests of its tasks are stored, unless a submission says no. */
+  storeRequests: boolean;
   createdAt: number;
   lastUsedAt: number;
+  /** Where the request of `lastUsedAt` came from; empty: nobody knows. */
+  lastUsedIp: string;
 };
 
 /** What requests with the key need of it. */
 export type PresentedKey = Omit<
   ApiKeyRecord,
-  'keyHash' | 'prefix' | 'formerHash' | 'formerPrefix' | 'formerUntil' | 'webhookFormers' | 'createdAt'
+  'keyHash' | 'prefix' | 'formerHash' | 'formerPrefix' | 'formerUntil' | 'webhookFormers' | 'createdAt' | 'lastUsedIp'
 >;
 
 /** What requests with an API key need of its owner. */
@@ -69,14 +73,22 @@ type DefaultedFields =
   | 'webhookSecretSealed'
   | 'webhookFormers'
   | 'keepResults'
+  | 'storeRequests'
   | 'budget'
   | keyof OwnLimits;
 
-export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | DefaultedFields> &
-  Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed' | 'keepResults' | 'budget' | keyof OwnLimits>>;
+export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | 'lastUsedIp' | DefaultedFields> &
+  Partial<
+    Pick<
+      ApiKeyRecord,
+      'webhookUrl' | 'webhookSecretSealed' | 'keepResults' | 'storeRequests' | 'budget' | keyof OwnLimits
+    >
+  >;
 
-/** What a key is called, and whose it is. */
-export type ApiKeyName = Pick<ApiKeyRecord, 'id' | 'name' | 'userId'> & { username: string };
+/** What a key is called, whose it is, and who used it last. */
+export type ApiKeyName = Pick<ApiKeyRecord, 'id' | 'name' | 'userId' | 'lastUsedAt' | 'lastUsedIp'> & {
+  username: string;
+};
 
 /** `keyword`: a part of the key's name or of its owner's, an id, or how the key begins. */
 export type ApiKeySearch = { userId?: number; id?: number; keyword?: string; firstOf: number };
@@ -116,6 +128,7 @@ export interface ApiKeyStore {
         | 'group'
         | 'webhookUrl'
         | 'keepResults'
+        | 'storeRequests'
         | 'budget'
         | keyof OwnLimits
       >
@@ -152,5 +165,5 @@ export interface ApiKeyStore {
   delete(id: number, userId: number): Promise<boolean>;
   /** Deletes all keys of a user; returns their number. Their reservations still settle. */
   deleteAll(userId: number): Promise<number>;
-  touch(id: number, at: number): Promise<void>;
+  touch(id: number, use: { at: number; ip: string }): Promise<void>;
 }

@@ -22,7 +22,7 @@ export type BackupRun = {
   bytes: number;
   /** Why it failed, or what is missing in it. */
   message: string;
-  /** What `message` says; null without one, and for rows of before. */
+  /** What `message` says; null without one, and for older rows. */
   messageSentence: StoredSentence | null;
 };
 

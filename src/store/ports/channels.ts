@@ -104,6 +104,15 @@ export type CredentialRecord = {
   lastErrorSentence: StoredSentence | null;
   lastErrorAt: number;
   usedQuota: number;
+  /** What was left at the vendor, in millionths of a US dollar; null: it was never read. */
+  balanceMicros: number | null;
+  /** When the vendor was asked last; 0: never. */
+  balanceAt: number;
+  /** Why the last try failed; null: it did not. */
+  balanceFault: (StoredSentence & { message: string }) | null;
+  /** What its vendor says that it may run, read with the balance; null: it does not say. */
+  toldLimits: DeclaredLimits | null;
+  toldLimitsFault: (StoredSentence & { message: string }) | null;
   createdAt: number;
   updatedAt: number;
   /** 0: it is in use. A removed one serves only what was begun with it. */
@@ -120,7 +129,7 @@ export interface CredentialStore {
   /** Those of a channel, the removed ones too, in order of id. */
   ofChannel(channelId: number): Promise<CredentialRecord[]>;
   insert(credentials: readonly NewCredential[]): Promise<CredentialRecord[]>;
-  /** Changes one that is in use. */
+  /** Changes one that is in use. What the vendor said of a former key goes with it. */
   update(
     id: number,
     change: Partial<
@@ -132,6 +141,14 @@ export interface CredentialStore {
    * channel, or was removed before.
    */
   remove(id: number, at: number): Promise<boolean>;
+  /** Takes the right to ask its vendor. False: another node has it, or has asked since `seen`. */
+  claimBalance(id: number, claim: { seen: number; at: number }): Promise<boolean>;
+  /**
+   * What the vendor said, unless the key was replaced since `at`, the time of the claim. After a
+   * failure what it said before stays.
+   */
+  noteBalance(id: number, at: number, read: { usd: number } | { failed: Sentence }): Promise<void>;
+  noteToldLimits(id: number, at: number, read: { limits: DeclaredLimits | null } | { failed: Sentence }): Promise<void>;
   noteError(id: number, error: { said: Sentence; at: number }): Promise<void>;
   /** Deletes those removed before that no task and no relayed object needs. Returns how many. */
   deleteUnused(removedBefore: number): Promise<number>;

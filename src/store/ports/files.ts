@@ -1,17 +1,16 @@
 /** Where bytes are: kept results, named by their digest, and named files of backups. */
-import type { Result } from '../../kernel/index.ts';
+import type { Result, Sentence } from '../../kernel/index.ts';
 
 /** Bytes as they arrive, the SHA-256 and size that they turned out to have. */
 export type StoredFile = { sha256: string; bytes: number };
 
-export type FileFault = {
+/** In words that are safe to show: no address, no credential. */
+export type FileFault = Sentence & {
   /**
    * `full`: no room, by the disk or by a limit. `too_large`: the file is larger than one may be.
    * `unavailable`: the place does not answer, or refuses.
    */
   kind: 'full' | 'too_large' | 'unavailable';
-  /** Safe to show: no address, no credential. */
-  message: string;
 };
 
 /** A part of a file; `end` is the first byte after it. */
@@ -20,7 +19,7 @@ export type ByteSpan = { start: number; end: number };
 export interface FileStore {
   readonly kind: 'folder' | 's3';
   /** Why nothing may be read or written here at all, in words for administrators. */
-  findFault(): Promise<string | undefined>;
+  findFault(): Promise<Sentence | undefined>;
   /**
    * Stores the bytes of `source`, and resolves when they are durable under their digest. After a
    * fault nothing new is under any digest. Rejects with what `source` throws.

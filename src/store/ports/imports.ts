@@ -36,6 +36,7 @@ export type ImportedUser = Pick<
 export type ImportedKey = Omit<
   ApiKeyRecord,
   | 'id'
+  | 'lastUsedIp'
   | 'formerHash'
   | 'formerPrefix'
   | 'formerUntil'
@@ -43,6 +44,7 @@ export type ImportedKey = Omit<
   | 'webhookSecretSealed'
   | 'webhookFormers'
   | 'keepResults'
+  | 'storeRequests'
   | 'budget'
   | keyof OwnLimits
 >;

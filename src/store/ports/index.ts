@@ -1,5 +1,6 @@
 export * from './api-keys.ts';
 export * from './backups.ts';
+export * from './batches.ts';
 export * from './capacity.ts';
 export * from './channels.ts';
 export * from './clock.ts';
@@ -8,6 +9,7 @@ export * from './files.ts';
 export * from './imports.ts';
 export * from './ledger.ts';
 export * from './logs.ts';
+export * from './nodes.ts';
 export * from './paging.ts';
 export * from './plugins.ts';
 export * from './relays.ts';

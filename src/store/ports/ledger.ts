@@ -21,7 +21,7 @@ export type LedgerEntryRecord = {
    */
   amount: number;
   note: string;
-  /** What the note says; null for the words of people, and lines of before. */
+  /** What the note says; null for the words of people, and older lines. */
   noteSentence: StoredSentence | null;
   createdAt: number;
   reason: LedgerReason;
@@ -61,10 +61,19 @@ export type NewReservation = {
   taskId: string;
   attempt: number;
   amount: number;
+  /** It may cost more than `amount`: a payer without any money is refused although that is 0. */
+  asksForMoney?: boolean;
   at: number;
   /** Absent: periods are those of UTC, and the group has no budget. */
   budgets?: BudgetRules;
+  /** What is held in memory of the same money, which leaves so much less. Absent: nothing. */
+  held?: HeldAmounts | undefined;
+  /** The work is done: it is taken whatever is left, and balances may go below zero. */
+  isOwed?: boolean | undefined;
 };
+
+/** What is held of a wallet, of a key's quota and budget, and of the budgets of user and group. */
+export type HeldAmounts = Record<'wallet' | 'key' | 'user' | 'group', number>;
 
 /**
  * What a reservation needs to find the budgets of its key, its user and the user's group: the time
@@ -97,6 +106,8 @@ export type NewUsage = {
   walletId: number;
   apiKeyId: number | null;
   channelId: number;
+  /** Absent or null: it is not known which of the channel's served. */
+  credentialId?: number | null;
   quota: number;
   requests?: 0;
 };
@@ -114,6 +125,11 @@ export interface LedgerStore {
    */
   reserveAll(entries: readonly NewReservation[]): Promise<ReservationVerdict[]>;
   reserve(entry: NewReservation): Promise<ReservationVerdict>;
+  /**
+   * Whether `reserve` would take each now, if it came alone. It locks nothing and may be called
+   * outside a transaction.
+   */
+  canReserveAll(entries: readonly NewReservation[]): Promise<boolean[]>;
   /**
    * Refunds the task's latest reservation, and writes `entry` in its place. It counts in the sums
    * in which the one before counts, and only what it takes more can be refused.

@@ -21,7 +21,10 @@ export const AUDIT_ACTIONS = [
   'auth.logout',
   'auth.refresh_reuse',
   'backup.begin',
+  'node.drain',
+  'node.resume',
   'backup.restore',
+  'case.share',
   'channel.create',
   'channel.delete',
   'channel.credential_add',
@@ -163,7 +166,7 @@ export type AuditFilter = {
 export type UsageLogRecord = {
   id: number;
   userId: number;
-  /** null: a row of before wallets, whose wallet has the user's id. */
+  /** null: a row from before wallets, whose wallet has the user's id. */
   walletId: number | null;
   apiKeyId: number | null;
   taskId: string;
@@ -173,7 +176,7 @@ export type UsageLogRecord = {
   kind: 'settle' | 'refund';
   quota: number;
   detail: JsonObject;
-  /** What the reason in `detail` says; null without one, and for rows of before. */
+  /** What the reason in `detail` says; null without one, and for older rows. */
   reasonSentence: StoredSentence | null;
   createdAt: number;
   /** Seconds from the request to the end; -1: not known. */
@@ -193,6 +196,12 @@ export type UsageFilter = {
 
 /** With the names of those who still exist. */
 export type NamedUsage = UsageLogRecord & { username: string | null; apiKeyName: string | null };
+
+/**
+ * The `seconds` of a row that corrects an earlier one of its task: its quota is the difference, and
+ * it counts no task.
+ */
+export const CORRECTION_SECONDS = -2;
 
 export interface LogStore {
   addUsage(

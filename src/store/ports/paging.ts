@@ -1,3 +1,11 @@
 export type Page = { page: number; pageSize: number };
 
-export type Paged<T> = { total: number; items: T[] };
+/**
+ * How far lists are counted that grow with each task or change: to the next full thousand after the
+ * row `until`, with which the page ends, so that each page costs the same.
+ */
+export const countTo = (until: number): number => (Math.floor(until / COUNTED_BEYOND) + 1) * COUNTED_BEYOND;
+const COUNTED_BEYOND = 1000;
+
+/** `hasMore`: there are more than `total`, which counts to the next thousand after the page. */
+export type Paged<T> = { total: number; hasMore: boolean; items: T[] };

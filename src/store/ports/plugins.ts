@@ -124,7 +124,7 @@ export interface PluginOutcomeStore {
   add(counts: readonly OutcomeCount[]): Promise<void>;
   /** The counts of a source's stages from the latest minute on, at most `limit` rows. */
   latest(sourceHash: string, limit: number): Promise<OutcomeCount[]>;
-  /** Deletes at most about `limit` rows of before `minute`; returns their number. */
+  /** Deletes at most about `limit` rows from before `minute`; returns their number. */
   deleteBefore(minute: number, limit: number): Promise<number>;
 
   /**

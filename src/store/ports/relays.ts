@@ -17,7 +17,7 @@ export type RelayRecord = {
   relayId: string;
   kind: RelayKind;
   userId: number;
-  /** What pays for it; null: one of before wallets, whose wallet has the user's id. */
+  /** What pays for it; null: one from before wallets, whose wallet has the user's id. */
   walletId: number | null;
   apiKeyId: number | null;
   group: string;
@@ -38,18 +38,30 @@ export type RelayRecord = {
   finishedAt: number;
   /** The credential of the channel; null: its first. */
   credentialId: number | null;
+  /** When its user deleted it as a task; 0: they have not. */
+  hiddenAt: number;
 };
 
-export type NewRelay = Omit<RelayRecord, 'id' | 'status' | 'httpStatus' | 'leaseUntilMs' | 'finishedAt'> & {
+export type NewRelay = Omit<
+  RelayRecord,
+  'id' | 'status' | 'httpStatus' | 'leaseUntilMs' | 'finishedAt' | 'hiddenAt'
+> & {
   walletId: number;
   leaseForMs: number;
 };
+
+/** A request of which nothing was stored before its end. */
+export type EndedRelay = Omit<NewRelay, 'leaseForMs'> &
+  Pick<RelayRecord, 'httpStatus' | 'finishedAt'> & { status: Exclude<RelayStatus, 'OPEN'> };
 
 /**
  * A part of a response that later requests may reference: an output item, or the container in which
  * a tool ran.
  */
 export type RelayPartKind = 'item' | 'container';
+
+/** What a request for a video said: a vendor's object that lacks it is completed from this. */
+export type AskedVideo = { model: string; seconds?: string; size?: string; remixed_from_video_id?: string };
 
 /** An object that a vendor created for a relayed request. */
 export type RelayObject<Kind extends RelayObjectKind | RelayPartKind = RelayObjectKind> = {
@@ -64,6 +76,8 @@ export type RelayObject<Kind extends RelayObjectKind | RelayPartKind = RelayObje
   createdAt: number;
   /** The credential of the channel; null: its first. */
   credentialId: number | null;
+  /** What the request for a video said; absent for a video that is older than this. */
+  video?: AskedVideo;
 };
 
 /**
@@ -75,6 +89,8 @@ export type RelayClaim = { relayId: string; by: { owner: string } | 'anyone_afte
 
 export interface RelayStore {
   open(relay: NewRelay): Promise<RelayRecord>;
+  /** Stores a request at its end, without a lease. False: it is stored already. */
+  insertEnded(relay: EndedRelay): Promise<boolean>;
   byRelayId(relayId: string): Promise<RelayRecord | undefined>;
   /**
    * Extends the lease, counted from now: while the request is open, and while the answer that it
@@ -106,6 +122,13 @@ export interface RelayStore {
    * amount is: then nothing was written.
    */
   refundBilled(relayId: string, billed: number, ending: Pick<RelayRecord, 'billing' | 'finishedAt'>): Promise<boolean>;
+  /**
+   * Replaces the bill of a billed request, whose usage became known later. False when it is not
+   * billed, or another amount is: then nothing was written.
+   */
+  rebill(relayId: string, billed: number, bill: Pick<RelayRecord, 'quota' | 'billing'>): Promise<boolean>;
+  /** Hides an ended request from its user. False: it is open, or hidden already. */
+  hide(relayId: string, at: number): Promise<boolean>;
   /**
    * Open requests whose lease has expired because their process died, the oldest first. None of
    * `held`, which this process is serving, whatever the clock says.

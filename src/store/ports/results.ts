@@ -24,7 +24,7 @@ export type ResultRecord = {
   keptUntil: number;
   /** Why the last attempt failed, or why it is lost. Safe to show. */
   reason: string;
-  /** What `reason` says; null without one, and for rows of before. */
+  /** What `reason` says; null without one, and for older rows. */
   reasonSentence: StoredSentence | null;
   attempts: number;
   nextAttemptAtMs: number;
@@ -64,11 +64,18 @@ export const LONGEST_RESULT_TRIES_MS = 7 * 24 * 3_600_000;
 /** The `kind` of a file that came with a task's request. Plugins' artifacts have other kinds. */
 export const INPUT_KIND = 'input';
 
+/** The `kind` of a relayed answer that is kept for its client; `taskId` is that of the request. */
+export const ANSWER_KIND = 'answer';
+
 /** The key of file number `index` of a request that waits to be sent. */
 export const heldKey = (index: number): string => `waiting:${index}`;
 
-/** Files of a task's request, which are in their place and announced by `expectFile`. */
+/**
+ * Files of a task's request, or its answer, which are in their place and announced by `expectFile`.
+ * `kind`: `INPUT_KIND` unless given.
+ */
 export type NewInputs = Pick<ResultRecord, 'taskId' | 'userId' | 'keptAt' | 'keptUntil'> & {
+  kind?: typeof INPUT_KIND | typeof ANSWER_KIND;
   files: readonly (Pick<ResultRecord, 'artifactKey' | 'bytes'> & { sha256: string })[];
   /** Bytes that the user may keep, with these; undefined: no limit. */
   quotaBytes?: number | undefined;

@@ -50,6 +50,12 @@ export interface RetentionStore {
   readContent(ids: readonly number[]): Promise<TaskContent[]>;
   /** Resolves to the number of tasks written. */
   replaceContent(changes: readonly ContentChange[]): Promise<number>;
+  /** Notes a task of which nothing is stored for long, in the transaction that inserts it. */
+  addUnstored(taskId: string): Promise<void>;
+  /** Such tasks after this id, in order of id; `task` is undefined of one that is gone. */
+  unstoredTasks(after: string, limit: number): Promise<{ taskId: string; task: AgedTask | undefined }[]>;
+  /** Forgets the notes of these tasks. */
+  forgetUnstored(taskIds: readonly string[]): Promise<void>;
   /** Deletes tasks with timeline, notices and lost results. Their ledger lines and usage stay. */
   deleteTasks(ids: readonly number[]): Promise<number>;
   deleteEvents(taskIds: readonly string[]): Promise<number>;

@@ -1,4 +1,4 @@
-/** Options, nodes, and the columns that hold sealed values. */
+/** Options, and the columns that hold sealed values. */
 
 export interface OptionStore {
   all(): Promise<{ key: string; value: string }[]>;
@@ -11,34 +11,6 @@ export interface OptionStore {
   putIfAbsent(key: string, value: string): Promise<boolean>;
   /** Writes only if the value is still `before`. True when this call wrote it. */
   replace(key: string, before: string, value: string): Promise<boolean>;
-}
-
-/** The feature of nodes that know of tasks which wait. */
-export const WAITING_FEATURE = 'waiting@1';
-
-export type NodeRecord = {
-  id: string;
-  role: string;
-  version: string;
-  startedAt: number;
-  heartbeatAt: number;
-  fingerprints: string[];
-  /** What it can do that nodes of before cannot. */
-  features: string[];
-};
-
-/** `silentSeconds`: the age of its latest heartbeat, by the store's clock. */
-export type AliveNode = NodeRecord & { silentSeconds: number };
-
-export interface NodeStore {
-  /** Written by the store's clock: that of a node may be wrong. */
-  heartbeat(node: Omit<NodeRecord, 'heartbeatAt' | 'features'> & Partial<Pick<NodeRecord, 'features'>>): Promise<void>;
-  /**
-   * Nodes whose latest heartbeat is at most `seconds` old. One of the future was written before the
-   * clock was set back, and does not count.
-   */
-  alive(seconds: number): Promise<AliveNode[]>;
-  remove(id: string): Promise<void>;
 }
 
 /** Columns whose values are sealed with CRYPTO_SECRET, whole or inside JSON. */

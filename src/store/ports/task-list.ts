@@ -67,8 +67,16 @@ export type TaskFeed = {
   next: string | null;
 };
 
-/** `sentence`: what the reason says; null for tasks of before. */
-export type FailureCount = { reason: string; sentence: StoredSentence | null; count: number };
+/**
+ * `sentence`: what the reason says; null for older tasks. `channels`: those where it happened,
+ * the most frequent first.
+ */
+export type FailureCount = {
+  reason: string;
+  sentence: StoredSentence | null;
+  count: number;
+  channels: { channelId: number; count: number }[];
+};
 
 export interface TaskListStore {
   list(filter: TaskListFilter, page: Page & { sort?: TaskSort }): Promise<TaskListPage>;

@@ -8,6 +8,8 @@ export const TASK_STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS',
 
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
+export const hasEnded = ({ status }: { status?: unknown }): boolean => status === 'SUCCESS' || status === 'FAILURE';
+
 /**
  * A task that is not started waits, and then provably no vendor has it, or is being sent. Once sent
  * it stays `sending`.
@@ -17,10 +19,12 @@ export type TaskPhase = 'waiting' | 'sending';
 export type TaskProperties = {
   /** A short human-readable input (the prompt); empty where the request has none. */
   input: string;
-  /** The name that the client sent, for billing and display. */
+  /** The client's name of the model that serves it, for billing and display. */
   originModelName: string;
   /** The name after the channel's model mapping. */
   upstreamModelName: string;
+  /** The name that the client sent, where another model serves. */
+  requestedModelName?: string;
   /** Whether its request asked for its result to be kept, or not to be. */
   keep?: boolean;
   /** The vendor's answer was removed: its retention is over, or its user is erased. */
@@ -42,6 +46,8 @@ export type TaskExecution = {
   trace?: string;
   /** False: its client got the result in the answer to the submission, and no read finds it. */
   retained?: boolean;
+  /** False: its request is not stored, and the vendor's answer is erased an hour after its end. */
+  stored?: false;
   /** Whether this is a response that its client does not wait for. */
   background?: boolean;
   /** The task that was run again as this one. */
@@ -124,8 +130,15 @@ export type BillingSnapshot = {
   usd: number;
   model: string;
   action: string;
+  /** What was accepted, where another model serves: it costs no more than that. */
+  accepted?: AcceptedPrice;
   /** The final bill; absent while the task runs. */
   outcome?: BillOutcome;
+};
+
+/** The price of the model that was asked for, with the reservation in quota. */
+export type AcceptedPrice = Pick<BillingSnapshot, 'expression' | 'facts' | 'groupRatio' | 'model' | 'action'> & {
+  quota: number;
 };
 
 export type BillOutcome = {
@@ -135,6 +148,8 @@ export type BillOutcome = {
   settled: number;
   /** USD before the group ratio; null if the reservation was charged as it was, or refunded. */
   usd: number | null;
+  /** `usd` is worth more, but the model that was asked for would have cost `settled`. */
+  capped?: true;
   /** Why the reservation was charged instead of the computed price. */
   kept?: string;
   keptSentence?: StoredSentence;
@@ -146,7 +161,7 @@ export type TaskRecord = {
   /** The plugin's key. */
   platform: string;
   userId: number;
-  /** What paid for it; null: a task of before wallets, whose wallet has the user's id. */
+  /** What paid for it; null: a task from before wallets, whose wallet has the user's id. */
   walletId: number | null;
   apiKeyId: number | null;
   group: string;
@@ -156,7 +171,7 @@ export type TaskRecord = {
   /** "0%" to "100%". */
   progress: string;
   failReason: string;
-  /** What `failReason` says; null for rows of before, and while the task has not failed. */
+  /** What `failReason` says; null for older rows, and while the task has not failed. */
   failReasonSentence: StoredSentence | null;
   submitTime: number;
   startTime: number;
@@ -261,10 +276,13 @@ export type TaskShown = Pick<
 > &
   ReservedQuota & { propertiesJson: string; dataJson: string | null };
 
-/** `passed_over`: one row of a task, which grows. */
+/**
+ * `passed_over`: one row of a task, which grows. `fell_back`: another model serves it from then on.
+ */
 export type TaskEventKind =
   | ('created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'late_success')
-  | 'passed_over';
+  | 'passed_over'
+  | 'fell_back';
 
 export type TaskEventRecord = {
   id: number;
@@ -277,6 +295,6 @@ export type TaskEventRecord = {
   httpStatus: number;
   /** An amount of quota, or words. */
   detail: string;
-  /** What the words say; null for amounts, and rows of before. */
+  /** What the words say; null for amounts, and older rows. */
   detailSentence: StoredSentence | null;
 };

@@ -31,7 +31,7 @@ export type ChannelHour = { start: number; kind: 'settle' | 'refund'; duration: 
 /** Failures of a channel with the same reason, and the latest of them. */
 export type ChannelFailures = {
   reason: string;
-  /** What the reason says; null for rows of before. */
+  /** What the reason says; null for older rows. */
   reasonSentence: StoredSentence | null;
   tasks: number;
   lastAt: number;

@@ -59,6 +59,8 @@ export type WaitingRecord = {
   /** What it takes until it is sent. */
   bytes: number;
   parked: ParkedBy;
+  /** Another model may serve it, where its group allows that. */
+  fallsBack: boolean;
   /** What it is sent from. */
   request: JsonObject;
 };
@@ -67,7 +69,7 @@ export type WaitingRecord = {
 export type NewWaiting = Pick<
   WaitingRecord,
   'taskId' | 'priority' | 'userId' | 'apiKeyId' | 'node' | 'attached' | 'bytes' | 'parked' | 'request'
-> & { class: WaitingClass; cost: number; forMs: number };
+> & { class: WaitingClass; cost: number; forMs: number; fallsBack?: boolean };
 
 /**
  * What waits of a class at a priority. `parked`: how many of them are in no line. `turn`: the
@@ -123,6 +125,18 @@ export interface WaitingStore {
    */
   heads(of: { class: string; priority: number; nodes: readonly string[]; limit: number }): Promise<WaitingHead[]>;
   /**
+   * The oldest of a class that another model may serve and that have waited for this long. `nodes`:
+   * what this node has.
+   */
+  fallingBack(of: {
+    class: string;
+    nodes: readonly string[];
+    waitedMs: number;
+    limit: number;
+  }): Promise<WaitingRecord[]>;
+  /** Notes that no other model can serve it. */
+  keepModel(taskId: string): Promise<void>;
+  /**
    * Takes these out under a lease, to send them or to end them in the same transaction; then call
    * `count`. Those that do not wait any more are left out.
    */
@@ -151,9 +165,10 @@ export interface WaitingStore {
   /**
    * Puts a task that is being sent back to its place, with the model and the price that it has in
    * `taken`: it is not sent before `waitMs` have passed, and whether that counts among its returns.
-   * False: its lease was lost, or it was cancelled; nothing was written.
+   * `into`: it goes to the end of this line instead. False: its lease was lost, or it was
+   * cancelled; nothing was written.
    */
-  putBack(taken: TakenWaiting, pause: { waitMs: number; counts: boolean }): Promise<boolean>;
+  putBack(taken: TakenWaiting, pause: { waitMs: number; counts: boolean; into?: WaitingClass }): Promise<boolean>;
   /** As `put`, for a task that is being sent under a lease. */
   putSent(task: TaskRecord, place: NewWaiting, waitMs: number): Promise<boolean>;
   /** Lets those be sent whose pause is over. Returns how many. */
@@ -162,10 +177,12 @@ export interface WaitingStore {
   untilDue(): Promise<number | undefined>;
   /**
    * Moves up those that have waited for a quarter more, and returns those whose wait is over, by
-   * the store's clock.
+   * the store's clock. With `looksAtAll` also those that began to wait before the clock was set
+   * back, which reads all that wait.
    */
   age(
     limit: number,
+    options?: { looksAtAll: boolean },
   ): Promise<Pick<WaitingRecord, 'taskId' | 'node' | 'attached' | 'parked' | 'sinceMs' | 'deadlineMs'>[]>;
   /** Tasks that wait for clients of nodes other than these. */
   leftBehind(liveNodes: readonly string[], limit: number): Promise<string[]>;
@@ -173,7 +190,7 @@ export interface WaitingStore {
    * Tasks of users or API keys that are gone or were switched off, and those that only a channel
    * could serve that is gone.
    */
-  ofLost(limit: number): Promise<{ taskId: string; lost: 'caller' | 'channel' }[]>;
+  findLost(limit: number): Promise<{ taskId: string; lost: 'caller' | 'channel' }[]>;
   /** What waits, by class and priority. */
   classes(): Promise<WaitingCount[]>;
   /** How many tasks of each of these users wait. */

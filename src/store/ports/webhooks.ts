@@ -2,8 +2,8 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 
-/** Events of tasks go to the receivers of their API keys. */
-type TaskEvent = 'task.queued' | 'task.updated' | 'task.finished' | 'task.artifacts_kept';
+/** Events of tasks and batches go to the receivers of their API keys. */
+type TaskEvent = 'task.queued' | 'task.updated' | 'task.finished' | 'task.artifacts_kept' | 'batch.finished';
 
 /** Events of the gateway go to its operator and to users. */
 export const GATEWAY_EVENTS = [

@@ -8,6 +8,7 @@ import { POOLED_ADDRESS } from '../drivers/postgres-reasons.ts';
 import type { ChangeTopic, Repositories } from '../ports/index.ts';
 import { applicationName, readDatabaseName } from './postgres-address.ts';
 import { runExclusively } from './run-exclusively.ts';
+import { createStallWatch } from './watch-stall.ts';
 
 /** Connections per node. PostgreSQL allows 100 by default, so five nodes fit. */
 const MAX_CONNECTIONS = 16;
@@ -17,27 +18,21 @@ const CONNECT_TIMEOUT_S = 5;
  */
 const STATEMENT_TIMEOUT_MS = 30_000;
 /**
- * A statement that waits longer for a row fails, while its transaction could still end: others that
- * share the transaction do not want that row.
- */
-const LOCK_TIMEOUT_MS = 5000;
-/**
  * The server ends a transaction that has been idle for this long: its locks would block all others.
  * A node gives up its own transactions sooner.
  */
 const IDLE_TRANSACTION_MS = 5000;
+/**
+ * A statement that waits longer for a row fails, while its transaction could still end: others that
+ * share the transaction do not want that row. The rows of a node that went silent are free before.
+ */
+const LOCK_TIMEOUT_MS = IDLE_TRANSACTION_MS + 2000;
 /**
  * A transaction may take ten seconds and wait for one statement. A call that takes longer than both
  * waits on a dead connection.
  */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 15_000;
 const WATCH_MS = 1000;
-/** A call that takes longer lets the server be asked whether it answers at all. */
-const SUSPECT_MS = 2000;
-/** A server that does not answer `select 1` for so long serves nobody: new calls fail at once. */
-const STALLED_MS = 2000;
-/** While a long statement runs, its server is asked so often. */
-const PROBE_EVERY_MS = 5000;
 /** Tries of a transaction that PostgreSQL aborts for a deadlock or a serialization failure. */
 const MAX_TRIES = 4;
 const CHANNEL = 'taskgate_changes';
@@ -55,11 +50,13 @@ type Slot = { repositories: Repositories; open: OpenTransaction | undefined; sco
  */
 type OpenTransaction = { client: SQL; begun: Promise<unknown>; ended: boolean };
 
-/** Statements that only read and may lock: harmless if the transaction did not begin. */
+/** Statements that only read and may lock: harmless without an answer, or outside a transaction. */
 const READS = /^\s*select\b/i;
 
-/** A connection pool, and the start time of each pending call, the oldest first. */
-type Pool = { sql: SQL; calls: Set<{ sinceMs: number }> };
+/** `giveUp`: fails what waits for the answer, if it may be asked again. */
+type Call = { sinceMs: number; giveUp?: (error: AppError) => void };
+/** A connection pool, and its calls without an answer, the oldest first. */
+type Pool = { sql: SQL; calls: Set<Call> };
 
 const DEADLINES = {
   connectSeconds: CONNECT_TIMEOUT_S,
@@ -93,7 +90,7 @@ export function connectPostgres(databaseUrl: string, max: number, deadlines = DE
 
 /**
  * Connections to a pooler, which gives each transaction another session of the server: no statement
- * stays prepared, and settings of a session cannot be sent.
+ * stays prepared, and settings of a session cannot be sent. Each transaction sets its own.
  */
 function connectPooled(poolUrl: string): SQL {
   return new SQL({
@@ -105,6 +102,14 @@ function connectPooled(poolUrl: string): SQL {
     connection: { application_name: applicationName(poolUrl) },
   });
 }
+
+/** One message begins a transaction and gives it the limits that a session would have. */
+const BEGIN_POOLED = [
+  'begin',
+  `set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`,
+  `set local idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_MS}`,
+  `set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
+].join('; ');
 
 export async function openPostgres(options: {
   databaseUrl: string;
@@ -128,26 +133,39 @@ export async function openPostgres(options: {
   const changes = createChangeListeners(options.logger);
   const node = newUuid();
   const free: Slot[] = [];
-  let isStalled = false;
-  let isProbing = false;
-  let probedMs = Number.NEGATIVE_INFINITY;
+  const hangs = () => storeErrors.unavailable({ retryAfterSeconds: 5 });
+  const stall = createStallWatch({
+    ...{ connect, clock, logger: options.logger, signal: stopping.signal },
+    // Others that wait for them would wait as long. What may write is waited for as before: nobody
+    // knows whether it was done.
+    onStall() {
+      for (const { giveUp } of pool.calls) giveUp?.(hangs());
+    },
+  });
 
   /**
    * Every use of the pool goes through here, so that `watch` finds calls that are not answered in
-   * time.
+   * time. What only reads fails when it is known that the server hangs.
    */
-  async function call<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
-    if (isStalled) throw storeErrors.unavailable({ retryAfterSeconds: 5 });
+  async function call<T>(work: (sql: SQL) => Promise<T>, { isRead = false } = {}): Promise<T> {
+    if (stall.isStalled()) throw hangs();
     const { sql, calls } = pool;
-    const entry = { sinceMs: clock.monotonicMs() };
+    const entry: Call = { sinceMs: clock.monotonicMs() };
     calls.add(entry);
-    try {
-      return await work(sql);
-    } catch (error) {
-      throw options.poolUrl ? nameAddress(error, 'DATABASE_POOL_URL') : error;
-    } finally {
-      calls.delete(entry);
-    }
+    const answer = async () => {
+      try {
+        return await work(sql);
+      } catch (error) {
+        throw options.poolUrl ? nameAddress(error, 'DATABASE_POOL_URL') : error;
+      } finally {
+        calls.delete(entry);
+      }
+    };
+    if (!isRead) return answer();
+    return new Promise((resolve, reject) => {
+      entry.giveUp = reject;
+      answer().then(resolve, reject);
+    });
   }
 
   /**
@@ -161,8 +179,7 @@ export async function openPostgres(options: {
       const [oldest] = pool.calls;
       if (stopping.signal.aborted || !oldest) continue;
       const ageMs = clock.monotonicMs() - oldest.sinceMs;
-      const isDue = clock.monotonicMs() - probedMs > PROBE_EVERY_MS;
-      if (ageMs > SUSPECT_MS && !isProbing && isDue) void probe();
+      stall.look(ageMs);
       if (ageMs < ANSWER_TIMEOUT_MS) continue;
       options.logger.warn({ seconds: ANSWER_TIMEOUT_MS / 1000 }, 'PostgreSQL did not answer; opening new connections');
       const { sql } = pool;
@@ -171,38 +188,10 @@ export async function openPostgres(options: {
     }
   }
 
-  /**
-   * Tells a server that hangs from one that has much to do, by a connection of its own. What was
-   * sent already is waited for as before: nobody knows whether it was done.
-   */
-  async function probe(): Promise<void> {
-    isProbing = true;
-    const sql = connect();
-    try {
-      const answered = rows(sql, 'select 1', []).then(
-        () => true,
-        // It refuses, which is an answer: calls fail by themselves.
-        () => true,
-      );
-      const late = clock.sleep(STALLED_MS, stopping.signal).then(() => false);
-      if ((await Promise.race([answered, late])) || stopping.signal.aborted) return;
-      isStalled = true;
-      options.logger.error({}, 'PostgreSQL does not answer; requests that need it get 503 until it does');
-      const stopped = new Promise((resolve) => stopping.signal.addEventListener('abort', resolve, { once: true }));
-      await Promise.race([answered, stopped]);
-      options.logger.info({}, 'PostgreSQL answers again');
-    } finally {
-      isStalled = false;
-      isProbing = false;
-      probedMs = clock.monotonicMs();
-      void sql.close({ timeout: 0 }).catch(() => undefined);
-    }
-  }
-
   const root = options.bind(
     async (text, params) => {
       guard.requireOutside();
-      return call((sql) => rows(sql, text, params));
+      return call((sql) => rows(sql, text, params), { isRead: READS.test(text) });
     },
     undefined,
     guard.requireOutside,
@@ -222,7 +211,7 @@ export async function openPostgres(options: {
       const slot = free.pop() ?? createSlot();
       // Sent together with a first statement that reads. A text of no parameters that is a template
       // is prepared by name as all others are.
-      const begun = client`begin`.execute();
+      const begun = options.poolUrl ? client.unsafe(BEGIN_POOLED).simple().execute() : client`begin`.execute();
       begun.catch(() => undefined);
       const open: OpenTransaction = { client, begun, ended: false };
       slot.open = open;
@@ -269,6 +258,20 @@ export async function openPostgres(options: {
     if ((await session(listener)) === (await call(session))) throw storeErrors.unavailable({ message: POOLED_ADDRESS });
   }
 
+  /** Statements outside of transactions have the limits of the role behind a pooler. */
+  async function warnOfMissingLimits(): Promise<void> {
+    if (!options.poolUrl) return;
+    const names = ['statement_timeout', 'lock_timeout'];
+    const query = names.map((name) => `select '${name}', current_setting('${name}')`).join(' union all ');
+    const found = await call((sql) => rows(sql, query, []));
+    const missing = found.filter(([, value]) => value === '0').map(([name]) => name);
+    if (missing.length > 0)
+      options.logger.warn(
+        { settings: missing },
+        'the role of DATABASE_POOL_URL has no limit of time for single statements; set it with "alter role" as docs/operating/several-nodes.md says',
+      );
+  }
+
   function onNotification(payload: string): void {
     const [from, topic = ''] = payload.split(' ');
     if (from !== node && TOPICS.includes(topic)) changes.deliver(topic as ChangeTopic);
@@ -290,6 +293,7 @@ export async function openPostgres(options: {
   try {
     listening = await listener.listen(CHANNEL, onNotification);
     await requireOwnSessions();
+    await warnOfMissingLimits();
   } catch (error) {
     await Promise.all([pool.sql.close(), listener.close()]);
     throw toStoreError(error);

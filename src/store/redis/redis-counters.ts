@@ -1,4 +1,5 @@
-import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
+import type { RateLimiterRes } from 'rate-limiter-flexible';
+import RateLimiterRedis from 'rate-limiter-flexible/lib/RateLimiterRedis.js';
 import type { Count, Counters } from '../ports/index.ts';
 import type { Redis } from './connect-redis.ts';
 import { createMemoryCounters, type MemoryCounters } from './memory-counters.ts';

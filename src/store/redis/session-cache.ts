@@ -233,7 +233,7 @@ redis.call('set', KEYS[1], 1, 'PX', 1000)
 return now
 `;
 
-export function createSessionScripts(redis: Redis): SessionScripts {
+function createSessionScripts(redis: Redis): SessionScripts {
   const read = defineScript(redis, 'taskgateReadSession', READ);
   const remember = defineScript(redis, 'taskgateRememberSession', REMEMBER);
   const mark = defineScript(redis, 'taskgateMarkSessions', MARK);

@@ -9,8 +9,9 @@ import {
   withoutMessage,
 } from '../../kernel/index.ts';
 import { bindDatabase, type Database, PreparedQuery, type RunStatement, storable } from '../drivers/connection.ts';
-import type { Page, Paged, Store } from '../ports/index.ts';
+import type { Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
+import type { Select } from './prepare-by-shape.ts';
 
 /**
  * What repositories are built from: a query builder and the few things in which the dialects
@@ -90,9 +91,6 @@ export type RecordColumns = Record<string, 'text' | 'bigint' | 'integer' | 'bool
 
 /** What a row of a look-up was sought by. */
 type Sought = { sought: string | number };
-
-/** A prepared query. */
-type Select<Row> = { execute(values: Record<string, unknown>): Promise<Row[]> };
 
 /**
  * What a context is created from. `run` gets text and parameters as the builder created them.
@@ -252,9 +250,16 @@ export const isOverIn = (column: SQLWrapper, nowMs: SQL, longestMs: number): SQL
   sql`(${column} <= ${nowMs} or ${column} > ${nowMs} + ${sql.raw(String(longestMs + LEEWAY_MS))})`;
 
 /**
+ * A condition: a time at which something began, in milliseconds, was written before the clock was
+ * set back. So is the deadline that was counted from it, which counts as over however far it is.
+ */
+export const isFromFuture = (begun: SQLWrapper, nowMs: SQL): SQL =>
+  sql`${begun} > ${nowMs} + ${sql.raw(String(LEEWAY_MS))}`;
+
+/**
  * A condition: a deadline is ahead, in Unix seconds, of a row that was written at `createdAt`. Its
- * longest span is what the row began with, so it is over while the row is of the future. `now`: the
- * placeholder of the present second.
+ * longest span is what the row began with, so it is over while the row is from the future. `now`:
+ * the placeholder of the present second.
  */
 export const isAheadSince = (deadline: SQLWrapper, createdAt: SQLWrapper, now = 'now'): SQL =>
   sql`(${deadline} > ${sql.placeholder(now)} and ${createdAt} - ${sql.raw(String(CLOCK_LEEWAY_SECONDS))} <= ${sql.placeholder(now)})`;
@@ -299,45 +304,6 @@ export function lazy<T>(create: () => T): () => T {
 
 const LEEWAY_MS = CLOCK_LEEWAY_SECONDS * 1000;
 
-/** The most shapes that one statement keeps: far more than our own callers have. */
-const MAX_SHAPES = 32;
-
-/**
- * Prepared queries that differ by the members that `given` has, one for each such set, built on
- * first use. `create` must put a placeholder for each member, never its value.
- */
-export function lazyByShape<Given extends object, T>(create: (given: Given) => T): (given: Given) => T {
-  const created = new Map<string, T>();
-  return (given) => {
-    const shape = givenNames(given).sort().join();
-    const known = created.get(shape);
-    if (known !== undefined) return known;
-    if (created.size >= MAX_SHAPES) created.clear();
-    const query = create(given);
-    created.set(shape, query);
-    return query;
-  };
-}
-
-const givenNames = (given: object): string[] =>
-  Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-
-/** A typed placeholder for `set` and `values`; its value is encoded as the column encodes. */
-export const columnPlaceholder = (name: string, column: Parameters<typeof sql.param>[1]): SQL =>
-  sql`${sql.param(sql.placeholder(name), column)}`;
-
-/**
- * A typed placeholder of its own name for each of `columns`; with `given`, for each member that it
- * has.
- */
-export const columnPlaceholders = <K extends string>(
-  columns: Record<K, Parameters<typeof sql.param>[1]>,
-  given: { [Name in K]?: unknown } = columns,
-): Record<K, SQL> =>
-  Object.fromEntries(
-    givenNames(given).map((name) => [name, columnPlaceholder(name, columns[name as K] as never)]),
-  ) as Record<K, SQL>;
-
 /**
  * Makes text safe for a JSON document that the database parses: PostgreSQL refuses NUL and lone
  * surrogates there.
@@ -373,15 +339,3 @@ export const listSpellings = (text: string): string[] => [
 ];
 
 const toLowerCase = (letters: string): string => letters.toLowerCase();
-
-export const countAll = () => sql<number>`count(*)`.mapWith(Number);
-
-/** One page of `items` and the total count; `page.page` counts from 1. */
-export async function paged<T>(
-  page: Page,
-  count: PromiseLike<{ total: number }[]>,
-  items: (limit: number, offset: number) => PromiseLike<T[]>,
-): Promise<Paged<T>> {
-  const [counted, found] = await Promise.all([count, items(page.pageSize, (page.page - 1) * page.pageSize)]);
-  return { total: counted[0]?.total ?? 0, items: found };
-}

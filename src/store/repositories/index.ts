@@ -14,15 +14,17 @@ import { createBackupStore } from './gateway/backups.ts';
 import { createChannelStore } from './gateway/channels.ts';
 import { createClockStore } from './gateway/clock.ts';
 import { createCredentialStore } from './gateway/credentials.ts';
+import { createNodeStore } from './gateway/nodes.ts';
 import { createPluginOutcomeStore, createPluginSourceStore } from './gateway/plugin-history.ts';
 import { createPluginStore } from './gateway/plugins.ts';
-import { createNodeStore, createOptionStore, createPriceStore, createSealedStore } from './gateway/settings.ts';
+import { createOptionStore, createPriceStore, createSealedStore } from './gateway/settings.ts';
 import { createBalanceAlertStore } from './money/balance-alerts.ts';
 import { createLedgerStore } from './money/ledger.ts';
 import { createPreviewStore } from './results/previews.ts';
 import { createResultStore } from './results/results.ts';
 import { createPersonalDataStore } from './retention/personal-data.ts';
 import { createRetentionStore } from './retention/retention.ts';
+import { createBatchStore } from './tasks/batches.ts';
 import { createCapacityStore } from './tasks/capacity.ts';
 import { createIdempotencyStore } from './tasks/idempotency.ts';
 import { createRelayStore } from './tasks/relays.ts';
@@ -56,6 +58,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     pluginSources: withStoreErrors(createPluginSourceStore(context)),
     pluginOutcomes: withStoreErrors(createPluginOutcomeStore(context)),
     tasks: withStoreErrors(createTaskStore(context, memory)),
+    batches: withStoreErrors(createBatchStore(context)),
     idempotency: withStoreErrors(createIdempotencyStore(context)),
     waiting: withStoreErrors(createWaitingStore(context)),
     webhooks: withStoreErrors(createWebhookStore(context)),

@@ -180,8 +180,10 @@ export const defineAccounts = (kit: Kit) => ({
     webhookSecretSealed: kit.text('webhook_secret_sealed'),
     webhookFormers: kit.json<FormerSecret[]>('webhook_formers').notNull().default([]),
     keepResults: kit.bool('keep_results').notNull().default(false),
+    storeRequests: kit.bool('store_requests').notNull().default(true),
     createdAt: kit.big('created_at').notNull(),
     lastUsedAt: kit.big('last_used_at').notNull().default(0),
+    lastUsedIp: kit.text('last_used_ip').notNull().default(''),
   }),
 
   taskViews: kit.table('task_views', {

@@ -53,6 +53,11 @@ export const defineGateway = (kit: Kit) => ({
     lastErrorSentence: kit.json<StoredSentence>('last_error_sentence'),
     lastErrorAt: kit.big('last_error_at').notNull().default(0),
     usedQuota: kit.big('used_quota').notNull().default(0),
+    balanceMicros: kit.big('balance_micros'),
+    balanceAt: kit.big('balance_at').notNull().default(0),
+    balanceFault: kit.json<StoredSentence & { message: string }>('balance_fault'),
+    toldLimits: kit.json<DeclaredLimits>('told_limits'),
+    toldLimitsFault: kit.json<StoredSentence & { message: string }>('told_limits_fault'),
     createdAt: kit.big('created_at').notNull(),
     updatedAt: kit.big('updated_at').notNull(),
     removedAt: kit.big('removed_at').notNull().default(0),
@@ -94,6 +99,8 @@ export const defineGateway = (kit: Kit) => ({
     heartbeatAt: kit.big('heartbeat_at').notNull(),
     fingerprints: kit.json<string[]>('fingerprints').notNull(),
     features: kit.json<string[]>('features').notNull().default([]),
+    host: kit.text('host').notNull().default(''),
+    drained: kit.bool('drained').notNull().default(false),
   }),
 
   usageLogs: kit.table('usage_logs', {

@@ -2,7 +2,7 @@ import { defineAccounts, defineAlerts } from './accounts.ts';
 import { defineFigures } from './figures.ts';
 import { defineBackups, defineGateway, defineImports, definePluginHistory } from './gateway.ts';
 import { type Kit, postgresKit, sqliteKit } from './kits.ts';
-import { defineRelay, defineResults, defineTasks, defineWaiting } from './tasks.ts';
+import { defineBatches, defineRelay, defineResults, defineTasks, defineWaiting } from './tasks.ts';
 
 const defineTables = (kit: Kit) => ({
   ...defineAccounts(kit),
@@ -10,6 +10,7 @@ const defineTables = (kit: Kit) => ({
   ...defineTasks(kit),
   ...defineWaiting(kit),
   ...defineRelay(kit),
+  ...defineBatches(kit),
   ...definePluginHistory(kit),
   ...defineResults(kit),
   ...defineAlerts(kit),

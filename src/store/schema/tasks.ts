@@ -1,5 +1,8 @@
 import type { Json, JsonObject, StoredSentence } from '../../kernel/index.ts';
 import type {
+  AskedVideo,
+  BatchItemStatus,
+  BatchStatus,
   BillingSnapshot,
   LedgerKind,
   LedgerReason,
@@ -8,6 +11,8 @@ import type {
   RelayObjectKind,
   RelayPartKind,
   RelayStatus,
+  RestEvent,
+  StoredFailure,
   TaskEventKind,
   TaskExecution,
   TaskPhase,
@@ -68,6 +73,10 @@ export const defineTasks = (kit: Kit) => ({
     slotUntil: kit.big('slot_until').notNull().default(0),
     cancelRequested: kit.bool('cancel_requested').notNull().default(false),
     credentialId: kit.big('credential_id'),
+  }),
+
+  unstoredTasks: kit.table('unstored_tasks', {
+    taskId: kit.text('task_id').primaryKey(),
   }),
 
   responseStreams: kit.table('response_streams', {
@@ -243,6 +252,7 @@ export const defineRelay = (kit: Kit) => ({
     createdAt: kit.big('created_at').notNull(),
     finishedAt: kit.big('finished_at').notNull().default(0),
     credentialId: kit.big('credential_id'),
+    hiddenAt: kit.big('hidden_at').notNull().default(0),
   }),
 
   relayObjects: kit.table('relay_objects', {
@@ -258,6 +268,58 @@ export const defineRelay = (kit: Kit) => ({
     relayId: kit.varchar('relay_id', 64).notNull(),
     createdAt: kit.big('created_at').notNull(),
     credentialId: kit.big('credential_id'),
+    video: kit.json<AskedVideo>('video'),
+  }),
+});
+
+/**
+ * Batches of requests, and the files that clients upload for them. Times are Unix seconds where the
+ * property's name does not end in `Ms`.
+ */
+export const defineBatches = (kit: Kit) => ({
+  batches: kit.table('batches', {
+    id: kit.id(),
+    batchId: kit.text('batch_id').notNull(),
+    userId: kit.big('user_id').notNull(),
+    apiKeyId: kit.big('api_key_id').notNull(),
+    endpoint: kit.text('endpoint').notNull(),
+    inputFileId: kit.text('input_file_id').notNull().default(''),
+    allOrNone: kit.bool('all_or_none').notNull(),
+    metadata: kit.json<Record<string, string>>('metadata').notNull(),
+    callbackUrl: kit.text('callback_url'),
+    requestId: kit.text('request_id').notNull(),
+    status: kit.text('status').$type<BatchStatus>().notNull(),
+    error: kit.json<StoredFailure>('error'),
+    total: kit.int('total').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+    expiresAt: kit.big('expires_at').notNull(),
+    startedAt: kit.big('started_at').notNull().default(0),
+    cancellingAt: kit.big('cancelling_at').notNull().default(0),
+    endedAt: kit.big('ended_at').notNull().default(0),
+    dueAtMs: kit.big('due_at').notNull(),
+  }),
+
+  batchItems: kit.table('batch_items', {
+    batchId: kit.text('batch_id').notNull(),
+    position: kit.int('position').notNull(),
+    customId: kit.text('custom_id').notNull(),
+    path: kit.text('path').notNull(),
+    body: kit.json<Json>('body'),
+    status: kit.text('status').$type<BatchItemStatus>().notNull().default('pending'),
+    begunAt: kit.big('begun_at').notNull().default(0),
+    taskId: kit.text('task_id'),
+    error: kit.json<StoredFailure>('error'),
+  }),
+
+  batchFiles: kit.table('batch_files', {
+    id: kit.id(),
+    fileId: kit.text('file_id').notNull(),
+    userId: kit.big('user_id').notNull(),
+    filename: kit.text('filename').notNull(),
+    bytes: kit.big('bytes').notNull(),
+    content: kit.text('content').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+    expiresAt: kit.big('expires_at').notNull(),
   }),
 });
 
@@ -283,6 +345,7 @@ export const defineWaiting = (kit: Kit) => ({
     returns: kit.int('returns').notNull().default(0),
     bytes: kit.big('bytes').notNull().default(0),
     parked: kit.text('parked').$type<ParkedBy>().notNull().default(''),
+    fallsBack: kit.bool('falls_back').notNull().default(false),
     request: kit.json<JsonObject>('request').notNull(),
   }),
 
@@ -318,5 +381,16 @@ export const defineWaiting = (kit: Kit) => ({
     restGeneration: kit.int('rest_generation').notNull().default(0),
     trialTaskId: kit.text('trial_task_id'),
     changedAt: kit.big('changed_at').notNull(),
+  }),
+
+  restEvents: kit.table('rest_events', {
+    id: kit.id(),
+    channelId: kit.big('channel_id').notNull(),
+    credentialId: kit.big('credential_id').notNull(),
+    model: kit.text('model').notNull(),
+    reason: kit.text('reason').notNull(),
+    what: kit.text('what').$type<RestEvent['what']>().notNull(),
+    until: kit.big('until').notNull(),
+    at: kit.big('at').notNull(),
   }),
 });

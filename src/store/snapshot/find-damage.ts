@@ -1,7 +1,8 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import type { SQL } from 'bun';
-import { toStoreError } from '../drivers/errors.ts';
+import { readSqlState, toStoreError } from '../drivers/errors.ts';
 import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
+import { requireOneFile } from '../sqlite/log-owner.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
 import { checkSqliteDatabase, checkSqliteTables } from './sqlite-snapshot.ts';
 
@@ -19,6 +20,7 @@ export type Rest = () => Promise<void>;
  * It takes seconds a gigabyte; a gateway may go on writing. On SQLite it blocks this process. With
  * `rest` it reads table by table, or index by index: no snapshot then keeps the log from being
  * emptied for long, but pages that belong to no table are left out.
+ * @throws `store.foreign_log`, `store.restore_unfinished`
  */
 export const findDamage = async (
   place: { databaseUrl: string; dataDir: string },
@@ -28,12 +30,12 @@ export const findDamage = async (
 
 async function findSqliteDamage(dataDir: string, rest: Rest | undefined): Promise<DamageReport> {
   if (!existsSync(sqlitePath(dataDir))) return { faults: [] };
+  requireOneFile(dataDir);
   const log = `${sqlitePath(dataDir)}-wal`;
-  // First: the program that closes the database last removes the log.
-  const isCut = await isLogCut(log);
-  const faults = rest ? await checkSqliteTables(dataDir, rest) : checkSqliteDatabase(dataDir);
-  if (isCut) faults.push(`${log} ends within a page: it was cut, and the changes behind that are lost`);
-  return { faults };
+  // The program that closes the database last removes the log, and with it what may be salvaged.
+  if (await isLogCut(log))
+    return { faults: [`${log} ends within a page: it was cut, and the changes behind that are lost`] };
+  return { faults: rest ? await checkSqliteTables(dataDir, rest) : checkSqliteDatabase(dataDir) };
 }
 
 /** See https://www.sqlite.org/walformat.html. */
@@ -73,7 +75,10 @@ async function findPostgresDamage(databaseUrl: string, rest: Rest = async () => 
   try {
     const faults = [...(await findFailedChecksums(sql)), ...(await findInvalidIndexes(sql))];
     const [amcheck] = await sql`select 1 from pg_extension where extname = 'amcheck'`;
-    if (amcheck) return { faults: [...faults, ...(await checkIndexes(sql, rest))] };
+    if (amcheck) {
+      const indexes = await checkIndexes(sql, rest);
+      return { ...indexes, faults: [...faults, ...indexes.faults] };
+    }
     const unchecked = 'its indexes: run "create extension amcheck" in the database as a superuser, and check again';
     return { faults, unchecked };
   } catch (error) {
@@ -98,8 +103,16 @@ async function findInvalidIndexes(sql: SQL): Promise<string[]> {
   return rows.map(({ name }: { name: string }) => `the index ${name} is not valid: run "reindex index ${name}"`);
 }
 
+/** SQLSTATE of a role that may not execute what a superuser has installed. */
+const INSUFFICIENT_PRIVILEGE = '42501';
+/** SQLSTATE classes of damage: corrupted data or indexes, and errors of the disk. */
+const DAMAGE = /^(?:XX|58)/;
+/** Installing the extension gives its functions to superusers alone. */
+const MISSING_GRANT =
+  'its indexes: run "grant execute on function bt_index_check(regclass, boolean) to ROLE", with the role of DATABASE_URL, as a superuser, and check again';
+
 /** Compares each index with its table. */
-async function checkIndexes(sql: SQL, rest: Rest): Promise<string[]> {
+async function checkIndexes(sql: SQL, rest: Rest): Promise<DamageReport> {
   const indexes = await sql`
     select pg_class.oid::text as id, pg_class.oid::regclass::text as name from pg_class join pg_am on pg_am.oid = relam
     where relkind = 'i' and amname = 'btree' and relnamespace = current_schema()::regnamespace order by name`;
@@ -108,10 +121,13 @@ async function checkIndexes(sql: SQL, rest: Rest): Promise<string[]> {
     try {
       await sql`select bt_index_check(${id}::oid::regclass, true)`;
     } catch (error) {
+      const sqlState = readSqlState(error);
+      if (sqlState === INSUFFICIENT_PRIVILEGE) return { faults, unchecked: MISSING_GRANT };
+      if (!DAMAGE.test(sqlState)) throw error;
       faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
       if (faults.length === LISTED) break;
     }
     await rest();
   }
-  return faults;
+  return { faults };
 }

@@ -4,6 +4,7 @@ import { migrations, newSqliteDatabase } from '../../../migrations/index.ts';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { fillDatabase } from '../migrate/migrate-sqlite.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
+import { quoteName } from './salvage-target.ts';
 
 type Item = { type: string; name: string; table: string; sql: string };
 type Column = { name: string; definition: string };
@@ -25,7 +26,7 @@ export function removeForeignSchema(dataDir: string): string[] {
     const foreign = readItems(file).filter(isForeign);
     // Triggers first: a view takes its own with it.
     for (const { type, name } of foreign.sort((a, b) => a.type.localeCompare(b.type))) {
-      file.run(`drop ${type} ${quote(name)}`);
+      file.run(`drop ${type} ${quoteName(name)}`);
     }
     return foreign.map(({ type, name }) => `${type} ${name.slice(0, 100)}`);
   });
@@ -54,7 +55,7 @@ export function requireOwnSchema(dataDir: string): void {
         const isOwn = own.some(sameAs(item));
         // An index of a later version is left as it is; one of ours under its name is not.
         const isOfLater = isLeft && item.type === 'index' && !own.some(({ name }) => name === item.name);
-        if (!isOwn && !isOfLater) file.run(`drop ${item.type} ${quote(item.name)}`);
+        if (!isOwn && !isOfLater) file.run(`drop ${item.type} ${quoteName(item.name)}`);
       }
       const present = readItems(file);
       for (const item of own.filter(({ type }) => type === 'trigger' || type === 'index')) {
@@ -94,8 +95,6 @@ const readItems = (file: SqliteFile): Item[] =>
 
 const readSql = (file: SqliteFile, name: string): string =>
   readItems(file).find((item) => item.name === name)?.sql ?? '';
-
-const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /** The same text for the same statement, whatever its blanks, comments and letters. */
 const normalize = (sql: string): string =>

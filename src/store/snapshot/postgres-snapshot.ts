@@ -6,11 +6,12 @@ import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts'
 import { createRepositories } from '../repositories/index.ts';
 import { tablesFor } from '../schema/index.ts';
 import { renewOwnSchema } from './own-schema.ts';
+import { quoteName } from './salvage-target.ts';
 
 /** Says that a restore was begun in this database; its row names the backup. */
 const MARKER = 'taskgate_restoring';
 
-/** How often it is looked, ten times a second, whether an earlier load has ended. */
+/** How often to check, ten times a second, whether an earlier load has ended. */
 const LOOKS = 600;
 
 /**
@@ -56,7 +57,7 @@ export function beginPostgresRestore(
     await waitForEarlierLoad(sql);
     return sql.begin(async (tx) => {
       const current = await currentSchema(tx);
-      const marker = `${quote(current)}.${MARKER}`;
+      const marker = `${quoteName(current)}.${MARKER}`;
       const [found] = (await tx.unsafe('select to_regclass($1) is not null', [marker]).values()) as unknown[][];
       const resumed = found?.[0] === true;
       if (resumed) await tx.unsafe(`alter table ${marker} add column if not exists schema text not null default ''`);
@@ -76,7 +77,7 @@ export function beginPostgresRestore(
       const [place] = (await tx
         .unsafe('select to_regnamespace(quote_ident($1)) is null', [schema])
         .values()) as unknown[][];
-      if (!loaded && place?.[0] === true) await tx.unsafe(`create schema ${quote(schema)}`);
+      if (!loaded && place?.[0] === true) await tx.unsafe(`create schema ${quoteName(schema)}`);
       await tx.unsafe(`delete from ${marker}`);
       await tx.unsafe(`insert into ${marker} (backup, schema) values ($1, $2)`, [backup, schema]);
       return { loaded, toMove, resumed };
@@ -103,10 +104,10 @@ export function settleRestored(
 
 async function moveFrom(tx: SQL, { schema, current }: { schema: string; current: string }): Promise<void> {
   const moves = (await tx.unsafe(MOVES, [schema]).values()) as unknown[][];
-  for (const [kind, name] of moves) await tx.unsafe(`alter ${kind} ${name} set schema ${quote(current)}`);
+  for (const [kind, name] of moves) await tx.unsafe(`alter ${kind} ${name} set schema ${quoteName(current)}`);
   // Unless somebody keeps something else there.
   if (schema !== 'public') {
-    await tx.unsafe(`do $$ begin drop schema ${quote(schema)}; exception when others then null; end $$`);
+    await tx.unsafe(`do $$ begin drop schema ${quoteName(schema)}; exception when others then null; end $$`);
   }
 }
 
@@ -119,8 +120,6 @@ const MOVES = `
         and refclassid = 'pg_class'::regclass)
   union all
   select 'routine', oid::regprocedure::text from pg_proc where pronamespace = to_regnamespace(quote_ident($1))`;
-
-const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /** @throws `store.unavailable` where the search path leads to no schema */
 async function currentSchema(sql: SQL): Promise<string> {

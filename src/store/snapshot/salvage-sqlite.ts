@@ -1,28 +1,23 @@
-import { type SQLQueryBindings, Database as SqliteFile } from 'bun:sqlite';
-import {
-  closeSync,
-  constants,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { Database as SqliteFile } from 'bun:sqlite';
+import { constants, copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
-import { fillDatabase } from '../migrate/migrate-sqlite.ts';
+import { hasForeignLog } from '../sqlite/log-owner.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
+import {
+  createFolder,
+  openTarget,
+  quoteName,
+  type SalvagedRow,
+  type SalvagedTable,
+  type SalvageTarget,
+} from './salvage-target.ts';
 
 /** Rows that are read at a time, while all goes well. */
 const PAGE = 500;
 /** In the target folder: the copy that is read, so that the damaged file stays as it is. */
 const WORK_FOLDER = 'taskgate.salvage';
 const LOGS = ['-wal', '-journal'];
-
-/** `gaps`: stretches of rows that could not be read. `put`: rows in the new database. */
-export type SalvagedTable = { table: string; rows: number; gaps: number; put: number };
 
 /**
  * Reads what can be read of the database in `dataDir`, and writes it into the folder `to`: each
@@ -33,23 +28,22 @@ export type SalvagedTable = { table: string; rows: number; gaps: number; put: nu
 export function salvageSqlite({ dataDir, to, now }: { dataDir: string; to: string; now: number }): SalvagedTable[] {
   if (!existsSync(sqlitePath(dataDir)))
     throw storeErrors.not_usable({ message: `There is no database in ${dataDir}: nothing can be salvaged.` });
-  mkdirSync(to, { recursive: true, mode: 0o700 });
-  if (readdirSync(to).length > 0)
-    throw storeErrors.not_usable({ message: `The folder ${to} is not empty: name a new one for what is salvaged.` });
+  createFolder(to);
   const work = join(to, WORK_FOLDER);
   mkdirSync(work, { mode: 0o700 });
   try {
-    for (const ending of ['', ...LOGS]) {
+    // SQLite would replay the log of another file into this one.
+    for (const ending of ['', ...(hasForeignLog(dataDir) ? [] : LOGS)]) {
       const from = `${sqlitePath(dataDir)}${ending}`;
       if (existsSync(from)) copyFileSync(from, `${sqlitePath(work)}${ending}`, constants.COPYFILE_FICLONE);
     }
-    return copyTables(openDamaged(work), openTarget(to, now), to);
+    return copyTables(openDamaged(work), openTarget(to, now));
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
-/** A log of another file, or one whose beginning is broken, would hide what the file itself has. */
+/** A log whose beginning is broken would hide what the file itself has. */
 function openDamaged(work: string): SqliteFile {
   for (const withLog of [true, false]) {
     if (!withLog) for (const ending of [...LOGS, '-shm']) rmSync(`${sqlitePath(work)}${ending}`, { force: true });
@@ -66,27 +60,21 @@ function openDamaged(work: string): SqliteFile {
   });
 }
 
-function openTarget(to: string, now: number): SqliteFile {
-  closeSync(openSync(sqlitePath(to), 'wx', 0o600));
-  const file = new SqliteFile(sqlitePath(to), { readwrite: true });
-  // Nothing relies on it before `restore-copy`, which flushes what it takes.
-  file.run('pragma synchronous = off');
-  file.transaction(() => fillDatabase(file, now))();
-  return file;
-}
-
-function copyTables(from: SqliteFile, target: SqliteFile, to: string): SalvagedTable[] {
+function copyTables(from: SqliteFile, target: SalvageTarget): SalvagedTable[] {
   try {
-    // Rows come as they were: what triggers made of them is among the rows of other tables.
-    const triggers = target.query("select name, sql from sqlite_master where type = 'trigger'").values() as string[][];
-    for (const [name] of triggers) target.run(`drop trigger ${quote(String(name))}`);
     const tables = from
       .query("select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\'")
       .values()
       .map(([name]) => String(name));
-    const salvaged = tables.sort().map((table) => copyTable({ from, target, to }, table));
-    for (const [, sql] of triggers) target.run(String(sql));
-    target.run('vacuum');
+    const salvaged = tables.sort().map((name) => {
+      const table = target.openTable(name);
+      for (const page of readPages(from, name)) {
+        if (page === 'gap') table.skip();
+        else table.take(page);
+      }
+      return table.close();
+    });
+    target.finish();
     return salvaged;
   } finally {
     from.close();
@@ -94,72 +82,22 @@ function copyTables(from: SqliteFile, target: SqliteFile, to: string): SalvagedT
   }
 }
 
-type Files = { from: SqliteFile; target: SqliteFile; to: string };
-
-function copyTable({ from, target, to }: Files, table: string): SalvagedTable {
-  const lines = openSync(join(to, `${table}.jsonl`), 'wx', 0o600);
-  const put = createPut(target, table);
-  const result = { table, rows: 0, gaps: 0, put: 0 };
-  try {
-    for (const page of readPages(from, table)) {
-      if (page === 'gap') {
-        result.gaps += 1;
-        continue;
-      }
-      result.rows += page.length;
-      writeSync(lines, page.map((row) => `${JSON.stringify(row, asText)}\n`).join(''));
-      result.put += target.transaction(() => page.filter(put).length)();
-    }
-  } finally {
-    closeSync(lines);
-  }
-  return result;
-}
-
-type Row = Record<string, unknown>;
-
-const asText = (_key: string, value: unknown): unknown =>
-  value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value;
-
-/** Puts a row into the table of that name; false: the new layout has no place for it. */
-function createPut(target: SqliteFile, table: string): (row: Row) => boolean {
-  const columns = new Set(
-    target
-      .query('select name from pragma_table_info(?)')
-      .values(table)
-      .map(([name]) => String(name)),
-  );
-  return (row) => {
-    const names = Object.keys(row).filter((name) => name !== KEY && columns.has(name));
-    if (names.length === 0) return false;
-    const places = names.map(() => '?').join(', ');
-    try {
-      target
-        .query(`insert or replace into ${quote(table)} (${names.map(quote).join(', ')}) values (${places})`)
-        .run(...names.map((name) => row[name] as SQLQueryBindings));
-      return true;
-    } catch {
-      return false;
-    }
-  };
-}
-
 /** The name under which the row's own number is read; no column of ours has it. */
 const KEY = 'salvage rowid';
 
 /** Pages of rows in their order, and a mark for each stretch that cannot be read. */
-function* readPages(file: SqliteFile, table: string): Generator<Row[] | 'gap'> {
+function* readPages(file: SqliteFile, table: string): Generator<SalvagedRow[] | 'gap'> {
   const last = findLast(file, table);
   if (last === undefined) {
     // A table without numbers: all of it, or what comes before the first fault.
     yield* readUnnumbered(file, table);
     return;
   }
-  const read = (after: number, limit: number): Row[] | undefined => {
+  const read = (after: number, limit: number): SalvagedRow[] | undefined => {
     try {
       return file
-        .query(`select rowid as "${KEY}", * from ${quote(table)} where rowid > ? order by rowid limit ?`)
-        .all(after, limit) as Row[];
+        .query(`select rowid as "${KEY}", * from ${quoteName(table)} where rowid > ? order by rowid limit ?`)
+        .all(after, limit) as SalvagedRow[];
     } catch {
       return undefined;
     }
@@ -185,7 +123,7 @@ function* readPages(file: SqliteFile, table: string): Generator<Row[] | 'gap'> {
 /** The number of the last row, or the highest that there can be. Undefined: the table has none. */
 function findLast(file: SqliteFile, table: string): number | undefined {
   try {
-    const [row] = file.query(`select max(rowid) from ${quote(table)}`).values();
+    const [row] = file.query(`select max(rowid) from ${quoteName(table)}`).values();
     return Number(row?.[0] ?? 0);
   } catch (error) {
     return error instanceof Error && error.message.includes('no such column') ? undefined : Number.MAX_SAFE_INTEGER;
@@ -207,15 +145,15 @@ function skipGap(after: number, last: number, canRead: (after: number) => boolea
   return good;
 }
 
-function* readUnnumbered(file: SqliteFile, table: string): Generator<Row[] | 'gap'> {
-  const rows = file.query(`select * from ${quote(table)}`).iterate() as Iterator<Row>;
-  let page: Row[] = [];
+function* readUnnumbered(file: SqliteFile, table: string): Generator<SalvagedRow[] | 'gap'> {
+  const rows = file.query(`select * from ${quoteName(table)}`).iterate() as Iterator<SalvagedRow>;
+  let page: SalvagedRow[] = [];
   for (let isWhole = true; isWhole; ) {
     let isDone = true;
     try {
       const { done, value } = rows.next();
       isDone = done === true;
-      if (!isDone) page.push(value as Row);
+      if (!isDone) page.push(value as SalvagedRow);
     } catch {
       isWhole = false;
     }
@@ -227,5 +165,3 @@ function* readUnnumbered(file: SqliteFile, table: string): Generator<Row[] | 'ga
     else if (isDone) return;
   }
 }
-
-const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -90,7 +90,7 @@ async function openSqliteSource(path: string): Promise<SourceDatabase> {
   }
   return createSource(DIALECT, {
     run: async (text) => file.prepare(text).all() as Record<string, unknown>[],
-    columnsOf: async (table) =>
+    listColumns: async (table) =>
       (
         file
           .query(

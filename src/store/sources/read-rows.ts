@@ -5,7 +5,7 @@ const NAME = /^[a-z0-9_]+$/;
  * The statement of a query. The database measures each value before it sends it, so that one huge
  * value never fills the memory.
  */
-export function writeQuery(dialect: SourceDialect, { table, columns, by, after, until, limit }: SourceQuery): string {
+function writeQuery(dialect: SourceDialect, { table, columns, by, after, until, limit }: SourceQuery): string {
   const quote = (name: string): string => {
     if (!NAME.test(name)) throw new Error(`"${name}" is no name of a column`);
     return dialect.quote(name);
@@ -35,14 +35,14 @@ export function createSource(
   dialect: SourceDialect,
   {
     run,
-    columnsOf,
+    listColumns,
     close,
-  }: { run: RunSourceQuery; columnsOf: (table: string) => Promise<string[]>; close: () => Promise<void> },
+  }: { run: RunSourceQuery; listColumns: (table: string) => Promise<string[]>; close: () => Promise<void> },
 ): SourceDatabase {
   return {
     kind: dialect.kind,
     async columns(table) {
-      const names = await columnsOf(table);
+      const names = await listColumns(table);
       return names.length === 0 ? undefined : new Set(names);
     },
     async rows(query) {
@@ -76,7 +76,7 @@ const toText = (value: unknown): string =>
 export type SourceRow = Readonly<Record<string, string | null>>;
 
 /** Bytes of a value that is read. A longer one is null, and its column is named in `TOO_LONG`. */
-export const MAX_SOURCE_TEXT = 1024 * 1024;
+const MAX_SOURCE_TEXT = 1024 * 1024;
 /** A member of each row: the columns with values that were too long, separated by commas. */
 export const TOO_LONG = 'too_long columns';
 

@@ -50,7 +50,7 @@ export async function openServerSource(url: string, kind: 'postgres' | 'mysql'):
     const schema = kind === 'postgres' ? 'current_schema()' : 'database()';
     return createSource(dialect, {
       run: async (text) => [...((await reserved.unsafe(text)) as Record<string, unknown>[])],
-      async columnsOf(table) {
+      async listColumns(table) {
         const names = (await reserved.unsafe(
           `select column_name as name from information_schema.columns where table_schema = ${schema} and table_name = '${table}'`,
         )) as { name: string }[];

@@ -48,7 +48,7 @@ export const createSpeech = (deps: SurfaceDeps, creation: Creation): Promise<Spe
     return { replayed, content: await deps.results.content(task, { key }, client) };
   });
 
-/** A transcript is a text: more is none. */
+/** A larger answer is not a transcript. */
 const MAX_TRANSCRIPT_BYTES = 4 * 1024 * 1024;
 
 /**

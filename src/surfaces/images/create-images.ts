@@ -1,3 +1,4 @@
+import type { Quote } from '../../billing/index.ts';
 import { AppError, type JsonObject } from '../../kernel/index.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import { resultErrors } from '../../results/index.ts';
@@ -9,6 +10,7 @@ import {
   type Doubt,
   findProtocolOwners,
   type ProtocolOwner,
+  type Submission,
   submitOnce,
   submitTask,
   taskErrors,
@@ -16,6 +18,7 @@ import {
 import { awaitEnd } from '../await-end.ts';
 import { decodeForProtocol } from '../decode-for-protocol.ts';
 import { surfaceErrors } from '../errors.ts';
+import { quoteSubmission } from '../quote-submission.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { describeImages, type Images } from './describe-images.ts';
 import { findImagePlugin, type WantedPlugin } from './find-image-plugin.ts';
@@ -78,20 +81,10 @@ async function createAndAnswer(
     );
     const followsItself = isAsync || read.background;
     const attachedMs = followsItself ? undefined : deps.limits.submitTimeoutMs;
-    const created = await submitOnce(deps, { caller, request, attachedMs }, async (idempotency) =>
-      submitTask(deps, {
-        ...(maker.owners
-          ? await decodeForProtocol(deps, {
-              ...{ caller, generation, owners: maker.owners, request, model },
-              ...{ protocol: 'proto_image', operation },
-            })
-          : {
-              ...{ surface: 'generic', plugin: maker.plugin, generation: generation.number, caller, request },
-              intent: { model, action: '', requestBody: read.plainBody },
-            }),
-        ...{ requestId, idempotency, attachedMs },
-      }),
-    );
+    const created = await submitOnce(deps, { caller, request, attachedMs }, async (idempotency) => {
+      const submission = await decodeImages(deps, { caller, requestId, generation, maker, read, operation });
+      return submitTask(deps, { ...submission, idempotency, attachedMs });
+    });
     const { replayed } = created;
     if (followsItself) return { kind: 'task', replayed, task: created };
     doubt.vendorMayHaveJob = !replayed;
@@ -103,6 +96,49 @@ async function createAndAnswer(
     return { kind: 'images', replayed, images: await waitForImages(deps, wait) };
   } finally {
     for (const release of held) release();
+  }
+}
+
+type Decoding = Pick<ImageCreation, 'requestId' | 'operation'> & {
+  caller: Caller;
+  generation: WantedPlugin['generation'];
+  maker: Maker;
+  read: ImageRequest;
+};
+
+/** What the plugins of the model make of a request for images. */
+async function decodeImages(
+  deps: SurfaceDeps,
+  { caller, requestId, generation, maker, read, operation }: Decoding,
+): Promise<Submission> {
+  const { request, model } = read;
+  const { owners, plugin } = maker;
+  if (owners) {
+    const call = { caller, generation, owners, request, model, protocol: 'proto_image', operation } as const;
+    return { ...(await decodeForProtocol(deps, call)), requestId };
+  }
+  return {
+    ...{ surface: 'generic', plugin, generation: generation.number, caller, request, requestId },
+    intent: { model, action: '', requestBody: read.plainBody },
+  };
+}
+
+/** What a request for images would reserve. @throws what it would be refused with */
+export async function quoteImages(
+  deps: SurfaceDeps,
+  { caller, requestId, request: sent }: { caller: Caller; requestId: string; request: ClientRequest },
+): Promise<Quote> {
+  const operation = 'generate';
+  const read = readImageRequest(sent, operation);
+  const pin = deps.pin();
+  try {
+    const { generation } = pin;
+    const maker = findImageMaker(deps.vendors, { generation, model: read.model, group: caller.group }, operation);
+    if (!maker) throw taskErrors.model_not_found({ param: 'model' });
+    const submission = await decodeImages(deps, { caller, requestId, generation, maker, read, operation });
+    return await quoteSubmission(deps, submission);
+  } finally {
+    pin.release();
   }
 }
 

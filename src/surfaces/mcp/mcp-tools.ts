@@ -1,17 +1,9 @@
 import type { Quote } from '../../billing/index.ts';
 import { AppError, type Clock, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { Results } from '../../results/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
-import {
-  type Caller,
-  hasEnded,
-  type SubmittedTask,
-  type Tasks,
-  taskCost,
-  taskErrors,
-  taskObject,
-} from '../../tasks/index.ts';
-import type { NamedModel } from '../models/list-models.ts';
+import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
+import { type Caller, type SubmittedTask, type Tasks, taskCost, taskErrors, taskObject } from '../../tasks/index.ts';
+import type { NamedModel } from '../list-models.ts';
 import type { RequestOptions } from '../tasks/json-request.ts';
 import type { RequestToQuote } from '../tasks/quote-request.ts';
 import { translateOrder } from '../videos/generations.ts';

@@ -1,7 +1,6 @@
-import { newUuid } from '../../kernel/index.ts';
+import { newUuid, QUOTA_PER_USD } from '../../kernel/index.ts';
 import { surfaceErrors } from '../errors.ts';
 
-const QUOTA_PER_USD = 500_000;
 /** The longest unused is forgotten first; its agent begins a new session. */
 const MAX_SESSIONS = 2000;
 /** So that no user's agents push out those of others. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { RenderedEvents } from '../../plugins/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded, type Observation, watchTask } from '../../tasks/index.ts';
+import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
+import { type Observation, watchTask } from '../../tasks/index.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { type Rendering, renderEnded, renderStep, reportUnrendered } from './render-response.ts';
 import { responseObject } from './response-objects.ts';

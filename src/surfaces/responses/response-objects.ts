@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { RenderedFinal } from '../../plugins/index.ts';
 import type { TaskRecord, TaskStatus } from '../../store/ports/index.ts';
-import { isCancelled } from '../../tasks/index.ts';
+import { isCancelled, showRequestedModel } from '../../tasks/index.ts';
 import { MAX_METADATA, validMetadata } from './read-response-request.ts';
 
 export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled' | 'incomplete';
@@ -71,6 +71,7 @@ export function responseObject(task: TaskRecord, status: ResponseStatus, details
     incomplete_details: null,
     instructions: instructions ?? null,
     model: task.properties.originModelName,
+    ...showRequestedModel(task),
     output: details.output ?? [],
     parallel_tool_calls: true,
     temperature: 1,

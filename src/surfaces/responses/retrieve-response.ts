@@ -1,7 +1,7 @@
 import { deadlineSignal, type JsonObject, userOwner } from '../../kernel/index.ts';
 import { relayErrors } from '../../relay/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
-import { type ClientRequest, hasEnded } from '../../tasks/index.ts';
+import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
+import type { ClientRequest } from '../../tasks/index.ts';
 import { pluginAway, protocolContext } from '../../vendors/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import type { SurfaceDeps } from '../types.ts';

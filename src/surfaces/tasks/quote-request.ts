@@ -1,8 +1,8 @@
 import type { Quote } from '../../billing/index.ts';
-import { type JsonObject, newTaskId, userOwner } from '../../kernel/index.ts';
-import { type Caller, prepareSubmission, type Submission, taskErrors } from '../../tasks/index.ts';
-import { localCredential } from '../../vendors/index.ts';
+import type { JsonObject } from '../../kernel/index.ts';
+import type { Caller } from '../../tasks/index.ts';
 import { surfaceErrors } from '../errors.ts';
+import { quoteSubmission } from '../quote-submission.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { jsonRequest, type RequestOptions } from './json-request.ts';
 
@@ -36,14 +36,8 @@ export async function quoteRequest(
     const plugin = pin.generation.plugins.get(pluginKey);
     if (!plugin)
       throw surfaceErrors.plugin_not_found({ message: `There is no task plugin with the key "${pluginKey}".` });
-    const { channelTypes } = plugin.manifest;
-    const account = deps.vendors.channels.pick({ pluginKey, channelTypes, model, group: caller.group, except: [] });
-    if (!account) {
-      const message = `No channel in your group serves the model "${model.slice(0, 100)}".`;
-      throw taskErrors.model_not_found({ message, param: 'model' });
-    }
     const value = { ...request, model };
-    const submission: Submission = {
+    return await quoteSubmission(deps, {
       surface: 'generic',
       caller,
       requestId,
@@ -51,15 +45,7 @@ export async function quoteRequest(
       generation: pin.generation.number,
       request: await jsonRequest(`/v1/tasks/${pluginKey}`, value, { files }),
       intent: { model, action, requestBody: value },
-    };
-    const release = await deps.node.slots.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
-    try {
-      const publicTaskId = newTaskId(deps.clock.nowMs(), deps.node.random);
-      const attempt = { account, publicTaskId, findCredential: localCredential };
-      return (await prepareSubmission(deps, submission, attempt)).quote;
-    } finally {
-      release();
-    }
+    });
   } finally {
     pin.release();
   }

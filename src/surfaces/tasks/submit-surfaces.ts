@@ -1,11 +1,9 @@
 import { restoreRequest } from '../../files/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
+import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import {
   type Caller,
   type ClientRequest,
   findProtocolOwners,
-  hasEnded,
-  type Idempotency,
   type PluginOrder,
   readModel,
   type Submission,
@@ -49,7 +47,7 @@ type PluginSubmission = Omit<Submission, 'surface' | 'plugin' | 'generation'> & 
  * Submits a request that needs no decoder to the plugin that now serves under this key.
  * @throws tasks.plugin_not_found with the message `absent`, and what `submitTask` throws
  */
-export async function submitToPlugin(
+async function submitToPlugin(
   deps: SurfaceDeps,
   { pluginKey, absent, ...submission }: PluginSubmission,
 ): Promise<TaskRecord> {
@@ -72,12 +70,16 @@ export async function submitToPlugin(
 type VideoRequest = SurfaceRequest & { remix?: TaskRecord };
 
 export const submitVideo = (deps: SurfaceDeps, client: VideoRequest): Promise<SubmittedTask> =>
-  submitOnce(deps, client, (idempotency) => decodeAndSubmitVideo(deps, { ...client, idempotency }));
+  submitOnce(deps, client, (idempotency) =>
+    decodeVideo(deps, client, (submission) => submitTask(deps, { ...submission, idempotency })),
+  );
 
-async function decodeAndSubmitVideo(
+/** Hands `use` what the plugins of the model make of a request for a video. */
+export async function decodeVideo<T>(
   deps: SurfaceDeps,
-  { caller, requestId, request, remix, idempotency }: VideoRequest & { idempotency: Idempotency | undefined },
-): Promise<TaskRecord> {
+  { caller, requestId, request, remix }: VideoRequest,
+  use: (submission: Submission) => Promise<T>,
+): Promise<T> {
   if (request.body.kind === 'none') throw taskErrors.body_required();
   if (request.body.kind !== 'json' && request.body.kind !== 'multipart') {
     throw taskErrors.unsupported_media({ message: 'This route takes a JSON or multipart/form-data body.' });
@@ -106,7 +108,7 @@ async function decodeAndSubmitVideo(
       throw surfaceErrors.remix_unsupported({ message });
     };
     const decoded = await decodeForProtocol(deps, { caller, generation, owners, request, check, ...call });
-    return await submitTask(deps, { ...decoded, requestId, idempotency });
+    return await use({ ...decoded, requestId });
   } finally {
     pin.release();
   }

@@ -44,18 +44,47 @@ export function translateOrder({
   }
   const seconds = fields.seconds ?? duration;
   const hasSize = isGiven(width) && isGiven(height);
-  const size = fields.size ?? (hasSize ? `${width}x${height}` : undefined);
-  const list = Array.isArray(images) ? images.filter(isGiven) : [images].filter(isGiven);
-  const image = fields.image ?? (list.length === 1 ? list[0] : undefined);
+  const { size: written, image: pictured, ...others } = fields;
+  const size = readSize(written ?? (hasSize ? `${width}x${height}` : undefined));
+  const listed = [images].flat().filter(isGiven).map(readImage);
+  const pictures = [pictured].flat().filter(isGiven).map(readImage);
+  const list = pictures.length > 1 ? pictures : listed;
+  const image = pictures.length === 1 ? pictures[0] : list.length === 1 ? list[0] : undefined;
   return {
-    ...fields,
+    ...others,
     ...(isGiven(seconds) ? { seconds: String(seconds) } : {}),
-    ...(isGiven(size) ? { size } : {}),
+    ...(isGiven(size) ? nameSize(size, others) : {}),
     ...(hasSize || !isGiven(width) ? {} : { width }),
     ...(hasSize || !isGiven(height) ? {} : { height }),
     ...(isGiven(image) ? { image, input_reference: fields.input_reference ?? image } : {}),
     ...(list.length > 1 ? { images: list as Json[] } : {}),
   };
+}
+
+/** `1280*720` and `1280 × 720` are sizes of other vendors' APIs. */
+const SIZE = /^(\d{1,5})\s?[x*×]\s?(\d{1,5})$/i;
+/** What other APIs call a resolution, and write into the size. */
+const RESOLUTION = /^(?:\d{3,4}p|[248]k)$/i;
+const RATIO = /^\d{1,2}:\d{1,2}$/;
+
+function readSize(size: Json | undefined): Json | undefined {
+  const [, width, height] = typeof size === 'string' ? (SIZE.exec(size.trim()) ?? []) : [];
+  return width === undefined ? size : `${width}x${height}`;
+}
+
+function nameSize(size: Json, { resolution, aspect_ratio: ratio }: JsonObject): JsonObject {
+  const text = String(size).trim();
+  if (RESOLUTION.test(text)) return isGiven(resolution) ? {} : { resolution: text };
+  if (RATIO.test(text)) return isGiven(ratio) ? {} : { aspect_ratio: text };
+  return { size };
+}
+
+/** An image as an object with its address, as in chats. */
+function readImage(image: Json): Json {
+  if (!isObject(image)) return image;
+  const { url, image_url: address = url } = image as JsonObject;
+  const inner = isObject(address) ? (address as JsonObject).url : address;
+  return typeof inner === 'string' ? inner : image;
 }
 
 const isGiven = (value: Json | undefined): value is Json => value !== undefined && value !== null && value !== '';

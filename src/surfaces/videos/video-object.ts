@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { TaskStatus } from '../../store/ports/index.ts';
-import { type DescribedTask, type ShownTask, taskCost } from '../../tasks/index.ts';
+import { type DescribedTask, type ShownTask, showRequestedModel, taskCost } from '../../tasks/index.ts';
 
 const VIDEO_STATUS: Record<TaskStatus, string> = {
   NOT_START: 'queued',
@@ -31,6 +31,7 @@ export function videoObject({ task, link }: LinkedVideo): JsonObject {
     id: task.taskId,
     object: 'video',
     model: task.properties.originModelName,
+    ...showRequestedModel(task),
     status: VIDEO_STATUS[task.status],
     progress: percent(task.progress),
     created_at: task.createdAt,

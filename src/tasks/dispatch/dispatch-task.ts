@@ -1,4 +1,5 @@
 import { type Account, type Dispatch, heldSlots, type Scope } from '../../channels/index.ts';
+import { AppError } from '../../kernel/index.ts';
 import { FILES_NODE, isStoreUnavailable, type TakenWaiting } from '../../store/ports/index.ts';
 import { attemptChannels, failSubmission } from '../submission/attempt-channels.ts';
 import type { TaskDeps } from '../types.ts';
@@ -56,7 +57,8 @@ export async function dispatchTask(
       await putBackUnsent(deps, sending, { waitMs: STORE_AWAY_MS, stopping });
       return;
     }
-    deps.logger.info({ ...logFields, err: error }, 'a task that had waited came to nothing');
+    if (!(error instanceof AppError && error.isLogged))
+      deps.logger.info({ ...logFields, err: error }, 'a task that had waited came to nothing');
     if (isEnded) return;
     endSlot();
     await failSubmission(deps, { task, error });

@@ -7,7 +7,6 @@ import {
   RESTORED_NODE,
   type Repositories,
   type TakenWaiting,
-  WAITING_FEATURE,
   type WaitingCount,
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -15,6 +14,7 @@ import { endWaiting } from '../state/end-waiting.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import type { TaskDeps } from '../types.ts';
 import { dispatchTask, type Sending } from './dispatch-task.ts';
+import { fallBack } from './fall-back.ts';
 import { createCallerSearch } from './find-caller.ts';
 import { giveSlots, type Plan } from './give-slots.ts';
 import { lockOwnRoom, type OwnedHead, releaseParked } from './own-room.ts';
@@ -23,21 +23,23 @@ import { createUserShares } from './user-shares.ts';
 
 /** A node counts as alive this long after its last heartbeat. */
 const ALIVE_SECONDS = 35;
-/** How often it is looked whether all live nodes know of tasks that wait. */
+/** How often to check what all live nodes know of. */
 const NODES_EVERY_MS = 10_000;
 /** The sweep while something waits: the guarantee behind every notice. */
 const SWEEP_MS = 1000;
 /** Where nothing waits, other nodes of a PostgreSQL database may have put a task in line. */
 const IDLE_MS = 5000;
-/** Slots that become free within so long are filled together. */
+/** Slots that become free within this time are filled together. */
 const GATHER_MS = 10;
 /** How often it looks for tasks whose users, keys or clients are gone. */
 const LOST_EVERY_MS = 5000;
+/** How often to search all that waits for what was written before a clock was set back. */
+const ALL_EVERY_MS = 300_000;
 /** Tasks that one transaction begins to send, and ends. */
 const MAX_BATCH = 64;
 /** Other nodes hear of new tasks at most so often from this one. */
 const TELL_EVERY_MS = 250;
-/** Tasks wait, slots are free and nothing was sent for so long: something is wrong. */
+/** If tasks wait, slots are free and nothing was sent for this long, something is wrong. */
 const STALLED_MS = 60_000;
 
 export type Dispatcher = {
@@ -60,6 +62,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   let loop = Promise.resolve();
   let nodesReadMs = Number.NEGATIVE_INFINITY;
   let lostReadMs = Number.NEGATIVE_INFINITY;
+  let allReadMs = Number.NEGATIVE_INFINITY;
   let toldMs = Number.NEGATIVE_INFINITY;
   /** As far as this node knows; until it has looked, what an earlier process has left. */
   let hasWaiting = true;
@@ -94,14 +97,14 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     if (now - nodesReadMs < NODES_EVERY_MS) return;
     nodesReadMs = now;
     const alive = await store.nodes.alive(ALIVE_SECONDS);
-    line.open(alive.every(({ features }) => features.includes(WAITING_FEATURE)));
+    node.features.read(alive);
   }
 
   async function readFiles(): Promise<void> {
     hasFiles = (await deps.kept.files.findFault().catch(() => 'not readable')) === undefined;
   }
 
-  const scopeOf = (account: Account, model: string): Scope =>
+  const toScope = (account: Account, model: string): Scope =>
     capacity.scope(account, mapModel(account.channel.modelMapping, model));
 
   /**
@@ -141,11 +144,11 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
         channelTypes: plugin.manifest.channelTypes,
         ...{ model: of.model, group: of.group, except: plans.map((one) => one.account.credential.id) },
         only: of.channelId > 0 ? { channelId: of.channelId, credentialId: of.credentialId || null } : undefined,
-        hasRoom: (one) => free(scopeOf(one, of.model)) > 0,
+        hasRoom: (one) => free(toScope(one, of.model)) > 0,
         running: capacity.running,
       });
       if (!account) break;
-      const scope = scopeOf(account, of.model);
+      const scope = toScope(account, of.model);
       // Accounts of one channel share what is free.
       const sharing = deps.vendors.channels.accounts(account.channel).length;
       const limit = Math.min(left, Math.ceil(free(scope) / sharing));
@@ -175,7 +178,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
                 [...asking].map(({ scope }) => scope),
               )
             : undefined;
-        const planOf = new Map<string, Plan>();
+        const planByTask = new Map<string, Plan>();
         const lines = await readHeads(tx, plans);
         const own = await lockOwnRoom(tx, [...lines.values()].flat());
         parks = [];
@@ -199,13 +202,13 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
               if (!dispatch) return 'full';
               own?.add(head);
               begun.set(taskId, dispatch);
-              planOf.set(taskId, one);
+              planByTask.set(taskId, one);
               return 'begun';
             },
           },
         );
         for (const each of await tx.waiting.take(takeouts, { owner: node.id, leaseForMs: SUBMIT_LEASE_MS })) {
-          const [one, dispatch] = [planOf.get(each.task.taskId), begun.get(each.task.taskId)];
+          const [one, dispatch] = [planByTask.get(each.task.taskId), begun.get(each.task.taskId)];
           if (!one || !dispatch) continue;
           const isTrial = asking.has(one) && capacity.declared(one.scope) === undefined;
           found.push({ ...each, account: one.account, scope: one.scope, dispatch, isTrial });
@@ -226,9 +229,11 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     }
   }
 
+  const readableNodes = (): string[] => (hasFiles ? ['', FILES_NODE] : ['']);
+
   /** The first tasks of the lines that are planned for, locked. */
   async function readHeads(tx: Repositories, plans: readonly Plan[]): Promise<Map<WaitingCount, OwnedHead[]>> {
-    const nodes = hasFiles ? ['', FILES_NODE] : [''];
+    const nodes = readableNodes();
     const lines = new Map<WaitingCount, OwnedHead[]>();
     for (const [of, own] of Map.groupBy(plans, (one) => one.of)) {
       const { class: name, priority, group } = of;
@@ -255,11 +260,12 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const { sendings, parked } = plans.length > 0 ? await begin(plans) : { sendings: [], parked: 0 };
     const moved = sendings.length + parked;
     watchStall({ hasRoom: plans.length > 0, sent: moved });
-    const options = { findCaller: createCallerSearch(deps), stopping: stopping.signal };
+    const findCaller = createCallerSearch(deps);
+    const options = { findCaller, stopping: stopping.signal };
     for (const sending of sendings) {
       track(detachFromRequest(() => dispatchTask(deps, sending, options)));
     }
-    return moved;
+    return moved + (await fallBack(deps, classes, { findCaller, nodes: readableNodes() }));
   }
 
   function watchStall({ hasRoom, sent }: { hasRoom: boolean; sent: number }): void {
@@ -277,7 +283,11 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   async function sweep(): Promise<void> {
     sweepDueMs = clock.monotonicMs() + SWEEP_MS;
     await store.waiting.wake();
-    for (const { taskId, node: place, parked, sinceMs, deadlineMs } of await store.waiting.age(MAX_BATCH)) {
+    const looksAtAll = sweepDueMs - allReadMs >= ALL_EVERY_MS;
+    const due = await store.waiting.age(MAX_BATCH, { looksAtAll });
+    // More than one batch is searched at once.
+    if (looksAtAll && due.length < MAX_BATCH) allReadMs = sweepDueMs;
+    for (const { taskId, node: place, parked, sinceMs, deadlineMs } of due) {
       const minutes = Math.max(1, Math.round((deadlineMs - sinceMs) / 60_000));
       const error =
         place === RESTORED_NODE
@@ -291,7 +301,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     if (now - lostReadMs < LOST_EVERY_MS) return;
     lostReadMs = now;
     await readFiles();
-    for (const { taskId, lost } of await store.waiting.ofLost(MAX_BATCH))
+    for (const { taskId, lost } of await store.waiting.findLost(MAX_BATCH))
       await endOne(
         taskId,
         lost === 'caller' ? taskErrors.caller_disabled() : taskErrors.origin_task_channel_disabled(),

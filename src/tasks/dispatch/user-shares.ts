@@ -4,10 +4,10 @@ type Head = { userId: number; sinceMs: number };
 /**
  * Shares the slots of each pool among users, whatever lines their tasks wait in: a user who waits
  * in two groups has one share. Each line has its own order; this decides between the heads of
- * lines. A node shares so what it gives away.
+ * lines. Each node shares only what it gives away.
  */
 export type UserShares = {
-  /** Of these heads the one whose user got the least of the pool, or waits for longest. */
+  /** The head whose user got the least of the pool, or waits for longest. */
   next<T extends Head>(pool: string, heads: readonly T[]): T | undefined;
   /** Counts slots that a user got. */
   got(pool: string, userId: number, slots: number): void;

@@ -34,7 +34,7 @@ export async function runIdempotently<T>(
   if (!idempotency) return first(undefined);
   const { key, requestHash, formerHash } = idempotency;
   const find = () => deps.store.idempotency.find(caller.user.id, key, deps.clock.unix());
-  for (;;) {
+  for (let last = ''; ; ) {
     let earlier = await find();
     if (!earlier) {
       try {
@@ -47,7 +47,9 @@ export async function runIdempotently<T>(
     if (earlier.requestHash !== (isFormer(earlier.requestHash) ? formerHash : requestHash)) {
       throw taskErrors.idempotency_key_reused({ shouldRetry: false });
     }
-    const outcome = await repeat(earlier.taskId);
+    if (earlier.taskId === last) throw new Error(`The key of ${last} was said to be released, and is not.`);
+    last = earlier.taskId;
+    const outcome = await repeat(last);
     if (outcome !== undefined) return outcome;
   }
 }

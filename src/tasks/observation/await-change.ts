@@ -1,6 +1,6 @@
 import { deadlineSignal } from '../../kernel/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded, publicStatus } from '../state/describe-task.ts';
+import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
+import { publicStatus } from '../state/describe-task.ts';
 import type { Observer } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { observeTask } from './limit-observations.ts';

@@ -1,11 +1,11 @@
 import { deadlineSignal, type JsonObject } from '../../kernel/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded, taskObject } from '../state/describe-task.ts';
+import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
+import { taskObject } from '../state/describe-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Observer } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { observeTask } from './limit-observations.ts';
-import type { QueuePlaces } from './queue-places.ts';
+import type { QueuePositions } from './queue-positions.ts';
 import { watchTask } from './watch-task.ts';
 
 /** `data` is what `GET /v1/tasks/:id` returns at that moment. */
@@ -21,7 +21,7 @@ type Following = { task: TaskRecord; keyId: Observer['keyId']; left: AbortSignal
  * @throws tasks.rate_limit_exceeded
  */
 export function followTask(
-  deps: TaskDeps & { queue: Pick<QueuePlaces, 'find'> },
+  deps: TaskDeps & { queue: Pick<QueuePositions, 'find'> },
   { task, keyId, left, requestId }: Following,
 ): AsyncIterableIterator<TaskEvent, undefined> {
   const { taskId, platform, userId } = task;

@@ -1,7 +1,7 @@
 import { createSemaphore, type Slot, sentence } from '../../kernel/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
+import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
-import { hasEnded, isWaiting } from '../state/describe-task.ts';
+import { isWaiting } from '../state/describe-task.ts';
 import type { ObservationLimit, ObservationLimits, Observer } from '../task-node.ts';
 
 const RETRY_AFTER_SECONDS = 5;

@@ -1,7 +1,6 @@
 import { type Clock, detachFromRequest, type Logger, type Random } from '../../kernel/index.ts';
-import type { SeenTask, Store, TaskRecord } from '../../store/ports/index.ts';
+import { hasEnded, type SeenTask, type Store, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { hasEnded } from '../state/describe-task.ts';
 import type { TaskWatcher, TaskWatchers } from '../task-node.ts';
 
 export type TaskWatchersDeps = {

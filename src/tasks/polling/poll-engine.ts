@@ -70,7 +70,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const ages = watchClock(clock);
   /** Ends the pause of the only node. */
   let wakeUp = new AbortController();
-  /** When that ends by itself; infinite while the loop looks for what is due. */
+  /** When that ends on its own; infinite while the loop looks for what is due. */
   let pausedUntilMs = 0;
   const underway = new Set<Claimed>();
   /** The rows of claimed tasks, which wait or are underway. */

@@ -24,7 +24,7 @@ import {
   parseTaskResult,
   type TaskQueryContext,
 } from '../../plugins/index.ts';
-import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
+import { type ChannelRecord, hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import { retryAfterMs, type UpstreamRequest } from '../../upstream/index.ts';
 import {
   batchContext,
@@ -246,7 +246,7 @@ async function resultVerdict(
     ...readReportedFields(task, result, deps.clock.unix()),
   };
   const body = 'raw' in result ? (result.data ?? result.raw) : answer.body;
-  const isEnd = result.status === 'SUCCESS' || result.status === 'FAILURE';
+  const isEnd = hasEnded(result);
   const { billing, trouble }: CollectedUsage =
     isEnd || data === undefined || !isUnchanged(task, body)
       ? await usageOnComplete(deps, { plugin, options }, { context, task, result, body })

@@ -97,4 +97,4 @@ const VARYING_PATTERN =
   /^(?:x-)?(?:(?:request|trace|correlation|span)-?id|(?:response|processing|request)-?time)$|(?:^|-)rate-?limit(?:-|$)/;
 
 /** `name`: in lower case. */
-export const isVaryingHeader = (name: string): boolean => VARYING_HEADERS.has(name) || VARYING_PATTERN.test(name);
+const isVaryingHeader = (name: string): boolean => VARYING_HEADERS.has(name) || VARYING_PATTERN.test(name);

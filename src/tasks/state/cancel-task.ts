@@ -1,8 +1,8 @@
 import { sentence } from '../../kernel/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
+import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
-import { hasEnded, isWaiting } from './describe-task.ts';
+import { isWaiting } from './describe-task.ts';
 import { endWaiting } from './end-waiting.ts';
 import { finishTask, toLease } from './finish-task.ts';
 import { toStoredFailure } from './stored-failure.ts';

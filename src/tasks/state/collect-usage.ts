@@ -1,3 +1,4 @@
+import { mergeReport, REPORT_MARGIN } from '../../billing/index.ts';
 import { type Json, type JsonObject, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import {
   type CompletedResult,
@@ -52,7 +53,7 @@ export async function usageOnSubmit(
 
 type PollUsage = { context: TaskQueryContext; task: TaskRecord; result: ParsedTask; body: Json };
 
-/** Facts in a parsed poll. A newer fact replaces the stored one of the same name. */
+/** Facts in a parsed poll. A newer fact replaces the stored one of its name, unless by zero. */
 export async function usageOnComplete(
   deps: TaskDeps,
   { plugin, options }: HookCall,
@@ -77,15 +78,14 @@ export async function usageOnComplete(
     return { trouble: { said: implausible, host: false } };
   }
   const known: JsonObject = billing.completionFacts ?? {};
-  const fresh = Object.entries(facts.value ?? {}).some(([name, value]) => known[name] !== value);
-  return fresh ? { billing: { ...billing, completionFacts: { ...known, ...facts.value } } } : {};
+  const completionFacts = mergeReport(known, facts.value ?? {});
+  const fresh = Object.entries(completionFacts).some(([name, value]) => known[name] !== value);
+  return fresh ? { billing: { ...billing, completionFacts } } : {};
 }
 
-/** A request says how many seconds and items it wants; vendors round, or deliver some more. */
-const ASKED_TIMES = 2;
 /**
  * Tokens and credits are estimated, and a settlement far above the estimate is charged. No vendor
- * takes this many for one task.
+ * takes this many for one task, unless the estimate says so: pixels are counted in tokens too.
  */
 const MOST_TOKENS = 100_000_000;
 
@@ -100,9 +100,9 @@ function findImplausible(
   for (const [name, value] of Object.entries(reported ?? {})) {
     const field = Object.hasOwn(usageSchema, name) ? usageSchema[name] : undefined;
     if (typeof value !== 'number') continue;
-    const wanted = asked[name];
+    const wanted = typeof asked[name] === 'number' ? REPORT_MARGIN * asked[name] : 0;
     const isAsked = field?.kind === 'number' && (field.unit === 'second' || field.unit === 'count');
-    const most = isAsked && typeof wanted === 'number' && wanted > 0 ? ASKED_TIMES * wanted : MOST_TOKENS;
+    const most = isAsked && wanted > 0 ? wanted : Math.max(wanted, MOST_TOKENS);
     if (value > most) return sentence('tasks.usage_beyond', { count: value, fact: name });
   }
   return undefined;

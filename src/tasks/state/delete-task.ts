@@ -1,8 +1,7 @@
-import type { TaskRecord } from '../../store/ports/index.ts';
+import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { cancelTask } from './cancel-task.ts';
-import { hasEnded } from './describe-task.ts';
 import { ownTask } from './own-tasks.ts';
 
 /**
@@ -34,7 +33,7 @@ export function hideTask(deps: TaskDeps, ended: TaskRecord, { retained = true } 
   });
 }
 
-/** The task may end by itself before it is cancelled. */
+/** The task may end on its own before it is cancelled. */
 async function cancelOrReadEnded(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   try {
     return await cancelTask(deps, task);

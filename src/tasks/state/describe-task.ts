@@ -1,6 +1,13 @@
-import type { Json, JsonObject } from '../../kernel/index.ts';
+import { type Json, type JsonObject, QUOTA_PER_USD } from '../../kernel/index.ts';
 import type { TaskView } from '../../plugins/index.ts';
-import type { ReservedQuota, TaskRecord, TaskShown, TaskStatus, TaskSummary } from '../../store/ports/index.ts';
+import {
+  hasEnded,
+  type ReservedQuota,
+  type TaskRecord,
+  type TaskShown,
+  type TaskStatus,
+  type TaskSummary,
+} from '../../store/ports/index.ts';
 
 /** What plugins and clients see of a task. */
 export type ShownTask = Omit<TaskShown, 'propertiesJson' | 'dataJson' | 'reserved'> &
@@ -14,14 +21,9 @@ export type DescribedTask = Omit<TaskSummary, 'reserved' | 'action'> & CostFacts
 /** Clients see NOT_START as QUEUED. */
 export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT_START' ? 'QUEUED' : status);
 
-export const hasEnded = ({ status }: { status: TaskStatus }): boolean => status === 'SUCCESS' || status === 'FAILURE';
-
 /** No vendor has it yet, and none is being asked. */
 export const isWaiting = ({ status, phase }: Pick<TaskRecord, 'status' | 'phase'>): boolean =>
   status === 'NOT_START' && phase === 'waiting';
-
-/** Quota of one US dollar. */
-const QUOTA_PER_USD = 500_000;
 
 /**
  * What a task costs its owner, in US dollars. `charged` is null until the bill is final; `usd` is
@@ -38,6 +40,12 @@ export function taskCost(task: CostFacts) {
   };
 }
 
+/** What its client asked for, where another model serves it. */
+export const showRequestedModel = ({ properties }: Pick<TaskRecord, 'properties'>): { requested_model?: string } =>
+  properties.requestedModelName === undefined || properties.requestedModelName === properties.originModelName
+    ? {}
+    : { requested_model: properties.requestedModelName };
+
 /** A task without what it costs. */
 export function taskState(task: Omit<TaskSummary, 'quota' | 'reserved' | 'linkVersions'>) {
   return {
@@ -46,6 +54,7 @@ export function taskState(task: Omit<TaskSummary, 'quota' | 'reserved' | 'linkVe
     object: 'task' as const,
     platform: task.platform,
     model: task.properties.originModelName,
+    ...showRequestedModel(task),
     action: task.action,
     status: publicStatus(task.status),
     progress: task.progress,

@@ -1,6 +1,14 @@
 import { scheduleResultCopies } from '../../files/index.ts';
 import { type Sentence, sentence, withoutMessage } from '../../kernel/index.ts';
-import type { Lease, Repositories, TakenWaiting, TaskAdvance, TaskRecord } from '../../store/ports/index.ts';
+import type {
+  Lease,
+  Repositories,
+  StoredResult,
+  TakenWaiting,
+  TaskAdvance,
+  TaskExecution,
+  TaskRecord,
+} from '../../store/ports/index.ts';
 import type { Ending, TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
 import { traceEvent } from './trace-event.ts';
@@ -19,7 +27,7 @@ type Finish = { task: TaskRecord; ending: Ending; change?: TaskAdvance['change']
 
 /** The lease under which a task is taken out of its line and ended in the same transaction. */
 const TAKEN_FOR_MS = 30_000;
-/** An abandoned slot stays taken at least so long, unless tasks end sooner by their age. */
+/** An abandoned slot stays taken at least this long, unless tasks end sooner by their age. */
 const ABANDONED_SECONDS = 600;
 
 /**
@@ -41,7 +49,10 @@ export async function finishTask(
   const mayStillRun = !succeeded && ending.mayStillRun === true;
   const final: TaskAdvance['change'] = {
     ...change,
-    ...(result ? { execution: { ...(change.execution ?? task.execution), result } } : {}),
+    ...endExecution(change.execution ?? task.execution, {
+      result: result || undefined,
+      isChanged: change.execution !== undefined,
+    }),
     status: ending.status,
     progress: '100%',
     ...(succeeded
@@ -50,7 +61,7 @@ export async function finishTask(
     finishTime: change.finishTime ?? now,
     startTime: (change.startTime ?? task.startTime) || (change.finishTime ?? now),
     ...bill,
-    ...(mayStillRun ? { slotUntil: now + (await abandonedSeconds(deps, task)) } : {}),
+    ...(mayStillRun ? { slotUntil: await findSlotEnd(deps, task) } : {}),
   };
   let wantsResults = false;
   let taken: TakenWaiting[] = [];
@@ -114,8 +125,22 @@ export async function finishTask(
   return ended;
 }
 
-/** As long as nearly every task of its model takes: by then the vendor has no job any more. */
-async function abandonedSeconds({ node, logger, limits }: TaskDeps, task: TaskRecord): Promise<number> {
+/** What the task says of itself from now on, where that is something else. */
+function endExecution(
+  execution: TaskExecution,
+  { result, isChanged }: { result: StoredResult | undefined; isChanged: boolean },
+): { execution?: TaskExecution } {
+  const erases = execution.stored === false && execution.response?.instructions !== undefined;
+  if (!result && !erases) return isChanged ? { execution } : {};
+  const { instructions: _, ...response } = execution.response ?? {};
+  return { execution: { ...execution, ...(result ? { result } : {}), ...(erases ? { response } : {}) } };
+}
+
+/**
+ * When nearly every task of its model would have ended: by then the vendor has no job any more.
+ * In Unix seconds by the store's clock, which all nodes share.
+ */
+async function findSlotEnd({ store, node, logger, limits }: TaskDeps, task: TaskRecord): Promise<number> {
   const durations = await node.durations.all().catch((error: unknown) => {
     logger.warn({ err: error, task_id: task.taskId }, 'durations of tasks could not be read');
     return [];
@@ -124,7 +149,8 @@ async function abandonedSeconds({ node, logger, limits }: TaskDeps, task: TaskRe
   const lately = durations.find(({ plugin, model }) => plugin === task.platform && model === originModelName);
   const seconds = Math.max(ABANDONED_SECONDS, Math.ceil(lately?.p95Seconds ?? 0));
   const { taskTimeoutMinutes } = limits;
-  return taskTimeoutMinutes > 0 ? Math.min(seconds, taskTimeoutMinutes * 60) : seconds;
+  const heldSeconds = taskTimeoutMinutes > 0 ? Math.min(seconds, taskTimeoutMinutes * 60) : seconds;
+  return Math.floor((await store.clock.nowMs()) / 1000) + heldSeconds;
 }
 
 /**

@@ -10,6 +10,7 @@ import {
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Closing, MoneyGroups, Opening } from '../task-node.ts';
+import { createMemoryHolds, type MemoryHolds } from './memory-holds.ts';
 import { countOwnRoom, findEarlier, limitReached } from './own-limits.ts';
 
 /** How long an Idempotency-Key is kept for the request that took it. */
@@ -20,9 +21,14 @@ const MAX_GROUP = 64;
 /** Groups at once: one writes while another waits for the disk or for another node's rows. */
 const MAX_RUNNING = 2;
 
-type Deps = { store: Store; clock: Clock; billing: Billing; capacity: Capacity };
+/** How long bills gather of what was held in memory. */
+const BILLS_GATHER_MS = 10;
 
-export function createMoneyGroups(deps: Deps): MoneyGroups {
+/** `mostHeld`: the quota that this node may hold in memory; 0: it reserves all in the store. */
+type GroupOptions = { store: Store; clock: Clock; billing: Billing; capacity: Capacity; mostHeld?: () => number };
+type Deps = Omit<GroupOptions, 'mostHeld'> & { holds: MemoryHolds };
+
+export function createMoneyGroups({ mostHeld = () => 0, ...given }: GroupOptions): MoneyGroups {
   const shared = {
     maxSize: MAX_GROUP,
     maxRunning: MAX_RUNNING,
@@ -32,26 +38,70 @@ export function createMoneyGroups(deps: Deps): MoneyGroups {
     divide: (error: unknown) =>
       isStoreLocked(error) ? ('by_owner' as const) : isStoreUnavailable(error) ? undefined : ('by_call' as const),
   };
+  const holds = createMemoryHolds({
+    readsFacts: given.billing.readsFacts,
+    canReserve: batchCalls({
+      ...{ maxSize: MAX_GROUP, maxRunning: MAX_RUNNING, gather: nextTurn },
+      run: async (payers) => (await given.billing.canReserveAll(payers)).map(ok),
+    }),
+    most: mostHeld,
+  });
+  const deps = { ...given, holds };
+  async function noteWrite<T>(written: Promise<T>): Promise<T> {
+    try {
+      const value = await written;
+      holds.noteWrite(true);
+      return value;
+    } catch (error) {
+      holds.noteWrite(false);
+      throw error;
+    }
+  }
   const open = batchCalls<Opening<unknown>, unknown>({
     ...shared,
-    run: (openings) => openAll(deps, openings),
-    ownerOf: ({ payer }) => payer.walletId,
+    run: (openings) => noteWrite(openAll(deps, openings)),
+    readOwner: ({ payer }) => payer.walletId,
   });
-  const close = batchCalls<Closing, boolean>({
-    ...shared,
-    run: (closings) => closeAll(deps, closings),
-    ownerOf: ({ ended }) => ended.task.walletId,
-  });
+  const batchClosings = (gather: () => Promise<void>) =>
+    batchCalls<Closing, boolean>({
+      ...{ ...shared, gather },
+      run: (closings) => noteWrite(closeAll(deps, closings)),
+      readOwner: ({ ended }) => ended.task.walletId,
+    });
+  // What was held locks all its keys, then all its wallets, before it is billed. In one transaction
+  // with others it would lock their keys after its own wallets. No client waits for these bills, so
+  // many share a commit.
+  const [close, closeHeld] = [batchClosings(nextTurn), batchClosings(() => given.clock.sleep(BILLS_GATHER_MS))];
   return {
     async open<T>(opening: Opening<T>) {
-      for (;;) {
-        const opened = await open(opening);
-        if (opened !== FREED) return opened as T;
+      const decided = holds.reserving(opening.payer);
+      try {
+        for (;;) {
+          const opened = await open(opening);
+          if (opened !== FREED) return opened as T;
+        }
+      } finally {
+        decided();
       }
     },
-    close,
+    hold: holds.take,
+    async replacing(work) {
+      const decided: (() => void)[] = [];
+      const replace: Billing['replaceReservation'] = (tx, task, previous) => {
+        decided.push(holds.reserving({ ...task, quota: Math.max(0, task.quota - previous.reserved) }));
+        return given.billing.replaceReservation(tx, { ...task, held: holds.read(task) }, previous);
+      };
+      try {
+        return await given.store.transaction((tx) => work(tx, replace));
+      } finally {
+        for (const end of decided) end();
+      }
+    },
+    close: (closing) => (owesMoney(closing) ? closeHeld(closing) : close(closing)),
   };
 }
+
+const owesMoney = ({ owes }: Closing): boolean => owes !== undefined && owes.quota > 0;
 
 /** The verdict of a repeat whose first request its group refused: it becomes the first. */
 const FREED = Symbol('freed');
@@ -85,7 +135,7 @@ async function openIn(
   tx: Repositories,
   { openings, begun }: { openings: readonly Opening<unknown>[]; begun: Map<Opening<unknown>, Begun> },
 ): Promise<Map<Opening<unknown>, Result<unknown, unknown>>> {
-  const { clock, billing } = deps;
+  const { clock, billing, holds } = deps;
   const results = new Map<Opening<unknown>, Result<unknown, unknown>>();
   await takePlaces(deps, tx, { openings, begun });
   const full = openings.filter((opening) => opening.start && !begun.has(opening) && !opening.line);
@@ -105,7 +155,7 @@ async function openIn(
   const unrepeated = placed.filter((opening) => takes.get(opening) !== false);
   const refusals = await billing.reserveAll(
     tx,
-    unrepeated.map(({ payer }) => payer),
+    unrepeated.map(({ payer }) => ({ ...payer, held: holds.read(payer) })),
   );
   const refused = new Map(unrepeated.map((opening, index) => [opening, refusals[index]]));
   const freed = new Set(unrepeated.filter((opening) => refused.get(opening)).map(nameKey));
@@ -228,10 +278,15 @@ async function takeKeys(
 const closeAll = ({ store, billing }: Deps, closings: readonly Closing[]): Promise<Result<boolean, unknown>[]> =>
   store.transaction(async (tx) => {
     const moved = await Promise.all(closings.map(({ move }) => move(tx)));
-    // Last: it locks the rows of keys, wallets and channels, for which all other tasks wait.
+    const ending = closings.filter((_, index) => moved[index]);
+    // Last: they lock the rows of keys, wallets and channels, for which all other tasks wait.
+    await billing.reserveAll(
+      tx,
+      ending.flatMap(({ owes }) => (owes ? [{ ...owes, isOwed: true }] : [])),
+    );
     await billing.settleAll(
       tx,
-      closings.filter((_, index) => moved[index]).map(({ ended }) => ended),
+      ending.map(({ ended }) => ended),
     );
     const taken = closings.flatMap((closing, index) => (moved[index] ? (closing.taken?.() ?? []) : []));
     if (taken.length > 0) await tx.waiting.count(taken, { isSent: false });

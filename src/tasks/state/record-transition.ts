@@ -1,10 +1,16 @@
 import { isoTime, newMessageId, sha256Hex } from '../../kernel/index.ts';
 import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
-import type { NewWebhook, Repositories, TaskChange, TaskRecord } from '../../store/ports/index.ts';
+import {
+  hasEnded,
+  type NewWebhook,
+  type Repositories,
+  type TaskChange,
+  type TaskRecord,
+} from '../../store/ports/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
 import type { TaskNode } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
-import { hasEnded, taskNotice } from './describe-task.ts';
+import { taskNotice } from './describe-task.ts';
 
 export type TransitionDeps = Pick<TaskDeps, 'clock' | 'webhooks'> & { node: Pick<TaskNode, 'random'> };
 

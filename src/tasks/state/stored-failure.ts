@@ -26,11 +26,14 @@ export function fromStoredFailure(
 ): AppError {
   // The task failed with these very words, unless it was cancelled or interrupted.
   const isReason = said !== null && said.reason !== code && message === failReason;
-  return new AppError(code, kind, {
+  const error = new AppError(code, kind, {
     message: isReason ? { message, ...said } : message,
     ...(param === undefined ? {} : { param }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(replayed ? { shouldRetry: false } : {}),
     replayed,
   });
+  // The line of what a vendor refused names its channel.
+  error.isLogged = code.startsWith('tasks.vendor_');
+  return error;
 }

@@ -8,15 +8,16 @@ import { finishTask, toLease } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
-import { type Choice, chooseChannel } from './choose-channel.ts';
 import type { FailedAttempt } from './classify-refusal.ts';
 import { moveTask } from './move-task.ts';
 import { type PreparedSubmission, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
+import { createRefusalLog } from './refusal-log.ts';
 import { returnToLine, type TakenPlace } from './return-to-line.ts';
 import { sendSubmission } from './send-submission.ts';
 import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
 import type { Doubt } from './submission-doubt.ts';
+import { type Choice, takeAccount } from './take-account.ts';
 
 /** Accounts that one submission may try. */
 export const MAX_ATTEMPTS = 5;
@@ -51,6 +52,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
   let task = taken?.task;
   let lastError: AppError | undefined;
   let lastAttempt: FailedAttempt | undefined;
+  const refusals = createRefusalLog(deps.logger, 'vendor did not accept a submission');
   /** The channels that did not take it, and why. One that ends it at once says so itself. */
   const passedOver: string[] = [];
   let isNoted = taken !== undefined;
@@ -64,7 +66,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
   try {
     while (tried.length < MAX_ATTEMPTS) {
       const isFirst = tried.length === 0;
-      const choice = (isFirst && taken?.choice) || chooseChannel(deps, submitted, { taskId, tried, isNew: !task });
+      const choice = (isFirst && taken?.choice) || takeAccount(deps, submitted, { taskId, tried, isNew: !task });
       if (!choice || (choice.kind === 'full' && task)) break;
       const { account } = choice;
       const { channel } = account;
@@ -127,9 +129,10 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           continue;
         }
         // What waited and was not sent waits again, once the store answers (`dispatch-task.ts`).
-        if (task && !(taken && isStoreUnavailable(error) && !doubt.vendorMayHaveJob)) {
-          const reason = error instanceof Error ? error.message : 'unknown';
-          deps.logger.info({ ...logFields, channel: channel.name, reason }, 'a submission could not be prepared');
+        if (taken && isStoreUnavailable(error) && !doubt.vendorMayHaveJob) throw error;
+        // A client's own fault, before anything is stored, is a line for debugging.
+        if (task || isOfVendor(error)) logUnprepared(deps, error, { ...logFields, channel: channel.name });
+        if (task) {
           await failSubmission(deps, { task: await asStored(deps, task), error, releasesIdempotencyKey: retryable });
         }
         throw error;
@@ -160,10 +163,8 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
       lastError = attempt.error;
       lastAttempt = { ...attempt, refusal };
       retryable &&= isRepeatable(attempt.outcome);
-      deps.logger.info(
-        { ...logFields, channel: channel.name, model: submission.intent.model, reason: lastError.message },
-        'vendor did not accept a submission',
-      );
+      const { model } = submission.intent;
+      refusals.note({ ...logFields, channel: channel.name, model, ...describeRefusal(attempt) });
       const isOfCredential = refusal.kind === 'credential' || refusal.kind === 'balance';
       if (isOfCredential) noteRefusal(deps, account, attempt.error);
       // A vendor that refuses the credential has no job, so another one may serve.
@@ -186,13 +187,37 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
         throw cancelled;
       }
     }
+    if (lastAttempt) {
+      refusals.write(isOfVendor(error) ? 'warn' : 'info');
+      error.isLogged = true;
+    }
     const ends = { task, error, releasesIdempotencyKey: retryable && !taken };
     await failSubmission(deps, { ...ends, mayStillRun: doubt.vendorMayHaveJob });
     throw error;
   } finally {
     lease.stop();
+    refusals.write('info');
     if (task && passedOver.length > (isNoted ? 0 : 1)) await notePassedOver(deps, task, passedOver);
   }
+}
+
+/** A vendor or plugin that fails is a warning, what it refuses a client is not. */
+const isOfVendor = (error: unknown): boolean =>
+  error instanceof AppError && ['upstream_failed', 'upstream_timeout', 'unavailable'].includes(error.kind);
+
+const describeRefusal = ({ error: { code, message, cause }, said, refusal: { kind } }: FailedAttempt) => ({
+  ...{ code, reason: message, refusal: kind },
+  ...(said && { status: said.status, words: said.words }),
+  ...(cause === undefined ? {} : { err: cause }),
+});
+
+/** An unexpected failure is logged where it is caught, with its stack. */
+function logUnprepared({ logger }: TaskDeps, error: unknown, logFields: object): void {
+  if (!(error instanceof AppError) || error.kind === 'internal') return;
+  const { code, message: reason, cause } = error;
+  const fields = { ...logFields, code, reason, ...(cause === undefined ? {} : { err: cause }) };
+  logger[isOfVendor(error) ? 'warn' : 'info'](fields, 'a submission could not be prepared');
+  error.isLogged = true;
 }
 
 /** Why it took so long, for people who run the gateway. It is no reason to fail. */

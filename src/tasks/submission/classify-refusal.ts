@@ -36,18 +36,14 @@ export async function classifyRefusal(
     { ctx: context, response: { statusCode: status, headers, body } },
     { owner: userOwner(caller.user.id), alreadyAdmitted: true, secrets: credential.secrets },
   );
-  const logFields = { task_id: context.publicTaskId, channel_id: channel.id, plugin: plugin.key };
   if (!parsed.ok) {
+    const logFields = { task_id: context.publicTaskId, channel_id: channel.id, plugin: plugin.key };
     deps.logger.warn({ ...logFields, reason: parsed.error.message }, 'parseSubmitError failed; the status counts');
     return plain;
   }
   const error = parsed.value;
   const isOf4xx = status >= 400 && status < 500;
   if (!error || !(isOf4xx || error.provesNoJob)) return plain;
-  if (error.class === 'quota' || error.class === 'credential') {
-    const fields = { ...logFields, status, kind: error.kind, reason: error.message ?? '' };
-    deps.logger.warn(fields, "vendor refuses the channel's account");
-  }
   const isProof = error.provesNoJob && !ALWAYS_IN_DOUBT.has(status);
   const outcome = plain.outcome === 'in_doubt' && !isProof ? plain.outcome : OUTCOMES[error.class];
   const { retryAfterSeconds } = error;
@@ -57,6 +53,7 @@ export async function classifyRefusal(
     error: clientError(error, { plain, outcome }),
     mayTryAnother: plain.mayTryAnother && OF_THE_CHANNEL.has(error.class),
     outcome,
+    said: { status, words: error.message ?? '' },
     refusal: {
       kind: outcome === 'in_doubt' ? 'in_doubt' : error.kind,
       ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
@@ -65,7 +62,7 @@ export async function classifyRefusal(
 }
 
 /** What a status says of an account, where nobody says more. */
-export function refusalOfStatus(status: number): RefusalKind {
+export function refusalForStatus(status: number): RefusalKind {
   if (status === 429) return 'capacity';
   if (status === 402) return 'balance';
   if (status === 401) return 'credential';
@@ -113,6 +110,8 @@ export type FailedAttempt = {
   error: AppError;
   mayTryAnother: boolean;
   outcome: VendorOutcome;
+  /** The vendor's answer for the log: clients are not told what concerns the operator's account. */
+  said?: { status: number; words: string };
   /** What it says of the account. */
   refusal: CapacityRefusal;
 };

@@ -5,7 +5,7 @@ import type { SourceKeeper } from '../task-node.ts';
 /** How often the use of a source is noted again, in seconds. */
 const NOTE_EVERY = 3600;
 /**
- * A source is kept for so long after the last task that it began, in seconds: results are rarely
+ * A source is kept for this long after the last task that it began, in seconds: results are rarely
  * read later. Unfinished tasks keep it for longer.
  */
 const KEEP_SECONDS = 365 * 86_400;

@@ -1,12 +1,12 @@
 import type { Dispatch } from '../../channels/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
+import type { AcceptedPrice, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { toLease } from '../state/finish-task.ts';
 import type { TaskDeps } from '../types.ts';
-import type { Choice } from './choose-channel.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { reservationNumber, type TakenPlace } from './return-to-line.ts';
+import type { Choice } from './take-account.ts';
 
 type Move = { task: TaskRecord; choice: Choice; attempt: number; taken: TakenPlace | undefined };
 
@@ -23,12 +23,14 @@ export async function moveTask(
 ): Promise<{ task: TaskRecord; dispatch: Dispatch } | undefined> {
   const accepted = taken?.task;
   const isAccepted = accepted?.properties.upstreamModelName === upstreamModel;
-  if (accepted && !isAccepted && quote.quota > accepted.quota) return undefined;
+  if (accepted && !isAccepted && quote.quota > readAccepted(accepted).quota) return undefined;
   const { credentialId } = choice.scope;
   const isInPlace = task === accepted && task.credentialId === credentialId && choice.kind === 'begun';
   if (isAccepted && isInPlace && task.action === action && task.slots === slots)
     return { task, dispatch: choice.dispatch };
   const { quota, snapshot } = accepted && isAccepted ? { quota: accepted.quota, snapshot: accepted.billing } : quote;
+  // Where another model serves than was asked for, the price of that one is the bound.
+  const bound = accepted?.billing.accepted;
   const isOther = plugin.key !== task.platform;
   const { key: pluginKey, version: pluginVersion, sourceHash } = plugin;
   const change = {
@@ -40,7 +42,7 @@ export async function moveTask(
       credentialId,
       action,
       quota,
-      billing: snapshot,
+      billing: bound ? { ...snapshot, accepted: bound } : snapshot,
       upstreamModel: choice.scope.model,
       slots,
     },
@@ -49,7 +51,7 @@ export async function moveTask(
   let begun: Dispatch | undefined =
     choice.kind === 'begun' ? deps.node.capacity.resize(choice.dispatch, slots) : undefined;
   let dispatchedAtMs: number | undefined;
-  const moved = await deps.store.transaction(async (tx) => {
+  const moved = await deps.node.money.replacing(async (tx, replace) => {
     if (choice.kind === 'asks') {
       const places = await deps.node.capacity.places(tx, [choice.scope]);
       const dispatch = await places.take(choice.scope, { ...choice.start, slots });
@@ -63,10 +65,16 @@ export async function moveTask(
     // Preparing this channel's request took time, in which nothing renewed the lease.
     await tx.tasks.renew(toLease(task), SUBMIT_LEASE_MS);
     const number = reservationNumber(task, attempt);
-    await deps.billing.replaceReservation(tx, { ...task, ...change }, { reserved: task.quota, attempt: number });
+    await replace(tx, { ...task, ...change }, { reserved: task.quota, attempt: number });
     return 'moved';
   });
   if (moved === 'full') return undefined;
   if (moved === 'lost' || !begun) throw taskErrors.submission_interrupted({ shouldRetry: false });
   return { task: { ...task, ...change }, dispatch: begun };
+}
+
+/** The price of the model that was asked for, also where the task moves once more. */
+export function readAccepted({ billing, quota }: Pick<TaskRecord, 'billing' | 'quota'>): AcceptedPrice {
+  const { expression, facts, groupRatio, model, action } = billing;
+  return billing.accepted ?? { expression, facts, groupRatio, model, action, quota };
 }

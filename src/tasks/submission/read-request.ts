@@ -53,8 +53,22 @@ function readPrompt(body: Json | undefined): string {
   return '';
 }
 
-const HEADER = 'X-Keep-Result';
-const FIELD = 'metadata.keep_result';
+/** What a request may say with a header, or else with `metadata` of its body. */
+type Flag = {
+  header: string;
+  field: string;
+  read: (request: ClientRequest) => string | null | undefined;
+  refuse: typeof taskErrors.keep_result_invalid;
+};
+
+const KEEPS: Flag = {
+  ...{ header: 'X-Keep-Result', field: 'keep_result', read: ({ keepResult }) => keepResult },
+  refuse: taskErrors.keep_result_invalid,
+};
+const FALLS_BACK: Flag = {
+  ...{ header: 'X-Allow-Fallback', field: 'allow_fallback', read: ({ allowFallback }) => allowFallback },
+  refuse: taskErrors.allow_fallback_invalid,
+};
 
 /**
  * Whether a submission asks for its result to be kept: by the header X-Keep-Result, by
@@ -63,26 +77,45 @@ const FIELD = 'metadata.keep_result';
  * @throws tasks.keep_result_invalid
  */
 export function requestsRetention({ request, caller }: Pick<Submission, 'request' | 'caller'>): boolean | undefined {
-  const fromHeader = readFlag(HEADER, request.keepResult ?? undefined);
-  const fromBody = readFlag(FIELD, keepField(request.body));
-  return fromHeader ?? fromBody ?? (caller.key?.keepResults || undefined);
+  return readFlag(KEEPS, request) ?? (caller.key?.keepResults || undefined);
+}
+
+/**
+ * Whether another model may serve, where the group allows that: `X-Allow-Fallback`, else
+ * `metadata.allow_fallback`, declines with false.
+ * @throws tasks.allow_fallback_invalid
+ */
+export const allowsFallback = ({ request }: Pick<Submission, 'request'>): boolean =>
+  readFlag(FALLS_BACK, request) ?? true;
+
+/** The header and the field are both checked; the header counts. */
+function readFlag(flag: Flag, request: ClientRequest): boolean | undefined {
+  const parse = (param: string, value: Json | undefined): boolean | undefined => {
+    const word = typeof value === 'string' ? value.trim().toLowerCase() : value;
+    if (word === undefined || word === null) return undefined;
+    if (word === true || word === 'true') return true;
+    if (word === false || word === 'false') return false;
+    throw flag.refuse({ message: `${param} must be true or false.`, param });
+  };
+  const fromHeader = parse(flag.header, flag.read(request) ?? undefined);
+  const fromBody = parse(`metadata.${flag.field}`, metadataField(request.body, flag.field));
+  return fromHeader ?? fromBody;
 }
 
 /** A form has metadata as JSON in one field, or each of its entries in an own field. */
-function keepField(body: RequestBody): Json | undefined {
+function metadataField(body: RequestBody, field: string): Json | undefined {
   if (body.kind === 'none') return undefined;
-  if (body.kind === 'json') return isObject(body.value) ? readKeepResult(body.value.metadata) : undefined;
-  const { metadata, 'metadata[keep_result]': entry } = body.fields;
-  return entry?.[0] ?? readKeepResult(parseJson(metadata?.[0] ?? ''));
+  const read = (metadata: Json | undefined) => (isObject(metadata) ? metadata[field] : undefined);
+  if (body.kind === 'json') return isObject(body.value) ? read(body.value.metadata) : undefined;
+  return body.fields[`metadata[${field}]`]?.[0] ?? read(parseJson(body.fields.metadata?.[0] ?? ''));
 }
 
-const readKeepResult = (metadata: Json | undefined): Json | undefined =>
-  isObject(metadata) ? metadata.keep_result : undefined;
-
-function readFlag(param: string, value: Json | undefined): boolean | undefined {
-  const word = typeof value === 'string' ? value.trim().toLowerCase() : value;
-  if (word === undefined || word === null) return undefined;
-  if (word === true || word === 'true') return true;
-  if (word === false || word === 'false') return false;
-  throw taskErrors.keep_result_invalid({ message: `${param} must be true or false.`, param });
+/**
+ * Whether the request of a submission may be stored: not where its body has `store: false`, as
+ * OpenAI writes it, or its API key says no. Nothing of a request overrides its key.
+ */
+export function mayStore({ request, caller }: Pick<Submission, 'request' | 'caller'>): boolean {
+  const { body } = request;
+  const asked = firstValue(body.kind === 'form' ? (body.fields.store ?? null) : readFields(request).store);
+  return asked !== false && asked !== 'false' && caller.key?.storeRequests !== false;
 }

@@ -4,7 +4,8 @@ import type { NewWaiting, TaskRecord, WaitingRecord } from '../../store/ports/in
 import { recordQueued } from '../state/record-transition.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 import { storeRequest } from '../waiting/stored-request.ts';
-import { classOf, mayWait } from './choose-channel.ts';
+import { allowsFallback } from './read-request.ts';
+import { mayWait, readClass } from './take-account.ts';
 
 /** How often a task comes back before it ends with the vendor's last words. */
 const MAX_RETURNS = 10;
@@ -49,7 +50,7 @@ export async function returnToLine(
     : await putInLine(deps, submission, { task, waitMs });
   const stored = await store.tasks.byTaskId(task.taskId);
   if (isBack && stored) {
-    node.line.entered(classOf(submission).class);
+    node.line.entered(readClass(submission).class);
     if (!place) node.watchers.changed(stored);
     return { kind: 'waits', task: stored };
   }
@@ -62,18 +63,15 @@ type PutBack = { task: TaskRecord; taken: Pick<TakenPlace, 'task' | 'place'>; wa
  * Puts a task back with the model and price that were accepted, if its wallet still has that.
  * False: it is not being sent any more, or was cancelled.
  */
-export async function putBack(
-  { store, billing }: TaskDeps,
-  { task, taken, waitMs, counts }: PutBack,
-): Promise<boolean> {
+export async function putBack({ store, node }: TaskDeps, { task, taken, waitMs, counts }: PutBack): Promise<boolean> {
   const { task: accepted, place } = taken;
   const options = { waitMs, counts };
   const { quota, billing: snapshot, properties, action } = accepted;
   const restored = { ...task, quota, billing: snapshot, properties, action };
   try {
-    return await store.transaction(async (tx) => {
+    return await node.money.replacing(async (tx, replace) => {
       const attempt = reservationNumber(task, RETURNED);
-      await billing.replaceReservation(tx, restored, { reserved: task.quota, attempt });
+      await replace(tx, restored, { reserved: task.quota, attempt });
       if (!(await tx.waiting.putBack({ task: restored, place }, options))) throw NOT_RETURNED;
       return true;
     });
@@ -119,7 +117,8 @@ export function describePlace(
   const isAttached = attachedMs !== undefined && idempotency === undefined;
   return {
     ...{ taskId, ...stored, userId: caller.user.id, apiKeyId: caller.key?.id ?? null },
-    ...{ class: classOf(submission), priority: rules.priority, cost: TURN * slots, parked: '' },
+    ...{ class: readClass(submission), priority: rules.priority, cost: TURN * slots, parked: '' },
+    fallsBack: submission.surface !== 'native' && !submission.originTasks && allowsFallback(submission),
     attached: isAttached ? deps.node.id : '',
     forMs: isAttached ? Math.min(attachedMs, rules.maxWaitMs) : rules.maxWaitMs,
   };

@@ -1,5 +1,6 @@
 import {
   createRedactor,
+  isObject,
   mapSentence,
   redactSecrets,
   type Sentence,
@@ -25,7 +26,7 @@ import { taskErrors } from '../errors.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
 import type { FailedAttempt, SendOutcome } from './classify-refusal.ts';
-import { classifyRefusal, refusalOfStatus } from './classify-refusal.ts';
+import { classifyRefusal, refusalForStatus } from './classify-refusal.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
 
 /** Characters of a vendor's message that are searched for secrets; the client gets 512 of them. */
@@ -150,7 +151,7 @@ async function readStream(
 /** What the status of an answer says. */
 function classifyPlainly(
   deps: TaskDeps,
-  { channel, credential, requestId }: PreparedSubmission,
+  { channel, credential }: PreparedSubmission,
   answer: VendorAnswer,
 ): FailedAttempt {
   const { status, headers } = answer;
@@ -161,7 +162,7 @@ function classifyPlainly(
   const outcome = classifyStatus(status);
   const shouldRetry = adviseRetry(outcome);
   const waitMs = retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs());
-  const refusal = { kind: refusalOfStatus(status), ...(waitMs > 0 ? { retryAfterMs: waitMs } : {}) };
+  const refusal = { kind: refusalForStatus(status), ...(waitMs > 0 ? { retryAfterMs: waitMs } : {}) };
   if (status === 429) {
     const wait = Math.ceil(waitMs / 1000);
     return {
@@ -174,13 +175,12 @@ function classifyPlainly(
   }
   if (status === 401 || status === 403) {
     if (status === 401) credential.onUnauthorized();
-    const refused = { request_id: requestId, channel_id: channel.id, status };
-    deps.logger.warn(refused, "vendor refused the channel's key; check the key");
     return {
       kind: 'failed',
       error: taskErrors.vendor_failed({ message: sentence('tasks.credential_refused'), shouldRetry }),
       mayTryAnother: false,
       outcome,
+      said: { status, words },
       refusal,
     };
   }
@@ -199,9 +199,9 @@ function classifyPlainly(
 
 /** The message in a vendor's error body, in the shapes that vendors commonly use. */
 function vendorMessage({ body, text }: VendorAnswer): string {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return text;
+  if (!isObject(body)) return text;
   const { error, message, msg, reason } = body;
-  const inner = typeof error === 'object' && error !== null && !Array.isArray(error) ? error.message : error;
+  const inner = isObject(error) ? error.message : error;
   const found = [inner, message, msg, reason].find((value) => typeof value === 'string' && value !== '');
   return typeof found === 'string' ? found : text;
 }

@@ -13,13 +13,13 @@ import type { PluginOrder, Submission, TaskDeps } from '../types.ts';
 import { storeRequest, type WaitingRequest } from '../waiting/stored-request.ts';
 import { attemptChannels, endSlot, type LocalWork, type Opened } from './attempt-channels.ts';
 import { awaitDispatch } from './await-dispatch.ts';
-import { type Choice, classOf, mayWait } from './choose-channel.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
-import { requestsRetention, shownInput } from './read-request.ts';
+import { allowsFallback, mayStore, requestsRetention, shownInput } from './read-request.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { describePlace } from './return-to-line.ts';
 import { adviseOnFailure, type Doubt } from './submission-doubt.ts';
+import { type Choice, mayWait, readClass } from './take-account.ts';
 import { videoFields } from './video-fields.ts';
 
 /**
@@ -75,6 +75,8 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
     key: submission.caller.key,
   });
   const keep = requestsRetention(submission);
+  // What it says is checked before anything is stored.
+  allowsFallback(submission);
   const taskId = newTaskId(deps.clock.nowMs(), deps.node.random);
   return attemptChannels(
     deps,
@@ -94,8 +96,8 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
 async function storeInputs(deps: TaskDeps, prepared: PreparedSubmission, local: LocalWork): Promise<StoredInputs> {
   const storable = { body: prepared.request.body, intent: prepared.intent };
   // A request that builds on earlier tasks cannot be repeated.
-  if (prepared.originTasks || !hasInputsToKeep(deps, storable)) return { execution: {} };
-  // To store files may take as long as the place of results does.
+  if (prepared.originTasks || !mayStore(prepared) || !hasInputsToKeep(deps, storable)) return { execution: {} };
+  // Storing files may take as long as their storage does.
   return local.pause(() =>
     keepInputs(deps, {
       ...storable,
@@ -105,6 +107,15 @@ async function storeInputs(deps: TaskDeps, prepared: PreparedSubmission, local: 
       quota: prepared.quote.quota,
     }),
   );
+}
+
+type Shown = NonNullable<Submission['shown']>['execution'];
+
+/** What shows a response while it runs, without what its client sent to the model. */
+function withoutInput(execution: Shown): Shown {
+  if (!execution?.response) return execution;
+  const { input: _, ...response } = execution.response;
+  return { response };
 }
 
 type NewTask = {
@@ -134,7 +145,7 @@ async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewT
   if (!waits) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
   const request = await task.local.pause(() => storeRequest(deps, prepared));
   const opened = await insertTask(deps, prepared, { ...task, choice, request });
-  deps.node.line.entered(classOf(prepared).class, { isParked: opened.isParked === true });
+  deps.node.line.entered(readClass(prepared).class, { isParked: opened.isParked === true });
   // Its notice is delivered without delay.
   deps.node.watchers.changed(opened.task);
   return opened;
@@ -157,7 +168,8 @@ async function insertTask(
     apiKeyId: caller.key?.id ?? null,
   };
   const { request, intent, originTasks } = submission;
-  const storedRequest = originTasks ? undefined : retryableRequest({ body: request.body, intent });
+  const stores = mayStore(submission);
+  const storedRequest = originTasks || !stores ? undefined : retryableRequest({ body: request.body, intent });
   const trace = deps.telemetry.tracer?.context();
   const insert: Opening<Opened>['insert'] = async (tx: Repositories, begun, isParked): Promise<Opened> => {
     const createdAt = deps.clock.unix();
@@ -169,7 +181,7 @@ async function insertTask(
       action: submission.action,
       quota,
       properties: {
-        input: shownInput(submission),
+        input: stores ? shownInput(submission) : '',
         originModelName: submission.model,
         upstreamModelName: submission.upstreamModel,
         ...videoFields(submission),
@@ -186,7 +198,8 @@ async function insertTask(
         ...(submission.repeats === undefined ? {} : { repeats: submission.repeats }),
         ...(storedRequest ? { request: storedRequest } : {}),
         ...inputs.execution,
-        ...submission.shown?.execution,
+        ...(stores ? submission.shown?.execution : withoutInput(submission.shown?.execution)),
+        ...(stores ? {} : { stored: false as const }),
       },
       billing: snapshot,
       callbackUrl,
@@ -207,6 +220,7 @@ async function insertTask(
     const event = { taskId, at: createdAt, kind: 'created' as const, status: 'NOT_START' as const, detail: `${quota}` };
     // Started together, so that they travel together.
     const [task] = await Promise.all([inserted, tx.tasks.addEvent(event)]);
+    if (!stores) await tx.retention.addUnstored(taskId);
     if (inputs.rows) await tx.results.keepInputs({ taskId, userId: owner.userId, keptAt: createdAt, ...inputs.rows });
     if (waiting) {
       if (!(await waiting.hold(tx, task))) throw taskErrors.queue_full({ retryAfterSeconds: 5 });

@@ -5,7 +5,7 @@ import type { TaskDeps } from '../types.ts';
 const TRY_EVERY_MS = 5000;
 /** What is held in memory at most; the reserved file has fewer. */
 const MAX_JOBS = 1000;
-/** A recorded job is shown so long, for somebody to cancel it at the vendor. */
+/** How long a recorded job is shown, for somebody to cancel it at the vendor. */
 const SHOWN_MS = 24 * 3_600_000;
 
 /** Where jobs are noted while the database cannot be written, and found again after a restart. */
@@ -41,6 +41,8 @@ export function createUnrecordedJobs(
 ): UnrecordedJobs {
   const stopping = new AbortController();
   const jobs: Held[] = [];
+  /** Ends the pause of a loop that has no job: an idle process sleeps. */
+  let wake = () => {};
   let trying: Promise<void> = Promise.resolve();
   let isTrying = false;
 
@@ -97,6 +99,7 @@ export function createUnrecordedJobs(
           1,
         );
       jobs.push(take(job));
+      wake();
       void detachFromRequest(tryAll);
     },
     list: () =>
@@ -113,12 +116,17 @@ export function createUnrecordedJobs(
       trying = (async () => {
         while (!stopping.signal.aborted) {
           await tryAll();
-          await sleepInStep(clock, TRY_EVERY_MS, stopping.signal);
+          if (jobs.length > 0) await sleepInStep(clock, TRY_EVERY_MS, stopping.signal);
+          else if (!stopping.signal.aborted)
+            await new Promise<void>((resolve) => {
+              wake = resolve;
+            });
         }
       })();
     },
     async stop() {
       stopping.abort();
+      wake();
       await trying;
     },
   };

@@ -17,33 +17,47 @@ export function videoFields(submission: PreparedSubmission): Pick<TaskProperties
   if (!plugin.manifest.protocols.some(({ name }) => name === 'proto_video')) return {};
   const decoded = intent.requestBody;
   const sources = [readFields(request), readFields({ body: { kind: 'json', value: decoded ?? null } })];
-  const asked = (...names: string[]): string | undefined => firstText(sources, names);
+  const asked = (name: string): string | undefined => firstText(sources, [name]);
   const { facts } = quote.snapshot;
   const made = defaultFacts(plugin, [upstreamModel, intent.model]);
   const spans = Object.entries(plugin.manifest.usageSchema).flatMap(([name, field]) =>
     field.kind === 'number' && field.unit === 'second' ? [name] : [],
   );
-  const lengths = ['seconds', 'duration', ...spans];
-  const seconds = asked('seconds', 'duration') ?? firstText([facts, made], lengths);
-  const all = [...sources, facts, made];
-  const width = asked('width');
-  const height = asked('height');
-  const size =
-    firstText([...sources, facts], ['size']) ??
-    (width && height ? `${width}x${height}` : undefined) ??
-    sizeOf(firstText(all, ['resolution']), firstText(all, ['aspect_ratio', 'ratio', 'aspectRatio'])) ??
-    firstText([made], ['size']);
   const remixed = originTasks?.tasks[0]?.taskId;
   const numbers = Object.entries({ fps: asked('fps'), seed: asked('seed') }).flatMap(([name, text]) =>
     text === undefined || !Number.isSafeInteger(Number(text)) ? [] : [[name, Number(text)] as const],
   );
   const video = {
     ...Object.fromEntries(numbers),
-    ...(seconds === undefined ? {} : { seconds: seconds.replace(/^(\d+(?:\.\d+)?)s$/, '$1') }),
-    ...(size === undefined ? {} : { size: size.replace(/^(\d+)[*×](\d+)$/, '$1x$2') }),
+    ...readLengthAndSize({ asked: sources, facts, made, spans }),
     ...(remixed === undefined ? {} : { remixed_from_video_id: remixed }),
   };
   return Object.keys(video).length === 0 ? {} : { video };
+}
+
+/** `asked`: by the request. `made`: what is made by default. `spans`: facts that are lengths. */
+type VideoSources = { asked: readonly JsonObject[]; facts: JsonObject; made?: JsonObject; spans?: readonly string[] };
+
+/** Length and size of a video: what was asked for, else what is billed, else what is made. */
+export function readLengthAndSize({
+  asked,
+  facts,
+  made = {},
+  spans = [],
+}: VideoSources): Pick<NonNullable<TaskProperties['video']>, 'seconds' | 'size'> {
+  const lengths = ['seconds', 'duration'];
+  const seconds = firstText(asked, lengths) ?? firstText([facts, made], [...lengths, ...spans]);
+  const all = [...asked, facts, made];
+  const [width, height] = [firstText(asked, ['width']), firstText(asked, ['height'])];
+  const size =
+    firstText([...asked, facts], ['size']) ??
+    (width && height ? `${width}x${height}` : undefined) ??
+    sizeFor(firstText(all, ['resolution']), firstText(all, ['aspect_ratio', 'ratio', 'aspectRatio'])) ??
+    firstText([made], ['size']);
+  return {
+    ...(seconds === undefined ? {} : { seconds: seconds.replace(/^(\d+(?:\.\d+)?)s$/, '$1') }),
+    ...(size === undefined ? {} : { size: size.replace(/^(\d+)[*×](\d+)$/, '$1x$2') }),
+  };
 }
 
 /** The first of these members that is a number or a short text. */
@@ -59,7 +73,7 @@ function firstText(sources: readonly JsonObject[], names: readonly string[]): st
 }
 
 /** 720p at 16:9 is 1280x720. Undefined for a resolution that says no number of lines. */
-function sizeOf(resolution: string | undefined, ratio: string | undefined): string | undefined {
+function sizeFor(resolution: string | undefined, ratio: string | undefined): string | undefined {
   const [, lines] = /^(\d{3,4})p$/i.exec(resolution ?? '') ?? [];
   if (lines === undefined) return undefined;
   const [across = '16', down = '9'] = /^\d{1,2}:\d{1,2}$/.test(ratio ?? '') ? (ratio ?? '').split(':') : [];

@@ -1,5 +1,5 @@
 import { type HeldBody, holdBody, restoreHeldBody } from '../../files/index.ts';
-import { deadlineSignal, type Json, type JsonObject } from '../../kernel/index.ts';
+import { deadlineSignal, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import {
   FILES_NODE,
@@ -71,6 +71,25 @@ export async function storeRequest(deps: TaskDeps, submission: Submission): Prom
       return tx.results.keepInputs({ taskId, userId, keptAt: deps.clock.unix(), keptUntil: 0, files: rows });
     },
   };
+}
+
+/** A stored request as one of another model. */
+export function storeOrder(
+  request: JsonObject,
+  { model, action, requestBody = null }: Submission['intent'],
+): JsonObject {
+  const stored = request as unknown as StoredRequest;
+  const body = nameOtherModel(stored.body, model);
+  return { ...stored, body, model, action, requestBody } as unknown as JsonObject;
+}
+
+/** A body with another model where it names one. */
+export function nameOtherModel<B extends object>(body: B, model: string): B {
+  const named = { ...body } as { value?: Json; requestBody?: Json; fields?: Record<string, string[]> };
+  if (isObject(named.value)) named.value = { ...named.value, model };
+  if (isObject(named.requestBody)) named.requestBody = { ...named.requestBody, model };
+  if (named.fields) named.fields = { ...named.fields, model: [model] };
+  return named as B;
 }
 
 type Restored = { task: TaskRecord; request: JsonObject; plugin: LoadedPlugin; caller: Caller };

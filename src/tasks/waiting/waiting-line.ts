@@ -2,13 +2,10 @@ import { sha256Hex } from '../../kernel/index.ts';
 import type { WaitingClass } from '../../store/ports/index.ts';
 import type { WaitingLine } from '../task-node.ts';
 
-/** A line that is `isOpen` from the start: a SQLite database has one node. */
-export function createWaitingLine({ isOpen: opened }: { isOpen: boolean }): WaitingLine {
-  let isOpen = opened;
+export function createWaitingLine(): WaitingLine {
   const busy = new Set<string>();
   let tell = () => {};
   return {
-    isOpen: () => isOpen,
     isBusy: (name) => busy.has(name),
     entered(name, { isParked } = { isParked: false }) {
       if (!isParked) busy.add(name);
@@ -17,9 +14,6 @@ export function createWaitingLine({ isOpen: opened }: { isOpen: boolean }): Wait
     read(classes) {
       busy.clear();
       for (const { class: name, waiting, parked } of classes) if (waiting > parked) busy.add(name);
-    },
-    open(now) {
-      isOpen = now;
     },
     onEntered(listener) {
       tell = listener;

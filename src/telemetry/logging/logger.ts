@@ -1,10 +1,10 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { writeSync } from 'node:fs';
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
 import { detachFromRequest, escapeHiddenInJson, isoTime, type Logger, systemClock } from '../../kernel/index.ts';
 import { createLineBuffer, type LineBuffer, type WriteBytes } from './line-buffer.ts';
 import type { LogFile } from './log-file.ts';
 import { escapeFields, redactFields, redactText } from './redact-fields.ts';
-import type { RequestContext } from './request-context.ts';
 
 export type LogOptions = {
   level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -135,5 +135,20 @@ function wrap(open: () => PinoLogger, context: LineContext): Logger {
       const own = 'request_id' in fields ? { send, requestId: () => undefined } : context;
       return wrap(() => parent.child(redactFields(fields)), own);
     },
+  };
+}
+
+/** Knows which request a line is written for, however far from the request that is. */
+export type RequestContext = {
+  run<T>(requestId: string, work: () => T): T;
+  requestId(): string | undefined;
+};
+
+/** Costs a quarter of a microsecond a request, beside the millisecond of a submission. */
+export function createRequestContext(): RequestContext {
+  const running = new AsyncLocalStorage<string>();
+  return {
+    run: (requestId, work) => running.run(requestId, work),
+    requestId: () => running.getStore(),
   };
 }

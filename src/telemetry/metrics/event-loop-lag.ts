@@ -5,7 +5,7 @@ import { type Clock, inStep } from '../../kernel/index.ts';
 const BUSY_MS = 50;
 /** How often it is measured while nothing happens: with the loops that look for due work. */
 const IDLE_MS = 15_000;
-/** So long after the last request or poll nothing happens. */
+/** How long after the last request or poll nothing happens. */
 const QUIET_AFTER_MS = 1000;
 /** Seconds. The aim is that nothing blocks the loop for more than 0.05. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

@@ -1,5 +1,5 @@
 import type { ParsedBatchItem, ParsedTask } from '../../plugins/index.ts';
-import type { TaskChange, TaskRecord } from '../../store/ports/index.ts';
+import { hasEnded, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 
 /** Columns that a vendor's batch item may set. */
 export type ReportedFields = Pick<TaskChange, 'action' | 'submitTime' | 'startTime' | 'finishTime'>;
@@ -19,7 +19,7 @@ const MAX_ACTION = 40;
 export function readReportedFields(task: TaskRecord, item: ParsedTask | ParsedBatchItem, now: number): ReportedFields {
   if (!('raw' in item)) return {};
   const fields: ReportedFields = {};
-  const ended = item.status === 'SUCCESS' || item.status === 'FAILURE';
+  const ended = hasEnded(item);
   const action = item.action?.trim() ?? '';
   if (action !== '' && action.length <= MAX_ACTION && !/\p{Cc}/u.test(action) && action !== task.action) {
     fields.action = action;

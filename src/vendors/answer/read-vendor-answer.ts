@@ -5,6 +5,7 @@ import {
   type JsonBound,
   type JsonBounds,
   MAX_JSON_NAME_BYTES,
+  MAX_JSON_NUMBER_BYTES,
   ok,
   parseLongIds,
   type Result,
@@ -17,10 +18,8 @@ import type { UpstreamResponse } from '../../upstream/index.ts';
 import { createBase64Cutter } from './cut-base64.ts';
 
 const MIB = 1024 * 1024;
-/** Most JSON values in the answer to one task; as many as a client's request may have. */
-const TASK_VALUES = 20_000;
-/** Most JSON values in the answer to a batch of any size: about 15 ms of parsing. */
-const BATCH_VALUES = 100_000;
+/** Most JSON values in an answer: about 15 ms of parsing. A mebibyte of embeddings has 80,000. */
+const MAX_VALUES = 100_000;
 
 /**
  * Base64 media are cut out of answers larger than this: plugins return parts of the answer more
@@ -72,7 +71,7 @@ export async function readVendorAnswer(
     return ok(mediaAnswer(response, read.value));
   const bounds = {
     maxBytes: Math.min(tasks * TASK_BYTES, BATCH_BYTES),
-    maxValues: Math.min(tasks * TASK_VALUES, BATCH_VALUES),
+    maxValues: MAX_VALUES,
     maxDepth: MAX_DEPTH,
   };
   const isCut = read.value.byteLength > CUT_ABOVE_BYTES;
@@ -81,6 +80,7 @@ export async function readVendorAnswer(
   const passed = isContainer(bytes) ? await countJson(bytes, bounds) : undefined;
   if (passed === 'maxValues') return err(tooLarge(`more than ${bounds.maxValues.toLocaleString('en')} values`));
   if (passed === 'maxNameBytes') return err(tooLarge(`more than ${MAX_JSON_NAME_BYTES / 1024} KiB of member names`));
+  if (passed === 'maxNumberBytes') return err(tooLarge(`a number of more than ${MAX_JSON_NUMBER_BYTES} digits`));
   if (passed !== undefined) return err(tooLarge(`more than ${bounds.maxDepth} levels`));
   const text = utf8.decode(bytes);
   const { status, headers } = response;

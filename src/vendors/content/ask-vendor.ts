@@ -1,9 +1,9 @@
 import type { LoadedPlugin, PluginRequest } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import { readVendorAnswer, type VendorAnswer } from '../answer/read-vendor-answer.ts';
-import type { Credential } from '../credentials/resolve-credential.ts';
 import { vendorErrors } from '../errors.ts';
 import { buildUpstreamRequest } from '../request/build-upstream-request.ts';
+import type { Credential } from '../resolve-credential.ts';
 import type { VendorDeps } from '../types.ts';
 import { contentFailure, statusFailure } from './fetch-content.ts';
 

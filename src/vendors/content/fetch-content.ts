@@ -22,8 +22,8 @@ import { checkRedirects, pointsToSelf } from './check-redirects.ts';
 import { decodeBase64Content } from './decode-base64-content.ts';
 import type { ContentRequest, VendorContent } from './types.ts';
 
-/** Client headers that are sent to the vendor: ranges and conditions. */
-const CLIENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
+/** Client headers that are also sent for content: ranges and conditions. */
+export const CONTENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
 /** Vendor headers that are sent to the client (as in new-api). */
 const VENDOR_HEADERS = [
   'content-type',
@@ -123,7 +123,7 @@ function contentRequest(
     }),
     isKnownHost: (hop) => allowsHost(plugin.manifest, channel.baseUrl, hop),
     maxRedirects: MAX_REDIRECTS,
-    headersForEveryOrigin: CLIENT_HEADERS,
+    headersForEveryOrigin: CONTENT_HEADERS,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     headersTimeoutMs: HEADERS_TIMEOUT_MS,
     idleTimeoutMs: IDLE_TIMEOUT_MS,
@@ -230,7 +230,7 @@ function dataContent(data: Extract<DescribedContent, { kind: 'data' }>, method: 
 /** The client's headers that a request for content may have. */
 export function pickHeaders(headers: Record<string, string>): Record<string, string> {
   const out: Record<string, string> = {};
-  for (const name of CLIENT_HEADERS) {
+  for (const name of CONTENT_HEADERS) {
     const value = headers[name];
     if (value !== undefined && !isMultiRange(name, value)) out[name] = value;
   }

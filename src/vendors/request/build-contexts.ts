@@ -1,4 +1,5 @@
 import type { RequestFile } from '../../files/index.ts';
+import type { JsonObject } from '../../kernel/index.ts';
 import type {
   ArtifactContext,
   BatchQueryContext,
@@ -97,11 +98,18 @@ export function driverContext(
     model: intent.model,
     upstreamModel,
     baseUrl: channel.baseUrl,
-    userSetting: channel.settings,
+    userSetting: withoutScript(channel.settings),
     ...upstreamContext(submission.plugin.manifest, channel),
     ...(submission.originTasks ? originContext(submission.originTasks) : {}),
     ...credential,
   };
+}
+
+/** The balance script is not the plugin's, and it is large. */
+function withoutScript(settings: JsonObject): JsonObject {
+  if (!('balance_script' in settings)) return settings;
+  const { balance_script: _, ...own } = settings;
+  return own;
 }
 
 /** For driver hooks only: it contains the vendor's ids. */

@@ -77,7 +77,7 @@ const fillPairTable = (): Uint16Array =>
  * all are written to the same buffer. The platform's encoder would allocate a string for each
  * chunk, and these pile up until the garbage collector runs.
  */
-export async function* encodeBase64(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* encodeBase64(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   let input = new Uint8Array();
   let output = new Uint16Array();
   // Three bytes become four characters. The remainder of a chunk waits for the next one.

@@ -11,6 +11,13 @@ export const TOKEN_PREFIX_LENGTH = 40 - TOKEN_DIGITS;
 export const fileToken = (prefix: string, index: number): string =>
   `${prefix}${String(index).padStart(TOKEN_DIGITS, '0')}`;
 
+/** The extracted files whose tokens the text contains, in their order. */
+export function findFiles<File>(text: string, { prefix, files }: { prefix: string; files: readonly File[] }): File[] {
+  if (files.length === 0) return [];
+  const [, ...others] = text.split(prefix);
+  return others.flatMap((other) => files[Number(other.slice(0, TOKEN_DIGITS))] ?? []);
+}
+
 /** Whether one of the texts contains a token. */
 export const hasFileToken = (texts: readonly string[], extracted: ExtractedFiles | undefined): boolean =>
   extracted !== undefined && texts.some((text) => text.includes(extracted.prefix));

@@ -22,9 +22,9 @@ import {
 import type { ChannelRecord, Store } from '../../store/ports/index.ts';
 import { canonicalHost, type UpstreamRequest } from '../../upstream/index.ts';
 import { readVendorAnswer } from '../answer/read-vendor-answer.ts';
-import { resolveCredential } from '../credentials/resolve-credential.ts';
 import { batchContext, upstreamContext } from '../request/build-contexts.ts';
 import { buildUpstreamRequest, CONNECT_TIMEOUT_MS } from '../request/build-upstream-request.ts';
+import { resolveCredential } from '../resolve-credential.ts';
 import type { VendorDeps } from '../types.ts';
 import { type NetworkTrialStep, traceNetwork } from './trace-network.ts';
 
@@ -45,17 +45,43 @@ export type ChannelTrialStep = {
  */
 export type ChannelTrial = { ok: boolean; steps: ChannelTrialStep[]; status: number | null; ms: number | null };
 
-/** Tests a channel step by step and at no cost: is its vendor reachable, does it accept the key? */
-export type TryChannel = (account: Account, userId: number, signal: AbortSignal) => Promise<ChannelTrial>;
+/** `outcome`: the first that failed, else the first; it counts as the channel's health. */
+export type ChannelTrials = { trials: (ChannelTrial & { account: Account })[]; outcome: ChannelTrial };
+
+/**
+ * Tests accounts of one channel step by step and at no cost: is their vendor reachable, does it
+ * accept the keys?
+ */
+export type TryChannel = (accounts: readonly Account[], userId: number, signal: AbortSignal) => Promise<ChannelTrials>;
+
+/** Keys that are tried together. */
+const TRIED_AT_ONCE = 8;
 
 /** `hint`: the message of the credential step when the request carries no credential. */
 type Probe = { request: UpstreamRequest; carriesCredential: boolean; hint?: Sentence };
+
+/** Tests accounts of one channel, some at a time. At least one. */
+export async function tryAccounts(
+  deps: VendorDeps & { pin: () => Pin },
+  { accounts, ...asked }: { accounts: readonly Account[]; userId: number; signal: AbortSignal },
+): Promise<ChannelTrials> {
+  const trials: ChannelTrials['trials'] = [];
+  for (let from = 0; from < accounts.length; from += TRIED_AT_ONCE) {
+    const some = accounts.slice(from, from + TRIED_AT_ONCE);
+    const tried = await Promise.all(some.map((account) => tryChannel(deps, { account, ...asked })));
+    trials.push(...tried.map((trial, index) => ({ ...trial, account: some[index] as Account })));
+  }
+  const [found] = [...trials.filter(({ ok }) => !ok), ...trials];
+  if (!found) throw new Error('no account was tried');
+  const { account: _, ...outcome } = found;
+  return { trials, outcome };
+}
 
 /**
  * Asks the vendor about a job that it does not have. This tests address, connection and credential,
  * and costs nothing. It never rejects because of the channel or its vendor.
  */
-export async function tryChannel(
+async function tryChannel(
   deps: VendorDeps & { pin: () => Pin },
   { account, userId, signal }: { account: Account; userId: number; signal: AbortSignal },
 ): Promise<ChannelTrial> {

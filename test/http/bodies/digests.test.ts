@@ -11,7 +11,7 @@ const budget = { reserve() {}, release() {} };
 const uploads = openUploadFolder({ folder: join(temporaryFolder(), 'uploads'), budget, logger: silentLogger }).of(1);
 
 type Body = string | FormData | Uint8Array<ArrayBuffer>;
-async function digestsOf(body: Body, { type, key = 'k' }: { type?: string; key?: string | null } = {}) {
+async function listDigests(body: Body, { type, key = 'k' }: { type?: string; key?: string | null } = {}) {
   const headers = {
     ...(type === undefined ? {} : { 'content-type': type }),
     ...(key === null ? {} : { 'idempotency-key': key }),
@@ -21,14 +21,14 @@ async function digestsOf(body: Body, { type, key = 'k' }: { type?: string; key?:
   await client.release();
   return client.digests;
 }
-const meaningOf = async (body: Body, type?: string) =>
-  (await digestsOf(body, type === undefined ? {} : { type }))?.meaning;
+const readMeaning = async (body: Body, type?: string) =>
+  (await listDigests(body, type === undefined ? {} : { type }))?.meaning;
 
 const JSON_TYPE = 'application/json';
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 type Part = [name: string, value: string | [bytes: string, name: string, type: string]];
-function formOf(parts: Part[]): FormData {
+function readForm(parts: Part[]): FormData {
   const form = new FormData();
   for (const [name, value] of parts) {
     if (typeof value === 'string') form.append(name, value);
@@ -38,9 +38,9 @@ function formOf(parts: Part[]): FormData {
 }
 
 test('nothing is hashed without an Idempotency-Key', async () => {
-  expect(await digestsOf('{}', { type: JSON_TYPE, key: null })).toBeUndefined();
-  expect(await digestsOf(formOf([['a', 'b']]), { key: null })).toBeUndefined();
-  expect(await digestsOf('a=b', { type: FORM_TYPE, key: null })).toBeUndefined();
+  expect(await listDigests('{}', { type: JSON_TYPE, key: null })).toBeUndefined();
+  expect(await listDigests(readForm([['a', 'b']]), { key: null })).toBeUndefined();
+  expect(await listDigests('a=b', { type: FORM_TYPE, key: null })).toBeUndefined();
 });
 
 const PARTS: Part[] = [
@@ -51,7 +51,7 @@ const PARTS: Part[] = [
 ];
 
 test('a form with another boundary is the same', async () => {
-  const [one, other] = [await digestsOf(formOf(PARTS)), await digestsOf(formOf(PARTS))];
+  const [one, other] = [await listDigests(readForm(PARTS)), await listDigests(readForm(PARTS))];
   expect(one?.meaning).toBe(other?.meaning as string);
   expect(one?.raw).not.toBe(other?.raw as string);
 });
@@ -70,31 +70,31 @@ const otherForms: [what: string, parts: Part[]][] = [
   ['a text instead of a file', [model, ['image', same], one, two]],
 ];
 test.each(otherForms)('a form is another when this differs: %s', async (_, parts) => {
-  expect(await meaningOf(formOf(parts))).not.toBe((await meaningOf(formOf(PARTS))) as string);
+  expect(await readMeaning(readForm(parts))).not.toBe((await readMeaning(readForm(PARTS))) as string);
 });
 
 test('JSON counts by its values, and a file in it by its bytes', async () => {
-  expect(await meaningOf('{"a": 1.0, "b": "\\u00fc"}', JSON_TYPE)).toBe(
-    (await meaningOf('{"b":"ü","a":1}', JSON_TYPE)) as string,
+  expect(await readMeaning('{"a": 1.0, "b": "\\u00fc"}', JSON_TYPE)).toBe(
+    (await readMeaning('{"b":"ü","a":1}', JSON_TYPE)) as string,
   );
   const base64 = Buffer.alloc(MIB, 'a').toString('base64');
   const text = (file: string) => JSON.stringify({ image: `data:image/png;base64,${file}`, n: 1 });
-  const first = await digestsOf(text(base64), { type: JSON_TYPE });
+  const first = await listDigests(text(base64), { type: JSON_TYPE });
   // The token of a file is random for each request.
-  expect(await digestsOf(text(base64), { type: JSON_TYPE })).toEqual(first);
+  expect(await listDigests(text(base64), { type: JSON_TYPE })).toEqual(first);
   const reordered = `{ "n": 1.0, "image": "data:image/png;base64,${base64}" }`;
-  expect(await meaningOf(reordered, JSON_TYPE)).toBe(first?.meaning as string);
-  expect(await meaningOf(text(`B${base64.slice(1)}`), JSON_TYPE)).not.toBe(first?.meaning as string);
-  const swapped = (a: string, b: string) => meaningOf(JSON.stringify({ a, b }), JSON_TYPE);
+  expect(await readMeaning(reordered, JSON_TYPE)).toBe(first?.meaning as string);
+  expect(await readMeaning(text(`B${base64.slice(1)}`), JSON_TYPE)).not.toBe(first?.meaning as string);
+  const swapped = (a: string, b: string) => readMeaning(JSON.stringify({ a, b }), JSON_TYPE);
   const other = Buffer.alloc(MIB, 'b').toString('base64');
   expect(await swapped(base64, other)).not.toBe((await swapped(other, base64)) as string);
 });
 
 test('an urlencoded form counts by its values, and an empty body as none', async () => {
-  expect(await meaningOf('a=1+2&b=%41&__proto__=1', FORM_TYPE)).toBe(
-    (await meaningOf('b=A&__proto__=1&a=1%202', FORM_TYPE)) as string,
+  expect(await readMeaning('a=1+2&b=%41&__proto__=1', FORM_TYPE)).toBe(
+    (await readMeaning('b=A&__proto__=1&a=1%202', FORM_TYPE)) as string,
   );
-  expect(await meaningOf('a=1&a=2', FORM_TYPE)).not.toBe((await meaningOf('a=2&a=1', FORM_TYPE)) as string);
-  expect(await meaningOf('a=1', FORM_TYPE)).not.toBe((await meaningOf('a=1&__proto__=1', FORM_TYPE)) as string);
-  expect(await digestsOf('', {})).toEqual({ raw: sha256Hex(''), meaning: '' });
+  expect(await readMeaning('a=1&a=2', FORM_TYPE)).not.toBe((await readMeaning('a=2&a=1', FORM_TYPE)) as string);
+  expect(await readMeaning('a=1', FORM_TYPE)).not.toBe((await readMeaning('a=1&__proto__=1', FORM_TYPE)) as string);
+  expect(await listDigests('', {})).toEqual({ raw: sha256Hex(''), meaning: '' });
 });

@@ -58,7 +58,7 @@ test('8 MB of empty objects, 100,000 levels and 1 MiB of text never reach a plug
   const floods: [string, number, string][] = [
     [`{"model":"kling-v2-1","x":[${'{},'.repeat(2_700_000)}{}]}`, 413, '20,000'],
     [`{"model":"kling-v2-1","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 400, '64 levels'],
-    [JSON.stringify({ model: 'kling-v2-1', prompt: 'a b '.repeat(MIB / 4) }), 413, '1 MiB'],
+    [JSON.stringify({ model: 'kling-v2-1', prompt: 'a b '.repeat(MIB / 4) }), 413, '1 MB'],
   ];
   for (const [body, status, says] of floods) {
     const response = await fetch(`${admin.url}/v1/tasks/kling`, {
@@ -101,8 +101,8 @@ test('the playground accepts the same image, quotes it, and answers a repeat wit
   expect([first.status, bodies.length]).toEqual([200, count + 1]);
   expect((JSON.parse(bodies.at(-1)?.text ?? '') as { image: string }).image === image).toBe(true);
   const again = await panel('/api/task');
-  const idOf = ({ body: answer }: typeof first) => (answer.data as { task_id: string }).task_id;
-  expect([again.status, idOf(again), bodies.length]).toEqual([200, idOf(first), count + 1]);
+  const readId = ({ body: answer }: typeof first) => (answer.data as { task_id: string }).task_id;
+  expect([again.status, readId(again), bodies.length]).toEqual([200, readId(first), count + 1]);
   // Its files are gone with the request, so it cannot be retried from the stored request.
   const shown = JSON.stringify(first.body);
   expect(shown.length).toBeLessThan(10_000);

@@ -47,15 +47,15 @@ function asStream(body: string): ReadableStream<Uint8Array> {
   });
 }
 
-const requestOf = (body: string, isChunked = true) =>
+const requestFor = (body: string, isChunked = true) =>
   new Request('http://gateway.local/v1/tasks/demo', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: isChunked ? asStream(body) : body,
   });
-const read = (body: string, isChunked = true) => readClientRequest(requestOf(body, isChunked), {}, limits);
+const read = (body: string, isChunked = true) => readClientRequest(requestFor(body, isChunked), {}, limits);
 
-async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+async function readText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   let text = '';
   for await (const chunk of chunks) text += Buffer.from(chunk).toString();
   return text;
@@ -68,7 +68,7 @@ async function restored(client: ClientRequest): Promise<string> {
   const pieces = restoreFiles([JSON.stringify(value)], { extracted, maxBytes: Number.POSITIVE_INFINITY, inJson: true });
   if (!pieces.ok) throw new Error(pieces.error.message);
   let text = '';
-  for (const piece of pieces.value) text += typeof piece === 'string' ? piece : await textOf(piece.stream());
+  for (const piece of pieces.value) text += typeof piece === 'string' ? piece : await readText(piece.stream());
   return text;
 }
 
@@ -81,10 +81,10 @@ const floods: [name: string, body: string, code: string, says: string][] = [
   ['members of one object', `{"a":{${'"k":0,'.repeat(30_000)}"k":0}}`, 'http.too_large', '20,000'],
   ['a depth of 100,000', '['.repeat(100_000), 'http.bad_json', '64 levels'],
   ['65 levels', `${'['.repeat(65)}${']'.repeat(65)}`, 'http.bad_json', '64 levels'],
-  ['a text of more than 1 MiB', JSON.stringify({ prompt: 'a b '.repeat(MIB / 4) }), 'http.too_large', '1 MiB'],
-  ['more than 1 MiB in short Base64', JSON.stringify(Array(30).fill(base64(45_000))), 'http.too_large', '1 MiB'],
-  ['files of 18 MiB', JSON.stringify(Array(3).fill(base64(4.5 * MIB))), 'http.too_large', '16 MiB'],
-  ['a file above the cap', JSON.stringify({ image: base64(MAX_FILE_BYTES + 3) }), 'http.too_large', '8388608 bytes'],
+  ['a text of more than 1 MiB', JSON.stringify({ prompt: 'a b '.repeat(MIB / 4) }), 'http.too_large', '1 MB'],
+  ['more than 1 MiB in short Base64', JSON.stringify(Array(30).fill(base64(45_000))), 'http.too_large', '1 MB'],
+  ['files of 18 MiB', JSON.stringify(Array(3).fill(base64(4.5 * MIB))), 'http.too_large', '16 MB'],
+  ['a file above the cap', JSON.stringify({ image: base64(MAX_FILE_BYTES + 3) }), 'http.too_large', 'larger than 8 MB'],
 ];
 
 describe('JSON floods by an API key', () => {
@@ -92,7 +92,7 @@ describe('JSON floods by an API key', () => {
     const body = '{ "id":7615917337495251231,"task_ids":[9007199254740993,1], "seed":1.50 }';
     const value = { id: '7615917337495251231', task_ids: ['9007199254740993', 1], seed: 1.5 };
     expect((await read(body)).body).toEqual({ kind: 'json', value });
-    const { client } = await readRelayableRequest(requestOf(body), limits);
+    const { client } = await readRelayableRequest(requestFor(body), limits);
     expect(client.body).toEqual({ kind: 'json', value, text: body });
   });
 
@@ -117,13 +117,13 @@ describe('JSON floods by an API key', () => {
 
   test('the relay accepts whole conversations; a plugin refuses them', async () => {
     const body = JSON.stringify({ input: Array(25_000).fill('a word or two') });
-    const { client, assertForPlugin } = await readRelayableRequest(requestOf(body), limits);
+    const { client, assertForPlugin } = await readRelayableRequest(requestFor(body), limits);
     expect(client.body.kind === 'json' && client.body.value).toEqual(JSON.parse(body));
     expect(assertForPlugin).toThrow('20,000');
     const long = JSON.stringify({ input: 'a b '.repeat(0.9 * MIB) });
-    expect((await readRelayableRequest(requestOf(long), limits)).assertForPlugin).toThrow('1 MiB');
+    expect((await readRelayableRequest(requestFor(long), limits)).assertForPlugin).toThrow('1 MB');
     const millions = `{"input":[${'{},'.repeat(200_000)}{}]}`;
-    await expect(readRelayableRequest(requestOf(millions), limits)).rejects.toMatchObject({ code: 'http.too_large' });
+    await expect(readRelayableRequest(requestFor(millions), limits)).rejects.toMatchObject({ code: 'http.too_large' });
   });
 });
 

@@ -15,7 +15,7 @@ async function upload(byte: number) {
 }
 
 /** The distinct bytes read until the stream ended or failed. */
-async function restOf(reading: AsyncIterator<Uint8Array>): Promise<Set<number>> {
+async function readRest(reading: AsyncIterator<Uint8Array>): Promise<Set<number>> {
   const seen = new Set<number>();
   try {
     for (let step = await reading.next(); !step.done; step = await reading.next()) {
@@ -34,7 +34,7 @@ test('descriptor reuse: a reader of a removed file never gets the next client’
   await mine.remove();
   // The system reuses the closed descriptor for one of these.
   const others = await Promise.all([upload(2), upload(2), upload(2)]);
-  expect(await restOf(reading)).toEqual(new Set());
-  expect(await restOf(others[0].file.stream()[Symbol.asyncIterator]())).toEqual(new Set([2]));
+  expect(await readRest(reading)).toEqual(new Set());
+  expect(await readRest(others[0].file.stream()[Symbol.asyncIterator]())).toEqual(new Set([2]));
   await Promise.all(others.map(({ remove }) => remove()));
 });

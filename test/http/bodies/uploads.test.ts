@@ -32,7 +32,7 @@ const budget = createUploadBudget({ userBytes: USER_BYTES, nodeBytes: 2 * CAP })
 let server: Listening;
 let uploads: UploadFolder;
 /** A header names the user whose files they are. */
-const userOf = ({ headers }: Request) => Number(headers.get('x-user') ?? 1);
+const readUser = ({ headers }: Request) => Number(headers.get('x-user') ?? 1);
 /** What the route does with the request after reading it. */
 let work: (client: ClientRequest) => Promise<unknown> = async () => ({});
 
@@ -47,7 +47,7 @@ beforeAll(() => {
             request,
             {},
             {
-              uploads: uploads.of(userOf(request)),
+              uploads: uploads.of(readUser(request)),
               maxFileBytes: CAP,
             },
           );
@@ -295,7 +295,7 @@ describe('what is refused', () => {
     ['33 files', `${named(file).repeat(33)}${END}`, 400, 'bad_body', '32 files'],
     ['a value above 1 MiB', `${named('name="a"', 'x'.repeat(MIB + 1))}${END}`, 413, 'too_large', '"a"'],
     ['a file above the cap', `${named(file, 'x'.repeat(CAP + 1))}${END}`, 413, 'too_large', '"f"'],
-    ['files above four caps together', `${named(file, 'x'.repeat(CAP)).repeat(5)}${END}`, 413, 'too_large', '9 MiB'],
+    ['files above four caps together', `${named(file, 'x'.repeat(CAP)).repeat(5)}${END}`, 413, 'too_large', '9 MB'],
   ];
   test.each(rows)('%s', async (_name, body, status, code, says) => {
     const response = await send(body as BodyInit);

@@ -84,7 +84,10 @@ test('names are found for filters, those of others by administrators only, and n
   expect(await names(`/api/token/names?id=${farm.id}`)).toEqual([]);
   const { text } = await panel.send(`/api/token/names?scope=all&id=${farm.id}`, { token: ada });
   expect(JSON.parse(text).data).toEqual([
-    { id: farm.id, name: 'Render farm', user_id: users.data[0].id, username: 'ulf' },
+    {
+      ...{ id: farm.id, name: 'Render farm', user_id: users.data[0].id, username: 'ulf' },
+      ...{ last_used_at: 0, last_used_ip: '' },
+    },
   ]);
   expect(text).not.toContain(farm.key.slice(0, 8));
   expect(await names(`/api/user/names?id=${self.data.id}`)).toEqual(['root']);

@@ -124,6 +124,47 @@ describe('what needs attention', () => {
   });
 });
 
+test('a gateway that this machine alone reaches greets with nothing, until a proxy forwards to it', async () => {
+  const local = await openPanel({ REDIS_URLS: 'redis://nowhere' });
+  try {
+    const { token } = await local.logIn('root');
+    const list = async (headers = {}) =>
+      (await local.send('/api/attention', { token, headers })).json.data.map(
+        ({ code, target, params }: { code: string; target: { id: string }; params: object }) => [
+          code,
+          target.id,
+          params,
+        ],
+      );
+    const said = { message: expect.any(String), reason: 'config.misspelt' };
+    const misspelt = { warning: { ...said, params: { name: 'REDIS_URLS', near: 'REDIS_URL' } } };
+    const expected = [['setting_doubtful', 'REDIS_URLS', misspelt]];
+    expect(await list()).toEqual(expected);
+    const forwarded = await list({ 'x-forwarded-for': '203.0.113.9' });
+    expect(forwarded.map(([code, id]: unknown[]) => `${code} ${id}`).sort()).toEqual([
+      'address_missing ServerAddress',
+      'setting_doubtful REDIS_URLS',
+      'setting_unsafe TRUSTED_PROXIES',
+    ]);
+  } finally {
+    await local.gateway.stop();
+  }
+});
+
+test('what the weekly check found damaged is an error, and a figure for alerts', async () => {
+  const metric = async () => /^taskgate_data_check_faults (\S+)$/m.exec((await panel.send('/metrics')).text)?.[1];
+  const damage = async () => (await attention()).filter(({ code }) => code === 'data_damaged');
+  expect([await damage(), await metric()]).toEqual([[], '0']);
+  const faults = ['page 7 is broken', 'the index tasks_due lacks 2 rows'];
+  const note = { checkedAt: systemClock.unix(), since: systemClock.unix(), faults };
+  panel.run(`insert or replace into options (key, value) values ('data_check.latest', '${JSON.stringify(note)}')`);
+  expect(await damage()).toMatchObject([
+    { severity: 'error', target: { kind: 'system' }, message: expect.stringContaining(faults.join('; ')) },
+  ]);
+  await until('the metric follows', async () => (await metric()) === '2');
+  panel.run(`delete from options where key = 'data_check.latest'`);
+});
+
 test('prices that refuse or apply to nothing, channels nobody serves, models without a price', async () => {
   const send = (path: string, body: object, method = 'POST') => must(path, { method, token: tokens.root, body });
   const items = async (code: string) =>

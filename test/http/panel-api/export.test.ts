@@ -29,10 +29,10 @@ beforeAll(async () => {
   const properties = `'{"input":"' || case when i = 1 then '=HYPERLINK(\\"x\\"), two' else 'a cat' end ||
     '","originModelName":"demo-video","upstreamModelName":"secret-name"}'`;
   panel.run(`insert into tasks (task_id, platform, user_id, "group", channel_id, action, status, progress, created_at, updated_at,
-      submit_time, finish_time, quota, properties, execution, billing)
+      submit_time, finish_time, quota, properties, execution, billing, upstream_task_id)
     with recursive n(i) as (select 1 union all select i + 1 from n where i < ${TASKS})
     select 'task_' || i, 'demo', case when i = 7 then 1 else ${ids.user} end, 'default', 3, 'text_to_video', 'SUCCESS', '100%', 1000, 1,
-      1000, 1060, 5000, ${properties}, '{"pluginVersion":"1.0.0"}', '{}' from n`);
+      1000, 1060, 5000, ${properties}, '{"pluginVersion":"1.0.0"}', '{}', 'job_of_vendor_' || i from n`);
   panel.run(`insert into usage_logs (user_id, task_id, channel_id, plugin_key, model, kind, quota, detail, created_at)
     with recursive n(i) as (select 1 union all select i + 1 from n where i < ${TASKS})
     select ${ids.user}, 'task_' || i, 3, 'demo', 'demo-video', 'settle', 5000, '{"price":"secret"}', 1000 + i from n`);
@@ -64,7 +64,13 @@ describe('an export', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect([rows.length, rows[0].id, rows.at(-1).id]).toEqual([TASKS - 1, 'task_1', `task_${TASKS}`]);
-    expect(json.text).not.toMatch(/secret-name|user_id|channel/);
+    expect(json.text).not.toMatch(/secret-name|user_id|channel|job_of_vendor/);
+  });
+
+  test("of tasks has the vendor's ids of the jobs for administrators", async () => {
+    const { text } = await read('/api/task/export?format=csv&scope=all', tokens.admin);
+    const [heading = '', row = ''] = text.split('\r\n');
+    expect(row.split(',')[heading.split(',').indexOf('upstream_task_id')]).toBe(`job_of_vendor_${TASKS}`);
   });
 
   test('of tasks breaks off when the task at which it goes on is gone: no part looks whole', async () => {
@@ -73,7 +79,7 @@ describe('an export', () => {
     const principal = { user: { role: 1 } } as PanelPrincipal;
     const { batches } = taskRows({ lists }, principal, { filter: {}, order: 'asc' });
     expect(await batches.next()).toEqual({ done: false, value: { rows: [] } });
-    expect(batches.next()).rejects.toThrow('deleted meanwhile');
+    expect(batches.next()).rejects.toThrow('goes on is deleted');
   });
 
   test.each([

@@ -25,7 +25,11 @@ for (const dialect of RULE_DATABASES) {
       store = opened.store;
       auth = openAuth(store);
       user = await addUser(store);
-      app = openKit({ auth, routes: (kit) => keyUsageRoutes(kit, { auth, records: store.logs }) as never });
+      app = openKit({
+        auth,
+        routes: (kit) =>
+          keyUsageRoutes(kit, { auth, records: store.logs, groupLimits: () => ({ max_running: 2 }) }) as never,
+      });
     }, 60_000);
     afterAll(() => opened.stop());
 
@@ -67,11 +71,20 @@ for (const dialect of RULE_DATABASES) {
             budget: null,
             requests_per_minute: null,
             max_running: 3,
+            limits: { requests_per_minute: null, max_running: 2 },
           },
         },
       ]);
       expect(headers.get('access-control-allow-origin')).toBe('*');
       expect(headers.get('cache-control')).toBe('no-store');
+    });
+
+    test('the strictest of the limits of the key, its user and their group', async () => {
+      const { key } = await create({ ...{ name: 'slow', unlimited_quota: true }, requests_per_minute: 60 });
+      await store.users.update(user.id, { requestsPerMinute: 30, maxRunning: 5 });
+      const { json } = await call(app, { path: '/api/usage/token', as: key });
+      expect(json.data.limits).toEqual({ requests_per_minute: 30, max_running: 2 });
+      await store.users.update(user.id, { requestsPerMinute: null, maxRunning: null });
     });
 
     test('what it may spend in each period, and what is spent in the present one', async () => {
@@ -197,7 +210,11 @@ test('key stuffing: requests to these routes count as critical before the key is
   const app = openKit({
     limits: { critical: async (ip) => void counted.push(ip) },
     routes: (kit) =>
-      keyUsageRoutes(kit, { auth: {} as Auth, records: { listUsage: async () => ({ total: 0, items: [] }) } }) as never,
+      keyUsageRoutes(kit, {
+        auth: {} as Auth,
+        records: { listUsage: async () => ({ total: 0, hasMore: false, items: [] }) },
+        groupLimits: () => ({}),
+      }) as never,
   });
   for (const path of PATHS) await call(app, { path, as: 'sk-wrong' });
   expect(counted).toHaveLength(PATHS.length);
@@ -206,7 +223,11 @@ test('key stuffing: requests to these routes count as critical before the key is
 test('pages of other sites may read it with a key', async () => {
   const app = openKit({
     routes: (kit) =>
-      keyUsageRoutes(kit, { auth: {} as Auth, records: { listUsage: async () => ({ total: 0, items: [] }) } }) as never,
+      keyUsageRoutes(kit, {
+        auth: {} as Auth,
+        records: { listUsage: async () => ({ total: 0, hasMore: false, items: [] }) },
+        groupLimits: () => ({}),
+      }) as never,
   });
   for (const path of PATHS) {
     const preflight = await call(app, {

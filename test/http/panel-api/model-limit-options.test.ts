@@ -42,19 +42,19 @@ describe('options of the limit of model requests', () => {
     for (const value of refused) expect([value, typeof rule?.check(value)]).toEqual([value, 'string']);
   });
 
-  const settingsOf = (stored: Record<string, string>) => {
+  const readSettings = (stored: Record<string, string>) => {
     const rows = Object.entries(stored).map(([key, value]) => ({ key, value }));
     const node = { trustedOrigin: '', listening: 'http://localhost:3000', isLoopback: true };
     return authSettings(readOptions(rows, createSecretBox(['a secret'])), node).modelRequests;
   };
 
   test('nothing stored: off, a thousand successes per minute', () => {
-    expect(settingsOf({})).toEqual({ enabled: false, windowSeconds: 60, total: 0, success: 1000, groups: new Map() });
+    expect(readSettings({})).toEqual({ enabled: false, windowSeconds: 60, total: 0, success: 1000, groups: new Map() });
   });
 
   test('stored values apply', () => {
     expect(
-      settingsOf({
+      readSettings({
         [`${PREFIX}Enabled`]: 'true',
         [`${PREFIX}DurationMinutes`]: '5',
         [`${PREFIX}Count`]: '20',
@@ -75,13 +75,13 @@ describe('options of the limit of model requests', () => {
 
   test('a stored value that is not allowed (from an older database) is ignored', () => {
     expect(
-      settingsOf({
+      readSettings({
         [`${PREFIX}Enabled`]: 'perhaps',
         [`${PREFIX}DurationMinutes`]: '0',
         [`${PREFIX}Count`]: '-5',
         [`${PREFIX}SuccessCount`]: '0',
         [`${PREFIX}Group`]: '{"vip":[0,0]}',
       }),
-    ).toEqual(settingsOf({}));
+    ).toEqual(readSettings({}));
   });
 });

@@ -64,7 +64,7 @@ describe('a change', () => {
     const set = (value: string) => put({ options: legal.map((key) => ({ key, value })) });
     expect((await set('法'.repeat(100_000))).status).toBe(200);
     const refused = await set('法'.repeat(200_000));
-    expect([refused.status, refused.json.message]).toEqual([413, expect.stringContaining('1 MiB')]);
+    expect([refused.status, refused.json.message]).toEqual([413, expect.stringContaining('1 MB')]);
     expect((await set('')).status).toBe(200);
   });
 

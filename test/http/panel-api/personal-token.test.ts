@@ -24,7 +24,7 @@ async function create(token: string): Promise<string> {
   expect(made.status).toBe(200);
   return made.json.data.token;
 }
-const codeOf = async (path: string, request: Parameters<PanelCaller['send']>[1]) => {
+const readCode = async (path: string, request: Parameters<PanelCaller['send']>[1]) => {
   const answer = await panel.send(path, request);
   return [answer.status, answer.json?.code ?? answer.json?.error?.code];
 };
@@ -44,12 +44,12 @@ describe('its owner', () => {
     expect(shown.json.data).toEqual(view);
 
     const second = await create(token);
-    expect(await codeOf('/api/user/self', { token: first })).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect(await readCode('/api/user/self', { token: first })).toEqual([401, 'AUTH_UNAUTHORIZED']);
     expect((await panel.send('/api/user/self', { token: second })).json.data.username).toBe('ada');
 
     const taken = await panel.send('/api/user/token', { method: 'DELETE', token });
     expect([taken.status, taken.json.data]).toEqual([200, null]);
-    expect(await codeOf('/api/user/self', { token: second })).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect(await readCode('/api/user/self', { token: second })).toEqual([401, 'AUTH_UNAUTHORIZED']);
     expect((await panel.send('/api/user/token', { token })).json.data).toBeNull();
   });
 
@@ -59,7 +59,7 @@ describe('its owner', () => {
     const own = `tgp_${'A'.repeat(32)}`;
     const made = await panel.send(`/api/user/token?token=${own}`, { token, body: { token: own } });
     expect(made.json.data.token).not.toBe(own);
-    expect(await codeOf('/api/user/self', { token: own })).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect(await readCode('/api/user/self', { token: own })).toEqual([401, 'AUTH_UNAUTHORIZED']);
   });
 });
 
@@ -70,7 +70,7 @@ describe('it has the rights of its owner’s role', () => {
       expect([answer.status, answer.json.data?.username]).toEqual([200, 'root']);
     }
     for (const authorization of [`Token ${pat}`, `Basic ${btoa(`root:${pat}`)}`, `Bearer ${pat}, Bearer ${pat}`]) {
-      expect(await codeOf('/api/user/self', { headers: { authorization } })).toEqual([401, 'AUTH_UNAUTHORIZED']);
+      expect(await readCode('/api/user/self', { headers: { authorization } })).toEqual([401, 'AUTH_UNAUTHORIZED']);
     }
   });
 
@@ -79,7 +79,7 @@ describe('it has the rights of its owner’s role', () => {
     const users = await create((await panel.logIn('bea')).token);
     for (const path of ['/api/channel', '/api/option', '/api/audit']) {
       expect((await panel.send(path, { token: pat })).status).toBe(200);
-      expect(await codeOf(path, { token: users })).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+      expect(await readCode(path, { token: users })).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
     }
     expect((await panel.send('/api/token', { token: users })).status).toBe(200);
   });
@@ -108,20 +108,20 @@ describe('it is never accepted', () => {
     expect(routes.map(([method, path]) => `${method} ${path}`)).toContain('post /api/user/token');
     expect(routes.length).toBeGreaterThan(8);
     for (const [method, path] of routes) {
-      const outcome = await codeOf(path.replaceAll(/\{\w+\}/g, '1'), { method: method.toUpperCase(), token: pat });
+      const outcome = await readCode(path.replaceAll(/\{\w+\}/g, '1'), { method: method.toUpperCase(), token: pat });
       expect([method, path, ...outcome]).toEqual([method, path, 403, 'AUTH_SESSION_REQUIRED']);
     }
     expect((await panel.send('/api/user/self', { token: pat })).status).toBe(200);
   });
 
   test('on routes for API keys, as a refresh cookie or in an address', async () => {
-    expect(await codeOf('/v1/tasks/task_1', { token: pat })).toEqual([401, 'api_key_invalid']);
+    expect(await readCode('/v1/tasks/task_1', { token: pat })).toEqual([401, 'api_key_invalid']);
     const headers = { cookie: `svc_refresh=${pat}` };
-    expect(await codeOf('/api/user/auth/refresh', { method: 'POST', headers })).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect(await readCode('/api/user/auth/refresh', { method: 'POST', headers })).toEqual([401, 'AUTH_UNAUTHORIZED']);
     for (const path of [`/api/user/self?token=${pat}`, `/api/user/self?access_token=${pat}&key=${pat}`]) {
-      expect(await codeOf(path, {})).toEqual([401, 'AUTH_UNAUTHORIZED']);
+      expect(await readCode(path, {})).toEqual([401, 'AUTH_UNAUTHORIZED']);
     }
-    expect(await codeOf('/api/user/self', { headers: { 'x-api-key': pat } })).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect(await readCode('/api/user/self', { headers: { 'x-api-key': pat } })).toEqual([401, 'AUTH_UNAUTHORIZED']);
   });
 
   test('for another account: a user-id header and the old session cookie change nothing', async () => {
@@ -131,11 +131,11 @@ describe('it is never accepted', () => {
       for (const value of ['1', '0', '-1', 'nobody', '']) {
         const self = await panel.send('/api/user/self', { token: theirs, headers: { [name]: value } });
         expect([name, value, self.status, self.json.data?.id]).toEqual([name, value, 200, other]);
-        expect(await codeOf('/api/user/self', { headers: { [name]: value } })).toEqual([401, 'AUTH_UNAUTHORIZED']);
+        expect(await readCode('/api/user/self', { headers: { [name]: value } })).toEqual([401, 'AUTH_UNAUTHORIZED']);
       }
     }
     const headers = { cookie: 'session=MTcwMDAwMDAwMHxEdi1CQkFFQ180SUFBUkFCRUFBQQ==', 'new-api-user': '1' };
-    expect(await codeOf('/api/user/self', { headers })).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect(await readCode('/api/user/self', { headers })).toEqual([401, 'AUTH_UNAUTHORIZED']);
   });
 });
 
@@ -151,7 +151,7 @@ describe('an earlier database', () => {
       }
       const shown = await panel.send('/api/user/token', { token });
       expect(shown.json.data).toEqual({ prefix: '', created_at: 0 });
-      expect(await codeOf('/api/user/self', { token: digest })).toEqual([401, 'AUTH_UNAUTHORIZED']);
+      expect(await readCode('/api/user/self', { token: digest })).toEqual([401, 'AUTH_UNAUTHORIZED']);
     }
   });
 });

@@ -275,19 +275,19 @@ describe('the serving version', () => {
     expect((await send('/acme/versions/2.0.0', undefined, 'DELETE')).status).toBe(200);
     expect((await send('/acme')).json.data.plugin).toMatchObject({ version: '1.0.0', active: true, enabled: true });
 
-    const detailOf = async (action: string) => (await panel.audit(action)).map(({ detail }) => detail);
-    expect(await detailOf('plugin.activate')).toMatchObject([
+    const readDetail = async (action: string) => (await panel.audit(action)).map(({ detail }) => detail);
+    expect(await readDetail('plugin.activate')).toMatchObject([
       { before: { version: '1.0.0' }, after: { version: '2.0.0', active: true, enabled: true } },
     ]);
-    expect(await detailOf('plugin.narrow')).toEqual([
+    expect(await readDetail('plugin.narrow')).toEqual([
       { before: ['acme-3'], after: null },
       { before: null, after: ['acme-3'] },
     ]);
-    expect(await detailOf('plugin.status')).toMatchObject([
+    expect(await readDetail('plugin.status')).toMatchObject([
       { before: { enabled: false }, after: { enabled: true } },
       { before: { enabled: true }, after: { enabled: false, disabled_channels: [id] }, cascade: true },
     ]);
-    expect(await detailOf('plugin.delete')).toMatchObject([
+    expect(await readDetail('plugin.delete')).toMatchObject([
       { before: { version: '2.0.0', active: true }, after: { serving: '1.0.0' }, force: false },
     ]);
   });
@@ -379,10 +379,10 @@ describe('the serving version', () => {
     const own = (version: string, models: string[]) => acme(version, { key: 'agreed', models });
     await send('', { source: own('1.0.0', ['a-1']) });
     const source = own('2.0.0', ['a-2']);
-    const digestOf = async (body: object) => (await send('/agreed/preview', body)).json.data.digest;
-    const digest = await digestOf({ source });
+    const readDigest = async (body: object) => (await send('/agreed/preview', body)).json.data.digest;
+    const digest = await readDigest({ source });
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
-    expect(await digestOf({ source })).toBe(digest);
+    expect(await readDigest({ source })).toBe(digest);
     const refused: [body: object, field: string][] = [
       [{ source, activate: true }, 'preview_digest'],
       [{ source, activate: true, preview_digest: digest, enabled: false }, 'enabled'],
@@ -404,7 +404,7 @@ describe('the serving version', () => {
     const [row] = await panel.audit('plugin.upload');
     expect(row?.detail).toMatchObject({ activated: true, after: { version: '2.0.0', active: true } });
     // The same for a stored version, here to go back.
-    const back = { version: '1.0.0', preview_digest: await digestOf({ version: '1.0.0' }) };
+    const back = { version: '1.0.0', preview_digest: await readDigest({ version: '1.0.0' }) };
     expect((await send('/agreed/activate', { ...back, preview_digest: digest })).json.code).toBe(
       'PLUGIN_PREVIEW_OUTDATED',
     );
@@ -412,7 +412,7 @@ describe('the serving version', () => {
     const [activation] = await panel.audit('plugin.activate');
     expect(activation?.detail).toMatchObject({ after: { version: '1.0.0' }, adopted: { unfinished_tasks: 0 } });
     // A version that is stored and waits is activated by a further upload.
-    const again = { source, activate: true, preview_digest: await digestOf({ source }) };
+    const again = { source, activate: true, preview_digest: await readDigest({ source }) };
     expect((await send('', again, 'PUT')).json.data).toMatchObject({ outcome: 'serving' });
   });
 
@@ -454,5 +454,23 @@ test('an upload tells whether the version serves, and what its author should men
   expect((await send('', { source: rival, force: true })).json.data).toMatchObject({
     outcome: 'not_registered',
     runtime_error: expect.stringContaining('conflicts with plugin film'),
+  });
+});
+
+describe('texts of plugins', () => {
+  test('are answered in one language, where one is named', async () => {
+    const demo = async (query: string) => {
+      const { json } = await panel.send(`${PATH}${query}`, { token });
+      return json.data.find(({ key }: { key: string }) => key === 'demo').meta;
+    };
+    const all = await demo('');
+    expect(Object.keys(all.description)).toContain('de');
+    const german = await demo('?language=de-AT');
+    expect(german.description).toBe(all.description.de);
+    expect(german.models).toEqual(all.models);
+    expect((await demo('?language=xx')).description).toBe(all.description.en);
+    const choices = await panel.send('/api/channel/choices?language=ja', { token });
+    const { description } = choices.json.data.plugins.find(({ key }: { key: string }) => key === 'demo');
+    expect(description).toBe(all.description.ja);
   });
 });

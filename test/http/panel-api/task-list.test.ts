@@ -34,7 +34,7 @@ beforeAll(async () => {
       },
       ...{
         quota: 100,
-        properties: propertiesOf('a cat'),
+        properties: propertiesFor('a cat'),
         execution: JSON.stringify({ pluginKey: 'demo' }),
         billing: '{}',
       },
@@ -45,12 +45,12 @@ beforeAll(async () => {
   };
   add('task_cheap', { quota: 5, api_key_id: 9 });
   add('task_blocked', { status: 'FAILURE', fail_reason: 'blocked', quota: 0, finish_time: 1010 });
-  add('task_dear', { quota: 900, created_at: 2000, properties: propertiesOf('a Dog'), data: '{"vendor":"<said>"}' });
+  add('task_dear', { quota: 900, created_at: 2000, properties: propertiesFor('a Dog'), data: '{"vendor":"<said>"}' });
   add('task_of_root', { user_id: ids.root, finish_time: 1999 });
 });
 afterAll(() => panel.gateway.stop());
 
-const propertiesOf = (input: string) =>
+const propertiesFor = (input: string) =>
   JSON.stringify({ input, originModelName: 'demo-video', upstreamModelName: 'secret-name' });
 const list = async (query: string, token = tokens.user) => {
   const { status, json } = await panel.send(`/api/task${query}`, { token });
@@ -112,9 +112,12 @@ describe('the list', () => {
     expect(Object.keys(own.json.data.items[0]).filter((name) => /user|channel|upstream/.test(name))).toEqual([]);
   });
 
-  test('failures are counted by reason', async () => {
+  test('failures are counted by reason, for administrators also by channel', async () => {
     const { json } = await panel.send('/api/task/failures?since=1', { token: tokens.user });
-    expect(json.data).toEqual([{ reason: 'blocked', reason_sentence: null, count: 1 }]);
+    const blocked = { reason: 'blocked', reason_sentence: null, count: 1 };
+    expect(json.data).toEqual([blocked]);
+    const all = await panel.send('/api/task/failures?scope=all', { token: tokens.root });
+    expect(all.json.data).toEqual([{ ...blocked, channels: [{ id: 3, name: null, count: 1 }] }]);
   });
 });
 

@@ -1,9 +1,11 @@
 /** Who may see whose usage, and which periods there are. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { PanelPrincipal } from '../../../src/auth/index.ts';
+import { readUsageFilter } from '../../../src/http/panel-api/operation/records.ts';
 import { usageRoutes } from '../../../src/http/panel-api/operation/usage.ts';
 import { systemClock } from '../../../src/kernel/index.ts';
 import { createUsageReader } from '../../../src/reports/read-usage.ts';
-import type { Store, UsageLogRecord } from '../../../src/store/ports/index.ts';
+import { ROLE, type Store, type UsageLogRecord } from '../../../src/store/ports/index.ts';
 import { openTestStore } from '../../auth/harness.ts';
 import { addUser } from '../../support/add-user.ts';
 import { call, openKit } from '../kit-harness.ts';
@@ -55,8 +57,13 @@ test("users see their own usage by key and model; administrators everybody's, or
     [1, 'anna', '', 100],
   ]);
   expect(await shares('admin', 'scope=all&by=channel')).toEqual([[4, null, '', 7100]]);
-  expect(await shares('admin', 'user=1&by=model')).toEqual([[0, null, 'm', 100]]);
-  expect(await shares('admin', 'scope=all&channel=4&plugin=demo&model=n&key=0')).toEqual([[0, null, 'n', 7000]]);
+  for (const one of ['user_id=1', 'user=1']) {
+    expect(await shares('admin', `${one}&by=model`)).toEqual([[0, null, 'm', 100]]);
+  }
+  for (const one of ['channel_id=4&api_key_id=0', 'channel=4&key=0']) {
+    expect(await shares('admin', `scope=all&${one}&plugin=demo&model=n`)).toEqual([[0, null, 'n', 7000]]);
+    expect(await shares('admin', `scope=all&${one.replace('4', '5')}`)).toEqual([]);
+  }
 });
 
 test('the answer has the totals, seven days without gaps, and what the shares leave', async () => {
@@ -70,6 +77,8 @@ test('the answer has the totals, seven days without gaps, and what the shares le
 for (const [query, as, expected] of [
   ['scope=all', 'user', 403],
   ['user=2', 'user', 403],
+  ['user_id=2', 'user', 403],
+  ['channel_id=4', 'user', 403],
   // Their own id as well: the parameter is for administrators.
   ['user=1', 'user', 403],
   ['channel=4', 'user', 403],
@@ -88,3 +97,24 @@ for (const [query, as, expected] of [
     expect((await call(app, { path: `/api/usage?${query}`, as })).status).toBe(expected);
   });
 }
+
+test('a filter that is wrong is named by the word that was sent, the present or the former one', async () => {
+  const admin = { kind: 'pat', user: { id: 2, role: ROLE.admin }, tokenHash: '' } as PanelPrincipal;
+  const fieldOf = (work: () => unknown) => {
+    try {
+      return work();
+    } catch (error) {
+      return (error as { details: { errors: { field: string }[] } }).details.errors[0]?.field;
+    }
+  };
+  for (const field of ['user_id', 'user', 'channel_id', 'channel', 'api_key_id', 'api_key'] as const) {
+    expect(fieldOf(() => readUsageFilter(admin, { [field]: 'x' }))).toBe(field);
+  }
+  expect(readUsageFilter(admin, { user_id: '1', channel: '4', api_key_id: '', api_key: '7' })).toEqual({
+    ...{ userId: 1, channelId: 4, apiKeyId: 7 },
+  });
+  for (const field of ['user_id', 'user', 'channel_id', 'channel', 'api_key_id', 'key']) {
+    const { json } = await call(app, { path: `/api/usage?${field}=x`, as: 'admin' });
+    expect(json.details.errors[0].field).toBe(field);
+  }
+});

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => panel.gateway.stop());
 
-const codeOf = async (path: string, request: Parameters<PanelCaller['send']>[1]) => {
+const readCode = async (path: string, request: Parameters<PanelCaller['send']>[1]) => {
   const answer = await panel.send(path, request);
   return [answer.status, answer.json?.code];
 };
@@ -31,11 +31,11 @@ test('root lists a user’s sessions and ends one: its access and refresh end at
   const path = `/api/user/${id}/sessions/${first.sid}`;
   const ended = await panel.send(path, { method: 'DELETE', token });
   expect([ended.status, ended.json.data]).toEqual([200, { revoked_sid: first.sid, current: false }]);
-  expect(await codeOf('/api/user/self', { token: first.token })).toEqual([401, 'AUTH_SESSION_REVOKED']);
+  expect(await readCode('/api/user/self', { token: first.token })).toEqual([401, 'AUTH_SESSION_REVOKED']);
   const refresh = { method: 'POST', headers: { cookie: first.cookie } };
-  expect(await codeOf('/api/user/auth/refresh', refresh)).toEqual([401, 'AUTH_SESSION_REVOKED']);
+  expect(await readCode('/api/user/auth/refresh', refresh)).toEqual([401, 'AUTH_SESSION_REVOKED']);
   expect((await panel.send('/api/user/self', { token: second.token })).status).toBe(200);
-  expect(await codeOf(path, { method: 'DELETE', token })).toEqual([404, 'AUTH_SESSION_NOT_FOUND']);
+  expect(await readCode(path, { method: 'DELETE', token })).toEqual([404, 'AUTH_SESSION_NOT_FOUND']);
 
   const [row] = await panel.audit('user.session.revoke');
   expect(row).toMatchObject({ user_id: 1, username: 'root', target: `user:${id}`, detail: { sid: first.sid } });
@@ -48,7 +48,7 @@ test('root ends all of a user’s sessions', async () => {
   const ended = await panel.send(`/api/user/${id}/sessions`, { method: 'DELETE', token });
   expect([ended.status, ended.json.data]).toEqual([200, { revoked_count: 2 }]);
   for (const { token: theirs } of signedIn) {
-    expect(await codeOf('/api/user/self', { token: theirs })).toEqual([401, 'AUTH_SESSION_REVOKED']);
+    expect(await readCode('/api/user/self', { token: theirs })).toEqual([401, 'AUTH_SESSION_REVOKED']);
   }
   expect((await panel.send(`/api/user/${id}/sessions`, { token })).json.data).toEqual([]);
   const [row] = await panel.audit('user.sessions.revoke');
@@ -60,7 +60,7 @@ test('root may end the session in use', async () => {
   const ended = await panel.send(`/api/user/1/sessions/${sid}`, { method: 'DELETE', token });
   expect(ended.json.data).toEqual({ revoked_sid: sid, current: true });
   expect(ended.headers.getSetCookie()).toEqual([]);
-  expect(await codeOf('/api/user/self', { token })).toEqual([401, 'AUTH_SESSION_REVOKED']);
+  expect(await readCode('/api/user/self', { token })).toEqual([401, 'AUTH_SESSION_REVOKED']);
 });
 
 test('administrators, users, personal access tokens and anonymous callers may not', async () => {
@@ -76,9 +76,9 @@ test('administrators, users, personal access tokens and anonymous callers may no
     ['', [401, 'AUTH_UNAUTHORIZED']],
   ];
   for (const [token, outcome] of callers) {
-    expect(await codeOf(`/api/user/${id}/sessions`, { token })).toEqual(outcome);
-    expect(await codeOf(`/api/user/${id}/sessions`, { method: 'DELETE', token })).toEqual(outcome);
-    expect(await codeOf(`/api/user/${id}/sessions/${theirs.sid}`, { method: 'DELETE', token })).toEqual(outcome);
+    expect(await readCode(`/api/user/${id}/sessions`, { token })).toEqual(outcome);
+    expect(await readCode(`/api/user/${id}/sessions`, { method: 'DELETE', token })).toEqual(outcome);
+    expect(await readCode(`/api/user/${id}/sessions/${theirs.sid}`, { method: 'DELETE', token })).toEqual(outcome);
   }
   expect((await panel.send('/api/user/self', { token: theirs.token })).status).toBe(200);
 });
@@ -87,13 +87,13 @@ test('an unknown user, or a session of another user, is not found', async () => 
   const id = panel.addUser('emil', 1);
   const { token, sid } = await panel.logIn('root');
   for (const path of ['/api/user/999999/sessions', `/api/user/999999/sessions/${sid}`]) {
-    expect(await codeOf(path, { method: 'DELETE', token })).toEqual([404, 'AUTH_USER_NOT_FOUND']);
+    expect(await readCode(path, { method: 'DELETE', token })).toEqual([404, 'AUTH_USER_NOT_FOUND']);
   }
   for (const name of ['0', '-1', '1e3', 'emil', '%00', '1%2F2']) {
-    expect((await codeOf(`/api/user/${name}/sessions`, { token }))[0]).toBe(404);
+    expect((await readCode(`/api/user/${name}/sessions`, { token }))[0]).toBe(404);
   }
   for (const name of [sid, 'x', '%00', '%20', '..%2f1']) {
-    const outcome = await codeOf(`/api/user/${id}/sessions/${name}`, { method: 'DELETE', token });
+    const outcome = await readCode(`/api/user/${id}/sessions/${name}`, { method: 'DELETE', token });
     expect([name, ...outcome]).toEqual([name, 404, 'AUTH_SESSION_NOT_FOUND']);
   }
   expect((await panel.send('/api/user/self', { token })).status).toBe(200);

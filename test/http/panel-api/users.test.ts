@@ -37,8 +37,8 @@ async function make(fields: object = {}): Promise<{ id: number; username: string
   expect([made.status, made.text]).toEqual([200, expect.any(String)]);
   return { id: made.json.data.id, username, ...(await panel.logIn(username)) };
 }
-const accountOf = async (id: number) => (await send('GET', `/api/user/${id}`, { token: root })).json.data;
-const auditOf = async (action: string, id: number) =>
+const readAccount = async (id: number) => (await send('GET', `/api/user/${id}`, { token: root })).json.data;
+const readAudit = async (action: string, id: number) =>
   (await panel.audit(action)).filter(({ target }) => target === `user:${id}`);
 
 describe('accounts', () => {
@@ -78,28 +78,28 @@ describe('accounts', () => {
     const login = { username, password: NEW_PASSWORD };
     expect((await panel.send('/api/user/login', { body: login })).json.data.user.bindings).toEqual([]);
 
-    expect(await accountOf(id)).toMatchObject({
+    expect(await readAccount(id)).toMatchObject({
       sessions: 1,
       api_keys: 0,
       two_factor: false,
       bindings: [],
       passkeys: 0,
     });
-    expect(await auditOf('user.create', id)).toMatchObject([
+    expect(await readAudit('user.create', id)).toMatchObject([
       {
         username: 'the-admin',
         auth_method: 'session',
         detail: { after: { username, quota: 700, remark: 'a friend' } },
       },
     ]);
-    expect(await auditOf('user.update', id)).toMatchObject([
+    expect(await readAudit('user.update', id)).toMatchObject([
       { detail: { before: { group: 'default' }, after: { group: 'vip', password: '***' } } },
     ]);
 
     const gone = await send('DELETE', `/api/user/${id}`, { token: admin });
     expect([gone.status, gone.json.data.username, gone.json.data.email]).toEqual([200, `deleted:${id}`, null]);
     expect(outcome(await send('DELETE', `/api/user/${id}`, { token: admin }))).toEqual([404, 'AUTH_USER_NOT_FOUND']);
-    expect(await auditOf('user.delete', id)).toMatchObject([{ detail: { before: { username } } }]);
+    expect(await readAudit('user.delete', id)).toMatchObject([{ detail: { before: { username } } }]);
     const everything = await send('GET', '/api/audit?page_size=100', { token: root });
     for (const secret of [PASSWORD, NEW_PASSWORD, 'argon2']) expect(everything.text).not.toContain(secret);
   });
@@ -116,7 +116,7 @@ describe('accounts', () => {
     expect((await manage(root, id, { action: 'demote' })).json.data).toMatchObject({ role: 1 });
     expect((await manage(admin, id, { action: 'delete' })).json.data).toMatchObject({ username: `deleted:${id}` });
     for (const action of ['disable', 'enable', 'promote', 'demote', 'delete']) {
-      expect([action, (await auditOf(`user.${action}`, id)).length]).toEqual([action, 1]);
+      expect([action, (await readAudit(`user.${action}`, id)).length]).toEqual([action, 1]);
     }
   });
 
@@ -134,7 +134,7 @@ describe('accounts', () => {
     for (const value of [-1, 0.5, 2 ** 60, '5']) {
       expect(outcome(await change({ value }))).toEqual([400, 'VALIDATION_FAILED']);
     }
-    const rows = await auditOf('user.quota', id);
+    const rows = await readAudit('user.quota', id);
     expect(rows).toHaveLength(4);
     expect(rows[0]).toMatchObject({
       detail: { mode: 'add', value: 5, before: { quota: 1000 }, after: { quota: 1005 } },
@@ -151,7 +151,7 @@ describe('accounts', () => {
     panel.run(
       `insert into external_identity_claims (provider, subject, user_id, created_at) values ('github', '9', ${id}, 1)`,
     );
-    expect(await accountOf(id)).toMatchObject({
+    expect(await readAccount(id)).toMatchObject({
       ...{ two_factor: true, passkeys: 1, has_access_token: true, bindings: [{ provider: 'github', subject: '9' }] },
     });
 
@@ -170,14 +170,19 @@ describe('accounts', () => {
     ]);
     expect((await gone('reset_passkey')).json.data).toEqual({ deleted: 1 });
     expect(outcome(await gone('reset_passkey'))).toEqual([404, 'AUTH_PASSKEY_NOT_FOUND']);
-    expect(await accountOf(id)).toMatchObject({ two_factor: false, passkeys: 0, has_access_token: false, email: null });
+    expect(await readAccount(id)).toMatchObject({
+      two_factor: false,
+      passkeys: 0,
+      has_access_token: false,
+      email: null,
+    });
     for (const [action, rows] of [
       ['token.revoke', 1],
       ['unbind', 2],
       ['two_factor.reset', 1],
       ['passkey.reset', 1],
     ] as const) {
-      expect([action, (await auditOf(`user.${action}`, id)).length]).toEqual([action, rows]);
+      expect([action, (await readAudit(`user.${action}`, id)).length]).toEqual([action, rows]);
     }
   });
 
@@ -252,7 +257,7 @@ describe('accounts', () => {
     expect((await send('PUT', '/api/user', { token: pat, body: { id, remark: 'by token' } })).json.data.remark).toBe(
       'by token',
     );
-    expect(await auditOf('user.update', id)).toMatchObject([{ auth_method: 'access_token' }]);
+    expect(await readAudit('user.update', id)).toMatchObject([{ auth_method: 'access_token' }]);
   });
 
   test('of equal or higher role, and the own one, cannot be changed', async () => {
@@ -327,6 +332,11 @@ describe('accounts', () => {
     const csv = await read('/api/user/self/ledger/export?format=csv&kind=refund', token);
     expect(csv.text.trimEnd().split('\r\n').slice(1)).toHaveLength(1);
     expect(csv.text).toContain(',refund,0.0005,0.0019,Invoice 7,');
+    const countRows = async (period: string) =>
+      (await read(`/api/user/self/ledger/export?format=csv&${period}`, token)).text.trimEnd().split('\r\n').length - 1;
+    expect([await countRows('since=1'), await countRows('until=1'), await countRows('since=9999999999')]).toEqual([
+      ...[3, 0, 0],
+    ]);
     const asked = { headers: { authorization: `Bearer ${admin}` } };
     const exported = await fetch(`${panel.gateway.url}/api/user/${id}/ledger/export?format=jsonl`, asked);
     const lines = (await exported.text()).trimEnd().split('\n');
@@ -397,7 +407,7 @@ describe('accounts', () => {
     for (const provider of ['%00', '%20', 'x'.repeat(300), '..%2f2fa']) {
       expect(outcome(await send('DELETE', `/api/user/${id}/bindings/${provider}`, { token: root }))[0]).toBe(404);
     }
-    expect((await accountOf(id)).email).toBe('owned@example.org');
+    expect((await readAccount(id)).email).toBe('owned@example.org');
   });
 });
 
@@ -418,7 +428,7 @@ describe('the own account', () => {
     const change = { original_password: PASSWORD, password: NEW_PASSWORD };
     expect(outcome(await self(pat, change))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
     expect(outcome(await self(token, { username: 'ROOT' }))).toEqual([409, 'NAME_TAKEN']);
-    const [row] = await auditOf('user.profile', id);
+    const [row] = await readAudit('user.profile', id);
     expect(row).toMatchObject({ detail: { before: { language: 'zh' }, after: { language: 'en' } } });
   });
 
@@ -439,7 +449,7 @@ describe('the own account', () => {
       'session',
       'token_type',
     ]);
-    expect(await auditOf('user.password', id)).toHaveLength(1);
+    expect(await readAudit('user.password', id)).toHaveLength(1);
   });
 
   test('mass assignment: users cannot set their own role, quota, group or address', async () => {
@@ -486,7 +496,7 @@ describe('the own account', () => {
     });
     const text = JSON.stringify(done.json);
     for (const foreign of ['root', 'argon2', admin]) expect(text).not.toContain(foreign);
-    expect(await auditOf('user.export', mine.id)).toHaveLength(1);
+    expect(await readAudit('user.export', mine.id)).toHaveLength(1);
   });
 
   test('is deleted with a proof of that scope, created in this session', async () => {
@@ -513,8 +523,8 @@ describe('the own account', () => {
     expect((await send('GET', '/v1/tasks/task_none', { token: key })).status).toBe(401);
     const body = { username: mine.username, password: PASSWORD };
     expect(outcome(await panel.send('/api/user/login', { body }))).toEqual([401, 'AUTH_INVALID_CREDENTIALS']);
-    expect(await accountOf(mine.id)).toMatchObject({ username: `deleted:${mine.id}`, email: null, api_keys: 0 });
-    expect(await auditOf('user.delete', mine.id)).toMatchObject([{ username: mine.username, user_id: mine.id }]);
+    expect(await readAccount(mine.id)).toMatchObject({ username: `deleted:${mine.id}`, email: null, api_keys: 0 });
+    expect(await readAudit('user.delete', mine.id)).toMatchObject([{ username: mine.username, user_id: mine.id }]);
     const again = { username: mine.username, password: PASSWORD, email: 'mine@example.org' };
     expect((await send('POST', '/api/user', { token: admin, body: again })).status).toBe(200);
   });
@@ -533,13 +543,13 @@ describe('the own account', () => {
     });
     expect(outcome(refused)).toEqual([403, 'SECURITY_PROOF_METHOD_MISMATCH']);
     expect(outcome(await end(token, before))).toEqual([403, 'SECURITY_PROOF_METHOD_MISMATCH']);
-    expect((await accountOf(id)).deleted_at).toBe(0);
+    expect((await readAccount(id)).deleted_at).toBe(0);
   });
 
   test('of root cannot be deleted', async () => {
     const { token } = await panel.logIn('root');
     expect(outcome(await end(token, await proofFor(token, 'account.delete')))).toEqual([403, 'AUTH_ROOT_PROTECTED']);
-    expect((await accountOf(1)).deleted_at).toBe(0);
+    expect((await readAccount(1)).deleted_at).toBe(0);
   });
 });
 

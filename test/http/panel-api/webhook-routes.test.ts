@@ -10,7 +10,7 @@ import { systemClock } from '../../../src/kernel/index.ts';
 import { findProgram } from '../../support/find-program.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/until.ts';
-import { type Receiver, signaturesOf, startReceiver, verified } from '../../support/webhook-receiver.ts';
+import { type Receiver, readSignatures, startReceiver, verified } from '../../support/webhook-receiver.ts';
 import { openPanel, type PanelCaller, type Send } from './panel-caller.ts';
 
 const VENDOR_KEY = 'vendor-key-0123456789';
@@ -172,7 +172,7 @@ describe('a submission', () => {
   test('sends webhooks as the API description says', async () => {
     const { webhooks, paths } = (await panel.send('/api/openapi.json')).json;
     expect(Object.keys(webhooks)).toEqual([
-      ...['task.queued', 'task.updated', 'task.finished', 'task.artifacts_kept'],
+      ...['task.queued', 'task.updated', 'task.finished', 'task.artifacts_kept', 'batch.finished'],
       ...['channel.failing', 'channel.recovered', 'backup.failed', 'backup.overdue', 'balance.low', 'test'],
     ]);
     for (const received of receiver.received) {
@@ -210,9 +210,9 @@ describe('a submission', () => {
     ];
     const folder = temporaryFolder();
     const guide = readFileSync(new URL('../../../docs/api.md', import.meta.url), 'utf8');
-    const blockOf = (language: string) => guide.split(`\`\`\`${language}\n`)[1]?.split('```')[0] ?? '';
+    const blockFor = (language: string) => guide.split(`\`\`\`${language}\n`)[1]?.split('```')[0] ?? '';
 
-    writeFileSync(join(folder, 'receiver.mjs'), blockOf('js'));
+    writeFileSync(join(folder, 'receiver.mjs'), blockFor('js'));
     const { isGenuine } = (await import(join(folder, 'receiver.mjs'))) as {
       isGenuine: (secret: string, headers: object, body: Buffer) => boolean;
     };
@@ -220,7 +220,7 @@ describe('a submission', () => {
       expect([what, isGenuine(secret, headers, Buffer.from(body))]).toEqual([what, genuine]);
     }
 
-    writeFileSync(join(folder, 'receiver.py'), blockOf('python'));
+    writeFileSync(join(folder, 'receiver.py'), blockFor('python'));
     writeFileSync(join(folder, 'lines.json'), JSON.stringify(lines));
     const program =
       'import json, receiver, sys\nfor l in json.load(open("lines.json")): print(receiver.is_genuine(sys.argv[1], l["headers"], l["body"].encode()))';
@@ -237,13 +237,13 @@ describe('a submission', () => {
     expect(rotated.former_until).toBeGreaterThan(Date.now() / 1000 + 86_000);
     const submitted = await submit('/v1/tasks/demo', task('a cat [duration=0]'), { 'x-callback-url': receiver.url });
     const delivered = await finished(submitted.json.id);
-    expect(signaturesOf(delivered.headers)).toHaveLength(2);
+    expect(readSignatures(delivered.headers)).toHaveLength(2);
     expect([verified(delivered, secret), verified(delivered, rotated.secret)]).toEqual([1, 1]);
     // Rotate again: the first secret stays valid for its day too.
     const last = (await as('anna', `/api/token/${key.id}/webhook-secret`, { method: 'POST' })).json.data;
     const next = await submit('/v1/tasks/demo', task('a dog [duration=0]'), { 'x-callback-url': receiver.url });
     const latest = await finished(next.json.id);
-    expect(signaturesOf(latest.headers)).toHaveLength(3);
+    expect(readSignatures(latest.headers)).toHaveLength(3);
     expect([secret, rotated.secret, last.secret].map((one) => verified(latest, one))).toEqual([1, 1, 1]);
   });
 });

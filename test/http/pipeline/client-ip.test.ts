@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'bun:test';
-import { createClientAddresses, createClientIp, isLoopback } from '../../../src/http/pipeline/client-ip.ts';
+import { createClientAddresses, isLoopback } from '../../../src/http/pipeline/client-ip.ts';
 import { AppError, systemClock } from '../../../src/kernel/index.ts';
 import { at } from '../../support/deciding-ip.ts';
 import { call, openKit } from '../kit-harness.ts';
+
+/** Reads the client's address behind these proxies. */
+function createClientIp(trusted: readonly string[]) {
+  const addresses = createClientAddresses({ trustedProxies: trusted, decidingProxies: trusted, clock: systemClock });
+  return (peer: string, chain: string | null): string => addresses.read(peer, chain).ip;
+}
 
 /** The specification's default list. */
 const DEFAULT = ['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
@@ -138,7 +144,9 @@ describe('the address that limits use while TRUSTED_PROXIES is unset', () => {
     let now = 0;
     const read = addresses(() => now);
     read.read('192.168.1.5', null);
+    expect(read.hasProxy()).toBe(false);
     read.read('127.0.0.1', '203.0.113.9');
+    expect(read.hasProxy()).toBe(true);
     read.read('203.0.113.7', '203.0.113.9');
     expect(read.unlistedProxy()).toBeUndefined();
     read.read('172.17.0.1', '203.0.113.9');
@@ -155,8 +163,8 @@ describe('the address that limits use while TRUSTED_PROXIES is unset', () => {
       limits: { api: note('api'), critical: note('critical') },
       auth: {
         authenticatePanel: () => Promise.reject(new Error('not asked')),
-        async authenticateApiKey(_authorization, { ip }) {
-          asked.push(`key ${ip}`);
+        async authenticateApiKey(_authorization, { origin: { ip, decidingIp } }) {
+          asked.push(`key ${decidingIp}, shown ${ip}`);
           throw new AppError('auth.api_key_ip_not_allowed', 'forbidden', { message: 'Not from there.' });
         },
       },
@@ -166,8 +174,8 @@ describe('the address that limits use while TRUSTED_PROXIES is unset', () => {
     expect(open.json.data).toMatchObject({ ip: '8.8.8.8', decides: '192.168.1.5' });
     await call(app, { path: '/api/guess', method: 'POST', ...forged });
     await call(app, { path: '/v1/things/1', as: 'sk-good', ...forged });
-    expect([...new Set(asked)]).toEqual(['api 192.168.1.5', 'critical 192.168.1.5', 'key 192.168.1.5']);
-    expect(app.unlistedProxy()).toBe('192.168.1.5');
+    expect([...new Set(asked)]).toEqual(['api 192.168.1.5', 'critical 192.168.1.5', 'key 192.168.1.5, shown 8.8.8.8']);
+    expect(app.addresses.unlistedProxy()).toBe('192.168.1.5');
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createPathReader, isDecodable } from '../../../src/http/pipeline/request-path.ts';
+import { rounds } from '../../support/full-run.ts';
 
 /** What the URL parser says. */
 const parsed = (url: string) => {
@@ -55,7 +56,7 @@ describe('an address is read as the URL parser reads it', () => {
           expect(read(url)).toEqual(parsed(url));
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: rounds(5000) },
     );
   });
 });

@@ -163,7 +163,7 @@ describe('who may call a route', () => {
     for (const [path, limit] of limits) {
       const { status, json } = await declared(path, limit + 1);
       expect([path, status]).toEqual([path, 413]);
-      expect(json.message ?? json.error.message).toContain(limit > 1e6 ? '16 MiB' : '64 KiB');
+      expect(json.message ?? json.error.message).toContain(limit > 1e6 ? '16 MB' : '64 kB');
     }
     // A form may hold four files of the largest size, and 1 MiB for the rest.
     expect((await declared('/v1/things', 257 * 1024 * 1024 + 1, 'multipart/form-data; boundary=b')).status).toBe(413);

@@ -73,10 +73,10 @@ export async function startArtifactGateway(env: Record<string, string> = {}) {
 
   return {
     gateway,
-    /** Adds a plugin of this kind, with a channel for its model. */
+    /** Adds a plugin of this kind, with a channel for its model, whose id it returns. */
     async addPlugin(plugin: string, change: object, edit = (text: string) => text) {
       await admin.call('POST', '/api/plugin/task', { source: edit(artifactPlugin(plugin, change)) });
-      await admin.createChannel(vendor.url, { models: [`${plugin}-1`], task_plugin_key: plugin, key: VENDOR_KEY });
+      return admin.createChannel(vendor.url, { models: [`${plugin}-1`], task_plugin_key: plugin, key: VENDOR_KEY });
     },
     /** Activates a new version of a plugin. */
     async serve(plugin: string, version: string, change: (source: string) => string) {

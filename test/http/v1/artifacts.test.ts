@@ -472,7 +472,7 @@ describe('downloads with API keys', () => {
       429,
       'artifact_access_limited',
       '5',
-      `Too many downloads and streams ${scope} at once: at most ${limit}. Try again when one has ended.`,
+      `Too many downloads and streams ${scope} are open at once; the limit is ${limit}. Try again when one has ended.`,
     ];
     // The limit is the same for one artifact and for several.
     for (let i = 0; i < 3; i += 1) expect(await begin(own, world.key)).toBe(200);

@@ -93,15 +93,15 @@ const send = (path: string, body?: object) =>
   ask(`${url}${path}`, { token: key, ...(body === undefined ? {} : { body }) });
 const submit = (surface: Surface, directive: object) =>
   send(SURFACES[surface], { model: 'walk-1', ...(surface === 'responses' ? { background: true } : {}), ...directive });
-const taskOf = ({ body }: { body: Record<string, unknown> }) => String(body.id).replace('resp_', 'task_');
+const readTask = ({ body }: { body: Record<string, unknown> }) => String(body.id).replace('resp_', 'task_');
 
 /** Where each API surface shows its failures. */
-const faultOf = (surface: Surface, body: Record<string, unknown>) =>
+const findFault = (surface: Surface, body: Record<string, unknown>) =>
   (surface === 'native' ? body.vendor : body.error) as { code: string; message: string };
 type Answer = Awaited<ReturnType<typeof send>>;
 
 function expectRefusal(surface: Surface, { status, body }: Answer): void {
-  const { message } = faultOf(surface, body);
+  const { message } = findFault(surface, body);
   expect(status).toBe(400);
   expect(message).toStartWith('No cats: ');
   expect([...message].length).toBeLessThanOrEqual(512);
@@ -127,24 +127,24 @@ describe('the message of a throwing hook reaches the client, truncated and clean
   });
 
   test.each(surfaces)('%s: listArtifacts', async (surface) => {
-    const id = taskOf(await submit(surface, { fail: 'listArtifacts' }));
+    const id = readTask(await submit(surface, { fail: 'listArtifacts' }));
     expectRefusal('generic', await send(`/v1/tasks/${id}/artifacts`));
     expectRefusal('generic', await send(`/v1/tasks/${id}/artifacts/video/content`));
     if (surface === 'video') expectRefusal('video', await send(`/v1/videos/${id}/content`));
   });
 
   test.each(surfaces)('%s: buildContentRequest', async (surface) => {
-    const id = taskOf(await submit(surface, { fail: 'buildContentRequest' }));
+    const id = readTask(await submit(surface, { fail: 'buildContentRequest' }));
     expectRefusal('generic', await send(`/v1/tasks/${id}/artifacts/video/content`));
     if (surface === 'video') expectRefusal('video', await send(`/v1/videos/${id}/content`));
     const { body } = await send(`/v1/tasks/${id}/artifacts`);
     const link = new URL((body.artifacts as { content_url: string }[])[0]?.content_url ?? '');
     const byLink = await ask(`${url}${link.pathname}${link.search}`, {});
-    expect([byLink.status, faultOf('generic', byLink.body).code]).toEqual([404, 'artifact_not_found']);
+    expect([byLink.status, findFault('generic', byLink.body).code]).toEqual([404, 'artifact_not_found']);
   });
 
   test('native: render', async () => {
-    const id = taskOf(await submit('native', { fail: 'render' }));
+    const id = readTask(await submit('native', { fail: 'render' }));
     expectRefusal('native', await send(`/walk/jobs/${id}`));
   });
 
@@ -167,7 +167,7 @@ describe('a hook that breaks a rule: the client sees the rule, not the name of t
   };
   test.each(submissions)('%s: %s', async (surface, miss) => {
     const { status, body } = await submit(surface, { miss });
-    expect([status, faultOf(surface, body).message]).toEqual(broken(miss, surface));
+    expect([status, findFault(surface, body).message]).toEqual(broken(miss, surface));
   });
 
   test.each([
@@ -178,7 +178,7 @@ describe('a hook that breaks a rule: the client sees the rule, not the name of t
       [502, 'The artifact request was rejected by the rules of this gateway.'],
     ],
   ])('%s', async (miss, path, directive) => {
-    const { status, body } = await send(`/v1/tasks/${taskOf(await submit('generic', { miss }))}${path}`);
-    expect([status, faultOf('generic', body).message]).toEqual(directive as [number, string]);
+    const { status, body } = await send(`/v1/tasks/${readTask(await submit('generic', { miss }))}${path}`);
+    expect([status, findFault('generic', body).message]).toEqual(directive as [number, string]);
   });
 });

@@ -41,7 +41,7 @@ afterAll(() => world.stop());
 const order = (path: string, body: object) =>
   ask(`${world.url}/v1/images/${path}`, { token: world.key, body: { model: 'paint-1', prompt: 'x', ...body } });
 const rendered = (...data: object[]) => ({ render: { data } });
-const tasksOf = async () =>
+const readTasks = async () =>
   ((await world.get('/v1/tasks?limit=100', { token: world.key })).json.data as object[]).length;
 /** What the decoder saw, as the vendor got it. */
 const seen = () => world.vendor.submitted()?.seen as Record<string, unknown>;
@@ -133,7 +133,7 @@ describe('edits by the official client', () => {
 });
 
 test('a repeat with its Idempotency-Key answers with the same images', async () => {
-  const before = await tasksOf();
+  const before = await readTasks();
   const ordered = async () => {
     const response = await fetch(`${world.url}/v1/images/generations`, {
       method: 'POST',
@@ -146,7 +146,7 @@ test('a repeat with its Idempotency-Key answers with the same images', async () 
     return response.json();
   };
   expect(await ordered()).toEqual(await ordered());
-  expect(await tasksOf()).toBe(before + 1);
+  expect(await readTasks()).toBe(before + 1);
 });
 
 describe('what cannot be answered with images', () => {
@@ -159,10 +159,10 @@ describe('what cannot be answered with images', () => {
     ['a rendering without a picture', 'generations', rendered({ text: 'x' }), [500, 'plugin_presenter_failed'], 1],
     ['no picture at all', 'generations', rendered(), [502, 'images_missing'], 1],
   ])('%s', async (_name, path, body, expected, bought) => {
-    const before = await tasksOf();
+    const before = await readTasks();
     const answer = await order(path, body);
     expect([answer.status, (answer.body.error as { code?: string }).code]).toEqual(expected);
-    expect(await tasksOf()).toBe(before + bought);
+    expect(await readTasks()).toBe(before + bought);
     if (bought > 0) expect(answer.headers.get('x-should-retry')).toBe('false');
   });
 });

@@ -21,11 +21,12 @@ const TWO = [
 ];
 const generate = (body: object) =>
   ask(`${world.url}/v1/images/generations`, { token: world.key, body: { model: 'pixel-1', prompt: 'x', ...body } });
-const codeOf = ({ status, body }: Awaited<ReturnType<typeof generate>>) => [
+const readCode = ({ status, body }: Awaited<ReturnType<typeof generate>>) => [
   status,
   (body.error as { code?: string } | undefined)?.code,
 ];
-const tasksOf = async () =>
+const JSON_TYPE = { 'content-type': 'application/json' };
+const readTasks = async () =>
   ((await world.get('/v1/tasks?limit=100', { token: world.key })).json.data as object[]).length;
 
 test('the official client waits for the images and downloads them by their links', async () => {
@@ -47,7 +48,7 @@ test('the official client gets the bytes in Base64', async () => {
 });
 
 test('a repeat with its Idempotency-Key answers with the same images', async () => {
-  const before = await tasksOf();
+  const before = await readTasks();
   const ordered = () =>
     fetch(`${world.url}/v1/images/generations`, {
       method: 'POST',
@@ -60,7 +61,7 @@ test('a repeat with its Idempotency-Key answers with the same images', async () 
   const [first, second] = [await ordered(), await ordered()];
   expect(await second.json()).toEqual(await first.json());
   expect([first.headers.get('idempotent-replayed'), second.headers.get('idempotent-replayed')]).toEqual([null, 'true']);
-  expect(await tasksOf()).toBe(before + 1);
+  expect(await readTasks()).toBe(before + 1);
 });
 
 test('a stream has each image as its last event, for the official client', async () => {
@@ -119,20 +120,20 @@ describe('refused before anything is submitted', () => {
     ['a model of videos', { model: 'acme-1' }, [404, 'model_not_found']],
     ['a model of nobody', { model: 'nobody-1' }, [404, 'model_not_found']],
   ])('%s', async (_name, body, expected) => {
-    const before = await tasksOf();
-    expect(codeOf(await generate(body))).toEqual(expected);
-    expect(await tasksOf()).toBe(before);
+    const before = await readTasks();
+    expect(readCode(await generate(body))).toEqual(expected);
+    expect(await readTasks()).toBe(before);
   });
 });
 
 describe('what no repeat may buy again', () => {
   const refused = async (body: object) => {
-    const before = await tasksOf();
+    const before = await readTasks();
     const error = await client.images.generate({ ...{ model: 'pixel-1', prompt: 'x' }, ...body }).then(
       () => undefined,
       (thrown: InstanceType<typeof OpenAI.APIError>) => thrown,
     );
-    return [error?.status, error?.code, (await tasksOf()) - before];
+    return [error?.status, error?.code, (await readTasks()) - before];
   };
 
   test('a task that failed', async () => {
@@ -154,14 +155,35 @@ test('an order beyond the budget of its key is 429, says when to come back, and 
   await world.admin.call('PUT', '/api/price', price);
   try {
     const token = await world.admin.createKey({ budget: { amount: 4999, period: 'day' } });
-    const before = await tasksOf();
+    const before = await readTasks();
     const body = { model: 'pixel-1', prompt: 'x', list: TWO };
     const refused = await ask(`${world.url}/v1/images/generations`, { token, body });
-    expect(codeOf(refused)).toEqual([429, 'budget_exceeded']);
+    expect(readCode(refused)).toEqual([429, 'budget_exceeded']);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(refused.headers.get('x-should-retry')).toBe('false');
-    expect(await tasksOf()).toBe(before);
+    expect(await readTasks()).toBe(before);
   } finally {
     await world.admin.call('DELETE', `/api/price?plugin_key=pixel&model=pixel-1`);
   }
+});
+
+test('a repeat that only a relay channel could serve now is answered with the task of the plugin', async () => {
+  const withoutVideo = (source: string) => source.replace(/export const protocols[\s\S]*?\n\} \};/, '');
+  const channel = await world.addPlugin('both', { protocols: [] }, withoutVideo);
+  const relay = { type: 1, name: 'relay', models: ['both-1'], key: 'sk-0123456789', task_plugin_key: undefined };
+  await world.admin.createChannel(world.vendor.url, relay);
+  const order = (headers: object) =>
+    fetch(`${world.url}/v1/images/generations`, {
+      method: 'POST',
+      signal: AbortSignal.timeout(10_000),
+      headers: { ...{ authorization: `Bearer ${world.key}`, 'idempotency-key': 'both' }, ...JSON_TYPE, ...headers },
+      body: JSON.stringify({ model: 'both-1', prompt: 'x', list: TWO }),
+    });
+  expect((await order({})).status).toBe(200);
+  await world.admin.call('PUT', `/api/channel/${channel}`, { status: 2 });
+  const again = await order({ prefer: 'respond-async' });
+  expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([202, 'true']);
+  expect(await again.json()).toMatchObject({ id: expect.stringMatching(/^task_/), status: 'SUCCESS' });
+  const whole = await order({});
+  expect([whole.status, await whole.json()]).toMatchObject([409, { error: { code: 'idempotency_not_replayable' } }]);
 });

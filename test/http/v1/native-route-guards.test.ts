@@ -2,6 +2,7 @@
  * The request pipeline with plugins' routes: the gateway's paths win, opened routes are released,
  * and callers without a key cannot keep plugins busy.
  */
+
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { panelManifest } from '../../../build/panel/manifest.gen.ts';
@@ -9,9 +10,10 @@ import { createUploadBudget, openUploadFolder } from '../../../src/http/bodies/u
 import type { V1Deps } from '../../../src/http/v1/caller.ts';
 import { createNativeRoutes } from '../../../src/http/v1/native-routes.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
-import { laterReservedBy, reservedBy } from '../../../src/plugins/manifest/route-paths.ts';
-import type { NativeRoute } from '../../../src/surfaces/native/open-native-path.ts';
+import { laterReservedBy } from '../../../src/plugins/manifest/route-paths.ts';
+import type { NativeRoute } from '../../../src/surfaces/native-routes.ts';
 import type { Surfaces } from '../../../src/surfaces/surfaces.ts';
+import { reservedBy } from '../../support/reserved-paths.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/until.ts';
 import { call, openKit, SECRET_CAUSE } from '../kit-harness.ts';

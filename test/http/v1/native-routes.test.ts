@@ -1,9 +1,10 @@
 /** The routes that plugins declare, from the request line to the presenter, on both databases. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
-import { reservedBy } from '../../../src/plugins/manifest/route-paths.ts';
 import { RULE_DATABASES } from '../../support/databases.ts';
 import { type Answer, ask, signIn } from '../../support/gateway.ts';
+import { reservedBy } from '../../support/reserved-paths.ts';
 import { until } from '../../support/until.ts';
 import { type NativeGateway, startNativeGateway } from './native-harness.ts';
 
@@ -576,8 +577,8 @@ for (const dialect of RULE_DATABASES) {
       const sent = at.jobs.length;
       const first = await at.send('/acme/submit', {}, { headers });
       const second = await at.send('/acme/submit', {}, { headers });
-      const idOf = ({ body }: typeof first) => (body.given as { task_id: string }).task_id;
-      expect([second.status, idOf(second), at.jobs.length]).toEqual([200, idOf(first), sent + 1]);
+      const readId = ({ body }: typeof first) => (body.given as { task_id: string }).task_id;
+      expect([second.status, readId(second), at.jobs.length]).toEqual([200, readId(first), sent + 1]);
       expect(second.headers.get('idempotent-replayed')).toBe('true');
     });
 

@@ -36,7 +36,7 @@ const STALL_MS = 400;
 const PATIENCE_MS = 60_000;
 
 /** What each path of the vendor sends, in how many writes, and how it ends. */
-function* answerOf(path: string, head: string): Generator<Buffer> {
+function* answerFor(path: string, head: string): Generator<Buffer> {
   const text = (line: string) => Buffer.from(line);
   if (path === '/length') return yield* [text(`HTTP/1.1 200 OK\r\nContent-Length: ${SIZE}\r\n\r\n`), bytes];
   if (path === '/gzip') {
@@ -70,7 +70,7 @@ function* answerOf(path: string, head: string): Generator<Buffer> {
 
 /** Writes as fast as the connection allows, until it closes. */
 async function answer({ socket, path, head }: Exchange): Promise<void> {
-  for (const piece of answerOf(path, head)) {
+  for (const piece of answerFor(path, head)) {
     for (let at = 0; at < piece.length; at += MIB) {
       if (socket.destroyed) return;
       if (socket.write(piece.subarray(at, at + MIB))) continue;
@@ -129,7 +129,7 @@ for (const secure of [false, true]) {
       await vendor.stop();
     });
 
-    async function hashOf(path: string, pauseMs = 0, gateway = server): Promise<string> {
+    async function readHash(path: string, pauseMs = 0, gateway = server): Promise<string> {
       const range = path === '/range' ? { range: 'bytes=1234567-7654321' } : {};
       const tls = { ca: trustedCertificates, checkServerIdentity: () => undefined };
       const response = await fetch(`${gateway.url}${path}`, { headers: range, decompress: false, tls } as RequestInit);
@@ -159,16 +159,16 @@ for (const secure of [false, true]) {
     }
 
     test.each(Object.keys(expected))('%s reaches fast and slow clients whole', async (path) => {
-      for (const pauseMs of [0, 1, 0]) expect(await hashOf(path, pauseMs)).toBe(expected[path] ?? '');
+      for (const pauseMs of [0, 1, 0]) expect(await readHash(path, pauseMs)).toBe(expected[path] ?? '');
       const memory = await new Response(streamChunks((await open('/length')).stream(), PATIENCE_MS)).bytes();
       expect(sha256(memory)).toBe(expected['/length'] ?? '');
     });
 
     test('many at once, and one after another on kept connections', async () => {
       const paths = Object.keys(expected).flatMap((path) => [path, path, path, path]);
-      expect(await Promise.all(paths.map((path) => hashOf(path)))).toEqual(paths.map((path) => expected[path] ?? ''));
+      expect(await Promise.all(paths.map((path) => readHash(path)))).toEqual(paths.map((path) => expected[path] ?? ''));
       const before = vendor.connections;
-      for (let round = 0; round < 400; round += 1) expect(await hashOf('/small')).toBe(expected['/small'] ?? '');
+      for (let round = 0; round < 400; round += 1) expect(await readHash('/small')).toBe(expected['/small'] ?? '');
       const read = await (await open('/length')).bytes();
       expect(read.ok && sha256(read.value)).toBe(expected['/length'] ?? '');
       expect(vendor.connections - before).toBeLessThan(4);
@@ -176,13 +176,13 @@ for (const secure of [false, true]) {
 
     test('fast and slow clients over https get the same bytes', async () => {
       const downloads = Object.keys(expected).flatMap((path) => [0, 1, 3].map((pauseMs) => ({ path, pauseMs })));
-      const hashes = await Promise.all(downloads.map(({ path, pauseMs }) => hashOf(path, pauseMs, byTls)));
+      const hashes = await Promise.all(downloads.map(({ path, pauseMs }) => readHash(path, pauseMs, byTls)));
       expect(hashes).toEqual(downloads.map(({ path }) => expected[path] ?? ''));
     });
 
     test('a stream that breaks at the vendor breaks for its client only', async () => {
-      const others = [hashOf('/length', 1), hashOf('/chunked')];
-      await expect(hashOf('/broken')).rejects.toThrow();
+      const others = [readHash('/length', 1), readHash('/chunked')];
+      await expect(readHash('/broken')).rejects.toThrow();
       const client = ask('/broken');
       client.socket.resume();
       await until('the client is cut off', () => client.closed);
@@ -193,7 +193,7 @@ for (const secure of [false, true]) {
 
     test('a client that leaves ends its vendor’s transfer; others go on', async () => {
       await until('the vendor is idle', () => [...vendor.open].every((socket) => socket.writableLength === 0));
-      const others = hashOf('/length', 1);
+      const others = readHash('/length', 1);
       for (let client = 0; client < 10; client += 1) {
         const leaving = new AbortController();
         const response = await fetch(`${server.url}/length`, { signal: leaving.signal });
@@ -204,7 +204,7 @@ for (const secure of [false, true]) {
       await until('the vendor sees the disconnect', () =>
         [...vendor.open].every((socket) => socket.writableLength === 0),
       );
-      expect(await hashOf('/chunked')).toBe(expected['/chunked'] ?? '');
+      expect(await readHash('/chunked')).toBe(expected['/chunked'] ?? '');
     });
 
     test('slow reading: a client that reads nothing is disconnected, and the vendor’s transfer ends', async () => {

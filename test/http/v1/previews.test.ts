@@ -24,7 +24,7 @@ type Listed = { key: string; preview?: Preview; cover?: Preview; kept?: string }
 const list = async (id: string): Promise<Listed[]> =>
   (await world.get(`/v1/tasks/${id}/artifacts`, { token: world.key })).json.artifacts as Listed[];
 /** Waits until the gateway has made this one. */
-const previewOf = (id: string, key: string): Promise<Preview> =>
+const readPreview = (id: string, key: string): Promise<Preview> =>
   until(`a preview of ${key}`, async () => (await list(id)).find((one) => one.key === key)?.preview);
 const offer = (id: string, image: Uint8Array, { key = 'video', token = world.admin.token } = {}) =>
   ask(`${world.url}/api/task/${id}/artifacts/${key}/preview`, {
@@ -45,9 +45,9 @@ describe('the gateway itself', () => {
       { key: 'text', type: 'file' },
     ];
     const id = await world.finished({ list: artifacts, content: { url: dataUrl('image/png', png) } });
-    const preview = await previewOf(id, 'video-2');
+    const preview = await readPreview(id, 'video-2');
     expect(preview).toMatchObject({ width: 40, height: 30, type: 'image/png' });
-    const cover = await previewOf(id, 'cover-2');
+    const cover = await readPreview(id, 'cover-2');
     const sound = (await list(id)).find(({ key }) => key === 'audio-2');
     expect([sound?.preview, sound?.cover]).toEqual([undefined, cover]);
     const shown = await world.get(here(preview.url));
@@ -64,7 +64,7 @@ describe('the gateway itself', () => {
     await list(id);
     // Lost previews are no lost results.
     await until('it was tried', async () => (await offer(id, webp, { key: 'image' })).status === 200);
-    expect((await previewOf(id, 'image')).type).toBe('image/webp');
+    expect((await readPreview(id, 'image')).type).toBe('image/webp');
     const { items } = await world.admin.call<{ items: { id: string; poster?: Preview }[] }>('GET', '/api/task');
     expect(items.find((task) => task.id === id)?.poster).toMatchObject({ width: 64, height: 36 });
     const detail = await world.admin.call<{ artifacts: Listed[] }>('GET', `/api/task/${id}`);
@@ -76,7 +76,7 @@ describe('a preview that a browser made', () => {
   test('is served under a link with the rules of artifacts, cached, with its digest as entity tag', async () => {
     const id = await world.finished();
     expect((await offer(id, webp)).status).toBe(200);
-    const { url, ...size } = await previewOf(id, 'video');
+    const { url, ...size } = await readPreview(id, 'video');
     expect(size).toEqual({ width: 64, height: 36, type: 'image/webp' });
     const shown = await world.get(here(url));
     const etag = shown.headers.get('etag') ?? '';
@@ -100,7 +100,7 @@ describe('a preview that a browser made', () => {
   test('its link ends with the links of its artifact, at the asked time, and with its task', async () => {
     const id = await world.finished();
     expect((await offer(id, webp)).status).toBe(200);
-    const { url } = await previewOf(id, 'video');
+    const { url } = await readPreview(id, 'video');
     const asked = await world.get(`/v1/tasks/${id}/artifacts?expires_in=900`, { token: world.key });
     const [{ preview, expires_at }] = asked.json.artifacts as [Listed & { expires_at: number }];
     expect(new URL(preview?.url ?? '').searchParams.get('access')).toStartWith(`${expires_at}.`);
@@ -108,7 +108,7 @@ describe('a preview that a browser made', () => {
       ask(`${world.url}/v1/tasks/${id}/artifacts/video/links`, { method: 'DELETE', token: world.key });
     expect((await revoke()).status).toBe(200);
     expect((await world.get(here(url))).status).toBe(404);
-    const { url: next } = await previewOf(id, 'video');
+    const { url: next } = await readPreview(id, 'video');
     expect((await world.get(here(next))).status).toBe(200);
     await ask(`${world.url}/v1/tasks/${id}`, { method: 'DELETE', token: world.key });
     expect((await world.get(here(next))).status).toBe(404);
@@ -120,9 +120,9 @@ describe('a preview that a browser made', () => {
     const images = await Promise.all([40, 50, 60].map((width) => makeWebp(width, 20)));
     const statuses = await Promise.all(images.map(async (image) => (await offer(id, image)).status));
     expect(statuses.toSorted()).toEqual([200, 409, 409]);
-    const before = await previewOf(id, 'video');
+    const before = await readPreview(id, 'video');
     expect((await offer(id, webp)).body).toMatchObject({ code: 'PREVIEW_EXISTS' });
-    expect(await previewOf(id, 'video')).toEqual(before);
+    expect(await readPreview(id, 'video')).toEqual(before);
   });
 
   test('another user’s task: it does not exist, but for administrators, who see it', async () => {
@@ -174,6 +174,6 @@ describe('a preview that a browser made', () => {
     await list(id);
     expect((await offer(id, webp, { key: 'image' })).body).toMatchObject({ code: 'PREVIEW_UNAVAILABLE' });
     await world.admin.call('PUT', '/api/option', { key: 'results.previews_mb', value: '256' });
-    await previewOf(id, 'image');
+    await readPreview(id, 'image');
   });
 });

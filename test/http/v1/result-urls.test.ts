@@ -37,7 +37,7 @@ type Listed = { artifacts: unknown[]; legacy_content_url?: string; legacy_conten
 const list = async (at: ArtifactGateway, id: string) =>
   (await at.get(`/v1/tasks/${id}/artifacts`, { token: at.key })).json as Listed;
 /** The link at the address that the test reaches. */
-const linkOf = async (at: ArtifactGateway, id: string): Promise<string> => {
+const readLink = async (at: ArtifactGateway, id: string): Promise<string> => {
   const { pathname, search } = new URL((await list(at, id)).legacy_content_url ?? '');
   return `${at.url}${pathname}${search}`;
 };
@@ -62,7 +62,7 @@ describe('a result that a plugin gives as url', () => {
     for (const answer of [
       await world.get(video(id), { token: world.key }),
       await world.get(`${video(id)}?variant=video`, { token: world.key }),
-      await world.get(await linkOf(world, id)),
+      await world.get(await readLink(world, id)),
     ]) {
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'video/mp4']);
       expect(Buffer.compare(answer.bytes, FILE)).toBe(0);
@@ -79,7 +79,7 @@ describe('a result that a plugin gives as url', () => {
   test('is remoteUrl where there is no url; a type is told by the address', async () => {
     const id = await world.finished({ remote: `${world.vendor.other}/cover.PNG?x=1` }, 'old');
     expect(await list(world, id)).toMatchObject({ legacy_content_type: 'image' });
-    expect((await world.get(await linkOf(world, id))).status).toBe(200);
+    expect((await world.get(await readLink(world, id))).status).toBe(200);
   });
 
   test('is decoded where it is a data: URL', async () => {
@@ -110,7 +110,7 @@ describe('a result that a plugin gives as url', () => {
     expect((await world.get(video(id), { token: world.key })).code).toBe('artifact_not_found');
 
     const deleted = await world.finished({ video: `${world.vendor.other}/file` }, 'old');
-    const link = await linkOf(world, deleted);
+    const link = await readLink(world, deleted);
     await world.get(`/v1/videos/${deleted}`, { token: world.key, method: 'DELETE' });
     expect((await world.get(link)).status).toBe(404);
     expect((await world.get(video(deleted), { token: world.key })).status).toBe(404);
@@ -147,7 +147,7 @@ describe('SSRF through a result’s address', () => {
   test('a page of scripts gets no origin to run in', async () => {
     const page = Buffer.from('<script>alert(1)</script>').toString('base64');
     const id = await closed.finished({ video: `data:text/html;base64,${page}` }, 'old');
-    const answer = await closed.get(await linkOf(closed, id));
+    const answer = await closed.get(await readLink(closed, id));
     expect(answer.headers.get('content-security-policy')).toBe("sandbox; default-src 'none'");
     expect(answer.headers.get('content-disposition')).toStartWith('attachment');
   });

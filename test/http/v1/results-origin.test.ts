@@ -49,14 +49,14 @@ describe.each([
   /** Asks the origin of results. */
   const ask = (path: string, { headers, ...init }: { method?: string; headers?: Record<string, string> } = {}) =>
     fetch(`${results}${path}`, { ...init, redirect: 'manual', headers: { host: new URL(origin).host, ...headers } });
-  const linkOf = async (answer: object = {}): Promise<URL> => {
+  const readLink = async (answer: object = {}): Promise<URL> => {
     const id = await world.finished(answer);
     const { json } = await world.get(`/v1/tasks/${id}/artifacts`, { token: world.key });
     return new URL((json.artifacts as { content_url: string }[])[0]?.content_url ?? '');
   };
 
   test('links lead there, and it serves their content, whole and in parts', async () => {
-    const link = await linkOf();
+    const link = await readLink();
     expect(link.origin).toBe(origin);
     const path = `${link.pathname}${link.search}`;
     const whole = await ask(path);
@@ -69,7 +69,7 @@ describe.each([
 
   test('the panel, /api, cookies and keys on the origin of results: there is nothing but links', async () => {
     const headers = { authorization: `Bearer ${world.key}`, accept: 'text/html' };
-    const { pathname, search } = await linkOf();
+    const { pathname, search } = await readLink();
     const others = [
       ['GET', pathname],
       ['POST', `${pathname}${search}`],
@@ -87,7 +87,7 @@ describe.each([
 
   test("a page that a vendor made: the panel's origin displays neither it nor any other content", async () => {
     for (const answer of [{ content: { url: `${pages.url}`, credentialless: true } }, {}]) {
-      const link = await linkOf(answer);
+      const link = await readLink(answer);
       const path = `${link.pathname}${link.search}`;
       const moved = await fetch(`${world.url}${path}`, { redirect: 'manual' });
       expect([moved.status, moved.headers.get('location')]).toEqual([307, `${origin}${path}`]);
@@ -98,7 +98,7 @@ describe.each([
         expect.stringMatching(/^attachment/),
       ]);
     }
-    const link = await linkOf({ content: { url: `${pages.url}`, credentialless: true } });
+    const link = await readLink({ content: { url: `${pages.url}`, credentialless: true } });
     const there = await ask(`${link.pathname}${link.search}`);
     expect(there.headers.get('content-type')).toBe('application/octet-stream');
     expect([there.headers.get('content-disposition'), there.headers.get('set-cookie')]).toEqual(['attachment', null]);

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { pluginSource } from '../../plugins/support.ts';
-import { ask, letNothingWait, setUp, startGateway } from '../../support/gateway.ts';
+import { ask, letNothingWait, setUp, signIn, startGateway } from '../../support/gateway.ts';
 import { waitForEnd } from '../../support/main-job.ts';
 
 /** As the vendor writes them in its JSON. */
@@ -14,7 +14,7 @@ const IDS = {
   'letters of other scripts': '"任务-é-🎬"',
   'the longest': JSON.stringify('x/'.repeat(1024)),
 };
-const textOf = (written: string) => (written.startsWith('"') ? (JSON.parse(written) as string) : written);
+const textFor = (written: string) => (written.startsWith('"') ? (JSON.parse(written) as string) : written);
 
 const HOOKS = `
 const decode = ({ model, body }) => {
@@ -62,11 +62,11 @@ beforeAll(async () => {
       if (place === 'files') return new Response(`film of ${decodeURIComponent(id)}`);
       if (request.method === 'POST') {
         const { written, origin } = (await request.json()) as { written: string; origin: string | null };
-        sent.push({ id: textOf(written), origin });
+        sent.push({ id: textFor(written), origin });
         return json(`{"id":${written},"request_id":${written},"operation_id":${written}}`);
       }
       asked.push(decodeURIComponent(id));
-      const written = Object.values(IDS).find((each) => textOf(each) === decodeURIComponent(id)) ?? 'null';
+      const written = Object.values(IDS).find((each) => textFor(each) === decodeURIComponent(id)) ?? 'null';
       return json(`{"status":"SUCCESS","id":${written},"task_id":${written},"request_id":${written}}`);
     },
   });
@@ -88,7 +88,7 @@ const send = (path: string, body: object) => ask(`${url}${path}`, { token: key, 
 const read = (path: string) => ask(`${url}${path}`, { token: key });
 
 describe.each(Object.entries(IDS))('%s', (_name, written) => {
-  const id = textOf(written);
+  const id = textFor(written);
 
   test('is polled and fetched, and no client sees it', async () => {
     const { body } = await send('/v1/videos', { written, prompt: 'x' });
@@ -118,5 +118,72 @@ describe.each(Object.entries(IDS))('%s', (_name, written) => {
       previous_response_id: response.body.id,
     });
     expect([next.status, sent.at(-1)]).toEqual([200, { id: 'next', origin: id }]);
+  });
+});
+
+/** Objects of relayed calls keep the vendor's ids, as clients know them. */
+describe('relayed', () => {
+  const longest = 'é/'.repeat(1024);
+  const paths: string[] = [];
+  const bodies: unknown[] = [];
+  let vendor: ReturnType<typeof Bun.serve>;
+  let other: string;
+  beforeAll(async () => {
+    vendor = Bun.serve({
+      ...{ port: 0, hostname: '127.0.0.1' },
+      async fetch(request) {
+        const { pathname } = new URL(request.url);
+        paths.push(`${request.method} ${pathname}`);
+        if (request.method === 'POST') bodies.push(await request.json().catch(() => null));
+        if (pathname.endsWith('/content')) return new Response('film', { headers: { 'content-type': 'video/mp4' } });
+        if (pathname.endsWith('/input_items')) return Response.json({ object: 'list', data: [], has_more: false });
+        const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
+        const object = pathname.startsWith('/v1/videos') ? 'video' : 'response';
+        if (request.method === 'DELETE')
+          return Response.json({ id: longest, object: `${object}.deleted`, deleted: true });
+        return Response.json({ id: longest, object, status: 'completed', model: 'm', output: [], usage });
+      },
+    });
+    const admin = await signIn(url);
+    for (const model of ['gpt-long', 'film-long'])
+      await admin.call('PUT', '/api/price', { plugin_key: '*', model, expression: '0' });
+    await admin.createChannel(vendor.url.origin, {
+      ...{ type: 1, name: 'relay', models: ['gpt-long', 'film-long'], task_plugin_key: undefined },
+    });
+    await admin.createUser({ username: 'other' });
+    other = await (await signIn(url, { username: 'other' })).createKey();
+  });
+  afterAll(() => vendor?.stop(true));
+
+  test('an id of 2,048 characters is found on every path by its owner, and by nobody else', async () => {
+    const encoded = encodeURIComponent(longest);
+    const made = await send('/v1/responses', { model: 'gpt-long', input: 'x' });
+    expect([made.status, made.body.id]).toEqual([200, longest]);
+    const film = await send('/v1/videos', { model: 'film-long', prompt: 'x', seconds: '4' });
+    expect([film.status, film.body.id]).toEqual([200, longest]);
+    const calls: [method: string, path: string, body?: object][] = [
+      ['GET', `/v1/responses/${encoded}`],
+      ['GET', `/v1/responses/${encoded}/input_items`],
+      ['POST', `/v1/responses/${encoded}/cancel`],
+      ['GET', `/v1/videos/${encoded}`],
+      ['GET', `/v1/videos/${encoded}/content`],
+      ['POST', `/v1/videos/${encoded}/remix`, { model: 'film-long', prompt: 'y' }],
+      ['DELETE', `/v1/videos/${encoded}`],
+      ['DELETE', `/v1/responses/${encoded}`],
+    ];
+    paths.length = 0;
+    for (const [method, path, body] of calls) {
+      const refused = await ask(`${url}${path}`, { method, token: other, ...(body ? { body } : {}) });
+      expect([path.slice(0, 14), refused.status]).toEqual([path.slice(0, 14), 404]);
+    }
+    expect(paths).toEqual([]);
+    const next = await send('/v1/responses', { model: 'gpt-long', input: 'x', previous_response_id: longest });
+    expect([next.status, bodies.at(-1)]).toEqual([200, expect.objectContaining({ previous_response_id: longest })]);
+    paths.length = 0;
+    for (const [method, path, body] of calls) {
+      const answer = await ask(`${url}${path}`, { method, token: key, ...(body ? { body } : {}) });
+      expect([method, path.replace(encoded, 'ID'), answer.status]).toEqual([method, path.replace(encoded, 'ID'), 200]);
+    }
+    expect(paths).toEqual(calls.map(([method, path]) => `${method} ${path}`));
   });
 });

@@ -44,6 +44,24 @@ test('plugins read the order under the names of OpenAI’s video API too', async
   expect(body.status).toBe('completed');
 });
 
+test.each<[string, object, object]>([
+  ['a size with a star', { size: '1280*720' }, { size: '1280x720' }],
+  ['a size with another sign', { size: '1280 × 720' }, { size: '1280x720' }],
+  ['a resolution', { size: '720p' }, { resolution: '720p' }],
+  ['a ratio', { size: '16:9' }, { aspect_ratio: '16:9' }],
+  ['an image as an object', { image: { url: 'https://x/a.png' } }, { input_reference: 'https://x/a.png' }],
+  ['an image as in chats', { images: [{ image_url: { url: 'https://x/a.png' } }] }, { image: 'https://x/a.png' }],
+  ['a list of one image', { image: ['https://x/a.png'] }, { input_reference: 'https://x/a.png' }],
+  [
+    'several images',
+    { image: ['https://x/a.png', 'https://x/b.png'] },
+    { images: ['https://x/a.png', 'https://x/b.png'] },
+  ],
+])('%s is what plugins know it as', async (_name, order, submitted) => {
+  expect((await create(order)).status).toBe(200);
+  expect(world.vendor.submitted()).toMatchObject(submitted);
+});
+
 test('a failure is flat too, and says why', async () => {
   const { body } = await create({ end: 'FAILURE' });
   const failed = { status: 'failed', url: null, error: { code: 'task_failed', message: 'the vendor gave up' } };

@@ -47,7 +47,7 @@ const field = fc.oneof(
   fc.record({ type: fc.constant('boolean' as const) }),
 );
 type Field = { enum?: string[]; type?: string; unit?: string };
-const factOf = (one: Field, pick: number): unknown => {
+const readFact = (one: Field, pick: number): unknown => {
   if (one.enum) return one.enum[pick % one.enum.length];
   return one.type === 'boolean' ? pick % 2 === 0 : pick % 129;
 };
@@ -59,7 +59,7 @@ const usage = fc
     usageSchema,
     usageExamples: picks.map((pick) => ({
       label: `example ${pick}`,
-      facts: Object.fromEntries(Object.entries(usageSchema).map(([name, one]) => [name, factOf(one, pick)])),
+      facts: Object.fromEntries(Object.entries(usageSchema).map(([name, one]) => [name, readFact(one, pick)])),
     })),
   }));
 

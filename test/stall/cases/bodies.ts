@@ -20,15 +20,15 @@ const uploads = openUploadFolder({
 const storage = { uploads, maxFileBytes: 64 * MIB };
 
 /** Splits bytes into chunks as a socket delivers them. */
-async function* chunksOf(bytes: Buffer): AsyncGenerator<Uint8Array, void, undefined> {
+async function* splitChunks(bytes: Buffer): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.length; at += CHUNK) {
     if (at > 0) await new Promise((resolve) => setImmediate(resolve));
     yield new Uint8Array(bytes.subarray(at, at + CHUNK));
   }
 }
 
-const requestOf = (bytes: Buffer): Request => {
-  const chunks = chunksOf(bytes);
+const readRequest = (bytes: Buffer): Request => {
+  const chunks = splitChunks(bytes);
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await chunks.next();
@@ -90,7 +90,7 @@ const jsonCase = (name: BodyLimitName) => {
     limit: limit.maxBytes,
     worst: (size) => jsonTexts(size, limit.maxValues, 'maxNames' in limit ? limit.maxNames : undefined),
     call: async (bytes: Buffer) => {
-      const body = await readJsonBody(requestOf(bytes), limit, 'maxWireBytes' in limit ? storage : undefined);
+      const body = await readJsonBody(readRequest(bytes), limit, 'maxWireBytes' in limit ? storage : undefined);
       await body.release();
     },
     limitedBy: 'the bytes, values and levels that are counted before anything is parsed',
@@ -141,11 +141,11 @@ export const bodyCases = [
         value,
         text: sent,
         release,
-      } = await readJsonBody(requestOf(Buffer.from(text)), BODY_LIMITS.relay, storage);
+      } = await readJsonBody(readRequest(Buffer.from(text)), BODY_LIMITS.relay, storage);
       const request = { body: { kind: 'json', value, text: sent } } as unknown as ClientRequest;
       for (const kind of ['response', 'chat', 'video'] as const) {
         await new Promise((resolve) => setImmediate(resolve));
-        readRelayRequest(kind, request);
+        readRelayRequest({ kind, requestId: '', client: request, headers: {} });
         await new Promise((resolve) => setImmediate(resolve));
         buildRelayBody(request, 'another', { stream_options: { include_usage: true } });
       }
@@ -167,7 +167,7 @@ export const bodyCases = [
       'letters and others in turn': Buffer.from(fill('A ', size, { before: '"', after: '"' })),
     }),
     call: (bytes: Buffer) =>
-      readJsonBody(requestOf(bytes), BODY_LIMITS.submission, storage).then((body) => body.release()),
+      readJsonBody(readRequest(bytes), BODY_LIMITS.submission, storage).then((body) => body.release()),
     limitedBy: 'the bytes that are read of a body',
   }),
   stallCase({
@@ -203,7 +203,7 @@ export const bodyCases = [
     call: async (text: string) => {
       const bytes = Buffer.from(text);
       await new Promise((resolve) => setImmediate(resolve));
-      const form = await readMultipart(chunksOf(bytes), `multipart/form-data; boundary=${BOUNDARY}`, storage);
+      const form = await readMultipart(splitChunks(bytes), `multipart/form-data; boundary=${BOUNDARY}`, storage);
       await form.release();
     },
     limitedBy: 'the slices in which it is read, whatever its size',
@@ -212,7 +212,7 @@ export const bodyCases = [
     name: 'nothing but the refusal of too long a JSON body',
     limit: BODY_LIMITS.usual.maxBytes,
     worst: (size) => ({ text: Buffer.from(fill('a', size, { before: '"', after: '"' })) }),
-    call: (bytes: Buffer) => readJsonBody(requestOf(bytes), BODY_LIMITS.usual),
+    call: (bytes: Buffer) => readJsonBody(readRequest(bytes), BODY_LIMITS.usual),
     refuses: (answer) => answer instanceof AppError && answer.code === 'http.too_large',
   }),
 ];

@@ -2,14 +2,14 @@ import { Elysia } from 'elysia';
 import { pickLanguage } from '../../../src/auth/mail/mail-languages.ts';
 import { parseAuthorization } from '../../../src/auth/principals.ts';
 import { MAX_CHARACTERS, readAssertion } from '../../../src/auth/telegram/read-assertion.ts';
-import { MAX_SOURCE, parsePriceExpression } from '../../../src/billing/price-expression.ts';
+import { MAX_SOURCE, parsePriceExpression } from '../../../src/billing/parse-price.ts';
 import { mediaType } from '../../../src/http/bodies/read-body.ts';
 import { MAX_PART_HEADER_BYTES, readPartHeader } from '../../../src/http/bodies/read-part-header.ts';
 import { createSessionCookies } from '../../../src/http/panel-api/sign-in/session-cookies.ts';
-import { createClientIp } from '../../../src/http/pipeline/client-ip.ts';
+import { createClientAddresses } from '../../../src/http/pipeline/client-ip.ts';
 import { hasLoopbackHost } from '../../../src/http/pipeline/guard-host.ts';
 import { guardOrigin } from '../../../src/http/pipeline/guard-origin.ts';
-import { matchesEntityTag, sanitizeMessage } from '../../../src/kernel/index.ts';
+import { matchesEntityTag, sanitizeMessage, systemClock } from '../../../src/kernel/index.ts';
 import { readRanges } from '../../../src/results/serving/open-content.ts';
 import { redactText } from '../../../src/telemetry/logging/redact-fields.ts';
 import { fill, stallCase } from '../measure-block.ts';
@@ -19,7 +19,8 @@ const KIB = 1024;
 const HEADER_BYTES = 32 * KIB;
 const BY_RUNTIME = 'the runtime, which takes 32 KiB of headers';
 
-const clientIp = createClientIp(['127.0.0.1', '10.0.0.0/8', '::1']);
+const proxies = ['127.0.0.1', '10.0.0.0/8', '::1'];
+const addresses = createClientAddresses({ trustedProxies: proxies, decidingProxies: proxies, clock: systemClock });
 
 const sessionCookies = createSessionCookies({ secure: false });
 const withCookies = new Elysia().get('/', ({ cookie }) => sessionCookies.read(cookie) ?? '');
@@ -73,7 +74,7 @@ export const headerCases = [
       brackets: fill('[', size),
       commas: fill(',', size),
     }),
-    call: (text: string) => clientIp('127.0.0.1', text),
+    call: (text: string) => addresses.read('127.0.0.1', text),
     limitedBy: BY_RUNTIME,
   }),
   stallCase({

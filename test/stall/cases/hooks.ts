@@ -1,6 +1,6 @@
 import type { AccessWatch } from '../../../src/auth/index.ts';
 import { sendEvents } from '../../../src/http/responses/send-events.ts';
-import { createRedactor, type Json, redactJson, secretsOfRequest } from '../../../src/kernel/index.ts';
+import { createRedactor, type Json, listRequestSecrets, redactJson } from '../../../src/kernel/index.ts';
 import { encodeFrame } from '../../../src/sandbox/frames.ts';
 import { MAX_RESULT_BYTES, MAX_RESULT_VALUES, readResult } from '../../../src/sandbox/read-result.ts';
 import { fill, stallCase } from '../measure-block.ts';
@@ -8,7 +8,7 @@ import { fill, stallCase } from '../measure-block.ts';
 const MIB = 1024 * 1024;
 
 /** Objects of one member each, with as many values as a result may have. */
-function objectsOf(size: number, letter: string): string {
+function objectsFor(size: number, letter: string): string {
   const count = MAX_RESULT_VALUES / 2 - 2;
   const length = Math.max(0, Math.floor((size / count - 16) / letter.length));
   return `[${Array.from({ length: count }, (_, i) => `{"${i}${letter.repeat(length)}":0}`).join()}]`;
@@ -18,8 +18,8 @@ const results = (size: number): Record<string, string> => ({
   'as many empty objects as are taken': `[${'{},'.repeat(MAX_RESULT_VALUES - 2)}0]`,
   'more empty objects than are taken': fill('{},', size, { before: '[', after: '{}]' }),
   'more empty texts than are taken': fill('"",', size, { before: '[', after: '""]' }),
-  'names, each another': objectsOf(size, 'a'),
-  'escaped names': objectsOf(size, '\\n'),
+  'names, each another': objectsFor(size, 'a'),
+  'escaped names': objectsFor(size, '\\n'),
   'one text': fill('a', size, { before: '"', after: '"' }),
   'one escaped text': fill('\\n', size, { before: '"', after: '"' }),
   'one text of escaped letters': fill('\\u4e00', size, { before: '"', after: '"' }),
@@ -52,7 +52,7 @@ export const hookCases = [
       Object.fromEntries(
         Object.entries(parsed(size)).map(([name, body]) => [name, { url: 'https://a', headers: {}, body }]),
       ),
-    call: (request: Json) => createRedactor(secretsOfRequest(request)),
+    call: (request: Json) => createRedactor(listRequestSecrets(request)),
     limitedBy: 'the size of a result',
   }),
   stallCase({

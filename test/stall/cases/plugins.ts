@@ -35,7 +35,7 @@ const LETTER_A = 0x61;
 const EXPORTS = 9000;
 
 /** An index of plugins that have this besides what each must have; without a count, of one. */
-function indexOf(size: number, more: (bytes: number) => string, count = 1): string {
+function indexFor(size: number, more: (bytes: number) => string, count = 1): string {
   const version = `{"version":"1.0.0","kind":"task","path":"p.js","sha256":"${HASH}"}`;
   const bytes = Math.max(0, Math.floor(size / count) - 300);
   const plugins = each(
@@ -143,13 +143,13 @@ export const pluginCases = [
     worst: (size) => ({
       'empty objects': fill('{},', size, { before: '{"indexVersion":1,"plugins":[', after: '{}]}' }),
       numbers: fill('0,', size, { before: '[', after: '0]' }),
-      'plugins with many channel types': indexOf(size, (bytes) => `"channelTypes":[${fill('1,', bytes)}1]`),
-      'plugins with many models': indexOf(size, (bytes) => `"models":[${fill('"aa",', bytes)}"a"]`),
-      'plugins with many languages': indexOf(
+      'plugins with many channel types': indexFor(size, (bytes) => `"channelTypes":[${fill('1,', bytes)}1]`),
+      'plugins with many models': indexFor(size, (bytes) => `"models":[${fill('"aa",', bytes)}"a"]`),
+      'plugins with many languages': indexFor(
         size,
         (bytes) => `"description":{${each(bytes / 16, (i) => `"aa-${i.toString(36)}":"a"`)}}`,
       ),
-      'plugins with some of all': indexOf(size, () => `"models":[${each(400, (i) => `"m${i}"`)}]`, size / 4000),
+      'plugins with some of all': indexFor(size, () => `"models":[${each(400, (i) => `"m${i}"`)}]`, size / 4000),
       nesting: fill('[', size),
       'plugins with many versions': `{"indexVersion":1,"plugins":[${each(
         Math.min(2000, Math.floor(size / 13_000)),

@@ -11,7 +11,7 @@ import { fill, stallCase } from '../measure-block.ts';
 
 const KIB = 1024;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
-const listOf = (size: number, make: (index: number) => string): string[] => {
+const listFor = (size: number, make: (index: number) => string): string[] => {
   const entries: string[] = [];
   for (let bytes = 0, i = 0; bytes < size; i += 1) bytes += entries[entries.push(make(i)) - 1]?.length ?? 0;
   return entries;
@@ -62,8 +62,8 @@ export const settingCases = [
     limit: BODY_LIMITS.options.maxBytes,
     worst: (size) => ({
       ...lists(size),
-      'names of groups': `{${listOf(size / 2, (i) => `"group${i}":1`).join()}}`,
-      'pairs of limits': `{${listOf(size / 2, (i) => `"group${i}":[1,1]`).join()}}`,
+      'names of groups': `{${listFor(size / 2, (i) => `"group${i}":1`).join()}}`,
+      'pairs of limits': `{${listFor(size / 2, (i) => `"group${i}":[1,1]`).join()}}`,
       'empty lists': fill('[],', size, { before: '[', after: '[]]' }),
       'empty objects': fill('{},', size, { before: '{"a":[', after: '{}]}' }),
       brackets: fill('[', size),
@@ -86,13 +86,13 @@ export const settingCases = [
     name: 'models and addresses of an API key',
     limit: BODY_LIMITS.usual.maxBytes,
     worst: (size) => ({
-      'empty addresses': { allow_ips: listOf(size, () => '  ') },
-      'all of them addresses': { allow_ips: listOf(size, (i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`) },
-      'all of them ranges': { allow_ips: listOf(size, (i) => `2001:db8:${i.toString(16)}::/48`) },
+      'empty addresses': { allow_ips: listFor(size, () => '  ') },
+      'all of them addresses': { allow_ips: listFor(size, (i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`) },
+      'all of them ranges': { allow_ips: listFor(size, (i) => `2001:db8:${i.toString(16)}::/48`) },
       'one long address': { allow_ips: [fill('1:', size)] },
-      'long names': { models: listOf(size, (i) => `${i}${'a'.repeat(180)}`) },
+      'long names': { models: listFor(size, (i) => `${i}${'a'.repeat(180)}`) },
       'spaces around a name': { models: [fill(' ', size, { before: 'a', after: 'b' })] },
-      'short names': { models: listOf(size, (i) => i.toString(36)) },
+      'short names': { models: listFor(size, (i) => i.toString(36)) },
     }),
     call: asKey,
     limitedBy: 'the body that they come in',
@@ -112,10 +112,10 @@ export const settingCases = [
     name: 'models and mapping of a channel',
     limit: BODY_LIMITS.configuration.maxBytes,
     worst: (size) => ({
-      chain: listOf(size / 2, (i) => `m${i}`),
-      'names of hidden characters': listOf(size, (i) => `${i}${'\u200b'.repeat(190)}`),
-      'names of spaces': listOf(size, (i) => `${i}${' '.repeat(180)}a`),
-      'tags without end': listOf(size, (i) => `${i}${'\u{e0041}'.repeat(90)}`),
+      chain: listFor(size / 2, (i) => `m${i}`),
+      'names of hidden characters': listFor(size, (i) => `${i}${'\u200b'.repeat(190)}`),
+      'names of spaces': listFor(size, (i) => `${i}${' '.repeat(180)}a`),
+      'tags without end': listFor(size, (i) => `${i}${'\u{e0041}'.repeat(90)}`),
     }),
     async call(names: string[]) {
       const mapping = Object.fromEntries(names.map((name, i) => [name, `m${i + 1}`]));
@@ -153,7 +153,7 @@ export const settingCases = [
     worst: (size) => ({
       'reason of controls': JSON.stringify({ error: fill('\u0001', size / 6 - 20) }),
       'reason of spaces': JSON.stringify({ error_description: fill(' ', size - 40) }),
-      'many names': `{${listOf(size / 2, (i) => `"name${i}":0`).join()}}`,
+      'many names': `{${listFor(size / 2, (i) => `"name${i}":0`).join()}}`,
       'empty objects': fill('{},', size, { before: '{"x":[', after: '{}]}' }),
       brackets: fill('[', size),
     }),

@@ -53,7 +53,7 @@ export const findSmallTargets = (page: Page): Promise<string[]> =>
       'a[href], button, select, textarea, input:not([type="hidden"]), summary, [role="tab"], [role="menuitem"], [role="option"], [role="radio"]';
     const dialogs = [...document.querySelectorAll('[role="dialog"]')].filter((dialog) => dialog.checkVisibility());
     const root = dialogs.at(-1) ?? document.body;
-    const targetOf = (control: HTMLElement): HTMLElement =>
+    const readTarget = (control: HTMLElement): HTMLElement =>
       control.matches('input')
         ? (control.closest<HTMLElement>('label, [class*="-body"], .mantine-Input-input') ??
           control.parentElement ??
@@ -70,7 +70,7 @@ export const findSmallTargets = (page: Page): Promise<string[]> =>
       const { display } = getComputedStyle(control);
       if (control.matches('a') && display === 'inline' && control.parentElement?.textContent !== control.textContent)
         continue;
-      const target = targetOf(control);
+      const target = readTarget(control);
       const before = target.getBoundingClientRect();
       if (before.width < 2 || (before.width >= leastWide - 0.5 && before.height >= least - 0.5)) continue;
       target.scrollIntoView({ block: 'center' });

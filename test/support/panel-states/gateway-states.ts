@@ -27,6 +27,50 @@ const showRefusedKey = ({ page, filled }: Scene) =>
     await route.fulfill({ json: { success: true, data: { ...data, capacity } } });
   });
 
+/** A channel with three keys, of which one rests since its account is used up. */
+async function showAccounts({ page, filled }: Scene): Promise<void> {
+  const path = `**/api/channel/${filled.channelId}`;
+  const rest = {
+    resting_until: inSeconds(3000),
+    resting_since: inSeconds(-5400),
+    rest_reason: 'balance',
+    rest_step: 3,
+  };
+  const awake = { resting_until: 0, resting_since: 0, rest_reason: '', rest_step: 0 };
+  const fault = { reason: 'tasks.vendor_quota_exhausted', params: {} };
+  await page.route(path, async (route) => {
+    const { data } = (await (await route.fetch()).json()) as {
+      data: { capacity: object; credentials: object[] };
+    };
+    const key = { ...data.credentials[0], last_error: '', last_error_sentence: null, last_error_at: 0 };
+    const balance = { usd: 12.4, read_at: inSeconds(-600), fault: null };
+    const credentials = [
+      { ...key, id: 1, label: 'Studio', key_hint: 'a1b2', running: 3, used_quota: 2_060_000, balance },
+      {
+        ...{ ...key, id: 2, label: 'Studio, second account of the agency', key_hint: 'c3d4', running: 0 },
+        ...{ used_quota: 910_000, balance: { ...balance, usd: 0 } },
+        ...{ last_error: 'The account at the vendor is used up.', last_error_sentence: fault },
+        last_error_at: inSeconds(-5400),
+      },
+      { ...key, id: 3, label: '', key_hint: 'e5f6', status: 2, running: 0, used_quota: 0, balance },
+    ];
+    const rests = [awake, rest, awake].map((each, index) => ({ id: index + 1, ...each }));
+    const capacity = { ...data.capacity, credentials: rests };
+    await route.fulfill({ json: { success: true, data: { ...data, credentials, capacity } } });
+  });
+  await page.route(`${path}/history**`, async (route) => {
+    const { data } = (await (await route.fetch()).json()) as { data: object };
+    const events = [
+      { what: 'tried', reason: 'balance', until: inSeconds(3000), credential_id: 2, model: '' },
+      { what: 'rested', reason: 'balance', until: inSeconds(-1800), credential_id: 2, model: '' },
+      { what: 'back', reason: 'rate', until: 0, credential_id: 0, model: 'demo-video-pro' },
+      { what: 'rested', reason: 'rate', until: inSeconds(-9000), credential_id: 0, model: 'demo-video-pro' },
+    ];
+    const rests = events.map((event, index) => ({ ...event, id: 9 - index, at: inSeconds(-1800 * (index + 1)) }));
+    await route.fulfill({ json: { success: true, data: { ...data, rests } } });
+  });
+}
+
 /** What administrators make: channels, plugins, prices, users. */
 export const gatewayStates: readonly PanelState[] = [
   { name: 'channels-empty', path: '/channels', age: 'empty' },
@@ -35,6 +79,8 @@ export const gatewayStates: readonly PanelState[] = [
   { name: 'channel', path: ({ channelId }) => `/channels/${channelId}` },
   { name: 'channel-full', path: ({ channelId }) => `/channels/${channelId}`, before: showFullAccount },
   { name: 'channel-refused', path: ({ channelId }) => `/channels/${channelId}`, before: showRefusedKey },
+  { name: 'channel-pauses', path: ({ channelId }) => `/channels/${channelId}`, before: showAccounts },
+  { name: 'channel-accounts', path: ({ channelId }) => `/channels/${channelId}?tab=settings`, before: showAccounts },
   { name: 'channel-made', path: ({ channelId }) => `/channels/${channelId}?new=1` },
   { name: 'channel-settings', path: ({ channelId }) => `/channels/${channelId}?tab=settings` },
   {
@@ -69,6 +115,16 @@ export const gatewayStates: readonly PanelState[] = [
   { name: 'prices', path: '/prices' },
   { name: 'price-new', path: '/prices', act: inOrder(press('prices.add'), dialogOpens) },
   { name: 'prices-of-plugin', path: '/prices/demo' },
+  { name: 'price-sheet', path: '/prices/sheet' },
+  {
+    name: 'price-sheet-changed',
+    path: '/prices/sheet',
+    act: async ({ page }) => {
+      await page.locator('main thead input[type=checkbox]').check();
+      await page.getByRole('button', { name: /^\+10/ }).click();
+    },
+  },
+  { name: 'case-of-channel', path: ({ channelId }) => `/case/channel/${channelId}` },
 
   { name: 'users-empty', path: '/users', age: 'empty' },
   { name: 'users', path: '/users' },

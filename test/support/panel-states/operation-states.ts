@@ -1,9 +1,11 @@
-import { OPTION_GROUPS } from '../../../src/settings/catalogue/option-catalogue.ts';
+import { groupFor, OPTION_KEYS } from '../../../src/settings/catalogue/option-catalogue.ts';
 import { dialogOpens, inOrder, type PanelState, press } from './state.ts';
 
 /** What root looks after, what the frame holds, and what goes wrong. */
 export const operationStates: readonly PanelState[] = [
-  ...OPTION_GROUPS.map((group): PanelState => ({ name: `settings-${group}`, path: `/settings/${group}` })),
+  ...[...new Set(OPTION_KEYS.map(groupFor))].map(
+    (group): PanelState => ({ name: `settings-${group}`, path: `/settings/${group}` }),
+  ),
   { name: 'settings-search', path: '/settings?q=mail' },
   { name: 'settings-search-none', path: '/settings?q=nothing-like-this' },
   { name: 'providers-empty', path: '/settings/providers', age: 'empty' },

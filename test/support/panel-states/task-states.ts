@@ -114,6 +114,9 @@ export const taskStates: readonly PanelState[] = [
 
   { name: 'models-empty', path: '/models', age: 'empty' },
   { name: 'models', path: '/models' },
+  { name: 'case-of-task', path: ({ tasks }) => `/case/task/${tasks.failed}` },
+  { name: 'case-link-ended', path: ({ tasks }) => `/shared-case/task/${tasks.failed}#ended` },
+  { name: 'case-of-user', path: ({ userId }) => `/case/user/${userId}` },
   { name: 'models-code', path: '/models', act: inOrder(press('models.codeOf', { model: 'demo-video' }), dialogOpens) },
   { name: 'playground-empty', path: '/playground', age: 'empty' },
   { name: 'playground-choice', path: '/playground' },
@@ -144,9 +147,12 @@ export const taskStates: readonly PanelState[] = [
     path: '/usage',
     act: ({ page }) => page.locator('main table').last().locator('tbody button').first().click(),
   },
+  { name: 'reference', path: '/reference' },
+  { name: 'reference-operation', path: '/reference#createVideo' },
   {
-    name: 'reference',
+    name: 'reference-search',
     path: '/reference',
-    act: ({ page }) => page.frameLocator('main iframe').getByRole('heading').first().waitFor(),
+    act: ({ page }) => page.getByRole('searchbox').fill('cancel task'),
   },
+  { name: 'reference-signed-out', path: '/reference', viewer: 'nobody' },
 ];

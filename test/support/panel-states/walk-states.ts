@@ -99,7 +99,7 @@ async function walkAs(walk: Walk, states: readonly PanelState[], visit: WalkOpti
       page,
       filled: walk.filled,
       text: (key, params = {}) =>
-        (texts[key] ?? key).replace(/\{\{(\w+)\}\}/g, (_, name: string) => params[name] ?? name),
+        (texts[key] ?? key).replace(/\{\{(\w+)(?:, \w+)?\}\}/g, (_, name: string) => params[name] ?? name),
     };
     try {
       await bringInto(state, scene, origin);

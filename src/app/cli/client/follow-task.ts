@@ -1,12 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject, type Json, type JsonObject } from '../../../kernel/index.ts';
-import type { CommandIo } from '../command.ts';
+import { hasEnded } from '../../../store/ports/task-records.ts';
+import { answer, type CommandInput, type CommandIo, EXIT, type ExitCode, option } from '../command.ts';
 import type { GatewayClient } from './gateway-client.ts';
 
 const WAIT_SECONDS = 30;
-
-export const hasEnded = ({ status }: JsonObject): boolean => status === 'SUCCESS' || status === 'FAILURE';
 
 /** The task once it has ended, with a line of its progress on standard error. */
 export async function followTask(client: GatewayClient, id: string, io: CommandIo): Promise<JsonObject> {
@@ -48,7 +47,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
 };
 
 /** Downloads what a task has made into `folder`; returns the files. */
-export async function downloadResults(client: GatewayClient, id: string, folder: string): Promise<string[]> {
+async function downloadResults(client: GatewayClient, id: string, folder: string): Promise<string[]> {
   const path = `/tasks/${encodeURIComponent(id)}/artifacts`;
   const list = await client.get(path);
   const keys = Array.isArray(list.artifacts) ? list.artifacts.flatMap(readKey) : [];
@@ -69,3 +68,17 @@ export async function downloadResults(client: GatewayClient, id: string, folder:
 
 const readKey = (artifact: Json): string[] =>
   isObject(artifact) && typeof artifact.key === 'string' ? [artifact.key] : [];
+
+/** Says how a task is, and downloads its results where `--out` asks for them. */
+export async function reportTask(client: GatewayClient, task: JsonObject, input: CommandInput): Promise<ExitCode> {
+  const folder = option(input, 'out');
+  const id = String(task.id);
+  const hasSucceeded = task.status === 'SUCCESS';
+  const files = folder !== undefined && hasSucceeded ? await downloadResults(client, id, folder) : [];
+  const lines = [
+    task.status === 'FAILURE' ? `${id} failed: ${String(task.fail_reason)}` : `${id} ${String(task.status)}`,
+    ...files,
+  ];
+  answer(input, { ...task, ...(folder === undefined ? {} : { files }) }, lines.join('\n'));
+  return task.status === 'FAILURE' ? EXIT.failed : EXIT.ok;
+}

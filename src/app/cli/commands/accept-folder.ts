@@ -1,5 +1,5 @@
 import { pluralize, silentLogger, systemClock } from '../../../kernel/index.ts';
-import { openBeside } from '../../../operations/start/open-beside.ts';
+import { openBeside } from '../../../operations/storage/open-beside.ts';
 import { acceptResultFiles } from '../../../operations/storage/result-files.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
@@ -20,7 +20,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       missing === 0
         ? 'it has every kept file'
         : `${pluralize(missing, 'kept file is', 'kept files are')} not in it: downloads of them ask the vendor`;
-    const { kind } = config.resultsPlace;
+    const { kind } = config.resultsLocation;
     const place = kind === 'folder' ? { folder: name } : { bucket: name };
     const noun = kind === 'folder' ? 'folder' : 'bucket';
     answer(input, { ok: true, ...place, missing }, `${name} is the ${noun} of results now; ${rest}`);

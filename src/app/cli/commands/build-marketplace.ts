@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { OperatorError, pluralize, systemClock } from '../../../kernel/index.ts';
+import { OperatorError, pluralize, systemClock, unreadable, unwritable } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { readRevocations, type SigningKey, signIndex, writeIndex } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
@@ -30,7 +30,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     } catch (error) {
       const { code, path } = error as NodeJS.ErrnoException;
       if (code === undefined) throw error;
-      throw new OperatorError(`${path ?? folder} cannot be read (${code})`);
+      throw unreadable(path ?? folder, error);
     }
   });
   const ok = faults.length === 0;
@@ -91,12 +91,12 @@ const readIfThere = (path: string): string | undefined => (existsSync(path) ? re
 function write({ path, before, text }: Change): void {
   if (before !== undefined) {
     if (!replaceFile(path, before, text))
-      throw new OperatorError(`${path} was changed meanwhile: run the command again`);
+      throw new OperatorError(`${path} was changed while this ran: run the command again`);
     return;
   }
   try {
     writeFileSync(path, text, { flag: 'wx' });
   } catch (error) {
-    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+    throw unwritable(path, error);
   }
 }

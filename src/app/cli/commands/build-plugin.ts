@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { OperatorError, pluralize } from '../../../kernel/index.ts';
+import { OperatorError, pluralize, unwritable } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { lintPlugin } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
@@ -33,12 +33,13 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 function write(path: string, text: string): void {
   if (existsSync(path)) {
     const before = readText(path);
-    if (before !== text && !replaceFile(path, before, text)) throw new OperatorError(`${path} was saved meanwhile`);
+    if (before !== text && !replaceFile(path, before, text))
+      throw new OperatorError(`${path} was saved while this ran: try again`);
     return;
   }
   try {
     writeFileSync(path, text, { flag: 'wx' });
   } catch (error) {
-    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+    throw unwritable(path, error);
   }
 }

@@ -82,9 +82,9 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
     });
     const fixture = path ?? fixtureBeside(file);
     const checkFixture = async (): Promise<void> => {
-      const misfits = await findMismatches(sandbox, { file, source, fixture });
-      instance.showMismatches(misfits);
-      if (misfits) print({ event: 'misfits', ...misfits }, describeMismatches(misfits));
+      const mismatches = await findMismatches(sandbox, { file, source, fixture });
+      instance.showMismatches(mismatches);
+      if (mismatches) print({ event: 'mismatches', ...mismatches }, describeMismatches(mismatches));
     };
     try {
       const ready = announce(instance, vendor, path);

@@ -14,8 +14,8 @@ import { checkNetwork } from '../../../operations/doctor/check-network.ts';
 import { checkResults } from '../../../operations/doctor/check-results.ts';
 import { checkLedger, type Finding, runDoctorChecks } from '../../../operations/doctor/doctor-checks.ts';
 import { readSecrets } from '../../../operations/secrets/load-secrets.ts';
-import { openBeside } from '../../../operations/start/open-beside.ts';
 import { describeFolder } from '../../../operations/start/prepare-data-dir.ts';
+import { openBeside } from '../../../operations/storage/open-beside.ts';
 import { openResultFiles } from '../../../operations/storage/result-files.ts';
 import { createSandbox } from '../../../sandbox/index.ts';
 import { type OptionValues, readOptions } from '../../../settings/index.ts';
@@ -45,7 +45,7 @@ const MARKS = { ok: 'ok     ', warning: 'warning', error: 'ERROR  ' } as const;
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config, warnings } = readSettings(input);
-  const findings: Finding[] = warnings.map((message) => ({ check: 'configuration', level: 'warning', message }));
+  const findings = warnings.map(({ message }): Finding => ({ check: 'configuration', level: 'warning', message }));
   if (warnings.length === 0)
     findings.push({ check: 'configuration', level: 'ok', message: 'the configuration is valid' });
   if (!input.values.data) findings.push(await checkSandbox(config));

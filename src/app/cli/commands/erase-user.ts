@@ -1,8 +1,7 @@
 import { pluralize, silentLogger, systemClock } from '../../../kernel/index.ts';
 import { eraseUsersStep } from '../../../operations/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { withAccounts } from '../open-accounts.ts';
-import { readAccount } from '../read-account.ts';
+import { readAccount, withAccounts } from '../open-accounts.ts';
 
 /** Rows at a time: a gateway that runs beside this waits for each. */
 const BATCH = 50;

@@ -1,8 +1,7 @@
 import { OperatorError, systemClock } from '../../../kernel/index.ts';
 import { exportUser } from '../../../reports/index.ts';
 import { type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { withAccounts } from '../open-accounts.ts';
-import { readAccount } from '../read-account.ts';
+import { readAccount, withAccounts } from '../open-accounts.ts';
 
 /** Writes everything about a person as one JSON document, piece by piece. */
 export async function run(input: CommandInput): Promise<ExitCode> {

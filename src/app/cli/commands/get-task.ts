@@ -1,8 +1,7 @@
 import { readEnvironment } from '../../config/config.ts';
 import { readClientSettings } from '../client/client-settings.ts';
-import { followTask } from '../client/follow-task.ts';
+import { followTask, reportTask } from '../client/follow-task.ts';
 import { createGatewayClient } from '../client/gateway-client.ts';
-import { reportTask } from '../client/report-task.ts';
 import { type CommandInput, type ExitCode, option } from '../command.ts';
 
 /** Shows a task, and downloads what it has made. */

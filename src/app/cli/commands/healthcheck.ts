@@ -1,6 +1,6 @@
 import { systemClock } from '../../../kernel/index.ts';
 import { servesTls } from '../../config/node-address.ts';
-import { askLocalGateway } from '../../desktop/ask-local-gateway.ts';
+import { askLocalGateway } from '../../desktop/find-running.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 

@@ -10,6 +10,7 @@ import {
   type SecretBox,
   silentLogger,
   systemClock,
+  unwritable,
 } from '../../../kernel/index.ts';
 import { hasSecrets, openSecrets } from '../../../operations/secrets/load-secrets.ts';
 import { prepareDataDir } from '../../../operations/start/prepare-data-dir.ts';
@@ -116,8 +117,6 @@ function writeReport(path: string, content: string): void {
   try {
     writeFileSync(path, content, { mode: 0o600 });
   } catch (error) {
-    throw new OperatorError(
-      `the report cannot be written to ${path}: ${(error as NodeJS.ErrnoException).code ?? 'unknown reason'}`,
-    );
+    throw unwritable(path, error);
   }
 }

@@ -1,5 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { OperatorError } from '../../../kernel/index.ts';
+import { unwritable } from '../../../kernel/index.ts';
 import { generateSigningKey, writePublicKeyFile, writeSecretKeyFile } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { askNewPassword } from '../open-signing-key.ts';
@@ -36,7 +36,6 @@ function write(path: string, text: string, mode: number): void {
   try {
     writeFileSync(path, text, { flag: 'wx', mode });
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new OperatorError(code === 'EEXIST' ? `${path} is there already` : `${path} cannot be written (${code})`);
+    throw unwritable(path, error);
   }
 }

@@ -1,7 +1,12 @@
 import { pluralize } from '../../../kernel/index.ts';
-import { createCompiler, type LintReport, lintPlugin } from '../../../plugins/index.ts';
+import {
+  createCompiler,
+  type LintReport,
+  lintPlugin,
+  type Permission,
+  type PermissionCode,
+} from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { describePermission } from '../describe-permission.ts';
 import { type PluginFile, readPlugin } from '../read-plugin.ts';
 import { withSandbox } from '../with-sandbox.ts';
 
@@ -42,3 +47,24 @@ function describe({ plugin, report }: Linted): string[] {
     ...(extensions.length > 0 ? [`  uses what only this gateway has: ${extensions.join(', ')}`] : []),
   ];
 }
+
+const WORDS: Record<PermissionCode, string> = {
+  hosts: 'sends requests to',
+  channel_host: "sends requests to the channel's base URL",
+  redirects: 'allows redirects between its hosts',
+  any_host: 'downloads results from any public address, without headers',
+  channel_key: "reads the channel's key",
+  access_token: "reads an access token of the channel's service account, not its key",
+  whole_context: 'passes on the whole request context, including credentials, or reads it by computed names',
+  client_headers: "reads headers of the client's request",
+  client_query: "reads the query of the client's request",
+  client_files: "forwards the client's files",
+  models: 'offers the models',
+  protocols: 'supports the protocols',
+  routes: 'handles',
+  channel_types: 'handles channel types',
+};
+
+/** What a plugin may do, in words. */
+const describePermission = ({ code, values }: Permission): string =>
+  values.length === 0 ? WORDS[code] : `${WORDS[code]} ${values.join(', ')}`;

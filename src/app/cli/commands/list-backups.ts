@@ -1,11 +1,11 @@
 import { describeBytes, isoTime, pluralize } from '../../../kernel/index.ts';
 import { listBackups } from '../../../operations/backup/list-backups.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { withBackupPlace } from '../open-backup.ts';
+import { withBackupLocation } from '../open-backup.ts';
 
 /** Lists the backups of a place, the newest first. */
 export async function run(input: CommandInput): Promise<ExitCode> {
-  return withBackupPlace(input, async ({ place }) => {
+  return withBackupLocation(input, async ({ place }) => {
     const found = await listBackups(place);
     const rows = found.backups.map(({ id, created_at, version, database, counts, results, secrets }) =>
       [

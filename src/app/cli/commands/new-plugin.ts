@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { OperatorError } from '../../../kernel/index.ts';
+import { OperatorError, unwritable } from '../../../kernel/index.ts';
 import { newPlugin } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, quoteForShell, UsageError } from '../command.ts';
 
@@ -54,7 +54,6 @@ function write(dir: string, files: readonly { path: string; text: string }[]): v
     }
   } catch (error) {
     for (const path of done) rmSync(path, { force: true });
-    const { code, path } = error as NodeJS.ErrnoException;
-    throw new OperatorError(`${path ?? dir} cannot be written (${code ?? String(error)})`);
+    throw unwritable((error as NodeJS.ErrnoException).path ?? dir, error);
   }
 }

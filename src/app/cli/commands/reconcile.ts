@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { OperatorError, pluralize } from '../../../kernel/index.ts';
-import { openBeside } from '../../../operations/start/open-beside.ts';
+import { pluralize, QUOTA_PER_USD, unreadable } from '../../../kernel/index.ts';
+import { openBeside } from '../../../operations/storage/open-beside.ts';
 import { type Reconciliation, readVendorCsv, reconcileVendor } from '../../../reports/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
-const QUOTA_PER_USD = 500_000;
 /** Jobs of each kind that are named for people; `--json` has all. */
 const SHOWN = 20;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
@@ -18,8 +17,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   if (!Number.isSafeInteger(channel) || channel < 1) throw new UsageError('--channel must be the id of a channel');
   const [since, until] = [readDay(input, 'since', 0), readDay(input, 'until', 86_399)];
   // Before the command may go on as another user.
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new OperatorError(`${path} cannot be read (${error.code})`);
+  const text = await readFile(path, 'utf8').catch((error) => {
+    throw unreadable(path, error);
   });
   const jobs = readVendorCsv(text, { id: option(input, 'id-column'), cost: option(input, 'cost-column') });
   const { config } = readSettings(input, { needsSecrets: false });

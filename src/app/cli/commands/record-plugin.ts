@@ -116,7 +116,7 @@ async function removeMismatches(sandbox: Sandbox, { source, path }: { source: st
   const report = await runFixture(sandbox, { source, fixture: parseJson(text) });
   const gone = report.cases.flatMap(({ name, ok }, index) => (!ok && isRecorded(name) ? [index] : []));
   if (gone.length > 0 && !replaceFile(path, text, removeCases(text, gone))) {
-    throw new OperatorError(`${path} was saved meanwhile: try again`);
+    throw new OperatorError(`${path} was saved while this ran: try again`);
   }
   return gone.length;
 }

@@ -4,12 +4,12 @@ import { unsealWithPassphrase } from '../../../operations/backup/seal-secrets.ts
 import type { Manifest, Unseal } from '../../../operations/backup/types.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { chosenBackup, withBackupPlace } from '../open-backup.ts';
+import { chosenBackup, withBackupLocation } from '../open-backup.ts';
 import { askPassphrase, configuredUnseal } from '../read-passphrase.ts';
 
 /** Restores a backup into an empty data directory or database. */
 export async function run(input: CommandInput): Promise<ExitCode> {
-  return withBackupPlace(input, async (deps) => {
+  return withBackupLocation(input, async (deps) => {
     const manifest = await chosenBackup(input, deps);
     const unseal = await chooseUnseal(input, deps.config, manifest);
     const restored = await restoreBackup(deps, manifest, { unseal });

@@ -1,4 +1,5 @@
 import { createSecretBox, OperatorError, systemClock } from '../../../kernel/index.ts';
+import { NODE_ALIVE_SECONDS } from '../../../operations/nodes/announce-node.ts';
 import {
   fingerprintSecrets,
   generateSecrets,
@@ -6,8 +7,7 @@ import {
   loadSecrets,
 } from '../../../operations/secrets/load-secrets.ts';
 import { type ResealCount, resealSecrets } from '../../../operations/secrets/reseal-secrets.ts';
-import { NODE_ALIVE_SECONDS } from '../../../operations/start/announce-node.ts';
-import { openBeside } from '../../../operations/start/open-beside.ts';
+import { openBeside } from '../../../operations/storage/open-beside.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';

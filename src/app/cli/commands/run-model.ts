@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { isObject, type JsonObject, newUuid, OperatorError, parseJson } from '../../../kernel/index.ts';
 import { readEnvironment } from '../../config/config.ts';
 import { readClientSettings } from '../client/client-settings.ts';
-import { followTask } from '../client/follow-task.ts';
+import { followTask, reportTask } from '../client/follow-task.ts';
 import { createGatewayClient } from '../client/gateway-client.ts';
-import { reportTask } from '../client/report-task.ts';
 import { type CommandInput, type ExitCode, option, UsageError } from '../command.ts';
 
 /** Submits a request to the plugin that serves the model, and waits for it where asked to. */

@@ -1,19 +1,20 @@
 import { resolve } from 'node:path';
-import { OperatorError, pluralize, systemClock } from '../../../kernel/index.ts';
-import { type SalvagedTable, salvageSqlite } from '../../../store/index.ts';
+import { pluralize, systemClock } from '../../../kernel/index.ts';
+import { type SalvagedTable, salvagePostgres, salvageSqlite } from '../../../store/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
-/** Exports what can be read of a damaged SQLite database; exit 0 also where rows are lost. */
+/** Exports what can be read of a damaged database; exit 0 also where rows are lost. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   // Before the folder of the command may change.
   const to = resolve(option(input, 'to') ?? '');
   const { config } = readSettings(input, { needsSecrets: false });
-  if (config.databaseUrl !== '')
-    throw new OperatorError(
-      'DATABASE_URL is set: what can be read of a damaged PostgreSQL database, pg_dump reads, table by table: see "A damaged database" in docs/operating/incidents.md',
-    );
-  const tables = salvageSqlite({ dataDir: resolve(config.dataDir), to, now: systemClock.unix() });
+  const { databaseUrl } = config;
+  const output = { to, now: systemClock.unix() };
+  const tables =
+    databaseUrl === ''
+      ? salvageSqlite({ dataDir: resolve(config.dataDir), ...output })
+      : await salvagePostgres({ databaseUrl, ...output });
   const hurt = tables.filter(({ gaps, rows, put }) => gaps > 0 || put < rows);
   const lines = [
     `${pluralize(
@@ -21,7 +22,9 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       'row',
     )} of ${pluralize(tables.length, 'table')} are in ${to}: as TABLE.jsonl, and together in taskgate.db`,
     ...hurt.map(describeLoss),
-    `to go on with it: stop the gateway, then "taskgate restore-copy ${to}/taskgate.db" and "taskgate doctor"`,
+    databaseUrl === ''
+      ? `to go on with it: stop the gateway, then "taskgate restore-copy ${to}/taskgate.db" and "taskgate doctor"`
+      : `to go on with it: stop the gateway, unset DATABASE_URL, and run "taskgate move-database --data-dir ${to} --to -" with the address of an empty database on its input; then "taskgate doctor" on that`,
   ];
   answer(input, { ok: true, folder: to, tables }, lines.join('\n'));
   return EXIT.ok;

@@ -1,9 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { OperatorError } from '../../../kernel/index.ts';
-import { planService } from '../../../operations/service/plan-service.ts';
-import { SYSTEM_DATA_DIR } from '../../../operations/service/service-files.ts';
-import type { ServicePlan, ServiceScope, ServiceStep } from '../../../operations/service/types.ts';
+import { OperatorError, unwritable } from '../../../kernel/index.ts';
+import { planService } from '../../../operations/system-service/plan-service.ts';
+import {
+  type ServicePlan,
+  type ServiceScope,
+  type ServiceStep,
+  SYSTEM_DATA_DIR,
+} from '../../../operations/system-service/service-files.ts';
 import { readEnvironment } from '../../config/config.ts';
 import { TARGET } from '../../version.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
@@ -24,7 +28,7 @@ export async function install(input: CommandInput): Promise<ExitCode> {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, content, { mode: 0o644 });
   } catch (error) {
-    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+    throw unwritable(path, error);
   }
   try {
     await runSteps(plan.install);

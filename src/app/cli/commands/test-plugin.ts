@@ -1,9 +1,9 @@
-import { OperatorError, parseJson, pluralize, systemClock } from '../../../kernel/index.ts';
+import { structuredPatch } from 'diff';
+import { isObject, type Json, OperatorError, parseJson, pluralize, systemClock } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { addExpected, type FixtureReport, runFixture } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, stopSignals } from '../command.ts';
-import { describeMismatch } from '../describe-mismatch.ts';
 import { describePluginFault, findFixtureFile, type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
 import { watchFiles } from '../watch-files.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
@@ -76,7 +76,7 @@ async function testOnce(
     report.volatile = found.unjudged.filter(({ result }) => !result.repeatable).map(({ name }) => name);
     if (additions.length > 0) {
       if (!replaceFile(fixtureFile, text, addExpected(text, additions)))
-        throw new OperatorError(`${fixtureFile} was saved meanwhile; nothing was written to it`);
+        throw new OperatorError(`${fixtureFile} was saved while the test ran; nothing was written to it`);
       report.written = additions.map(({ name }) => name);
     }
   }
@@ -126,3 +126,33 @@ function describe(report: TestReport, { plugin, fixtureFile, filter }: Names): s
   );
   return lines;
 }
+
+/** With more different lines than this a diff is slow to compute and useless to read. */
+const MAX_EDITS = 1000;
+/** Lines of a diff that are shown. */
+const MAX_LINES = 80;
+const CONTEXT_LINES = 3;
+
+/** Sorts members by key, since their order does not matter. */
+function sortMembers(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sortMembers);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value as { [key: string]: Json }).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, member]) => [key, sortMembers(member)]));
+}
+
+const pretty = (value: Json): string => `${JSON.stringify(sortMembers(value), null, 2)}\n`;
+
+/** The difference of two JSON values line by line: `-` expected, `+` actual. */
+function describeMismatch(expected: Json, actual: Json): string[] {
+  const patch = structuredPatch('expected', 'actual', pretty(expected), pretty(actual), '', '', {
+    context: CONTEXT_LINES,
+    maxEditLength: MAX_EDITS,
+  });
+  if (!patch) return ['- expected, + actual: they have almost nothing in common'];
+  const lines = patch.hunks.flatMap((hunk, index) => [...(index > 0 ? ['  …'] : []), ...hunk.lines.map(spaced)]);
+  const more = lines.length - MAX_LINES;
+  return ['- expected', '+ actual', ...lines.slice(0, MAX_LINES), ...(more > 0 ? [`  … ${more} more lines`] : [])];
+}
+
+const spaced = (line: string): string => `${line.slice(0, 1)} ${line.slice(1)}`;

@@ -50,7 +50,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   // The owner of the executable could put another one into its place at any time.
   becomeOwner(dirname(process.execPath));
   if (input.values.back === true) return goBack(input, config);
-  const release = openRelease(requirePlace(config), { network: configuredNetwork(config) });
+  const release = openRelease(requireReleaseLocation(config), { network: configuredNetwork(config) });
   try {
     return await upgrade(input, config, release.read);
   } finally {
@@ -58,7 +58,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   }
 }
 
-function requirePlace({ upgradeUrl, upgradeKey }: Config): string {
+function requireReleaseLocation({ upgradeUrl, upgradeKey }: Config): string {
   if (upgradeUrl === '') throw new OperatorError('UPGRADE_URL is not set: it says where releases are');
   if (upgradeKey === '') throw new OperatorError('UPGRADE_PUBLIC_KEY is not set: it says who signs releases');
   return upgradeUrl;

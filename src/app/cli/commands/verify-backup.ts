@@ -1,7 +1,7 @@
 import { pluralize } from '../../../kernel/index.ts';
 import { verifyBackup } from '../../../operations/backup/verify-backup.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { chosenBackup, withBackupPlace } from '../open-backup.ts';
+import { chosenBackup, withBackupLocation } from '../open-backup.ts';
 import { configuredUnseal } from '../read-passphrase.ts';
 
 const SECRETS = {
@@ -12,7 +12,7 @@ const SECRETS = {
 
 /** Reads a whole backup and compares it with its manifest. Exit 1 with the first fault. */
 export async function run(input: CommandInput): Promise<ExitCode> {
-  return withBackupPlace(input, async (deps) => {
+  return withBackupLocation(input, async (deps) => {
     const manifest = await chosenBackup(input, deps);
     const unseal = configuredUnseal(input, deps.config);
     const verified = await verifyBackup(deps, manifest, { unseal, readResults: input.values.results === true });

@@ -15,7 +15,7 @@ const SETTLE_MS = 200;
 export function createDevelopmentView(clock: Clock, services: () => Services | undefined) {
   const log = createCallLog(clock);
   let plugin = { key: '', version: '' };
-  let misfits: DevelopmentView['misfits'] = null;
+  let mismatches: DevelopmentView['mismatches'] = null;
 
   async function tasks(): Promise<DevelopmentView['tasks']> {
     const found: DevelopmentView['tasks'] = [];
@@ -34,8 +34,8 @@ export function createDevelopmentView(clock: Clock, services: () => Services | u
     show(manifest: Manifest): void {
       plugin = { key: manifest.key, version: manifest.version };
     },
-    showMismatches(found: DevelopmentView['misfits']): void {
-      misfits = found;
+    showMismatches(found: DevelopmentView['mismatches']): void {
+      mismatches = found;
       log.notify();
     },
     async view(after: number | undefined): Promise<DevelopmentView> {
@@ -45,7 +45,7 @@ export function createDevelopmentView(clock: Clock, services: () => Services | u
         await clock.sleep(SETTLE_MS);
       }
       const calls = log.after(after ?? 0);
-      return { plugin, calls, latest: log.latest(), tasks: await tasks(), misfits };
+      return { plugin, calls, latest: log.latest(), tasks: await tasks(), mismatches };
     },
   };
 }

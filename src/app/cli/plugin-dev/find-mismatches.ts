@@ -6,7 +6,7 @@ import type { Sandbox } from '../../../sandbox/index.ts';
 import { quoteForShell } from '../command.ts';
 import { fixtureBeside } from '../read-plugin.ts';
 
-type Mismatches = NonNullable<DevelopmentView['misfits']>;
+type Mismatches = NonNullable<DevelopmentView['mismatches']>;
 
 /**
  * The cases of a plugin's fixture whose results differ from what a source returns, with commands

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { type Clock, createSemaphore, OperatorError, parseJson } from '../../../kernel/index.ts';
+import { type Clock, createSemaphore, OperatorError, parseJson, unwritable } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { addCases, type HookCall, openPlugin, readFixture, recordCall } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
@@ -75,6 +75,6 @@ function writeNew(path: string, unixNow: number): void {
   try {
     writeFileSync(path, `${JSON.stringify({ unixNow, cases: [] }, null, 2)}\n`, { flag: 'wx' });
   } catch (error) {
-    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+    throw unwritable(path, error);
   }
 }

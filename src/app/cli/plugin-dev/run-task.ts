@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { type Clock, isObject, type Json, type JsonObject, parseJson } from '../../../kernel/index.ts';
 import type { Manifest } from '../../../plugins/index.ts';
+import { hasEnded } from '../../../store/ports/index.ts';
 import type { DevInstance } from './start-dev-instance.ts';
 
 type TaskRun = { id: string | undefined; status: string; reason: string };
@@ -28,7 +29,7 @@ export async function runTask(
   if (id === undefined) return { id, status: 'refused', reason: readMessage(submitted) };
   for (;;) {
     const { status, failReason } = await task(id);
-    if (status === 'SUCCESS' || status === 'FAILURE' || stopping.aborted) {
+    if (hasEnded({ status }) || stopping.aborted) {
       await readResults(`${address}/v1`, { id, apiKey, isVideo: video !== undefined });
       return { id, status, reason: failReason };
     }

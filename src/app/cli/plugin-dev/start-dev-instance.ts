@@ -10,6 +10,7 @@ import {
   type Logger,
   OperatorError,
   parseJson,
+  QUOTA_PER_USD,
   randomToken,
 } from '../../../kernel/index.ts';
 import type { HookCall, Manifest, PluginFault } from '../../../plugins/index.ts';
@@ -49,7 +50,7 @@ export type DevInstance = {
    */
   reload(source: string): Promise<Manifest | PluginFault[]>;
   /** Shows on the page which cases of the fixture no longer fit. */
-  showMismatches(misfits: DevelopmentView['misfits']): void;
+  showMismatches(mismatches: DevelopmentView['mismatches']): void;
   /** A task as its owner sees it, for `plugin record`. */
   task(id: string): Promise<{ status: string; failReason: string }>;
   stop(): Promise<void>;
@@ -63,7 +64,7 @@ const ROOT = 'root';
 const CHANNEL = 'plugin-dev';
 const VENDOR_CHANNEL_TYPE = 61;
 /** 1000 USD. */
-const PLENTY = 1000 * 500_000;
+const PLENTY = 1000 * QUOTA_PER_USD;
 
 /**
  * Starts a gateway for one plugin: on loopback, with a root account, an API key, and a channel

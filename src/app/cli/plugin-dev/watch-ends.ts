@@ -1,6 +1,7 @@
 import { explainBill } from '../../../billing/index.ts';
 import type { Clock } from '../../../kernel/index.ts';
 import type { HookCall } from '../../../plugins/index.ts';
+import { hasEnded } from '../../../store/ports/index.ts';
 import type { Services } from '../../composition/types.ts';
 import { readTaskId } from './call-log.ts';
 
@@ -32,8 +33,7 @@ export function createEndWatch({ clock, services, print }: EndWatchOptions) {
       if (found) {
         const { status } = found.task;
         const bill = explainBill(found.task);
-        if ((status === 'SUCCESS' || status === 'FAILURE') && bill.settled !== null)
-          return print?.({ id, status, bill });
+        if (hasEnded({ status }) && bill.settled !== null) return print?.({ id, status, bill });
       } else missing += 1;
       await clock.sleep(LOOK_MS);
     }

@@ -1,5 +1,5 @@
 import { Elysia, t } from 'elysia';
-import { type ApiPrincipal, type Auth, describeOwnLimits } from '../../../auth/index.ts';
+import { type ApiPrincipal, type Auth, describeOwnLimits, type OwnLimitsView } from '../../../auth/index.ts';
 import { shownUrl } from '../../../notifications/index.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -25,6 +25,12 @@ const fields = {
     t.Boolean({
       description:
         'Whether results of its tasks are kept where results.keep is "asked"; X-Keep-Result of a submission overrides it.',
+    }),
+  ),
+  store: t.Optional(
+    t.Boolean({
+      description:
+        'False: prompts and requests of its tasks are not stored, and what the vendor answered is erased an hour after their end.',
     }),
   ),
   webhook_url: t.Optional(
@@ -192,19 +198,27 @@ const MAX_ROWS = 1000;
  * What you can read with nothing but an API key: its budget and what it paid for. Paths and fields
  * are those of new-api. Some of its clients check `success`, others `code`, so both are sent.
  */
-export function keyUsageRoutes(kit: Kit, { auth, records }: { auth: Auth; records: Pick<RecordsSource, 'listUsage'> }) {
+export function keyUsageRoutes(
+  kit: Kit,
+  { auth, records, groupLimits }: { auth: Auth; records: Pick<RecordsSource, 'listUsage'>; groupLimits: GroupLimits },
+) {
   return new Elysia({ normalize: false, tags: ['API keys'] })
     .use(kit)
     .get(
       '/api/usage/token',
-      async ({ api }) => envelope('ok', { ...describeKey(api.key), budget: await auth.apiKeys.budget(api.key) }),
+      async ({ api }) =>
+        envelope('ok', {
+          ...describeKey(api.key),
+          limits: findStrictest([describeOwnLimits(api.key), describeOwnLimits(api.user), groupLimits(api.group)]),
+          budget: await auth.apiKeys.budget(api.key),
+        }),
       {
         apiKey: true,
         critical: true,
         detail: {
           summary: 'Get the budget and allowed models of the API key in use',
           description:
-            "total_granted, total_used and total_available are of what the key may spend in all; budget is what it may spend in each period, with what is spent in the present one, and null where there is no such limit. requests_per_minute and max_running are the key's own.",
+            "total_granted, total_used and total_available are of what the key may spend in all; budget is what it may spend in each period, with what is spent in the present one, and null where there is no such limit. requests_per_minute and max_running are the key's own; limits has the strictest of its own, its account's and its group's.",
         },
       },
     )
@@ -223,6 +237,17 @@ export function keyUsageRoutes(kit: Kit, { auth, records }: { auth: Auth; record
         detail: { summary: `Usage of the API key in use: the newest ${MAX_ROWS} rows` },
       },
     );
+}
+
+/** What administrators let each user of a group do. */
+export type GroupLimits = (group: string) => Partial<OwnLimitsView>;
+
+function findStrictest(all: readonly Partial<OwnLimitsView>[]): OwnLimitsView {
+  const least = (field: keyof OwnLimitsView): number | null => {
+    const given = all.flatMap((limits) => limits[field] ?? []);
+    return given.length === 0 ? null : Math.min(...given);
+  };
+  return { requests_per_minute: least('requests_per_minute'), max_running: least('max_running') };
 }
 
 const envelope = <T>(message: string, data: T) => ({ success: true, code: true, message, data });

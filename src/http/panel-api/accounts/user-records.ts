@@ -43,8 +43,8 @@ export function userRecordRoutes(
 ) {
   async function list(panel: PanelPrincipal, userId: number, query: LedgerQuery & Parameters<typeof readPage>[0]) {
     const page = readPage(query);
-    const { total, items } = await statements.list(userId, readLedgerFilter(query), page);
-    return ok(paged(page, { total, items: items.map((row) => describeLedgerRow(row, isAdmin(panel))) }));
+    const found = await statements.list(userId, readLedgerFilter(query), page);
+    return ok(paged(page, { ...found, items: found.items.map((row) => describeLedgerRow(row, isAdmin(panel))) }));
   }
   const query = strictObject({ ...pageQuery, ...ledgerQuery });
 

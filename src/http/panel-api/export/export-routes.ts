@@ -43,8 +43,8 @@ function readMonth(month: string, zone = 'UTC'): StatementPeriod {
   if (!isTimeZone(zone)) throw fieldError('zone', 'wrong_value', sentence('http.zone'));
   const [year, number] = month.split('-').map(Number) as [number, number];
   const clock = createZoneClock(zone);
-  const startOf = (months: number): number => clock.dayStart(Date.UTC(year, months, 1) / DAY_MS);
-  return { from: startOf(number - 1), until: startOf(number) };
+  const startFor = (months: number): number => clock.dayStart(Date.UTC(year, months, 1) / DAY_MS);
+  return { from: startFor(number - 1), until: startFor(number) };
 }
 
 type ExportDeps = {

@@ -84,7 +84,7 @@ export function taskRows(
     batches: readBatches<ListedTask>(async (after) => {
       const feed = await lists.feed(filter, { limit: BATCH, order, ...(after === undefined ? {} : { after }) });
       // Ended here, the file would look whole.
-      if (!feed) throw new Error('the task at which the export goes on was deleted meanwhile');
+      if (!feed) throw new Error('the task at which the export goes on is deleted');
       const rows = feed.items.map((task) => ({
         ...describeListedTask(task, forAdmin),
         ...(forAdmin ? { vendor_cost: vendorCost(task, findChannel(task.channelId)?.settings) ?? null } : {}),

@@ -1,5 +1,5 @@
 import type { AccessWatch, Auth, PanelPrincipal } from '../../../auth/index.ts';
-import { createSemaphore, nextTurn } from '../../../kernel/index.ts';
+import { createSemaphore, nextTurn, QUOTA_PER_USD } from '../../../kernel/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { httpErrors } from '../../responses/errors.ts';
 import { streamChunks } from '../../responses/stream-chunks.ts';
@@ -152,7 +152,7 @@ function writeCut(cursor: string, format: ExportFormat): string {
 }
 
 /** The text of some rows; of the first ones of a CSV file, with the heading. */
-export function writeRows<Row>(
+function writeRows<Row>(
   rows: readonly Row[],
   { format, columns, isFirst }: { format: ExportFormat; columns: readonly ExportColumn<Row>[]; isFirst: boolean },
 ): string {
@@ -166,7 +166,6 @@ export function writeRows<Row>(
 /** Unix seconds as ISO 8601; empty for 0. */
 export const isoTime = (seconds: number): string => (seconds > 0 ? new Date(seconds * 1000).toISOString() : '');
 
-const QUOTA_PER_USD = 500_000;
 export const usd = (quota: number): number => quota / QUOTA_PER_USD;
 
 /** As the listener's idle timeout. */

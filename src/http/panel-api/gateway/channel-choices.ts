@@ -45,7 +45,8 @@ const describeChoice = (
   key_formats: vendor?.keyFormat ?? [],
   /** A regular expression for a key of one of these forms; empty: any may be right. */
   key_pattern: toKeyPattern(vendor?.keyFormat ?? []),
-  key_help: vendor?.keyHelp ?? null,
+  /** A text of one language, where one is named. */
+  key_help: (vendor?.keyHelp ?? null) as Record<string, string> | string | null,
   /** What the plugin suggests for this setting of a new channel. */
   not_found_grace_seconds: vendor?.notFoundGraceSeconds ?? 0,
   serves: runtimeStatus === 'registered' || runtimeStatus === 'disabled_fallback',

@@ -12,6 +12,7 @@ import { readProof } from '../../pipeline/access-levels.ts';
 import { readId } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { describeLimits } from './channel-capacity.ts';
 
 const KEY = t.String({ maxLength: 32 * 1024, description: "The vendor's credential." });
 const optional = {
@@ -49,7 +50,7 @@ export const readCredential = ({
 
 type Credential = Account['credential'];
 
-export const describeCredential = (credential: Credential) => ({
+const describeCredential = (credential: Credential) => ({
   id: credential.id,
   label: credential.label,
   key_hint: credential.keyHint,
@@ -63,6 +64,17 @@ export const describeCredential = (credential: Credential) => ({
   updated_at: credential.updatedAt,
 });
 
+/** What the vendor tells of an account. `fault`: why the last try to read it failed. */
+export const describeTold = ({ balanceMicros, balanceAt, balanceFault, toldLimits, toldLimitsFault }: Credential) => ({
+  balance: {
+    usd: balanceMicros === null ? null : balanceMicros / 1_000_000,
+    read_at: balanceAt,
+    fault: balanceFault,
+  },
+  told_limits: toldLimits === null ? null : describeLimits(toldLimits),
+  told_limits_fault: toldLimitsFault,
+});
+
 /**
  * `running`: the slots that its tasks take. `account`: undefined where this node has not read it
  * yet.
@@ -73,6 +85,8 @@ export const showCredential = (
   account: Account | undefined,
 ) => ({
   ...describeCredential(credential),
+  used_quota: credential.usedQuota,
+  ...describeTold(credential),
   key_readable: account !== undefined && channels.isReadable(account),
   running: account ? capacity.running(account) : 0,
 });
@@ -103,7 +117,8 @@ export function channelCredentialRoutes(
         admin: true,
         detail: {
           summary: 'List the credentials of a channel, without their keys',
-          description: 'running: the slots that its tasks take. last_error: why the vendor refused it last.',
+          description:
+            'running: the slots that its tasks take. used_quota: the quota paid for what it served, as of the last look. last_error: why the vendor refused it last.',
         },
       },
     )

@@ -10,16 +10,17 @@ import {
   mapModel,
   type SavedChannel,
 } from '../../../channels/index.ts';
-import type { JsonObject } from '../../../kernel/index.ts';
+import { type JsonObject, withoutUndefined } from '../../../kernel/index.ts';
 import { findDriver, type PluginService } from '../../../plugins/index.ts';
 import type { ChannelHealth, Reports } from '../../../reports/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
 import type { Tasks } from '../../../tasks/index.ts';
-import type { TryChannel } from '../../../vendors/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { isRoot } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { compressJson } from '../../responses/compress-json.ts';
+import { languageQuery, textsInLanguage } from '../../responses/texts-in-language.ts';
 import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { describeCapacity, limitsBody, readLimits } from './channel-capacity.ts';
@@ -49,7 +50,7 @@ const optional = {
     t.Record(t.String(), t.Unknown(), {
       maxProperties: 100,
       description:
-        'Read by the plugin, but for cost_prices (what the vendor bills: a price expression for each model or *, in USD), retry_on_5xx and not_found_grace_seconds: for so many seconds after its submission a task that the vendor does not find counts as a failed poll (0, the default: it ends).',
+        'Read by the plugin, but for cost_prices (what the vendor bills: a price expression for each model or *, in USD), retry_on_5xx, balance_script (a module with buildBalanceRequest and parseBalanceResponse; root alone may change it), balance_alert_usd (a warning below so many US dollars) and not_found_grace_seconds: for so many seconds after its submission a task that the vendor does not find counts as a failed poll (0, the default: it ends).',
     }),
   ),
   status: t.Optional(t.Union([t.Literal(1), t.Literal(2)], { description: '1 enabled, 2 disabled.' })),
@@ -113,12 +114,11 @@ export function channelRoutes(
     options: SettingsService;
     reports: Reports;
     tasks: Pick<Tasks, 'queue'>;
-    tryChannel: TryChannel;
     audit: RecordAudit;
     once: AnswerOnce;
   },
 ) {
-  const { auth, channels, reports, tryChannel, audit, once } = deps;
+  const { auth, channels, reports, audit, once } = deps;
 
   const describe = (channel: Channel) => {
     const [only, ...others] = channels.accounts(channel);
@@ -168,9 +168,11 @@ export function channelRoutes(
         const page = readPage(query);
         const { keyword = '', status } = query;
         const filter = { keyword: keyword.trim(), ...(status ? { status: statuses[status] } : {}) };
-        const { total, items } = await channels.list(page, filter);
+        const found = await channels.list(page, filter);
         const health = await reports.channelHealth();
-        return ok(paged(page, { total, items: await Promise.all(items.map((channel) => show(channel, health))) }));
+        return ok(
+          paged(page, { ...found, items: await Promise.all(found.items.map((channel) => show(channel, health))) }),
+        );
       },
       {
         admin: true,
@@ -191,14 +193,20 @@ export function channelRoutes(
         },
       },
     )
-    .get('/api/channel/choices', async () => ok(await readChannelChoices(deps)), {
-      admin: true,
-      detail: {
-        summary: 'List the plugins and groups a channel can use',
-        description:
-          'models are those that the plugin serves; base_url is empty if the plugin has no default address. credential: key, or service_account for the JSON file of a service account.',
+    .get(
+      '/api/channel/choices',
+      async ({ query }) => ok(textsInLanguage(await readChannelChoices(deps), query.language)),
+      {
+        admin: true,
+        query: strictObject(languageQuery),
+        mapResponse: compressJson,
+        detail: {
+          summary: 'List the plugins and groups a channel can use',
+          description:
+            'models are those that the plugin serves; base_url is empty if the plugin has no default address. credential: key, or service_account for the JSON file of a service account.',
+        },
       },
-    })
+    )
     .get(
       '/api/channel/:id',
       async ({ params }) => ok(await show(await channels.get(readId(params.id)), await reports.channelHealth())),
@@ -212,6 +220,7 @@ export function channelRoutes(
       ({ body, panel, origin, request, set }) =>
         once({ panel, request, body, set }, async () => {
           const { name, type, key, models } = body;
+          refuseScript(panel, undefined, body.settings);
           const credentials = body.credentials?.map(readCredential);
           const saved = await channels.create({ name, type, key, credentials, models, ...readOptional(body) });
           const after = describe(saved.channel);
@@ -241,6 +250,7 @@ export function channelRoutes(
       async ({ params, body, panel, origin, request }) => {
         const { name, type, key, models } = body;
         const change: ChannelChange = { ...withoutUndefined({ name, type, key, models }), ...readOptional(body) };
+        if (change.settings) refuseScript(panel, (await channels.get(readId(params.id))).settings, change.settings);
         const saved = await channels.update(readId(params.id), change, {
           mayMoveKey: await mayMoveKey(panel, readProof(request)),
         });
@@ -266,7 +276,7 @@ export function channelRoutes(
         admin: true,
         proof: {
           scope: 'channel.key.read',
-          when: 'for root, if base_url, type or task_plugin_key changes, or the proxy of an address with http, and key is not sent again',
+          when: 'for root, if base_url, type or task_plugin_key changes, or the proxy of an address with http, and key or the value of a header is not sent again, or a removed key may serve tasks',
         },
         bodyLimit: 'configuration',
         body: updateBody,
@@ -290,27 +300,6 @@ export function channelRoutes(
         detail: { summary: 'Get the key of a channel' },
       },
     )
-    .post(
-      '/api/channel/:id/test',
-      async ({ params, panel, origin, request }) => {
-        const channel = await channels.get(readId(params.id));
-        const [account] = channels.accounts(channel);
-        if (!account) throw channelErrors.credential_not_found();
-        const trial = await tryChannel(account, panel.user.id, request.signal);
-        const target = `channel:${channel.id}`;
-        await audit({ panel, origin }, { action: 'channel.test', target, detail: { ok: trial.ok } });
-        return ok(trial);
-      },
-      {
-        admin: true,
-        critical: true,
-        detail: {
-          summary: 'Test a channel step by step, free of charge',
-          description:
-            'Asks the vendor for a job that does not exist (a relay: for its models), with the stored key. steps: key, plugin, address, proxy (if there is one), connection, tls, answer, credential, up to the first failure; ok is null if a step could not be decided. Nothing is submitted.',
-        },
-      },
-    )
     .delete(
       '/api/channel/:id',
       async ({ params, panel, origin }) => {
@@ -323,6 +312,19 @@ export function channelRoutes(
       },
       { admin: true, detail: { summary: 'Delete a channel; its running tasks fail and are refunded' } },
     );
+}
+
+/**
+ * A script gets the key of its channel: root alone adds or changes one. Removing it takes no right.
+ * @throws channels.script_root_only
+ */
+function refuseScript(
+  panel: PanelPrincipal,
+  stored: Readonly<Record<string, unknown>> = {},
+  { balance_script: script }: Readonly<Record<string, unknown>> = {},
+): void {
+  if (script === undefined || script === '' || script === stored.balance_script || isRoot(panel)) return;
+  throw channelErrors.script_root_only({ param: 'settings.balance_script' });
 }
 
 function readOptional(
@@ -345,11 +347,4 @@ function readOptional(
     pool: body.pool,
     spill: body.spill,
   });
-}
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** Drops undefined fields: an omitted field keeps its value. */
-function withoutUndefined<T extends object>(fields: T): Defined<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

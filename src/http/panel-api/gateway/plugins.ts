@@ -8,6 +8,7 @@ import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { compressJson } from '../../responses/compress-json.ts';
 import { answersIcon } from '../../responses/describe-answer.ts';
 import { serveIcon } from '../../responses/serve-icon.ts';
+import { languageQuery, textsInLanguage } from '../../responses/texts-in-language.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import {
   auditVersion,
@@ -133,15 +134,20 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
 
   return new Elysia({ normalize: false, tags: ['Plugins'] })
     .use(kit)
-    .get('/api/plugin/task', async () => ok((await plugins.list()).map(describeSummary)), {
-      root: true,
-      mapResponse: compressJson,
-      detail: {
-        summary: 'List plugins, including built-in ones',
-        description:
-          'Sorted by sortPriority, then by key. runtime_status: registered (serves), not_registered (in conflict; runtime_error names the other plugin), compile_failed, disabled, disabled_fallback (the stored version is disabled and the one that ships with the gateway serves).',
+    .get(
+      '/api/plugin/task',
+      async ({ query }) => ok(textsInLanguage((await plugins.list()).map(describeSummary), query.language)),
+      {
+        root: true,
+        query: strictObject(languageQuery),
+        mapResponse: compressJson,
+        detail: {
+          summary: 'List plugins, including built-in ones',
+          description:
+            'Sorted by sortPriority, then by key. runtime_status: registered (serves), not_registered (in conflict; runtime_error names the other plugin), compile_failed, disabled, disabled_fallback (the stored version is disabled and the one that ships with the gateway serves).',
+        },
       },
-    })
+    )
     .post('/api/plugin/task', upload, uploadOptions)
     .put('/api/plugin/task', upload, uploadOptions)
     .get('/api/plugin/task/runtime/status', () => ok(describeRuntime(plugins.runtimeStatus())), {

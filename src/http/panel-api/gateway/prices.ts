@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia';
 import { type Billing, findProblem, findUnpriced, type OfferedModel, summarizePrice } from '../../../billing/index.ts';
 import { type Manifest, type PluginService, pluginErrors } from '../../../plugins/index.ts';
+import type { Reports } from '../../../reports/index.ts';
 import { pageQuery, readPage, slicePage } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
@@ -117,44 +118,85 @@ export function priceRoutes(
     );
 }
 
-type PluginPricesDeps = { billing: Billing; plugins: PluginService; offeredModels: () => OfferedModel[] };
+type PluginPricesDeps = {
+  billing: Billing;
+  plugins: PluginService;
+  offeredModels: () => OfferedModel[];
+  reports: Pick<Reports, 'figures'>;
+};
+
+/** The days whose revenue stands beside a price. */
+const REVENUE_DAYS = 30;
 
 /** What a table of prices for all models of a plugin needs. */
-export function pluginPriceRoutes(kit: Kit, { billing, plugins, offeredModels }: PluginPricesDeps) {
-  return new Elysia({ normalize: false, tags: ['Prices'] }).use(kit).get(
-    '/api/price/plugin/:key',
-    ({ params }) => {
-      const manifest = plugins.current().plugins.get(params.key)?.manifest;
-      if (!manifest) throw pluginErrors.not_found();
-      const every = Map.groupBy(offeredModels(), ({ model }) => model);
-      const { listPrices } = manifest.vendor ?? {};
-      return ok({
-        plugin_key: params.key,
-        plugin_name: manifest.name,
-        facts: describeFacts(manifest),
-        list_prices: listPrices ? { url: listPrices.url ?? null, as_of: listPrices.asOf ?? null } : null,
-        models: [...every]
-          .map(([model, all]) => ({ model, all, offers: all.filter(({ pluginKey }) => pluginKey === params.key) }))
-          .filter(({ offers }) => offers.length > 0)
-          .map(({ model, all, offers }) => ({
-            model,
-            offered: offers.some(({ offered }) => offered),
-            price: describeExpression(findPrice(billing, params.key, offers)),
-            list_price: describeExpression(ownEntry(listPrices?.models, offers[0]?.upstreamModel ?? model)),
-            others: listOtherPrices(billing, params.key, all),
-          }))
-          .sort((a, b) => Number(b.offered) - Number(a.offered) || (a.model < b.model ? -1 : 1)),
-      });
-    },
-    {
-      root: true,
-      detail: {
-        summary: "Get the prices of a plugin's models, with the vendor's list prices",
-        description:
-          'facts are what a price can depend on. price and list_price have the expression and, where it is an amount or a table of amounts times facts, a summary. list_price is what the plugin tells of the vendor; nothing is charged by it. others: the prices of the other plugins that serve the model. offered: an enabled channel lists the model.',
+export function pluginPriceRoutes(kit: Kit, { billing, plugins, offeredModels, reports }: PluginPricesDeps) {
+  const describePlugin = (key: string, manifest: Manifest, every: ReadonlyMap<string, OfferedModel[]>) => {
+    const { listPrices } = manifest.vendor ?? {};
+    return {
+      plugin_key: key,
+      plugin_name: manifest.name,
+      facts: describeFacts(manifest),
+      list_prices: listPrices ? { url: listPrices.url ?? null, as_of: listPrices.asOf ?? null } : null,
+      models: [...every]
+        .map(([model, all]) => ({ model, all, offers: all.filter(({ pluginKey }) => pluginKey === key) }))
+        .filter(({ offers }) => offers.length > 0)
+        .map(({ model, all, offers }) => ({
+          model,
+          offered: offers.some(({ offered }) => offered),
+          price: describeExpression(findPrice(billing, key, offers)),
+          list_price: describeExpression(ownEntry(listPrices?.models, offers[0]?.upstreamModel ?? model)),
+          others: listOtherPrices(billing, key, all),
+        }))
+        .sort((a, b) => Number(b.offered) - Number(a.offered) || (a.model < b.model ? -1 : 1)),
+    };
+  };
+  const byModel = () => Map.groupBy(offeredModels(), ({ model }) => model);
+
+  return new Elysia({ normalize: false, tags: ['Prices'] })
+    .use(kit)
+    .get(
+      '/api/price/sheet',
+      async () => {
+        const { models: figures } = await reports.figures({ days: REVENUE_DAYS });
+        const revenue = new Map(figures.map(({ pluginKey, model, spend }) => [`${pluginKey}\n${model}`, spend]));
+        const every = byModel();
+        return ok(
+          [...plugins.current().plugins]
+            .map(([key, { manifest }]) => describePlugin(key, manifest, every))
+            .filter(({ models }) => models.length > 0)
+            .map(({ models, ...plugin }) => ({
+              ...plugin,
+              models: models.map((each) => ({
+                ...each,
+                revenue: revenue.get(`${plugin.plugin_key}\n${each.model}`) ?? 0,
+              })),
+            })),
+        );
       },
-    },
-  );
+      {
+        root: true,
+        detail: {
+          summary: 'Get the prices of all plugins, with list prices and revenue',
+          description: `As GET /api/price/plugin/{key} for each plugin that serves models. revenue: quota that was charged in the last ${REVENUE_DAYS} days.`,
+        },
+      },
+    )
+    .get(
+      '/api/price/plugin/:key',
+      ({ params }) => {
+        const manifest = plugins.current().plugins.get(params.key)?.manifest;
+        if (!manifest) throw pluginErrors.not_found();
+        return ok(describePlugin(params.key, manifest, byModel()));
+      },
+      {
+        root: true,
+        detail: {
+          summary: "Get the prices of a plugin's models, with the vendor's list prices",
+          description:
+            'facts are what a price can depend on. price and list_price have the expression and, where it is an amount or a table of amounts times facts, a summary. list_price is what the plugin tells of the vendor; nothing is charged by it. others: the prices of the other plugins that serve the model. offered: an enabled channel lists the model.',
+        },
+      },
+    );
 }
 
 const findPrice = ({ prices }: Billing, pluginKey: string, offers: readonly OfferedModel[]): string | undefined =>

@@ -3,7 +3,7 @@ import type { AttentionItem } from '../../../operations/index.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 
 export function attentionRoutes(kit: Kit, { attention }: { attention: () => Promise<AttentionItem[]> }) {
-  return new Elysia({ normalize: false, tags: ['Operation'] })
+  return new Elysia({ normalize: false, tags: ['System'] })
     .use(kit)
     .get('/api/attention', async () => ok(await attention()), {
       admin: true,

@@ -14,7 +14,7 @@ export type BackupRouteDeps = {
 };
 
 export function backupRoutes(kit: Kit, { auth, backups, audit }: BackupRouteDeps) {
-  return new Elysia({ normalize: false, tags: ['Operation'] })
+  return new Elysia({ normalize: false, tags: ['System'] })
     .use(kit)
     .get('/api/backup', async () => ok(await backups.view()), {
       root: true,

@@ -24,7 +24,7 @@ function readSearch(query: { keyword?: string; id?: string }): { keyword?: strin
 const readId = (field: string, text: string): number =>
   readInteger(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
 
-/** Ids and names for filters and the search, and nothing else of what bears them. */
+/** Ids and names for filters and the search; of keys also who used them last. */
 export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; channels: Pick<Channels, 'known'> }) {
   return new Elysia({ normalize: false })
     .use(kit)
@@ -47,7 +47,12 @@ export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; cha
           all: scope === 'all',
           ...(userId ? { userId: readId('user_id', userId) } : {}),
         });
-        return ok(found.map((key) => ({ id: key.id, name: key.name, user_id: key.userId, username: key.username })));
+        return ok(
+          found.map((key) => ({
+            ...{ id: key.id, name: key.name, user_id: key.userId, username: key.username },
+            ...{ last_used_at: key.lastUsedAt, last_used_ip: key.lastUsedIp },
+          })),
+        );
       },
       {
         user: true,
@@ -59,7 +64,7 @@ export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; cha
         detail: {
           tags: ['API keys'],
           summary: 'Search API keys by ID or name',
-          description: `At most ${MAX_NAMES}: your own first, then the newest. Among the keys of all, keyword is also looked for in the names of their owners. A keyword that begins with sk- finds the key that begins so.`,
+          description: `At most ${MAX_NAMES}: your own first, then the newest. Among the keys of all, keyword is also looked for in the names of their owners. A keyword that begins with sk- finds the key that begins so. last_used_at (to the minute) and last_used_ip: its latest request; 0 and empty where nobody knows.`,
         },
       },
     )

@@ -93,7 +93,7 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
 
 type ChangeBody = { key?: string; value?: string; options?: { key: string; value: string }[] };
 
-/** Reads both forms of a change. `fieldOf` returns the name of a field as the client sent it. */
+/** Reads both forms of a change. `toField` returns the name of a field as the client sent it. */
 function readChanges({ key, value, options }: ChangeBody): {
   changes: { key: string; value: string }[];
   toField: (index: number, field: string) => string;

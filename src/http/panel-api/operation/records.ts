@@ -3,13 +3,13 @@ import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { BillExplanation } from '../../../billing/index.ts';
 import type { JsonObject, StoredSentence } from '../../../kernel/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
-import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
+import { paged, pageQuery, readIdFilter, readInteger, readPage } from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
 import type { AuditRow } from '../record-audit.ts';
 
 type Page = { page: number; pageSize: number };
-type Paged<T> = { total: number; items: T[] };
+type Paged<T> = { total: number; hasMore: boolean; items: T[] };
 
 type UsageRow = {
   id: number;
@@ -85,8 +85,8 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
       '/api/log',
       async ({ panel, query }) => {
         const page = readPage(query);
-        const { total, items } = await records.listUsage(readUsageFilter(panel, query), page);
-        return ok(paged(page, { total, items: items.map((row) => describeUsage(row, isAdmin(panel))) }));
+        const found = await records.listUsage(readUsageFilter(panel, query), page);
+        return ok(paged(page, { ...found, items: found.items.map((row) => describeUsage(row, isAdmin(panel))) }));
       },
       {
         user: true,
@@ -102,8 +102,8 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
       '/api/audit',
       async ({ query }) => {
         const page = readPage(query);
-        const { total, items } = await records.listAudit(readAuditFilter(query), page);
-        return ok(paged(page, { total, items: items.map(describeAudit) }));
+        const found = await records.listAudit(readAuditFilter(query), page);
+        return ok(paged(page, { ...found, items: found.items.map(describeAudit) }));
       },
       {
         root: true,
@@ -137,16 +137,16 @@ export function readUsageFilter(
   query: Partial<Record<keyof typeof usageQuery, string>>,
 ): UsageFilter {
   const { scope, plugin, model, since, until } = query;
-  const user = query.user_id || query.user;
-  const channel = query.channel_id || query.channel;
-  const apiKey = query.api_key_id || query.api_key;
-  if ((user || channel) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
-  const id = (field: string, text: string) => readInteger(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
+  const isOfOthers = query.user_id || query.user || query.channel_id || query.channel;
+  if (isOfOthers && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
+  const userId = readIdFilter(query, ['user_id', 'user']);
+  const apiKeyId = readIdFilter(query, ['api_key_id', 'api_key']);
+  const channelId = readIdFilter(query, ['channel_id', 'channel']);
   const own = isAdmin(panel) && scope !== 'own' ? {} : { userId: panel.user.id };
   return {
-    ...(user ? { userId: id('user', user) } : own),
-    ...(apiKey ? { apiKeyId: id('api_key', apiKey) } : {}),
-    ...(channel ? { channelId: id('channel', channel) } : {}),
+    ...(userId ? { userId } : own),
+    ...(apiKeyId ? { apiKeyId } : {}),
+    ...(channelId ? { channelId } : {}),
     ...(plugin ? { pluginKey: plugin } : {}),
     ...(model ? { model } : {}),
     ...(since ? { since: readInteger('since', since, { min: 0, max: LATEST }) } : {}),

@@ -20,8 +20,9 @@ export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
     })
     .post(
       '/api/setup',
-      async ({ body, origin }) => {
-        const root = await auth.setup.complete(body);
+      async ({ request, body, origin }) => {
+        const acceptLanguage = request.headers.get('accept-language') ?? undefined;
+        const root = await auth.setup.complete({ ...body, acceptLanguage });
         await audit(
           { setup: root, origin },
           { action: 'setup.complete', target: `user:${root.userId}`, detail: { username: root.username } },

@@ -34,7 +34,7 @@ export type StatusDeps = {
 /** What the panel needs to know before sign-in. */
 export function statusRoutes(kit: Kit, deps: StatusDeps) {
   const { auth } = deps;
-  return new Elysia({ normalize: false, tags: ['Operation'] })
+  return new Elysia({ normalize: false, tags: ['System'] })
     .use(kit)
     .get(
       '/api/status',

@@ -1,17 +1,27 @@
 import { Elysia, t } from 'elysia';
-import type { SystemHistory, SystemView } from '../../../operations/index.ts';
+import type { NodeControl, SystemHistory, SystemView } from '../../../operations/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
 
 const PERIODS = { '24': 24, '168': 168, '336': 336 } as const;
+
+const nodeName = t.Object({ id: t.String({ maxLength: 255, description: 'The id or host name of a running node.' }) });
 
 export function systemRoutes(
   kit: Kit,
   {
     system,
     systemHistory,
-  }: { system: () => Promise<SystemView>; systemHistory: (hours: 24 | 168 | 336) => Promise<SystemHistory> },
+    nodes,
+    audit,
+  }: {
+    system: () => Promise<SystemView>;
+    systemHistory: (hours: 24 | 168 | 336) => Promise<SystemHistory>;
+    nodes: NodeControl;
+    audit: RecordAudit;
+  },
 ) {
-  return new Elysia({ normalize: false, tags: ['Operation'] })
+  return new Elysia({ normalize: false, tags: ['System'] })
     .use(kit)
     .get('/api/node', async () => ok(await system()), {
       root: true,
@@ -33,5 +43,31 @@ export function systemRoutes(
         description:
           'At most 200 points, made of samples that each node writes every five minutes; they are kept for 14 days. polls is the sum of a point, the rest its highest value.',
       },
-    });
+    })
+    .post(
+      '/api/node/:id/drain',
+      async ({ params, panel, origin }) => {
+        const { id, host } = await nodes.drain(params.id);
+        await audit({ panel, origin }, { action: 'node.drain', target: `node:${id}`, detail: { host } });
+        return ok({ id, drained: true });
+      },
+      {
+        root: true,
+        params: nodeName,
+        detail: {
+          summary: 'Take a node out of service',
+          description:
+            'Its /readyz answers 503 within 10 seconds, so that load balancers send requests to the other nodes; what it has begun goes on. One node at a time, and never the last one. It serves again when it is started again, by DELETE, or when no other node is left.',
+        },
+      },
+    )
+    .delete(
+      '/api/node/:id/drain',
+      async ({ params, panel, origin }) => {
+        const { id, host } = await nodes.resume(params.id);
+        await audit({ panel, origin }, { action: 'node.resume', target: `node:${id}`, detail: { host } });
+        return ok({ id, drained: false });
+      },
+      { root: true, params: nodeName, detail: { summary: 'Put a node back into service' } },
+    );
 }

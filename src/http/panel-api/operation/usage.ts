@@ -1,16 +1,18 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
-import { createZoneClock, isTimeZone, readDate, sentence } from '../../../kernel/index.ts';
+import { createZoneClock, isTimeZone, sentence } from '../../../kernel/index.ts';
 import type { Figures, ModelFigures, Reports, UsageReport } from '../../../reports/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
-import { readInteger } from '../../pipeline/paging.ts';
+import { readDay, readIdFilter, readInteger } from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
 
 /** Without dates: the last days, today included. */
 const DEFAULT_DAYS = 7;
 const MAX_DAYS = 3660;
+/** Shares over time: more than a chart can tell apart. */
+const MAX_SERIES = 12;
 
 const id = (description: string) => t.Optional(integerText({ minimum: 1, description }));
 const date = (description: string) =>
@@ -27,14 +29,25 @@ const usageQuery = {
   scope: t.Optional(
     t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: of every user, for administrators.' }),
   ),
-  user: id('The id of a user, for administrators.'),
-  key: t.Optional(integerText({ minimum: 0, description: 'The id of an API key; 0: without a key.' })),
-  channel: id('The id of a channel, for administrators.'),
+  user_id: id('Administrators.'),
+  api_key_id: t.Optional(integerText({ minimum: 0, description: 'The id of an API key; 0: without a key.' })),
+  channel_id: id('Administrators.'),
+  user: id('The former name of user_id.'),
+  key: t.Optional(integerText({ minimum: 0, description: 'The former name of api_key_id.' })),
+  channel: id('The former name of channel_id.'),
   plugin: text('The exact key of a plugin.'),
   model: text('The exact model.'),
   by: t.Optional(
     t.Union([t.Literal('key'), t.Literal('model'), t.Literal('user'), t.Literal('channel')], {
       description: 'What the shares are of. user and channel: for administrators.',
+    }),
+  ),
+  series: t.Optional(
+    integerText({
+      minimum: 0,
+      maximum: MAX_SERIES,
+      default: 0,
+      description: 'How many of the first shares have points of their own, one for each of the report.',
     }),
   ),
 };
@@ -49,11 +62,13 @@ export function usageRoutes(
     '/api/usage',
     async ({ query, panel }) => {
       const { by = 'model' } = query;
-      const isOfAll = query.scope === 'all' || Boolean(query.user) || Boolean(query.channel);
-      if ((isOfAll || by === 'user' || by === 'channel') && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
+      const isOfOthers = query.user_id || query.user || query.channel_id || query.channel;
+      if ((query.scope === 'all' || isOfOthers || by === 'user' || by === 'channel') && !isAdmin(panel))
+        throw httpErrors.insufficient_privilege();
       const report = await reports.usage({
         period: readPeriod(query, clock.unix()),
         by,
+        series: readInteger('series', query.series ?? '0', { min: 0, max: MAX_SERIES }),
         only: readOnly(panel, query),
       });
       return ok({ by, ...describeReport(report) });
@@ -84,20 +99,16 @@ function readPeriod({ from, to, zone = 'UTC' }: UsageQuery, now: number) {
   return { fromDay, toDay, zone };
 }
 
-function readDay(field: string, value: string): number {
-  const day = readDate(value);
-  if (day !== undefined && day >= 0) return day;
-  throw fieldError(field, 'wrong_value', sentence('http.date', { name: field }));
-}
-
 /** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
-function readOnly(panel: PanelPrincipal, { scope, user, key, channel, plugin, model }: UsageQuery) {
-  const readId = (field: string, value: string, min = 1): number =>
-    readInteger(field, value, { min, max: Number.MAX_SAFE_INTEGER });
+function readOnly(panel: PanelPrincipal, query: UsageQuery) {
+  const { scope, plugin, model } = query;
+  const userId = readIdFilter(query, ['user_id', 'user']) ?? (scope === 'all' ? undefined : panel.user.id);
+  const apiKeyId = readIdFilter(query, ['api_key_id', 'key'], 0);
+  const channelId = readIdFilter(query, ['channel_id', 'channel']);
   return {
-    ...(user ? { userId: readId('user', user) } : scope === 'all' ? {} : { userId: panel.user.id }),
-    ...(key ? { apiKeyId: readId('key', key, 0) } : {}),
-    ...(channel ? { channelId: readId('channel', channel) } : {}),
+    ...(userId === undefined ? {} : { userId }),
+    ...(apiKeyId === undefined ? {} : { apiKeyId }),
+    ...(channelId === undefined ? {} : { channelId }),
     ...(plugin ? { pluginKey: plugin } : {}),
     ...(model ? { model } : {}),
   };
@@ -111,7 +122,7 @@ const describeReport = ({ zone, from, until, unit, daysPerPoint, totals, points,
   days_per_point: daysPerPoint,
   totals: { ...totals, success_rate: rate(totals) },
   points,
-  shares: shares.map(({ id, name, pluginKey, model, succeeded, failed, spend }) => ({
+  shares: shares.map(({ id, name, pluginKey, model, succeeded, failed, spend, points: own }) => ({
     id,
     name: name ?? null,
     plugin_key: pluginKey,
@@ -119,6 +130,7 @@ const describeReport = ({ zone, from, until, unit, daysPerPoint, totals, points,
     succeeded,
     failed,
     spend,
+    ...(own && { points: own }),
   })),
   others,
 });

@@ -54,6 +54,7 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
           iss: query.iss,
           error: query.error,
           errorDescription: query.error_description,
+          acceptLanguage: request.headers.get('accept-language') ?? undefined,
         });
         if (done.action === 'login') {
           await auditNewUser(audit, done.created, { provider: params.provider, origin });

@@ -106,7 +106,7 @@ const digest = (flowToken: string): string => createHash('sha256').update(flowTo
  * an attacker could send its address to a victim, whose Telegram account would then be bound to the
  * attacker's account (bind CSRF). `Lax`, because the return is a navigation from another site.
  */
-export function createTelegramBindCookie(config: { secure: boolean; path: string }) {
+function createTelegramBindCookie(config: { secure: boolean; path: string }) {
   const name = config.secure ? '__Secure-svc_telegram_bind' : 'svc_telegram_bind';
 
   function put(jar: CookieJar, value: string, maxAge: number): void {

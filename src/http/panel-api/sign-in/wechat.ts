@@ -41,7 +41,10 @@ export function wechatRoutes(
       '/api/oauth/wechat',
       async ({ request, query, origin, cookie }) => {
         guardNavigation(request.headers);
-        const { login, created } = await wechat.logIn({ code: query.code, flowToken: query.state, origin });
+        const { login, created } = await wechat.logIn({
+          ...{ code: query.code, flowToken: query.state, origin },
+          acceptLanguage: request.headers.get('accept-language') ?? undefined,
+        });
         await auditNewUser(deps.audit, created, { provider: 'wechat', origin });
         return loginResponse(login, cookie);
       },

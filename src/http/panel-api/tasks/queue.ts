@@ -45,7 +45,7 @@ export function queueRoutes(
         const filter = { ...(userId !== undefined && { userId }), ...(query.model && { model: query.model }) };
         const [found, classes] = await Promise.all([tasks.queue.list(filter, page), tasks.queue.classes()]);
         return ok({
-          ...paged(page, { total: found.total, items: found.items.map((task) => describe(task, forAdmin)) }),
+          ...paged(page, { ...found, items: found.items.map((task) => describe(task, forAdmin)) }),
           classes: forAdmin ? classes.map(describeClass) : [],
         });
       },

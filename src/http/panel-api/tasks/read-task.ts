@@ -71,7 +71,7 @@ export function createTaskReader({ tasks, results, surfaces, channels }: TaskRea
   }
 
   /** The accounts that may serve a task that waits. */
-  async function listAccounts({ platform, group, properties }: Task) {
+  async function listAccounts({ platform, group, properties }: Pick<Task, 'platform' | 'group' | 'properties'>) {
     const classes = await tasks.queue.classes();
     const within = classes.find(
       ({ plugin, model, ...each }) =>
@@ -93,11 +93,11 @@ export function createTaskReader({ tasks, results, surfaces, channels }: TaskRea
     }
   }
 
-  return { readableUser, readDetail };
+  return { readableUser, readDetail, listAccounts };
 }
 
 /** A result that no plugin listed, like one that was. */
-export function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['artifacts'] {
+function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['artifacts'] {
   const { legacy_content_url: url, legacy_content_type: type = 'video', legacy_content_expires_at: at } = legacy;
   if (url === undefined) return artifacts;
   const {
@@ -130,7 +130,7 @@ export function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['
  * Leaves out what is private: the vendor's answer, the plugin's state, the lease; from users, the
  * vendor's id too.
  */
-export const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boolean) => ({
+const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boolean) => ({
   ...taskState(task),
   fail_reason_sentence: task.failReasonSentence,
   input: task.properties.input,

@@ -1,5 +1,6 @@
 import { t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
+import { withoutUndefined } from '../../../kernel/index.ts';
 import { TASK_STATUSES, type TaskListFilter } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { readInteger } from '../../pipeline/paging.ts';
@@ -61,5 +62,5 @@ export function readTaskFilter(panel: PanelPrincipal, query: TaskFilterQuery): T
     query: query.q || undefined,
     vendorIds: isAdmin(panel) || undefined,
   };
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+  return withoutUndefined(filter);
 }

@@ -22,19 +22,20 @@ export function panelTaskRoutes(
   kit: Kit,
   { results, surfaces, tasks, channels, audit }: TaskReaderDeps & { audit: RecordAudit },
 ) {
-  const { readableUser, readDetail } = createTaskReader({ tasks, results, surfaces, channels });
+  const { readableUser, readDetail, listAccounts } = createTaskReader({ tasks, results, surfaces, channels });
 
   async function describeEach(panel: PanelPrincipal, found: readonly ListedTask[]) {
     const [posters, places] = await Promise.all([results.posters(found), tasks.queue.find(found)]);
-    return found.map((task) => {
+    const described = found.map(async (task) => {
       const poster = posters.get(task.taskId);
       const queue = places.get(task.taskId);
       return {
         ...describeListedTask(task, isAdmin(panel)),
         ...(poster && { poster }),
-        ...(queue && { queue }),
+        ...(queue && { queue: { ...queue, channels: isAdmin(panel) ? await listAccounts(task) : [] } }),
       };
     });
+    return Promise.all(described);
   }
 
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
@@ -46,8 +47,7 @@ export function panelTaskRoutes(
         const { sort = 'newest' } = query;
         const found = await tasks.lists.list(readTaskFilter(panel, query), { ...page, sort });
         return ok({
-          ...paged(page, { total: found.total, items: await describeEach(panel, found.items) }),
-          has_more: found.hasMore,
+          ...paged(page, { ...found, items: await describeEach(panel, found.items) }),
           searched: found.searched,
         });
       },
@@ -60,7 +60,7 @@ export function panelTaskRoutes(
         }),
         detail: {
           summary: 'List tasks',
-          description: `At most ${thousands(LIST_LIMITS.counted)} are counted, and ${thousands(LIST_LIMITS.found)} with q; has_more says that there are others. searched is null, or how many of the newest tasks were looked at: q looks at the prompts of the newest ${thousands(LIST_LIMITS.searched)} that match the other filters.`,
+          description: `total counts to the next full thousand after the page, by cost and duration to ${thousands(LIST_LIMITS.counted)}, with q to ${thousands(LIST_LIMITS.found)}; has_more says that there are others. Pages reach the first ${thousands(LIST_LIMITS.counted)}. searched is null, or how many tasks were looked at, the first ones in the order: q looks at the prompts of the newest ${thousands(LIST_LIMITS.searched)} that match the other filters.`,
         },
       },
     )
@@ -92,14 +92,24 @@ export function panelTaskRoutes(
       '/api/task/failures',
       async ({ query, panel }) => {
         const found = await tasks.lists.failureReasons(readTaskFilter(panel, query), MAX_REASONS);
-        return ok(found.map(({ reason, sentence, count }) => ({ reason, reason_sentence: sentence, count })));
+        // Which channel served a task is for administrators.
+        const byChannel = (failed: (typeof found)[number]['channels']) =>
+          failed.map(({ channelId: id, count }) => ({ id, name: channels.find(id)?.name ?? null, count }));
+        return ok(
+          found.map(({ reason, sentence, count, channels: failed }) => ({
+            reason,
+            reason_sentence: sentence,
+            count,
+            ...(isAdmin(panel) ? { channels: byChannel(failed) } : {}),
+          })),
+        );
       },
       {
         user: true,
         query: strictObject(taskFilterQuery),
         detail: {
           summary: 'Count the failure reasons of filtered tasks',
-          description: `The first ${MAX_REASONS} reasons, each cut to 200 characters; as fail_reason in the filter, it finds its tasks. A status in the filter is ignored.`,
+          description: `The first ${MAX_REASONS} reasons, each cut to 200 characters; as fail_reason in the filter, it finds its tasks. A status in the filter is ignored. For administrators also by channel.`,
         },
       },
     )

@@ -21,8 +21,8 @@ export function webhookRoutes(kit: Kit, { webhooks, audit }: { webhooks: Webhook
       '/api/task/:task_id/webhooks',
       async ({ panel, params, query }) => {
         const page = readPage(query);
-        const { total, items } = await webhooks.list(params.task_id, allowedUser(panel), page);
-        return ok(paged(page, { total, items: items.map(describeNotice) }));
+        const found = await webhooks.list(params.task_id, allowedUser(panel), page);
+        return ok(paged(page, { ...found, items: found.items.map(describeNotice) }));
       },
       {
         user: true,

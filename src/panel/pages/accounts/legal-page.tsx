@@ -7,9 +7,8 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { Markdown } from '../../ui/display/markdown.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { BrandMark } from '../../ui/page/brand-mark.tsx';
-import { PageControls } from '../../ui/page/page-controls.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
+import { PublicFrame } from '../../ui/page/public-frame.tsx';
 import classes from './legal-page.module.css';
 
 const titles = {
@@ -27,12 +26,8 @@ export function LegalPage({ text }: { text: keyof LegalTexts }) {
   });
   const title = t(titles[text]);
   return (
-    <div className={classes.frame}>
-      <header className={classes.bar}>
-        <BrandMark />
-        <PageControls />
-      </header>
-      <main className={classes.text}>
+    <PublicFrame>
+      <div className={classes.text}>
         <PageHeading title={title} heading={title} focus />
         <QueryResult query={texts}>
           {(data) =>
@@ -48,7 +43,7 @@ export function LegalPage({ text }: { text: keyof LegalTexts }) {
             )
           }
         </QueryResult>
-      </main>
-    </div>
+      </div>
+    </PublicFrame>
   );
 }

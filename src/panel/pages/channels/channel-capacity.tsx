@@ -22,8 +22,9 @@ const limitReasons: Readonly<Record<Capacity['limit_reason'], TextKey>> = {
   grown: 'channels.limit.grown',
   refused: 'channels.limit.refused',
   raised: 'channels.limit.raised',
+  told: 'channels.limit.told',
 };
-const restReasons: Readonly<Record<Exclude<Capacity['rest_reason'], ''>, TextKey>> = {
+export const restReasons: Readonly<Record<Exclude<Capacity['rest_reason'], ''>, TextKey>> = {
   capacity: 'channels.rest.capacity',
   rate: 'channels.rest.rate',
   balance: 'channels.rest.balance',
@@ -137,15 +138,20 @@ function Slots({ capacity: { running, abandoned, limit } }: { capacity: ModelCap
   );
 }
 
+function explainLimit({ limit, learned, limit_reason: reason }: ModelCapacity): TextKey {
+  if (limit !== null && learned && reason === '') return 'channels.limit.sum';
+  return learned || limit === null || reason === 'told' ? limitReasons[reason] : 'channels.limit.declared';
+}
+
 function Ceiling({ capacity }: { capacity: ModelCapacity }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const { limit, learned, limit_reason: reason } = capacity;
+  const { limit } = capacity;
   return (
     <>
       {limit === null ? '–' : format.number(limit)}
       <Text size="xs" c="dimmed">
-        {t(learned || limit === null ? limitReasons[reason] : 'channels.limit.declared')}
+        {t(explainLimit(capacity))}
       </Text>
     </>
   );
@@ -157,7 +163,7 @@ export function Rest({ capacity }: { capacity: Pick<ModelCapacity, 'resting_unti
   const format = useFormat();
   const { rest_reason: reason, resting_until: until } = capacity;
   return (
-    <StatusLabel tone="waiting">
+    <StatusLabel tone="waiting" wraps>
       {t('channels.restsUntil', { when: format.ago(until), reason: reason === '' ? '' : t(restReasons[reason]) })}
     </StatusLabel>
   );

@@ -1,17 +1,19 @@
 import { Anchor, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { ChannelHistory } from '../../api/types.ts';
+import type { Channel, ChannelHistory } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { useChartTimes } from '../../ui/chart/chart-axis.ts';
-import { ChartOrTable, DayBars, TimeLines } from '../../ui/chart/charts.tsx';
+import { ChartOrTable, DayBars, DurationBand } from '../../ui/chart/charts.tsx';
 import { Figures } from '../../ui/display/figures.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
+import { Share } from '../../ui/display/share.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { ChannelRests } from './channel-rests.tsx';
 import classes from './channels.module.css';
 
 const filterNames = ['hours'] as const;
@@ -19,12 +21,12 @@ const filterNames = ['hours'] as const;
 type Point = ChannelHistory['points'][number];
 type Failure = ChannelHistory['failures'][number];
 
-/** Successes, durations and reasons of failures over the last day or week. */
-export function ChannelCharts({ channelId }: { channelId: number }) {
+/** Successes, durations and reasons of failures over the last day or week, and pauses. */
+export function ChannelCharts({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const { values, set } = useFilters(filterNames);
   const hours = values.hours === '168' ? '168' : '24';
-  const history = useApiQuery<ChannelHistory>(`/api/channel/${channelId}/history?hours=${hours}`, {
+  const history = useApiQuery<ChannelHistory>(`/api/channel/${channel.id}/history?hours=${hours}`, {
     refreshMs: 60_000,
   });
   return (
@@ -48,6 +50,7 @@ export function ChannelCharts({ channelId }: { channelId: number }) {
               <Durations history={read} />
             </div>
             <Failures history={read} />
+            <ChannelRests channel={channel} rests={read.rests} />
           </>
         )}
       </QueryResult>
@@ -140,13 +143,10 @@ function Durations({ history: { points } }: { history: ChannelHistory }) {
     <ChartOrTable
       heading={t('channels.durations')}
       chart={
-        <TimeLines
+        <DurationBand
           label={t('channels.durations.label')}
-          points={points.map(({ at, p50_seconds: usual, p95_seconds: long }) => ({ at: short(at), usual, long }))}
-          series={[
-            { key: 'usual', name: t('home.slowest.usual') },
-            { key: 'long', name: t('home.slowest.long'), color: 'var(--tg-chart-wait)' },
-          ]}
+          points={points.map(({ at, p50_seconds: median, p95_seconds: p95 }) => ({ at: short(at), median, p95 }))}
+          names={{ median: t('home.slowest.usual'), band: t('channels.durations.band') }}
           format={inColumn}
           axis={format.durationAxis(Math.max(0, ...known))}
         />
@@ -171,6 +171,7 @@ function Failures({ history: { failures, has_more_failures: hasMore } }: { histo
   const { t } = useTranslation();
   const format = useFormat();
   if (failures.length === 0) return null;
+  const all = failures.reduce((sum, { tasks }) => sum + tasks, 0);
   const columns: readonly Column<Failure>[] = [
     {
       key: 'reason',
@@ -182,6 +183,12 @@ function Failures({ history: { failures, has_more_failures: hasMore } }: { histo
       ),
     },
     { key: 'tasks', heading: t('home.slowest.tasks'), numeric: true, render: ({ tasks }) => format.number(tasks) },
+    {
+      key: 'share',
+      heading: t('usage.share'),
+      numeric: true,
+      render: ({ tasks }) => <Share part={tasks} of={all} />,
+    },
     {
       key: 'last',
       heading: t('channels.lastTime'),

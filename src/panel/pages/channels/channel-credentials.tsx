@@ -1,10 +1,13 @@
 import { Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
+import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { Channel } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
@@ -13,6 +16,7 @@ import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { isResting, Rest } from './channel-capacity.tsx';
+import classes from './channels.module.css';
 
 type Credential = Channel['credentials'][number];
 
@@ -25,16 +29,30 @@ export function ChannelCredentials({ channel }: { channel: Channel }) {
   const [isAdding, setAdding] = useState(false);
   const [edited, setEdited] = useState<Credential | null>(null);
   const columns = useColumns(channel, setEdited);
+  const balance = useApiMutation<undefined>({
+    request: () => ({ method: 'POST', path: `/api/channel/${channel.id}/balance`, timeoutMs: 90_000 }),
+    invalidates: ['/api/channel'],
+  });
+  const hasScript = typeof channel.settings.balance_script === 'string' && channel.settings.balance_script !== '';
+  const isAsked = hasScript || channel.credentials.some(({ balance }) => balance.read_at > 0);
   return (
     <Section
       heading={t('channels.keys')}
       intro={t('channels.keysHelp')}
       actions={
-        <Button variant="default" onClick={() => setAdding(true)}>
-          {t('channels.keysAdd')}
-        </Button>
+        <Group gap={8}>
+          {isAsked && (
+            <Button variant="default" loading={balance.isPending} onClick={() => balance.mutate(undefined)}>
+              {t('channels.balanceRead')}
+            </Button>
+          )}
+          <Button variant="default" onClick={() => setAdding(true)}>
+            {t('channels.keysAdd')}
+          </Button>
+        </Group>
       }
     >
+      {balance.error !== null && <ErrorNotice error={balance.error} />}
       <PlainTable
         label={t('channels.keys')}
         columns={columns}
@@ -71,6 +89,7 @@ function useColumns(channel: Channel, onEdit: (credential: Credential) => void):
     },
     {
       key: 'status',
+      wide: true,
       heading: t('channels.service'),
       render: (credential) => <KeyStatus channel={channel} credential={credential} />,
     },
@@ -80,6 +99,22 @@ function useColumns(channel: Channel, onEdit: (credential: Credential) => void):
       numeric: true,
       render: ({ running }) => format.number(running),
     },
+    {
+      key: 'spend',
+      heading: t('channels.keySpend'),
+      numeric: true,
+      render: ({ used_quota: used }) => format.money(used),
+    },
+    ...(channel.credentials.some(({ balance }) => balance.read_at > 0)
+      ? [
+          {
+            key: 'balance',
+            heading: t('channels.keyBalance'),
+            numeric: true,
+            render: Balance,
+          } satisfies Column<Credential>,
+        ]
+      : []),
     {
       key: 'actions',
       actions: true,
@@ -91,6 +126,26 @@ function useColumns(channel: Channel, onEdit: (credential: Credential) => void):
   ];
 }
 
+/** What is left at the vendor, and when it was read. */
+function Balance({ balance: { usd, read_at: at, fault } }: Credential) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <>
+      {usd === null ? '–' : format.exactMoney(usd * QUOTA_PER_USD)}
+      {at > 0 && (
+        <Text size="xs" c="dimmed">
+          {fault === null ? (
+            t('channels.keyBalanceAt', { date: format.time(at) })
+          ) : (
+            <ServerText text={fault.message} sentence={fault} />
+          )}
+        </Text>
+      )}
+    </>
+  );
+}
+
 function KeyStatus({ channel, credential }: { channel: Channel; credential: Credential }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -98,6 +153,7 @@ function KeyStatus({ channel, credential }: { channel: Channel; credential: Cred
     status,
     expires_at: endsAt,
     last_error: error,
+    last_error_sentence: said,
     last_error_at: errorAt,
     key_readable: isReadable,
   } = credential;
@@ -105,7 +161,7 @@ function KeyStatus({ channel, credential }: { channel: Channel; credential: Cred
   const isOn = status === 1 && !isOver && isReadable;
   const rest = channel.capacity.credentials.find(({ id }) => id === credential.id);
   return (
-    <>
+    <div className={classes.keyStatus}>
       {isOn && rest && isResting(rest) ? (
         <Rest capacity={rest} />
       ) : (
@@ -120,10 +176,13 @@ function KeyStatus({ channel, credential }: { channel: Channel; credential: Cred
       )}
       {error !== '' && (
         <Text size="xs" c="dimmed">
-          {t('channels.keyError', { date: format.time(errorAt), error })}
+          {t('channels.keyError', {
+            date: format.time(errorAt),
+            error: translateOrQuote({ ...said, message: error }, t),
+          })}
         </Text>
       )}
-    </>
+    </div>
   );
 }
 
@@ -150,7 +209,7 @@ function KeyActions({ channel, credential, onEdit }: KeyActionsProps) {
   };
   return (
     <>
-      <Group gap={8}>
+      <div className={classes.keyActions}>
         <Button variant="default" size="xs" onClick={onEdit}>
           {t('channels.keyEdit')}
         </Button>
@@ -162,7 +221,7 @@ function KeyActions({ channel, credential, onEdit }: KeyActionsProps) {
             {t('channels.keyRemove')}
           </Button>
         )}
-      </Group>
+      </div>
       {change.error !== null && <ErrorNotice error={change.error} />}
     </>
   );
@@ -215,7 +274,7 @@ function AddKeys({ channel, onDone }: DialogProps) {
 const readLines = (text: string): string[] =>
   text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
 
-type KeyValues = { key: string; label: string; expires_at: string };
+type KeyValues = { key: string; label: string; pool: string; expires_at: string };
 
 function EditKey({ channel, credential, onDone }: DialogProps & { credential: Credential }) {
   const { t } = useTranslation();
@@ -229,10 +288,11 @@ function EditKey({ channel, credential, onDone }: DialogProps & { credential: Cr
     },
   });
   const form = useForm<KeyValues, Record<string, unknown>>({
-    initial: { key: '', label: credential.label, expires_at: toDay(credential.expires_at) },
+    initial: { key: '', label: credential.label, pool: credential.pool, expires_at: toDay(credential.expires_at) },
     validate: () => ({}),
-    toVariables: ({ key, label, expires_at: day }) => ({
+    toVariables: ({ key, label, pool, expires_at: day }) => ({
       label,
+      pool: pool.trim(),
       expires_at: day === '' ? 0 : Math.floor(Date.parse(`${day}T00:00:00Z`) / 1000),
       ...(key === '' ? {} : { key }),
     }),
@@ -250,6 +310,7 @@ function EditKey({ channel, credential, onDone }: DialogProps & { credential: Cr
           {...form.bind('key')}
         />
         <TextInput label={t('channels.keyLabel')} {...form.bind('label')} />
+        <TextInput label={t('channels.keyPool')} description={t('channels.keyPoolHelp')} {...form.bind('pool')} />
         <TextInput
           label={t('channels.keyEnd')}
           description={t('channels.keyEndHelp')}

@@ -1,4 +1,5 @@
 import type { TFunction } from 'i18next';
+import { isObject } from '../../../kernel/json.ts';
 import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { toNumber } from '../../ui/form/decimal.ts';
 
@@ -27,6 +28,8 @@ export type ChannelValues = {
   /** Members of the settings with fields of their own; empty: none. */
   not_found_grace_seconds: string;
   stream_usage: boolean;
+  balance_script: string;
+  balance_alert_usd: string;
   /** JSON text. */
   settings: string;
   /** What the account may run; empty: it is learned. */
@@ -35,6 +38,7 @@ export type ChannelValues = {
   'limits.burst': string;
   'limits.models': LimitRow[];
   pool: string;
+  spill: boolean;
   /** As the API shows it, without user and password: it is kept while it stays so. */
   proxy: string;
   headers: HeaderRow[];
@@ -46,7 +50,7 @@ export type ChannelValues = {
  * The API's channel types for the OpenAI-compatible relay, for another gateway, and for channels
  * bound by a plugin's key.
  */
-const relayType = 1;
+export const relayType = 1;
 const gatewayType = 60;
 const pluginType = 61;
 
@@ -62,12 +66,15 @@ export const emptyChannel: ChannelValues = {
   weight: '1',
   not_found_grace_seconds: '',
   stream_usage: true,
+  balance_script: '',
+  balance_alert_usd: '',
   settings: '{}',
   'limits.max_running': '',
   'limits.max_per_minute': '',
   'limits.burst': '',
   'limits.models': [],
   pool: '',
+  spill: true,
   proxy: '',
   headers: [],
   body_defaults: '',
@@ -92,6 +99,7 @@ export const toFormValues = (channel: SavedChannel): ChannelValues => ({
   ...toSettingFields(channel.settings),
   ...toLimitFields(channel.limits),
   pool: channel.pool,
+  spill: channel.spill,
   proxy: channel.proxy,
   headers: channel.header_names.map((name) => ({ name, value: '', isStored: true })),
   body_defaults: channel.body_defaults === null ? '' : JSON.stringify(channel.body_defaults, null, 2),
@@ -113,10 +121,14 @@ const toLimitFields = (limits: SavedChannel['limits']) => ({
 const toSettingFields = ({
   not_found_grace_seconds: grace,
   stream_usage: asksForUsage,
+  balance_script: script,
+  balance_alert_usd: alert,
   ...settings
 }: SavedChannel['settings']) => ({
   not_found_grace_seconds: typeof grace === 'number' ? String(grace) : '',
   stream_usage: asksForUsage !== false,
+  balance_script: typeof script === 'string' ? script : '',
+  balance_alert_usd: typeof alert === 'number' ? String(alert) : '',
   settings: JSON.stringify(settings, null, 2),
 });
 
@@ -266,9 +278,12 @@ const toFields = (values: ChannelValues): Record<string, unknown> => ({
       ? {}
       : { not_found_grace_seconds: Number(values.not_found_grace_seconds) }),
     ...(values.stream_usage ? {} : { stream_usage: false }),
+    ...(values.balance_script.trim() === '' ? {} : { balance_script: values.balance_script }),
+    ...(values.balance_alert_usd === '' ? {} : { balance_alert_usd: toNumber(values.balance_alert_usd) }),
   },
   limits: readLimits(values),
   pool: values.pool.trim(),
+  spill: values.spill,
   proxy: values.proxy.trim(),
   headers: Object.fromEntries(
     values.headers
@@ -309,7 +324,7 @@ function isJsonObject(text: string): boolean {
   if (text.trim() === '') return true;
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject(value);
   } catch {
     return false;
   }

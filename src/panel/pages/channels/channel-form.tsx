@@ -3,6 +3,7 @@ import { IconKey } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelChoices } from '../../api/types.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
@@ -29,6 +30,7 @@ type ChannelFormProps = {
 export function ChannelForm({ form, choices, stored, submitLabel, actions }: ChannelFormProps) {
   const { t } = useTranslation();
   const { values } = form;
+  const role = useRole();
   const plugin = findPlugin(choices, values.task_plugin_key);
   const hasAdvancedFault = (['model_mapping', 'not_found_grace_seconds', 'settings'] as const).some((field) =>
     form.readError(field),
@@ -131,6 +133,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
               {...form.bindValue('weight')}
             />
           </div>
+          <Switch label={t('channels.spill')} description={t('channels.spillHelp')} {...form.bindChecked('spill')} />
           <Collapsible label={t('channels.advanced')} note={t('channels.advancedNote')} forceOpen={hasAdvancedFault}>
             <Stack gap="lg">
               <MappingInput
@@ -150,6 +153,22 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
                   {...form.bindChecked('stream_usage')}
                 />
               )}
+              <DecimalField
+                label={t('channels.balanceAlert')}
+                description={t('channels.balanceAlertHelp')}
+                {...form.bindValue('balance_alert_usd')}
+              />
+              <Textarea
+                label={t('channels.balanceScript')}
+                description={t('channels.balanceScriptHelp')}
+                autosize
+                minRows={3}
+                maxRows={14}
+                spellCheck={false}
+                readOnly={role < roles.root}
+                classNames={{ input: classes.code ?? '' }}
+                {...form.bind('balance_script')}
+              />
               <Textarea
                 label={t('channels.settings')}
                 description={t('channels.settingsHelp')}

@@ -22,6 +22,7 @@ import {
   isUnusualKey,
   listKeyFormats,
   type PluginChoice,
+  relayType,
 } from './channel-form-values.ts';
 import classes from './channels.module.css';
 import { RowList } from './row-list.tsx';
@@ -41,7 +42,9 @@ export function PluginSelect({ choices, value, onChange, error, inputRef }: Plug
   const chosen = findPlugin(choices, value);
   const serving = choices.plugins.filter(({ key, serves }) => serves || key === value);
   const types = serving.flatMap(({ name, channel_types: declared }) =>
-    declared.map((type) => ({ value: `type:${type}`, label: t('channels.ofType', { name, type }) })),
+    declared
+      .filter((type) => type !== relayType)
+      .map((type) => ({ value: `type:${type}`, label: t('channels.ofType', { name, type }) })),
   );
   const gateways = serving
     .filter((plugin) => plugin.addresses_gateways)

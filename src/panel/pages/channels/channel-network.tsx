@@ -25,11 +25,7 @@ export function ChannelNetwork({ form }: { form: Form<ChannelValues> }) {
             autoComplete="off"
             {...form.bind('proxy')}
           />
-          <HeaderRows
-            rows={values.headers}
-            onChange={(rows) => form.set('headers', rows)}
-            error={form.readError('headers')}
-          />
+          <HeaderRows form={form} />
           {values.task_plugin_key === 'relay' && (
             <Textarea
               label={t('channels.bodyDefaults')}
@@ -49,15 +45,17 @@ export function ChannelNetwork({ form }: { form: Form<ChannelValues> }) {
   );
 }
 
-type Rows = ChannelValues['headers'];
-type HeaderRowsProps = { rows: Rows; onChange(rows: Rows): void; error: string | null };
-
 /** A stored value is not shown, and stays while its field is empty. */
-function HeaderRows(props: HeaderRowsProps) {
+function HeaderRows({ form }: { form: Form<ChannelValues> }) {
   const { t } = useTranslation();
+  const { value: rows, onChange, error, ref } = form.bindValue('headers');
+  const faulty = form.faultyEntry('headers');
+  const faultyRow = faulty === null ? -1 : rows.findIndex(({ name }) => name.trim() === faulty);
   return (
     <RowList
-      {...props}
+      rows={rows}
+      onChange={onChange}
+      error={faultyRow < 0 ? error : null}
       legend={t('channels.headers')}
       description={t('channels.headersHelp')}
       emptyRow={{ name: '', value: '', isStored: false }}
@@ -73,6 +71,7 @@ function HeaderRows(props: HeaderRowsProps) {
             value={row.name}
             onChange={(event) => change({ name: event.currentTarget.value })}
             spellCheck={false}
+            {...(number === faultyRow + 1 ? { error, ref } : {})}
           />
           <PasswordInput
             aria-label={t('channels.headerValue', { number })}

@@ -1,10 +1,10 @@
-import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
-import { IconCheck, IconCoin, IconTrash } from '@tabler/icons-react';
+import { Anchor, Box, Button, Group, Stack, Text } from '@mantine/core';
+import { IconCheck, IconCoin, IconFileDescription, IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import type { Channel, ChannelChoices, SavedChannel, TaskPage } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
-import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
+import { useApiMutation, useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -38,7 +38,7 @@ export function ChannelPage() {
     keepPrevious: false,
     refreshMs,
   });
-  const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
+  const choices = useLocalisedQuery<ChannelChoices>('/api/channel/choices');
   const back = <BackLink to="/channels">{t('nav.channels')}</BackLink>;
   if (channel.data === undefined || choices.data === undefined) {
     return (
@@ -73,14 +73,24 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
       intro={t('channels.madeOf', { id: channel.id, plugin: plugin?.name ?? t('channels.relay') })}
       back={<BackLink to="/channels">{t('nav.channels')}</BackLink>}
       actions={
-        <Button
-          variant="default"
-          leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
-          loading={remove.isPending}
-          onClick={() => void remove.confirmAndDelete()}
-        >
-          {t('app.delete')}
-        </Button>
+        <>
+          <Button
+            component={Link}
+            to={`/case/channel/${channel.id}`}
+            variant="default"
+            leftSection={<IconFileDescription size={18} stroke={1.6} aria-hidden="true" />}
+          >
+            {t('case.open')}
+          </Button>
+          <Button
+            variant="default"
+            leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
+            loading={remove.isPending}
+            onClick={() => void remove.confirmAndDelete()}
+          >
+            {t('app.delete')}
+          </Button>
+        </>
       }
     >
       {remove.error !== null && <ErrorNotice error={remove.error} />}
@@ -98,7 +108,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
                 <ChannelStatus channel={channel} />
                 <ChannelCapacity channel={channel} />
                 {!isNew && <ChannelTest channel={channel} />}
-                <ChannelCharts channelId={channel.id} />
+                <ChannelCharts channel={channel} />
                 <ChannelTasks channelId={channel.id} />
               </Stack>
             ),
@@ -108,10 +118,16 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
             text: t('channels.tab.settings'),
             keep: true,
             panel: (
-              <Stack gap="lg" maw={720}>
-                <EditChannel channel={channel} choices={choices} />
+              <Stack gap="lg">
+                <Box maw={720}>
+                  <EditChannel channel={channel} choices={choices} />
+                </Box>
                 <ChannelCredentials channel={channel} />
-                {role >= roles.root && channel.credentials.length === 1 && <ChannelKey channel={channel} />}
+                {role >= roles.root && channel.credentials.length === 1 && (
+                  <Box maw={720}>
+                    <ChannelKey channel={channel} />
+                  </Box>
+                )}
               </Stack>
             ),
           },
@@ -225,6 +241,7 @@ function ChannelTasks({ channelId }: { channelId: number }) {
               columns={columns}
               rows={items}
               rowKey={({ id }) => id}
+              isDense
               brief={(task) => <TaskBrief task={task} all />}
             />
           )

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core';
+import { Button, Stack, Text } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useEffect, useEffectEvent, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -14,7 +14,7 @@ type ChannelTestProps = {
   runsAtOnce?: boolean;
 };
 
-/** Calls the vendor with the stored key, free of charge, and shows each step. */
+/** Calls the vendor with each stored key, free of charge, and shows each step. */
 export function ChannelTest({ channel, runsAtOnce = false }: ChannelTestProps) {
   const { t } = useTranslation();
   const hasBegun = useRef(false);
@@ -57,7 +57,14 @@ export function ChannelTest({ channel, runsAtOnce = false }: ChannelTestProps) {
     >
       {change.isError && <ErrorNotice error={change.error} />}
       {change.data !== undefined && !change.isPending && (
-        <TrialSteps ok={change.data.ok} steps={change.data.steps} names={stepNames} />
+        <Stack gap="md">
+          {change.data.credentials.map(({ id, label, key_hint: hint, ok, steps }, _, { length }) => (
+            <div key={id}>
+              {length > 1 && <Text fw={600}>{label || t('channels.keyEnds', { hint: hint || '…' })}</Text>}
+              <TrialSteps ok={ok} steps={steps} names={stepNames} />
+            </div>
+          ))}
+        </Stack>
       )}
     </Section>
   );

@@ -1,11 +1,11 @@
 import { Anchor, Button, Select, Text } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { channelStatus } from '../../api/record-status.ts';
 import type { Channel, ChannelChoices, ChannelPage } from '../../api/types.ts';
-import { useApiQuery, withQuery } from '../../session/use-api.ts';
+import { useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -24,7 +24,7 @@ export function ChannelsPage() {
   const { t } = useTranslation();
   const filters = useFilters(channelFilterNames);
   const query = useApiQuery<ChannelPage>(withQuery('/api/channel', { page: filters.page, ...filters.values }));
-  const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
+  const choices = useLocalisedQuery<ChannelChoices>('/api/channel/choices');
   const add = (
     <Button component={Link} to="/channels/new" leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />}>
       {t('channels.add')}
@@ -143,10 +143,13 @@ function Models({ models }: { models: readonly string[] }) {
   const rest = models.length - shown.length;
   return (
     <div className={classes.models} title={models.join('\n')}>
-      {shown.join(', ')}
+      {shown.map((model, index) => (
+        <Fragment key={model}>
+          <span>{index < shown.length - 1 ? `${model},` : model}</span>{' '}
+        </Fragment>
+      ))}
       {rest > 0 && (
         <Text span size="sm" c="dimmed">
-          {' '}
           {t('channels.modelsMore', { count: rest })}
         </Text>
       )}

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
+import { useApiMutation, useLocalisedQuery } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
@@ -14,7 +14,7 @@ import { emptyChannel, findPlugin, toChannelBody, validateChannel } from './chan
 
 export function NewChannelPage() {
   const { t } = useTranslation();
-  const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
+  const choices = useLocalisedQuery<ChannelChoices>('/api/channel/choices');
   return (
     <Page
       heading={t('channels.new')}

@@ -5,9 +5,11 @@ import type { UsageReport, UsageStats } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { Figures } from '../../ui/display/figures.tsx';
+import { Share } from '../../ui/display/share.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { localZone, readDates } from '../usage/usage-period.ts';
 
@@ -66,6 +68,7 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
             <>
               <span>{successNote}</span>
               {totals.failed > 0 && failedLink}
+              <PointsChange now={totals.success_rate} before={before?.success_rate} days={days} />
             </>
           ),
         },
@@ -91,6 +94,15 @@ function Change({ now, before, days }: { now: number; before: number | undefined
   const style = { style: 'percent', maximumFractionDigits: 0, signDisplay: 'exceptZero' } as const;
   const change = new Intl.NumberFormat(i18n.language, style).format(now / before - 1);
   return <span>{t('home.change', { change, days })}</span>;
+}
+
+/** How many percentage points more or less than in the period before. */
+function PointsChange(props: { now: number | null; before: number | null | undefined; days: string }) {
+  const { t, i18n } = useTranslation();
+  const { now, before, days } = props;
+  if (now === null || before === null || before === undefined) return null;
+  const points = new Intl.NumberFormat(i18n.language, { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
+  return <span>{t('home.changePoints', { points: points.format((now - before) * 100), days })}</span>;
 }
 
 type ModelFigures = UsageStats['slowest'][number];
@@ -137,6 +149,16 @@ export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
             render: ({ succeeded, failed }) => format.number(succeeded + failed),
           },
         ]}
+        brief={({ model, p50_seconds, p95_seconds, success_rate }) => (
+          <RowBrief
+            name={model}
+            figure={duration(p50_seconds)}
+            facts={[
+              `${t('home.slowest.long')}: ${duration(p95_seconds)}`,
+              success_rate === null ? '' : `${t('home.success')}: ${format.percent(success_rate)}`,
+            ]}
+          />
+        )}
       />
     </Section>
   );
@@ -145,12 +167,15 @@ export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
 const shown = 5;
 const periods = { '7': '7d', '30': '30d', '90': '90d' } as const;
 
+/** Undefined: all models. */
+type UsageOfModel = { plugin: string | undefined; model: string | undefined };
+
 /** The users who spent most; each leads to what they spent it on. */
-export function TopSpenders({ days }: { days: keyof typeof periods }) {
+export function TopSpenders({ days, only }: { days: keyof typeof periods; only: UsageOfModel }) {
   const { t } = useTranslation();
   const format = useFormat();
   const period = periods[days];
-  const question = { scope: 'all', by: 'user', ...readDates(period, new Date()), zone: localZone() };
+  const question = { scope: 'all', by: 'user', ...only, ...readDates(period, new Date()), zone: localZone() };
   const { data } = useApiQuery<UsageReport>(withQuery('/api/usage', question));
   const spenders = data?.shares.filter(({ spend }) => spend > 0).slice(0, shown) ?? [];
   if (data === undefined || spenders.length === 0) return null;
@@ -189,9 +214,20 @@ export function TopSpenders({ days }: { days: keyof typeof periods }) {
             key: 'share',
             heading: t('usage.share'),
             numeric: true,
-            render: ({ spend }) => format.percentInColumn(spend / data.totals.spend),
+            render: ({ spend }) => <Share part={spend} of={data.totals.spend} />,
           },
         ]}
+        brief={({ id, name, spend, succeeded, failed }) => (
+          <RowBrief
+            name={name ?? t('usage.deleted', { id })}
+            to={`/users/${id}?tab=spend&period=${period}`}
+            figure={money(spend)}
+            facts={[
+              format.percent(spend / data.totals.spend),
+              `${t('home.slowest.tasks')}: ${format.number(succeeded + failed)}`,
+            ]}
+          />
+        )}
       />
     </Section>
   );

@@ -13,13 +13,16 @@ import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { FilterChips } from '../../ui/form/filter-chips.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { TaskPoster } from '../tasks/task-poster.tsx';
+import { stackedShares } from '../usage/stack-spend.ts';
 import { datesBefore, localZone, readDates } from '../usage/usage-period.ts';
 import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
+import { ChannelHeat, FailingModels } from './failing.tsx';
 import { areStepsHidden, FirstSteps, hideSteps, useFirstStepsProgress } from './first-steps.tsx';
 import classes from './home.module.css';
 import { SlowestModels, SummaryFigures, TopSpenders } from './home-figures.tsx';
@@ -30,7 +33,7 @@ const spans = { '7': 'home.days.7', '30': 'home.days.30', '90': 'home.days.90' }
 >;
 const defaultSpan = '30';
 const isSpan = (text: string): text is keyof typeof spans => Object.hasOwn(spans, text);
-const filterNames = ['days', 'scope'] as const;
+const filterNames = ['days', 'scope', 'platform', 'model'] as const;
 const refreshMs = 30_000;
 
 /** The page after sign-in: what needs attention in one line, first steps, figures, and results. */
@@ -39,7 +42,7 @@ export function HomePage() {
   const session = useSession();
   const { bundle } = useSessionSnapshot();
   const isAdmin = useRole() >= roles.admin;
-  const { values, set } = useFilters(filterNames);
+  const { values, set, setAll } = useFilters(filterNames);
   const [isHidden, setHidden] = useState(areStepsHidden);
   const days = isSpan(values.days) ? values.days : defaultSpan;
   // Administrators look after everyone, until they choose otherwise.
@@ -52,11 +55,14 @@ export function HomePage() {
   const figures = useApiQuery<UsageStats>(withQuery('/api/stats', { days, scope: all ? 'all' : null }), { refreshMs });
   const period = readDates(`${days}d`, new Date());
   const usage = useApiQuery<UsageReport>(
-    withQuery('/api/usage', { ...period, zone: localZone(), scope: all ? 'all' : null }),
+    withQuery('/api/usage', { ...period, zone: localZone(), scope: all ? 'all' : null, series: stackedShares }),
     { refreshMs },
   );
+  const { platform, model } = values;
+  const only = usage.data?.shares.find((share) => share.plugin_key === platform && share.model === model);
+  const ofModel = { plugin: only && platform, model: only && model };
   const before = useApiQuery<UsageReport>(
-    withQuery('/api/usage', { ...datesBefore(period), zone: localZone(), scope: all ? 'all' : null }),
+    withQuery('/api/usage', { ...datesBefore(period), ...ofModel, zone: localZone(), scope: all ? 'all' : null }),
   );
   const progress = useFirstStepsProgress();
   const status = useGatewayStatus();
@@ -108,9 +114,20 @@ export function HomePage() {
       <QueryResult query={figures}>
         {(data) => (
           <>
+            {only !== undefined && (
+              <FilterChips
+                chips={[
+                  {
+                    ...{ key: 'model', label: t('home.slowest.model'), value: only.model },
+                    onRemove: () => setAll({ platform: '', model: '' }),
+                  },
+                ]}
+                onClear={() => setAll({ platform: '', model: '' })}
+              />
+            )}
             <SummaryFigures
               balance={all ? null : user.quota}
-              figures={withTotals(data, usage.data)}
+              figures={withTotals(data, only === undefined ? usage.data?.totals : toTotals(only))}
               before={before.data?.totals}
               days={days}
             />
@@ -123,10 +140,21 @@ export function HomePage() {
               ))
             ) : (
               <>
-                <QueryResult query={usage}>{(report) => <Activity report={report} />}</QueryResult>
-                <LastResults all={all} refreshMs={refreshMs} />
-                {all && <TopSpenders days={days} />}
-                <SlowestModels models={data.slowest} />
+                <QueryResult query={usage}>
+                  {(report) => (
+                    <Activity
+                      {...{ report, only }}
+                      onOnly={(share) => setAll({ platform: share?.plugin_key ?? '', model: share?.model ?? '' })}
+                    />
+                  )}
+                </QueryResult>
+                {all && <ChannelHeat />}
+                <div className={classes.charts}>
+                  <FailingModels figures={filterModel(data, only)} all={all} days={days} />
+                  {all && <TopSpenders days={days} only={ofModel} />}
+                </div>
+                <LastResults all={all} only={only} refreshMs={refreshMs} />
+                <SlowestModels models={filterModel(data, only).slowest} />
               </>
             )}
           </>
@@ -143,8 +171,22 @@ export function HomePage() {
 }
 
 /** The figures above the charts are of the same days as they. */
-const withTotals = (figures: UsageStats, report: UsageReport | undefined): UsageStats =>
-  report === undefined ? figures : { ...figures, totals: { ...figures.totals, ...report.totals } };
+const withTotals = (figures: UsageStats, totals: Omit<UsageReport['totals'], 'running'> | undefined): UsageStats =>
+  totals === undefined ? figures : { ...figures, totals: { ...figures.totals, ...totals } };
+
+type Share = UsageReport['shares'][number];
+
+function toTotals({ succeeded, failed, spend }: Share) {
+  const ended = succeeded + failed;
+  return { succeeded, failed, spend, success_rate: ended === 0 ? null : succeeded / ended };
+}
+
+function filterModel(figures: UsageStats, only: Share | undefined): UsageStats {
+  if (only === undefined) return figures;
+  const isOnly = (row: { plugin_key: string; model: string }): boolean =>
+    row.plugin_key === only.plugin_key && row.model === only.model;
+  return { ...figures, failures: figures.failures.filter(isOnly), slowest: figures.slowest.filter(isOnly) };
+}
 
 const isEmpty = ({ totals: { succeeded, failed, running } }: UsageStats): boolean => succeeded + failed + running === 0;
 
@@ -186,17 +228,19 @@ function rememberScope(scope: string): void {
 const shown = 6;
 
 /** The latest results, as pictures that lead to their tasks. */
-function LastResults({ all, refreshMs }: { all: boolean; refreshMs: number }) {
+function LastResults({ all, only, refreshMs }: { all: boolean; only: Share | undefined; refreshMs: number }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const path = withQuery('/api/task', { scope: all ? 'all' : null, status: 'SUCCESS', page_size: shown });
+  const ofModel = { platform: only?.plugin_key, model: only?.model };
+  const question = { scope: all ? 'all' : null, status: 'SUCCESS', ...ofModel };
+  const path = withQuery('/api/task', { ...question, page_size: shown });
   const { data } = useApiQuery<TaskPage>(path, { refreshMs });
   if (data === undefined || data.items.length === 0) return null;
   return (
     <Section
       heading={t('home.results')}
       actions={
-        <Anchor component={Link} to={withQuery('/tasks', { scope: all ? 'all' : null, status: 'SUCCESS' })} size="sm">
+        <Anchor component={Link} to={withQuery('/tasks', question)} size="sm">
           {t('home.results.all')}
         </Anchor>
       }
@@ -205,7 +249,7 @@ function LastResults({ all, refreshMs }: { all: boolean; refreshMs: number }) {
         {data.items.map((task) => (
           <li key={task.id}>
             <Link to={`/tasks/${encodeURIComponent(task.id)}`} className={classes.result}>
-              <TaskPoster task={task} large />
+              <TaskPoster task={task} size="tile" />
               <span className={classes.prompt}>{task.input || t('tasks.withoutInput', { model: task.model })}</span>
             </Link>
             <span className={classes.when}>{format.ago(task.finish_time)}</span>

@@ -36,15 +36,22 @@ export function chooseSample({ offers, cards, allowed, prompt }: SampleInput): S
     .filter(({ model }) => allowed.length === 0 || allowed.includes(model))
     .sort((one, other) => points(other) - points(one));
   if (best === undefined) return null;
-  const { required, properties } = best.schema;
-  const others = required.filter((name) => name !== 'model' && name !== 'prompt');
-  const body = {
-    model: best.model,
-    prompt,
-    ...Object.fromEntries(others.map((name) => [name, properties[name]?.['x-example'] ?? '-'])),
-  };
-  return { ...(surfaceFor(best) ?? { path: best.surfaces.generic, follow: '/v1/tasks/{id}', result: 'id' }), body };
+  const surface = surfaceFor(best) ?? { path: best.surfaces.generic, follow: '/v1/tasks/{id}', result: 'id' };
+  return { ...surface, body: sampleBody(best, prompt) };
 }
+
+/** A request for the model with what it requires. */
+export function sampleBody({ model, schema }: CallableModel, prompt: string): Sample['body'] {
+  const others = schema.required.filter((name) => name !== 'model' && name !== 'prompt');
+  const values = others.map((name) => [name, schema.properties[name]?.['x-example'] ?? '-']);
+  return { model, prompt, ...Object.fromEntries(values) };
+}
+
+/** Until there is a model to call: the names are those of the demo vendor. */
+export const placeholderSample = (model = 'demo-video', prompt: string): Sample => ({
+  ...{ path: '/v1/videos', follow: '/v1/videos/{id}', result: 'id' },
+  body: { model, prompt },
+});
 
 function surfaceFor(offer: CallableModel): Omit<Sample, 'body'> | null {
   const { proto_video: videos, images } = offer.surfaces;

@@ -95,6 +95,13 @@ export function KeyForm({ form, apiKey }: { form: Form<KeyValues>; apiKey?: ApiK
         description={t('keys.keepResultsHint')}
         maw={620}
       />
+      <Switch
+        checked={!values.store}
+        onChange={(event) => form.set('store', !event.currentTarget.checked)}
+        label={t('keys.eraseRequests')}
+        description={t('keys.eraseRequestsHint')}
+        maw={620}
+      />
       <Limits form={form} />
     </Stack>
   );
@@ -154,6 +161,7 @@ export type KeyValues = LimitValues &
     expires: string;
     group: string;
     keep_results: boolean;
+    store: boolean;
     webhook_url: string;
   };
 
@@ -168,6 +176,7 @@ export const emptyKey: KeyValues = {
   expires: '',
   group: '',
   keep_results: false,
+  store: true,
   webhook_url: '',
 };
 
@@ -182,6 +191,7 @@ export const toFormValues = (key: ApiKey): KeyValues => ({
   expires: key.expires_at === 0 ? '' : toDay(key.expires_at),
   group: key.group ?? '',
   keep_results: key.keep_results,
+  store: key.store,
   webhook_url: key.webhook_url ?? '',
 });
 
@@ -203,6 +213,7 @@ export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiK
     ...(differs('expires') ? { expires_at: values.expires === '' ? 0 : endOfDay(values.expires) } : {}),
     ...(differs('group') ? { group: values.group.trim() || null } : {}),
     ...(differs('keep_results') ? { keep_results: values.keep_results } : {}),
+    ...(differs('store') ? { store: values.store } : {}),
     ...(differs('webhook_url') ? { webhook_url: values.webhook_url.trim() || null } : {}),
   };
 }

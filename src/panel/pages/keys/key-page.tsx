@@ -64,10 +64,17 @@ function KeySummary({ apiKey }: { apiKey: ApiKey }) {
         {t('keys.spentSoFar', { money: format.money(apiKey.used_quota) })}
       </Text>
       <Text size="sm" c="dimmed">
-        {apiKey.last_used_at === 0 ? t('keys.notUsedYet') : t('keys.usedAgo', { ago: format.ago(apiKey.last_used_at) })}
+        <KeyUse apiKey={apiKey} />
       </Text>
     </Group>
   );
+}
+
+function KeyUse({ apiKey: { last_used_at: at, last_used_ip: ip } }: { apiKey: ApiKey }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (at === 0) return t('keys.notUsedYet');
+  return ip === '' ? t('keys.usedAgo', { ago: format.ago(at) }) : t('keys.usedAgoFrom', { ago: format.ago(at), ip });
 }
 
 function KeySettings({ apiKey }: { apiKey: ApiKey }) {

@@ -1,18 +1,20 @@
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { IconCheck, IconSend } from '@tabler/icons-react';
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { CallableModel, ModelCatalog } from '../../api/types.ts';
+import type { CallableModel, ModelCatalog, TaskPage } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
-import { useApiQuery } from '../../session/use-api.ts';
+import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { CodeTabs } from '../playground/code-tabs.tsx';
-import { chooseSample, type Sample } from './choose-sample.ts';
-import { FirstRequest } from './first-request.tsx';
+import { RequestTabs } from '../playground/code-tabs.tsx';
+import { RunningTask } from '../playground/sent-tasks.tsx';
+import { chooseSample, placeholderSample, type Sample } from './choose-sample.ts';
 
 type KeyShownOnceProps = {
   heading: string;
@@ -78,10 +80,10 @@ function KeySnippets({ apiKey, models: allowed, keyId }: KeySnippetsProps) {
   const offered = { offers: models.data ?? [], cards: catalog.data?.items ?? [] };
   const prompt = t('keys.samplePrompt');
   const callable = chooseSample({ ...offered, allowed, prompt });
-  const sample = callable ?? placeholder(allowed[0], prompt);
+  const sample = callable ?? placeholderSample(allowed[0], prompt);
   return (
     <Stack gap="md">
-      <CodeTabs url={`${origin}${sample.path}`} body={sample.body} apiKey={apiKey} result={sample.result} />
+      <RequestTabs url={`${origin}${sample.path}`} body={sample.body} apiKey={apiKey} result={sample.result} />
       <Text size="sm" c="dimmed" lh={1.6}>
         {sample.follow !== null && `${t('keys.afterwards', { path: sample.follow })} `}
         <Anchor component={Link} to="/reference" inherit underline="always">
@@ -93,8 +95,69 @@ function KeySnippets({ apiKey, models: allowed, keyId }: KeySnippetsProps) {
   );
 }
 
-/** Until there is a model to call: the names are those of the demo vendor. */
-const placeholder = (model = 'demo-video', prompt: string): Sample => ({
-  ...{ path: '/v1/videos', follow: '/v1/videos/{id}', result: 'id' },
-  body: { model, prompt },
-});
+const waitMs = 3000;
+
+type FirstRequestProps = {
+  keyId: number;
+  apiKey: string;
+  /** The request that the page shows; null: the key can call no model yet. */
+  sample: Sample | null;
+};
+
+/**
+ * Sends the shown request with the new key, and waits for the key's first task, from here or from
+ * anywhere else.
+ */
+function FirstRequest({ keyId, apiKey, sample }: FirstRequestProps) {
+  const { t } = useTranslation();
+  const path = withQuery('/api/task', { api_key_id: keyId, page_size: 1 });
+  const tasks = useApiQuery<TaskPage>(path, { refreshMs: (page) => (page?.items.length ? false : waitMs) });
+  const send = useMutation({
+    mutationFn: async ({ path, body }: Sample) => {
+      const answer = await fetch(path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      if (answer.ok) return;
+      const { error } = (await answer.json().catch(() => ({}))) as { error?: { message?: string } };
+      throw new Error(error?.message ?? `HTTP ${answer.status}`);
+    },
+    onSettled: () => tasks.refetch(),
+  });
+  const first = tasks.data?.items[0];
+  if (first !== undefined) {
+    return (
+      <div role="status">
+        <Group gap={8} mb="md">
+          <IconCheck size={18} stroke={1.8} aria-hidden="true" color="var(--mantine-primary-color-filled)" />
+          <Text fw={600}>{t('keys.first.received')}</Text>
+        </Group>
+        <RunningTask id={first.id} isOneOfMany={false} />
+      </div>
+    );
+  }
+  return (
+    <>
+      {send.isError && (
+        <Text size="sm" c="var(--mantine-color-error)" role="alert">
+          {t('error.unknown', { message: t('error.quoted', { text: send.error.message }) })}
+        </Text>
+      )}
+      <Group gap="sm">
+        <Button
+          variant="default"
+          leftSection={<IconSend size={17} stroke={1.6} aria-hidden="true" />}
+          disabled={sample === null}
+          loading={send.isPending}
+          onClick={() => sample !== null && send.mutate(sample)}
+        >
+          {t('keys.first.send')}
+        </Button>
+        <Text size="sm" c="dimmed">
+          {t('keys.first.waiting')}
+        </Text>
+      </Group>
+    </>
+  );
+}

@@ -12,7 +12,7 @@ import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { KeyMenu } from './key-menu.tsx';
-import { KeyStatus } from './key-status.tsx';
+import { KeyLastUse, KeyStatus, useLastUseFacts } from './key-status.tsx';
 import classes from './keys-page.module.css';
 import { type KeyChanges, useKeyChanges } from './use-key-changes.ts';
 
@@ -83,11 +83,7 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
     {
       key: 'used',
       heading: t('keys.lastUsed'),
-      render: (key) => (
-        <span className={classes.time}>
-          {key.last_used_at === 0 ? t('keys.notUsed') : format.ago(key.last_used_at)}
-        </span>
-      ),
+      render: (key) => <KeyLastUse apiKey={key} />,
     },
     {
       key: 'actions',
@@ -116,13 +112,14 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
 function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const lastUseFacts = useLastUseFacts();
   return (
     <RowBrief
       name={apiKey.name}
       to={`/keys/${apiKey.id}`}
       figure={apiKey.unlimited_quota ? t('keys.unlimited') : format.money(apiKey.quota)}
       state={<KeyStatus status={apiKey.status} />}
-      facts={[`${apiKey.prefix}…`, apiKey.last_used_at === 0 ? '' : format.ago(apiKey.last_used_at)]}
+      facts={[`${apiKey.prefix}…`, ...lastUseFacts(apiKey)]}
       actions={<KeyMenu apiKey={apiKey} changes={changes} isOwn />}
     />
   );

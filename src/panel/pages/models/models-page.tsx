@@ -1,22 +1,26 @@
-import { Button, Modal, Text } from '@mantine/core';
+import { Button, Modal, SegmentedControl, Text } from '@mantine/core';
 import { IconCode, IconPlayerPlay } from '@tabler/icons-react';
 import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { ModelCard as Model, ModelCatalog } from '../../api/types.ts';
+import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
+import type { ModelCard as Model, ModelCatalog, TaskFeed, TaskSummary } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
+import type { TextKey } from '../../i18n/texts.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { quotaPerUsd, useFormat } from '../../ui/display/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { usePriceWords } from '../../ui/display/use-price-words.ts';
 import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { CodeTabs } from '../playground/code-tabs.tsx';
+import { RequestTabs } from '../playground/code-tabs.tsx';
+import { guessMedium, type Medium } from '../playground/find-medium.ts';
 import { playgroundPath } from '../playground/playground-path.ts';
+import { TaskPoster } from '../tasks/task-poster.tsx';
 import classes from './models.module.css';
 
 /** `/models`: the models that the user may call, with what each costs and how it does. */
@@ -43,31 +47,80 @@ const searchFrom = 9;
 /** Cards that are drawn at once: a page of hundreds is slow to paint, and nobody reads it. */
 const cardsAtOnce = 60;
 
+/** The reader's latest results, one a model: what it looks like says more than its name. */
+function useLatestResults(): ReadonlyMap<string, TaskSummary> {
+  const feed = useApiQuery<TaskFeed>('/api/task/feed?status=SUCCESS&limit=100');
+  const results = new Map<string, TaskSummary>();
+  for (const task of feed.data?.items ?? []) {
+    const key = `${task.platform}/${task.model}`;
+    if (!results.has(key)) results.set(key, task);
+  }
+  return results;
+}
+
+const mediumTexts = {
+  video: 'models.medium.video',
+  image: 'models.medium.image',
+  music: 'models.medium.music',
+  speech: 'models.medium.speech',
+  sound: 'models.medium.sound',
+  lyrics: 'models.medium.lyrics',
+  text: 'models.medium.text',
+} as const satisfies Record<Medium | 'text', TextKey>;
+type CardMedium = keyof typeof mediumTexts;
+
+function findCardMedium({ model, plugin_key: pluginKey, units }: Model): CardMedium {
+  if (pluginKey === null) return 'text';
+  return guessMedium(model, Object.keys(units));
+}
+
 function ModelCards({ models, hidden }: { models: readonly Model[]; hidden: number }) {
   const { t } = useTranslation();
   const [query, setQuery] = useState('');
+  const [medium, setMedium] = useState<CardMedium | ''>('');
+  const results = useLatestResults();
   const words = query.trim().toLowerCase().split(/\s+/);
-  const found = models.filter(({ model, plugin_name: plugin }) => {
-    const text = `${model} ${plugin ?? ''}`.toLowerCase();
-    return words.every((word) => text.includes(word));
+  const media = (Object.keys(mediumTexts) as CardMedium[]).filter((each) =>
+    models.some((model) => findCardMedium(model) === each),
+  );
+  const found = models.filter((card) => {
+    const text = `${card.model} ${card.plugin_name ?? ''}`.toLowerCase();
+    return words.every((word) => text.includes(word)) && (medium === '' || findCardMedium(card) === medium);
   });
   const shown = found.slice(0, cardsAtOnce);
   const left = found.length - shown.length + hidden;
   return (
     <>
-      {models.length >= searchFrom && (
-        <SearchField
-          aria-label={t('models.search')}
-          placeholder={t('models.search')}
-          maw={360}
-          value={query}
-          onChange={({ currentTarget }) => setQuery(currentTarget.value)}
-        />
-      )}
+      <div className={classes.filters}>
+        {models.length >= searchFrom && (
+          <SearchField
+            aria-label={t('models.search')}
+            placeholder={t('models.search')}
+            maw={360}
+            value={query}
+            onChange={({ currentTarget }) => setQuery(currentTarget.value)}
+          />
+        )}
+        {media.length > 1 && (
+          <SegmentedControl
+            aria-label={t('models.medium')}
+            value={medium}
+            onChange={(value) => setMedium(value as CardMedium | '')}
+            data={[
+              { value: '', label: t('models.medium.all') },
+              ...media.map((each) => ({ value: each, label: t(mediumTexts[each]) })),
+            ]}
+          />
+        )}
+      </div>
       {found.length === 0 && <Text c="dimmed">{t('models.notFound')}</Text>}
       <ul className={classes.cards}>
         {shown.map((model) => (
-          <ModelCard key={`${model.plugin_key}/${model.model}`} model={model} />
+          <ModelCard
+            key={`${model.plugin_key}/${model.model}`}
+            model={model}
+            result={results.get(`${model.plugin_key}/${model.model}`)}
+          />
         ))}
       </ul>
       {left > 0 && (
@@ -80,7 +133,7 @@ function ModelCards({ models, hidden }: { models: readonly Model[]; hidden: numb
 }
 
 /** One model: who makes it, what it costs, how long it takes, and how to call it. */
-function ModelCard({ model: card }: { model: Model }) {
+function ModelCard({ model: card, result }: { model: Model; result: TaskSummary | undefined }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const id = useId();
@@ -93,6 +146,15 @@ function ModelCard({ model: card }: { model: Model }) {
   ] as const;
   return (
     <li className={classes.card} aria-labelledby={id}>
+      {result === undefined ? (
+        <span className={classes.blank} aria-hidden="true">
+          <PluginIcon name={card.plugin_name ?? 'API'} icon={card.icon} size={52} />
+        </span>
+      ) : (
+        <Link to={`/tasks/${encodeURIComponent(result.id)}`} aria-label={t('models.resultOf', { model })}>
+          <TaskPoster task={result} size="tile" />
+        </Link>
+      )}
       <div className={classes.head}>
         <PluginIcon name={card.plugin_name ?? 'API'} icon={card.icon} size={34} />
         <div className={classes.names}>
@@ -155,7 +217,7 @@ function ModelPrice({ card: { price, units, labels } }: { card: Model }) {
   const format = useFormat();
   const [first, ...others] = price.examples;
   const exampleWords = ({ label, usd }: Model['price']['examples'][number]): string =>
-    t('models.priceExample', { amount: format.money(usd * quotaPerUsd), request: label });
+    t('models.priceExample', { amount: format.money(usd * QUOTA_PER_USD), request: label });
   if (!price.priced) return <p className={classes.price}>{t('models.noPrice')}</p>;
   if (price.summary === null) {
     return (
@@ -198,6 +260,6 @@ function ModelCode({ card: { model, plugin_key: pluginKey, sample } }: { card: M
     );
   }
   return (
-    <CodeTabs url={`${origin}/v1/tasks/${pluginKey}`} body={{ model, prompt: t('keys.samplePrompt'), ...sample }} />
+    <RequestTabs url={`${origin}/v1/tasks/${pluginKey}`} body={{ model, prompt: t('keys.samplePrompt'), ...sample }} />
   );
 }

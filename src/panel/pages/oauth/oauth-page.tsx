@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, Navigate, useLocation, useNavigate, useParams } from 'react-router';
-import { loadAllTexts } from '../../i18n/create-i18n.ts';
+import { loadTexts } from '../../i18n/create-i18n.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { FullPageLoader, FullPageMessage } from '../../ui/page/full-page.tsx';
@@ -99,7 +99,7 @@ function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginProps) {
         return await session.signInWith({ method: 'GET', path });
       } catch (refusal) {
         // What providers do wrong has its texts among those of the pages after sign-in.
-        await loadAllTexts(i18n).catch(() => undefined);
+        await loadTexts(i18n, 'rest').catch(() => undefined);
         throw refusal;
       }
     },

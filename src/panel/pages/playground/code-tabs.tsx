@@ -1,30 +1,39 @@
 import { Tabs } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
 import { useTranslation } from 'react-i18next';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import type { RequestBody } from './attached-files.ts';
-import { type CodeLanguage, codeGenerators, keyPlaceholder } from './generate-code.ts';
+import { type CodeLanguage, type CodeRequest, codeGenerators, codeLanguages, keyPlaceholder } from './generate-code.ts';
 
-/** Proper names, the same in every language. */
-const names: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };
-const languages = Object.keys(names) as CodeLanguage[];
-
-type CodeTabsProps = { url: string; body: RequestBody; apiKey?: string; result?: 'id' | 'data' };
+const languages = Object.keys(codeLanguages) as CodeLanguage[];
 
 /** One request in curl, Python and JavaScript; with `apiKey`, ready to run. */
-export function CodeTabs({ url, body, apiKey, result = 'id' }: CodeTabsProps) {
+export function RequestTabs({
+  apiKey = keyPlaceholder,
+  ...request
+}: Omit<CodeRequest, 'apiKey'> & { apiKey?: string }) {
+  return <CodeTabs write={(language) => codeGenerators[language]({ ...request, apiKey })} />;
+}
+
+/** A program in each language. The language that was chosen last is shown everywhere. */
+export function CodeTabs({ write }: { write(language: CodeLanguage): string }) {
   const { t } = useTranslation();
+  const [chosen, choose] = useLocalStorage<string>({
+    ...{ key: 'taskgate.codeLanguage', defaultValue: 'curl' },
+    getInitialValueInEffect: false,
+  });
+  const shown = languages.find((language) => language === chosen) ?? 'curl';
   return (
-    <Tabs defaultValue="curl" keepMounted={false}>
+    <Tabs value={shown} onChange={(language) => language !== null && choose(language)} keepMounted={false}>
       <Tabs.List aria-label={t('play.code.language')} mb="md">
         {languages.map((language) => (
           <Tabs.Tab key={language} value={language}>
-            {names[language]}
+            {codeLanguages[language]}
           </Tabs.Tab>
         ))}
       </Tabs.List>
       {languages.map((language) => (
         <Tabs.Panel key={language} value={language}>
-          <CopyField text={codeGenerators[language]({ url, body, apiKey: apiKey ?? keyPlaceholder, result })} />
+          <CopyField text={write(language)} />
         </Tabs.Panel>
       ))}
     </Tabs>

@@ -28,10 +28,14 @@ const words: readonly (readonly [RegExp, Medium])[] = [
  */
 export function findMedium({ model, surfaces, examples }: Offer): Medium {
   if (surfaces.proto_video !== null) return 'video';
-  const named = words.find(([word]) => word.test(model.toLowerCase()))?.[1];
-  if (named !== undefined) return named;
   const billed = examples.flatMap(({ facts: billedFacts }) =>
-    Object.entries(billedFacts).flatMap(([name, value]) => (Number(value) > 0 ? (facts[name] ?? []) : [])),
+    Object.entries(billedFacts).flatMap(([name, value]) => (Number(value) > 0 ? name : [])),
   );
-  return billed[0] ?? 'video';
+  return guessMedium(model, billed);
+}
+
+/** The same from a model's name and the names of the facts that it bills. */
+export function guessMedium(model: string, billed: readonly string[]): Medium {
+  const named = words.find(([word]) => word.test(model.toLowerCase()))?.[1];
+  return named ?? billed.flatMap((name) => facts[name] ?? [])[0] ?? 'video';
 }

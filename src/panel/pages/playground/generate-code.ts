@@ -1,56 +1,169 @@
 export type CodeLanguage = 'curl' | 'python' | 'javascript';
 
-type CodeRequest = {
+/** Proper names, the same in every language of the panel. */
+export const codeLanguages: Readonly<Record<CodeLanguage, string>> = {
+  ...{ curl: 'curl', python: 'Python', javascript: 'JavaScript' },
+};
+
+/**
+ * What a program does with the answer: it prints the task's id or the images, prints all of it or
+ * its lines as they come, stores its bytes, or prints its headers.
+ */
+type CodeResult = 'id' | 'data' | 'json' | 'lines' | 'file' | 'headers';
+
+export type CodeRequest = {
   url: string;
-  body: Readonly<Record<string, unknown>>;
+  /** Default: POST. */
+  method?: string;
+  body?: Readonly<Record<string, unknown>>;
+  /** Fields of a form, sent instead of `body`. `@name` is a file of that name. */
+  form?: Readonly<Record<string, string>>;
+  /** Headers besides those for the key and the body. */
+  headers?: Readonly<Record<string, string>>;
+  /** Empty: the request needs none. */
   apiKey: string;
-  /** The member of the answer that is printed: the task's id, or the images. */
-  result?: 'id' | 'data';
+  result?: CodeResult;
 };
 
 /** Stands for a key that the panel does not know: keys are shown once, when they are made. */
 export const keyPlaceholder = 'YOUR_API_KEY';
 
-/** Complete programs that send the request. */
+/** Complete programs that send the request. Those in Python need a package for forms alone. */
 export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest) => string>> = {
-  curl: ({ url, body, apiKey }) =>
-    [
-      `curl ${quoteForShell(url)} \\`,
-      `  -H ${quoteForShell(`Authorization: Bearer ${apiKey}`)} \\`,
-      `  -H 'Content-Type: application/json' \\`,
-      `  --data-raw ${quoteForShell(JSON.stringify(body, null, 2))}`,
-    ].join('\n'),
+  curl(request) {
+    const { url, method = 'POST', body, form, result = 'id' } = request;
+    const isImplied = method === 'GET' || (method === 'POST' && (body ?? form) !== undefined);
+    const flags =
+      result === 'headers' ? ' -I' : `${result === 'lines' ? ' -N' : ''}${isImplied ? '' : ` -X ${method}`}`;
+    return [
+      `curl${flags} ${quoteForShell(url)}`,
+      ...Object.entries(listHeaders(request)).map(([name, value]) => `-H ${quoteForShell(`${name}: ${value}`)}`),
+      ...Object.entries(form ?? {}).map(([name, value]) => `-F ${quoteForShell(`${name}=${value}`)}`),
+      ...(body === undefined ? [] : [`--data-raw ${quoteForShell(JSON.stringify(body, null, 2))}`]),
+      ...(result === 'file' ? ['-o result'] : []),
+    ].join(' \\\n  ');
+  },
 
-  python: ({ url, body, apiKey, result = 'id' }) =>
-    [
-      'import json',
+  python(request) {
+    const { url, method = 'POST', body, form, result = 'id' } = request;
+    const sent = listHeaders(request);
+    const headers = Object.keys(sent).length === 0 ? [] : [`    headers=${writeInline(sent)},`];
+    if (form !== undefined) {
+      const fields = Object.entries(form).map(([name, value]) => {
+        const part = isFile(value)
+          ? `open(${JSON.stringify(value.slice(1))}, "rb")`
+          : `(None, ${JSON.stringify(value)})`;
+        return `        ${JSON.stringify(name)}: ${part},`;
+      });
+      return [
+        'import requests',
+        '',
+        'response = requests.post(',
+        `    ${JSON.stringify(url)},`,
+        ...headers,
+        ...['    files={', ...fields, '    },', ')', 'print(response.json())'],
+      ].join('\n');
+    }
+    const needsJson = body !== undefined || result === 'id' || result === 'data' || result === 'json';
+    const isImplied = method === (body === undefined ? 'GET' : 'POST');
+    return [
+      ...(needsJson ? ['import json'] : []),
       'import urllib.request',
       '',
-      `body = ${toLiteral(body, pythonSyntax)}`,
+      ...(body === undefined ? [] : [`body = ${toLiteral(body, pythonSyntax)}`]),
       'request = urllib.request.Request(',
       `    ${JSON.stringify(url)},`,
-      '    data=json.dumps(body).encode(),',
-      `    headers={"Authorization": "Bearer ${apiKey}", "Content-Type": "application/json"},`,
+      ...(body === undefined ? [] : ['    data=json.dumps(body).encode(),']),
+      ...headers,
+      ...(isImplied ? [] : [`    method="${method}",`]),
       ')',
-      'with urllib.request.urlopen(request) as response:',
-      `    ${toName(result)} = json.load(response)`,
-      `${pythonSyntax.print}(${toName(result)}["${result}"])`,
-    ].join('\n'),
+      ...pythonAnswers[result],
+    ].join('\n');
+  },
 
-  javascript: ({ url, body, apiKey, result = 'id' }) =>
-    [
-      `const body = ${toLiteral(body, javascriptSyntax)};`,
-      `const response = await fetch(${JSON.stringify(url)}, {`,
-      "  method: 'POST',",
-      `  headers: { Authorization: 'Bearer ${apiKey}', 'Content-Type': 'application/json' },`,
-      '  body: JSON.stringify(body),',
-      '});',
-      `const ${toName(result)} = await response.json();`,
-      `${javascriptSyntax.print}(${toName(result)}.${result});`,
-    ].join('\n'),
+  javascript(request) {
+    const { url, method = 'POST', body, form, result = 'id' } = request;
+    const files = Object.values(form ?? {}).some(isFile);
+    const fields = Object.entries(form ?? {}).map(([name, value]) => {
+      const part = isFile(value)
+        ? `await openAsBlob(${quote(value.slice(1))}), ${quote(value.slice(1))}`
+        : quote(value);
+      return `body.set(${quote(name)}, ${part});`;
+    });
+    const headers = listHeaders(request);
+    const options = [
+      ...(method === 'GET' ? [] : [`  method: '${method}',`]),
+      ...(Object.keys(headers).length === 0 ? [] : [`  headers: ${writeObject(headers)},`]),
+      ...(form === undefined ? [] : ['  body,']),
+      ...(body === undefined ? [] : ['  body: JSON.stringify(body),']),
+    ];
+    return [
+      ...(files ? ["import { openAsBlob } from 'node:fs';", ''] : []),
+      ...(result === 'file' ? ["import { writeFile } from 'node:fs/promises';", ''] : []),
+      ...(form === undefined ? [] : ['const body = new FormData();', ...fields]),
+      ...(body === undefined ? [] : [`const body = ${toLiteral(body, javascriptSyntax)};`]),
+      ...(options.length === 0
+        ? [`const response = await fetch(${JSON.stringify(url)});`]
+        : [`const response = await fetch(${JSON.stringify(url)}, {`, ...options, '});']),
+      ...javascriptAnswers[result],
+    ].join('\n');
+  },
 };
 
-const toName = (result: 'id' | 'data'): string => (result === 'id' ? 'task' : 'images');
+const pythonAnswers: Readonly<Record<CodeResult, readonly string[]>> = {
+  id: ['with urllib.request.urlopen(request) as response:', '    task = json.load(response)', 'print(task["id"])'],
+  data: [
+    'with urllib.request.urlopen(request) as response:',
+    '    images = json.load(response)',
+    'print(images["data"])',
+  ],
+  json: ['with urllib.request.urlopen(request) as response:', '    print(json.load(response))'],
+  lines: [
+    'with urllib.request.urlopen(request) as response:',
+    '    for line in response:',
+    '        print(line.decode(), end="")',
+  ],
+  file: [
+    'with urllib.request.urlopen(request) as response, open("result", "wb") as file:',
+    '    file.write(response.read())',
+  ],
+  headers: ['with urllib.request.urlopen(request) as response:', '    print(response.headers)'],
+};
+
+/** What programs in JavaScript print with; the panel itself never does. */
+export const print = 'console.log';
+
+const javascriptAnswers: Readonly<Record<CodeResult, readonly string[]>> = {
+  id: ['const task = await response.json();', `${print}(task.id);`],
+  data: ['const images = await response.json();', `${print}(images.data);`],
+  json: [`${print}(await response.json());`],
+  lines: [`for await (const text of response.body.pipeThrough(new TextDecoderStream())) ${print}(text);`],
+  file: ["await writeFile('result', Buffer.from(await response.arrayBuffer()));"],
+  headers: [`${print}(response.headers);`],
+};
+
+const isFile = (value: string): boolean => value.startsWith('@');
+
+const listHeaders = ({ apiKey, headers, body }: CodeRequest): Readonly<Record<string, string>> => ({
+  ...(apiKey === '' ? {} : { Authorization: `Bearer ${apiKey}` }),
+  ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+  ...headers,
+});
+
+/** An object of texts on one line, as Python writes it. */
+const writeInline = (values: Readonly<Record<string, string>>): string =>
+  `{${Object.entries(values)
+    .map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+    .join(', ')}}`;
+
+/** The same as JavaScript writes it. */
+const writeObject = (values: Readonly<Record<string, string>>): string =>
+  `{ ${Object.entries(values)
+    .map(([name, value]) => `${/^\w+$/.test(name) ? name : quote(name)}: ${quote(value)}`)
+    .join(', ')} }`;
+
+/** In single quotes, where that needs no escape. */
+const quote = (text: string): string => (/['\\\n\u2028]/.test(text) ? JSON.stringify(text) : `'${text}'`);
 
 /**
  * Inside single quotes a shell expands nothing; a single quote itself is escaped outside of them.
@@ -61,7 +174,6 @@ type LanguageSyntax = {
   true: string;
   false: string;
   null: string;
-  print: string;
   /** Indentation of one level. */
   indent: string;
   key(name: string): string;
@@ -71,7 +183,6 @@ const pythonSyntax: LanguageSyntax = {
   true: 'True',
   false: 'False',
   null: 'None',
-  print: 'print',
   indent: '    ',
   key: (name) => JSON.stringify(name),
 };
@@ -80,7 +191,6 @@ const javascriptSyntax: LanguageSyntax = {
   true: 'true',
   false: 'false',
   null: 'null',
-  print: 'console.log',
   indent: '  ',
   key: (name) => (name === '__proto__' ? '["__proto__"]' : JSON.stringify(name)),
 };

@@ -1,11 +1,10 @@
 import { Group, Select, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { CallableModel, PluginSummary } from '../../api/types.ts';
+import type { CallableModel, ModelCard, PluginSummary, TaskSummary } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
 import { roles, useRole } from '../../session/roles.ts';
-import { useApiQuery } from '../../session/use-api.ts';
+import { useLocalisedQuery } from '../../session/use-api.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
-import classes from './playground.module.css';
 
 type ModelSelectProps = {
   offers: readonly CallableModel[];
@@ -15,46 +14,51 @@ type ModelSelectProps = {
 
 /** A searchable list of the models that the user may use, grouped by plugin. */
 export function ModelSelect({ offers, selected, onSelect }: ModelSelectProps) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   // A model that is no longer offered stays selected: only the user changes the selection.
   const groups = Map.groupBy(
     offers.includes(selected) ? offers : [...offers, selected],
     ({ plugin_name }) => plugin_name,
   );
-  // Only root can load plugin pictures; others see the vendor's logo or initials.
-  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task', { enabled: useRole() >= roles.root });
-  const hasPicture = plugins.data?.some(({ key, has_icon: hasIcon }) => key === selected.plugin_key && hasIcon);
-  const icon = hasPicture ? `/api/plugin/task/${selected.plugin_key}/icon` : undefined;
   return (
-    <div className={classes.choice}>
-      <Select
-        label={t('play.model')}
-        searchable
-        allowDeselect={false}
-        nothingFoundMessage={t('play.noModel')}
-        maxDropdownHeight={360}
-        data={[...groups].map(([group, members]) => ({
-          group,
-          items: members.map((offer) => ({ value: offerKey(offer), label: offer.model })),
-        }))}
-        value={offerKey(selected)}
-        onChange={(key) => {
-          const offer = offers.find((candidate) => offerKey(candidate) === key);
-          if (offer !== undefined) onSelect(offer);
-        }}
-      />
-      <Group gap={12} wrap="nowrap" align="center">
-        <PluginIcon name={selected.plugin_name} icon={selected.icon} path={icon} />
-        <div>
-          <Text size="sm" fw={550}>
-            {selected.plugin_name}
-          </Text>
-          <Text size="sm" c="dimmed">
-            {localise(selected.plugin_description, i18n.language)}
-          </Text>
-        </div>
-      </Group>
-    </div>
+    <Select
+      label={t('play.model')}
+      searchable
+      allowDeselect={false}
+      nothingFoundMessage={t('play.noModel')}
+      maxDropdownHeight={360}
+      data={[...groups].map(([group, members]) => ({
+        group,
+        items: members.map((offer) => ({ value: offerKey(offer), label: offer.model })),
+      }))}
+      value={offerKey(selected)}
+      onChange={(key) => {
+        const offer = offers.find((candidate) => offerKey(candidate) === key);
+        if (offer !== undefined) onSelect(offer);
+      }}
+    />
+  );
+}
+
+/** Shows the plugin that serves the model, and what it makes. */
+export function PluginBrief({ offer }: { offer: CallableModel }) {
+  const { i18n } = useTranslation();
+  // Only root can load plugin pictures; others see the vendor's logo or initials.
+  const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task', { enabled: useRole() >= roles.root });
+  const hasPicture = plugins.data?.some(({ key, has_icon: hasIcon }) => key === offer.plugin_key && hasIcon);
+  const icon = hasPicture ? `/api/plugin/task/${offer.plugin_key}/icon` : undefined;
+  return (
+    <Group gap={12} wrap="nowrap" align="center">
+      <PluginIcon name={offer.plugin_name} icon={offer.icon} path={icon} />
+      <div>
+        <Text size="sm" fw={550}>
+          {offer.plugin_name}
+        </Text>
+        <Text size="sm" c="dimmed">
+          {localise(offer.plugin_description, i18n.language)}
+        </Text>
+      </div>
+    </Group>
   );
 }
 
@@ -76,6 +80,26 @@ export const isSameModel = (one: RequestedModel | null, other: RequestedModel | 
 export function readRequestedModel(params: URLSearchParams): RequestedModel | null {
   const model = params.get('model');
   return model === null ? null : { model, plugin: params.get('plugin') };
+}
+
+type Succeeded = Pick<ModelCard, 'plugin_key' | 'model' | 'success_rate'>;
+
+/**
+ * The model to begin with: that of the latest task, else the one whose tasks succeed most often.
+ * Null: neither is known, or can be run.
+ */
+export function usualModel(
+  offers: readonly CallableModel[],
+  { latest, cards }: { latest: readonly Pick<TaskSummary, 'model' | 'platform'>[]; cards: readonly Succeeded[] },
+): RequestedModel | null {
+  const runnable = new Set(offers.filter(({ blocked }) => blocked === null).map(offerKey));
+  const used = latest.find(({ model, platform }) => runnable.has(offerKey({ plugin_key: platform, model })));
+  if (used !== undefined) return { model: used.model, plugin: used.platform };
+  const [best] = cards
+    .filter(({ plugin_key: key, model }) => key !== null && runnable.has(offerKey({ plugin_key: key, model })))
+    .filter(({ success_rate: rate }) => (rate ?? 0) > 0)
+    .sort((a, b) => (b.success_rate ?? 0) - (a.success_rate ?? 0));
+  return best === undefined ? null : { model: best.model, plugin: best.plugin_key };
 }
 
 /**

@@ -2,7 +2,8 @@ import { Alert, Button, SegmentedControl, Select, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
-import type { CallableModel, TaskDetail } from '../../api/types.ts';
+import { isObject } from '../../../kernel/json.ts';
+import type { CallableModel, ModelCatalog, TaskDetail, TaskSummary } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
@@ -12,6 +13,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import type { PagedRows } from '../../ui/table/data-table.tsx';
 import type { RequestBody } from './attached-files.ts';
 import { withFileHints } from './attached-files.ts';
 import { findRefusedField } from './find-invalid-field.ts';
@@ -20,15 +22,17 @@ import {
   ModelSelect,
   type OfferSelection,
   offerKey,
+  PluginBrief,
   type RequestedModel,
   readRequestedModel,
   selectOffer,
+  usualModel,
 } from './model-select.tsx';
 import classes from './playground.module.css';
 import { CodeSamples, RequestJson } from './request-code.tsx';
 import { RequestForm } from './request-form.tsx';
 import { type RefusedRun, RunPanel } from './run-panel.tsx';
-import { RefusedTask, RunningTask, TaskHistory } from './sent-tasks.tsx';
+import { latestTasksPath, ResultPane } from './sent-tasks.tsx';
 import { useDroppedFiles } from './use-dropped-files.ts';
 import { type QuoteState, refusalText, useQuote } from './use-quote.ts';
 import { keepDraft, readDraft, useRequestDraft } from './use-request-draft.ts';
@@ -49,6 +53,11 @@ export function PlaygroundPage() {
   // After a first failed read the playground is usable; a later read must not replace what was
   // typed.
   const isSourceLoaded = from === '' || source.isFetched;
+  const isOpen = from === '' && readRequestedModel(params) === null;
+  const latest = useApiQuery<PagedRows<TaskSummary>>(latestTasksPath, { enabled: isOpen });
+  const isNew = latest.data?.items.length === 0;
+  const catalog = useApiQuery<ModelCatalog>('/api/model/catalog', { enabled: isOpen && isNew });
+  const isUsualKnown = !isOpen || (latest.isFetched && (!isNew || catalog.isFetched));
   return (
     <Page heading={t('play.heading')} intro={t('play.intro')}>
       {source.isError && <ErrorNotice error={source.error} codeTexts={{ TASK_NOT_FOUND: 'play.fromFailed' }} />}
@@ -57,8 +66,17 @@ export function PlaygroundPage() {
           if (offers.length === 0) return <NoModels />;
           return (
             // The key remounts the form when the task arrives late or changes.
-            isSourceLoaded && (
-              <Playground key={source.data === undefined ? '' : from} offers={offers} source={source.data} />
+            isSourceLoaded &&
+            isUsualKnown && (
+              <Playground
+                key={source.data === undefined ? '' : from}
+                offers={offers}
+                source={source.data}
+                usual={usualModel(offers, {
+                  latest: latest.data?.items ?? [],
+                  cards: catalog.data?.items ?? [],
+                })}
+              />
             )
           );
         }}
@@ -85,17 +103,25 @@ function NoModels() {
   );
 }
 
-type PlaygroundProps = { offers: readonly CallableModel[]; source: TaskDetail | undefined };
+type PlaygroundProps = {
+  offers: readonly CallableModel[];
+  source: TaskDetail | undefined;
+  /** The model to begin with, where none is named. */
+  usual: RequestedModel | null;
+};
 
-/** A model, a request, its price and its run. The selection is part of the URL. */
-function Playground({ offers, source }: PlaygroundProps) {
+/**
+ * A model, a request and its price at the left, and what comes of it at the right. The selection is
+ * part of the URL.
+ */
+function Playground({ offers, source, usual }: PlaygroundProps) {
   const { t, i18n } = useTranslation();
   const [params] = useSearchParams();
   const navigateHere = useScopedNavigate();
   const [view, setView] = useState('form');
   const requested = readRequestedModel(params);
   const [lastRequested, setLastRequested] = useState(requested);
-  const [selection, setSelection] = useState(() => selectOffer(offers, requested ?? modelOfTask(source)));
+  const [selection, setSelection] = useState(() => selectOffer(offers, requested ?? modelOfTask(source) ?? usual));
   const userId = useSessionSnapshot().bundle?.user.id ?? 0;
   const draft = useRequestDraft(
     source === undefined
@@ -143,30 +169,32 @@ function Playground({ offers, source }: PlaygroundProps) {
   const dropped = useDroppedFiles(offer, draft);
   return (
     <div className={classes.columns} data-over={dropped.isOver ? t('play.file.dropHere') : undefined}>
-      <div className={classes.main}>
-        <ModelSelect
-          offers={offers}
-          selected={offer}
-          onSelect={(offer) => {
-            select({ offer, unavailable: null });
-            updateQuery({ plugin: offer.plugin_key, model: offer.model });
-          }}
-        />
-        {offers.length > 1 && (
-          <Select
-            label={t('play.compare')}
-            placeholder={t('play.compare.none')}
-            searchable
-            clearable
-            clearButtonProps={{ 'aria-label': t('play.compare.none') }}
-            maw={420}
-            data={offers
-              .filter((each) => each !== offer)
-              .map((each) => ({ value: offerKey(each), label: toName(each) }))}
-            value={rivalKey}
-            onChange={setRivalKey}
+      <div className={classes.inputs}>
+        <div className={classes.choice}>
+          <ModelSelect
+            offers={offers}
+            selected={offer}
+            onSelect={(offer) => {
+              select({ offer, unavailable: null });
+              updateQuery({ plugin: offer.plugin_key, model: offer.model });
+            }}
           />
-        )}
+          {offers.length > 1 && (
+            <Select
+              label={t('play.compare')}
+              placeholder={t('play.compare.none')}
+              searchable
+              clearable
+              clearButtonProps={{ 'aria-label': t('play.compare.none') }}
+              data={offers
+                .filter((each) => each !== offer)
+                .map((each) => ({ value: offerKey(each), label: toName(each) }))}
+              value={rivalKey}
+              onChange={setRivalKey}
+            />
+          )}
+        </div>
+        <PluginBrief offer={offer} />
         {selection.unavailable !== null && (
           <Alert color="yellow" variant="light">
             <Text size="sm">{t('play.otherModel', { wanted: selection.unavailable })}</Text>
@@ -202,8 +230,6 @@ function Playground({ offers, source }: PlaygroundProps) {
             </Text>
           )}
         </Section>
-      </div>
-      <div className={classes.side}>
         <RunPanel
           offer={offer}
           rival={rival}
@@ -216,34 +242,12 @@ function Playground({ offers, source }: PlaygroundProps) {
           }}
         />
       </div>
-      {taskIds.length > 0 && (
-        <div className={classes.results} data-many={taskIds.length + refusedRuns.length > 1 || undefined}>
-          {taskIds.slice(0, maxResults).map((id) => (
-            <RunningTask
-              key={id}
-              id={id}
-              isOneOfMany={taskIds.length + refusedRuns.length > 1}
-              onClose={() => updateQuery({ task: taskIds.filter((each) => each !== id).join(',') || null })}
-            />
-          ))}
-          {refusedRuns.map((run, index) => (
-            <RefusedTask
-              key={`${run.model} ${index}`}
-              run={run}
-              onClose={() => setRefusedRuns(refusedRuns.filter((each) => each !== run))}
-            />
-          ))}
-        </div>
-      )}
-      <div className={classes.code}>
-        <TaskHistory
-          selected={taskIds}
-          onSelect={(id) => {
-            setRefusedRuns([]);
-            updateQuery({ task: id });
-          }}
-        />
-      </div>
+      <ResultPane
+        taskIds={taskIds}
+        refusedRuns={refusedRuns}
+        onShow={(ids) => updateQuery({ task: ids.join(',') || null })}
+        onRefused={setRefusedRuns}
+      />
       <div className={classes.code}>
         <CodeSamples offer={offer} body={withFileHints(draft.body, draft.files)} />
       </div>
@@ -253,8 +257,6 @@ function Playground({ offers, source }: PlaygroundProps) {
 
 /** After the last change. */
 const keepAfterMs = 400;
-/** Two models, four tasks each. */
-const maxResults = 8;
 
 const toName = ({ model, plugin_name: plugin }: CallableModel): string => `${model} (${plugin})`;
 
@@ -270,6 +272,5 @@ const modelOfTask = (source: TaskDetail | undefined): RequestedModel | null =>
 /** The task's request with the selected model, whichever model the task had. */
 function initialBody({ model }: CallableModel, source: TaskDetail | undefined): RequestBody {
   const kept = source?.request?.body;
-  const isObject = typeof kept === 'object' && kept !== null && !Array.isArray(kept);
-  return isObject ? { ...kept, model } : { model, prompt: source?.input ?? '' };
+  return isObject(kept) ? { ...kept, model } : { model, prompt: source?.input ?? '' };
 }

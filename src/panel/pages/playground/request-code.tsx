@@ -7,7 +7,7 @@ import { useGatewayStatus } from '../../session/session-context.tsx';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import type { RequestBody } from './attached-files.ts';
-import { CodeTabs } from './code-tabs.tsx';
+import { RequestTabs } from './code-tabs.tsx';
 import type { JsonError, RequestDraft } from './use-request-draft.ts';
 
 /** The request as JSON, for fields that the form does not have. */
@@ -49,7 +49,7 @@ export function CodeSamples({ offer, body }: { offer: CallableModel; body: Reque
         </>
       }
     >
-      <CodeTabs url={url} body={body} />
+      <RequestTabs url={url} body={body} />
     </Section>
   );
 }

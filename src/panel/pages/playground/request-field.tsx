@@ -59,7 +59,8 @@ export function RequestField({
   };
   const asText = (next: string): void => onChange(next === '' ? undefined : next);
 
-  const unit = schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : '';
+  const counted = localise(schema['x-unit-label'], i18n.language);
+  const unit = schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : counted && ` ${counted}`;
   if (schema.enum !== undefined && (schema.type !== 'number' || isListed(schema))) {
     const options = schema.enum.map((choice) => {
       const words = localise(schema['x-enum-labels']?.[choice], i18n.language);

@@ -1,8 +1,10 @@
 import { Alert, Button, Group, SegmentedControl, Text } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { isObject } from '../../../kernel/json.ts';
 import { ApiError } from '../../api/api-error.ts';
 import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
@@ -16,6 +18,7 @@ import { isDialogOpen } from '../../ui/form/form-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
 import { findInvalidField, missingFields } from './find-invalid-field.ts';
+import classes from './playground.module.css';
 import { PriceView } from './price-view.tsx';
 import { jsonErrorMessage } from './request-code.tsx';
 import { type QuoteState, refusalText, useQuote } from './use-quote.ts';
@@ -141,72 +144,79 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
   const total = quotes.reduce((sum, { quote }) => sum + (quote.data?.price?.quota ?? 0), 0) * count;
   const tasks = count * quotes.length;
 
+  const isPhone = useMediaQuery('(max-width: 760px)', undefined, { getInitialValueInEffect: false }) === true;
+  const amount = format.money(total);
+  const action = isPriced ? t(isPhone ? 'play.runBar' : 'play.runFor', { amount }) : t('play.run');
   return (
-    <Section heading={t('play.price')}>
-      {offer.blocked === null ? (
-        <PriceView quote={own.quote} isCurrent={own.isCurrent} />
-      ) : (
-        <Alert color="yellow" variant="light">
-          <Text size="sm">{t(blockedTexts[offer.blocked])}</Text>
-        </Alert>
-      )}
-      {rival !== null && (
-        <div>
-          <Text size="sm" c="dimmed">
-            {rival.model}
-          </Text>
-          <PriceView quote={other.quote} isCurrent={other.isCurrent} hasBalance={false} />
-        </div>
-      )}
-      <Group justify="space-between" gap="sm">
-        <Group gap="sm">
-          <Text size="sm" aria-hidden="true">
-            {t('play.count')}
-          </Text>
-          <SegmentedControl
-            size="xs"
-            aria-label={t('play.count')}
-            data={Array.from({ length: maxCount }, (_, i) => String(i + 1))}
-            value={String(count)}
-            onChange={(value) => setCount(Number(value))}
-          />
+    <>
+      <Section heading={t('play.price')}>
+        {offer.blocked === null ? (
+          <PriceView quote={own.quote} isCurrent={own.isCurrent} />
+        ) : (
+          <Alert color="yellow" variant="light">
+            <Text size="sm">{t(blockedTexts[offer.blocked])}</Text>
+          </Alert>
+        )}
+        {rival !== null && (
+          <div>
+            <Text size="sm" c="dimmed">
+              {rival.model}
+            </Text>
+            <PriceView quote={other.quote} isCurrent={other.isCurrent} hasBalance={false} />
+          </div>
+        )}
+        <Group justify="space-between" gap="sm">
+          <Group gap="sm">
+            <Text size="sm" aria-hidden="true">
+              {t('play.count')}
+            </Text>
+            <SegmentedControl
+              size="xs"
+              aria-label={t('play.count')}
+              data={Array.from({ length: maxCount }, (_, i) => String(i + 1))}
+              value={String(count)}
+              onChange={(value) => setCount(Number(value))}
+            />
+          </Group>
+          {tasks > 1 && (
+            <Text size="sm" c="dimmed">
+              {t('play.total', { count: tasks })}
+            </Text>
+          )}
         </Group>
-        {tasks > 1 && (
-          <Text size="sm" c="dimmed">
-            {t('play.total', { count: tasks })}
+      </Section>
+      <div className={classes.runBar}>
+        {submit.isError && <ErrorNotice error={submit.error} />}
+        {isUnanswered && <Text size="sm">{t('play.runAgain')}</Text>}
+        <Button
+          fullWidth
+          size="md"
+          leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
+          disabled={isOff}
+          loading={submit.isPending}
+          onClick={run}
+          title={t('play.shortcut')}
+        >
+          {action}
+        </Button>
+        {draft.error !== null && (
+          <Text size="sm" c="var(--mantine-color-error)">
+            {t('play.jsonFirst', { fault: jsonErrorMessage(draft.error, t) })}
           </Text>
         )}
-      </Group>
-      <Button
-        fullWidth
-        size="md"
-        leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
-        disabled={isOff}
-        loading={submit.isPending}
-        onClick={run}
-        title={t('play.shortcut')}
-      >
-        {isPriced ? t('play.runFor', { amount: format.money(total) }) : t('play.run')}
-      </Button>
-      {draft.error !== null && (
-        <Text size="sm" c="var(--mantine-color-error)">
-          {t('play.jsonFirst', { fault: jsonErrorMessage(draft.error, t) })}
-        </Text>
-      )}
-      {draft.error === null && invalidField !== undefined && (
-        <Text size="sm" c="var(--mantine-color-error)">
-          {t('play.fieldFirst', { field: labelField(offer.labels, invalidField, i18n.language) })}
-        </Text>
-      )}
-      {draft.error === null && invalidField === undefined && unfinished !== undefined && (
-        <Text size="sm" c="dimmed">
-          {unfinishedText()}
-        </Text>
-      )}
-      {fileBeingRead !== undefined && <Text size="sm">{t('play.file.reading', { name: fileBeingRead.name })}</Text>}
-      {submit.isError && <ErrorNotice error={submit.error} />}
-      {isUnanswered && <Text size="sm">{t('play.runAgain')}</Text>}
-    </Section>
+        {draft.error === null && invalidField !== undefined && (
+          <Text size="sm" c="var(--mantine-color-error)">
+            {t('play.fieldFirst', { field: labelField(offer.labels, invalidField, i18n.language) })}
+          </Text>
+        )}
+        {draft.error === null && invalidField === undefined && unfinished !== undefined && (
+          <Text size="sm" c="dimmed">
+            {unfinishedText()}
+          </Text>
+        )}
+        {fileBeingRead !== undefined && <Text size="sm">{t('play.file.reading', { name: fileBeingRead.name })}</Text>}
+      </div>
+    </>
   );
 }
 
@@ -237,6 +247,3 @@ const canonicalJson = (body: SubmitBody): string =>
       ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
       : value,
   );
-
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,4 +1,5 @@
 import { Anchor, CloseButton, Group, UnstyledButton } from '@mantine/core';
+import { IconPhoto } from '@tabler/icons-react';
 import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -6,7 +7,7 @@ import type { TaskSummary } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
+import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import type { PagedRows } from '../../ui/table/data-table.tsx';
@@ -14,23 +15,88 @@ import { TaskFailure } from '../tasks/task/task-failure.tsx';
 import { TaskHeadline } from '../tasks/task/task-headline.tsx';
 import { TaskResult } from '../tasks/task/task-result.tsx';
 import { useTask } from '../tasks/task/use-task.ts';
+import { RetryButton, useRetry } from '../tasks/task/use-task-actions.tsx';
+import { hasPicture, TaskPoster } from '../tasks/task-poster.tsx';
 import classes from './playground.module.css';
 import type { RefusedRun } from './run-panel.tsx';
 
-type RunningTaskProps = { id: string; isOneOfMany: boolean; onClose?: () => void };
+/** The user's latest tasks, of which the newest also names the model to begin with. */
+export const latestTasksPath = '/api/task?page_size=12';
 
-/** The submitted task: its progress, then its result. */
-export function RunningTask({ id, isOneOfMany, onClose }: RunningTaskProps) {
+/** Two models, four tasks each. */
+const maxResults = 8;
+
+type ResultPaneProps = {
+  /** The tasks that are shown, each in a column of its own. */
+  taskIds: readonly string[];
+  refusedRuns: readonly RefusedRun[];
+  onShow(taskIds: readonly string[]): void;
+  onRefused(runs: readonly RefusedRun[]): void;
+};
+
+/** What comes of a run, beside the request and always in sight, and the latest tasks below it. */
+export function ResultPane({ taskIds, refusedRuns, onShow, onRefused }: ResultPaneProps) {
+  const { t } = useTranslation();
+  const isOneOfMany = taskIds.length + refusedRuns.length > 1;
+  return (
+    <div className={classes.pane}>
+      {taskIds.length + refusedRuns.length === 0 ? (
+        <div className={classes.blank}>
+          <IconPhoto size={34} stroke={1.2} aria-hidden="true" />
+          <p>{t('play.result.none')}</p>
+        </div>
+      ) : (
+        <div className={classes.results} data-many={isOneOfMany || undefined}>
+          {taskIds.slice(0, maxResults).map((id) => (
+            <RunningTask
+              key={id}
+              id={id}
+              isOneOfMany={isOneOfMany}
+              onAgain={(next) => onShow(taskIds.map((each) => (each === id ? next : each)))}
+              onClose={() => onShow(taskIds.filter((each) => each !== id))}
+            />
+          ))}
+          {refusedRuns.map((run, index) => (
+            <RefusedTask
+              key={`${run.model} ${index}`}
+              run={run}
+              onClose={() => onRefused(refusedRuns.filter((each) => each !== run))}
+            />
+          ))}
+        </div>
+      )}
+      <TaskHistory
+        selected={taskIds}
+        onSelect={(id) => {
+          onRefused([]);
+          onShow([id]);
+        }}
+      />
+    </div>
+  );
+}
+
+type RunningTaskProps = {
+  id: string;
+  isOneOfMany: boolean;
+  /** Shows the task that repeats it; without it, it cannot be repeated here. */
+  onAgain?(taskId: string): void;
+  onClose?(): void;
+};
+
+/** The submitted task: its progress, then its result; its cost, and a button that repeats it. */
+export function RunningTask({ id, isOneOfMany, onAgain, onClose }: RunningTaskProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const task = useTask(id, { isOneOfMany });
+  const retry = useRetry(id, (next) => onAgain?.(next));
   const container = useRef<HTMLDivElement>(null);
   const isLoaded = task.data !== undefined;
   useEffect(() => {
     if (isLoaded) container.current?.scrollIntoView({ block: 'nearest' });
   }, [isLoaded]);
   return (
-    <div ref={container}>
+    <div ref={container} className={classes.result}>
       <Section
         heading={isOneOfMany ? (task.data?.model ?? t('play.task')) : t('play.task')}
         actions={onClose && <CloseButton aria-label={t('play.task.close')} onClick={onClose} />}
@@ -40,11 +106,17 @@ export function RunningTask({ id, isOneOfMany, onClose }: RunningTaskProps) {
             <>
               <TaskHeadline task={data} />
               {data.status === 'FAILURE' ? <TaskFailure task={data} /> : <TaskResult task={data} />}
+              {retry.isError && <ErrorNotice error={retry.error} />}
               <Group justify="space-between" gap="sm">
-                <Anchor component={Link} to={`/tasks/${encodeURIComponent(data.id)}`} size="sm">
-                  {t('play.task.open')}
-                </Anchor>
-                {data.bill.settled !== null && <span>{format.money(data.bill.settled)}</span>}
+                <span className={classes.cost}>
+                  <span>{t('tasks.column.cost')}</span> {format.money(data.bill.settled ?? data.quota)}
+                </span>
+                <Group gap="sm">
+                  <Anchor component={Link} to={`/tasks/${encodeURIComponent(data.id)}`} size="sm">
+                    {t('play.task.open')}
+                  </Anchor>
+                  {onAgain && data.retryable && <RetryButton retry={retry} size="xs" />}
+                </Group>
               </Group>
             </>
           )}
@@ -55,7 +127,7 @@ export function RunningTask({ id, isOneOfMany, onClose }: RunningTaskProps) {
 }
 
 /** A run of a comparison that was refused, in its own column. */
-export function RefusedTask({ run: { model, error }, onClose }: { run: RefusedRun; onClose(): void }) {
+function RefusedTask({ run: { model, error }, onClose }: { run: RefusedRun; onClose(): void }) {
   const { t } = useTranslation();
   return (
     <Section heading={model} actions={<CloseButton aria-label={t('play.task.close')} onClick={onClose} />}>
@@ -64,15 +136,13 @@ export function RefusedTask({ run: { model, error }, onClose }: { run: RefusedRu
   );
 }
 
-const tones: Readonly<Record<string, Tone>> = { SUCCESS: 'good', FAILURE: 'bad' };
-
 type TaskHistoryProps = { selected: readonly string[]; onSelect(id: string): void };
 
-/** The user's latest tasks in one line; one click shows a task's result. */
-export function TaskHistory({ selected, onSelect }: TaskHistoryProps) {
+/** The user's latest tasks as pictures in one line; one click shows a task's result. */
+function TaskHistory({ selected, onSelect }: TaskHistoryProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const tasks = useApiQuery<PagedRows<TaskSummary>>('/api/task?page_size=12');
+  const tasks = useApiQuery<PagedRows<TaskSummary>>(latestTasksPath);
   const items = tasks.data?.items ?? [];
   if (items.length === 0) return null;
   return (
@@ -86,8 +156,15 @@ export function TaskHistory({ selected, onSelect }: TaskHistoryProps) {
               aria-pressed={selected.includes(task.id)}
               onClick={() => onSelect(task.id)}
             >
+              {hasPicture(task) ? (
+                <TaskPoster task={task} size="tile" />
+              ) : (
+                <span className={classes.noPicture}>
+                  <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />
+                </span>
+              )}
               <span className={classes.prompt}>{task.input || task.model}</span>
-              <StatusLabel tone={tones[task.status] ?? 'busy'}>{format.ago(task.created_at)}</StatusLabel>
+              <span className={classes.when}>{format.ago(task.created_at)}</span>
             </UnstyledButton>
           </li>
         ))}

@@ -7,7 +7,7 @@ import { Link, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginPreview, PluginSummary } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
+import { useApiMutation, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
@@ -28,7 +28,7 @@ export function ActivatePage() {
   const { key = '' } = useParams();
   const [params] = useSearchParams();
   const version = params.get('version') ?? '';
-  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
+  const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
   const name = plugins.data?.find((each) => each.key === key)?.meta?.name ?? key;
   const session = useSession();
   const navigate = useScopedNavigate();

@@ -3,7 +3,7 @@ import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { useParams, useSearchParams } from 'react-router';
 import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApiQuery, withQuery } from '../../session/use-api.ts';
+import { useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { CodeDiff } from '../../ui/code/code-editor.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
@@ -15,7 +15,7 @@ export function DiffPage() {
   const { t } = useTranslation();
   const { key = '' } = useParams();
   const [params, setParams] = useSearchParams();
-  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
+  const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
   const versions = useApiQuery<PluginVersion[]>(`${pluginPath(key)}/versions`);
   const plugin = plugins.data?.find((each) => each.key === key);
   const serving = versions.data?.find(({ active }) => active)?.version;

@@ -106,7 +106,7 @@ function MoveEffects({ move }: { move: PluginMove }) {
       {kept.length > 0 && <Text size="sm">{t('plugins.move.kept', { to: move.to.key, models: kept.join(', ') })}</Text>}
       {move.lost_routes.length > 0 && (
         <Text size="sm" component="div">
-          {t('plugins.move.lostRoutes')} <Code>{move.lost_routes.join(', ')}</Code>
+          {t('plugins.move.lostRoutes')} <Code style={{ overflowWrap: 'anywhere' }}>{move.lost_routes.join(', ')}</Code>
         </Text>
       )}
     </Section>

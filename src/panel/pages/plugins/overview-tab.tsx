@@ -1,6 +1,6 @@
 import { Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
+import type { PluginDetail, PluginPrices, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -106,7 +106,7 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
                   {models.length === 0 ? t('plugins.usageOthers') : models.join(', ')}
                 </Text>
               )}
-              <UsageFacts schema={schema} />
+              <UsageFacts plugin={plugin} schema={schema} />
             </Stack>
           ))}
         </Section>
@@ -115,8 +115,17 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
   );
 }
 
-function UsageFacts({ schema }: { schema: Readonly<Record<string, UsageField>> }) {
+type UsageFactsProps = { plugin: PluginSummary; schema: Readonly<Record<string, UsageField>> };
+
+/** By their labels: the descriptions, for prices, are in few languages. */
+function UsageFacts({ plugin: { key, runtime_status: status }, schema }: UsageFactsProps) {
   const { t, i18n } = useTranslation();
+  const { language } = i18n;
+  const prices = useApiQuery<PluginPrices>(`/api/price/plugin/${encodeURIComponent(key)}`, {
+    enabled: status === 'registered' || status === 'disabled_fallback',
+  });
+  const findLabel = (name: string): string =>
+    localise(prices.data?.facts.find((fact) => fact.name === name)?.label, language);
   return (
     <dl className={classes.facts}>
       {Object.entries(schema).map(([name, field]) => (
@@ -125,12 +134,10 @@ function UsageFacts({ schema }: { schema: Readonly<Record<string, UsageField>> }
             <Code>{name}</Code>
           </dt>
           <dd>
-            {usageFieldLabel(field, { t, language: i18n.language })}
-            {field.description !== undefined && (
-              <Text size="sm" c="dimmed">
-                {localise(field.description, i18n.language)}
-              </Text>
-            )}
+            {findLabel(name) || localise(field.description, language)}
+            <Text size="sm" c="dimmed">
+              {usageFieldLabel(field, { t, language })}
+            </Text>
           </dd>
         </div>
       ))}

@@ -1,13 +1,15 @@
 import { Alert, Code, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
+import { isObject } from '../../../kernel/json.ts';
 import { ApiError } from '../../api/api-error.ts';
 import { type SaidSentence, saySentence } from '../../api/say-sentence.ts';
 import type { MarketplaceSourceText, PluginDetail } from '../../api/types.ts';
+import { loadPluginRules } from '../../i18n/create-i18n.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import classes from './plugins.module.css';
-import { usePluginRules } from './use-plugin-rules.ts';
 
 type PluginError = PluginDetail['errors'][number];
 
@@ -101,8 +103,6 @@ function readList(details: unknown, name: string): unknown[] {
   return Array.isArray(list) ? list : [];
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
-
 type ContractNeed = MarketplaceSourceText['needs'][number];
 
 /** What a plugin needs of a newer contract, in words. */
@@ -114,3 +114,20 @@ export const describeNeeds = (needs: readonly ContractNeed[], t: TFunction): str
         : t(`plugins.need.${need.code}`, { name: need.name }),
     )
     .join(', ');
+
+/**
+ * Loads what the gateway says about faulty plugins in the user's language. True once the texts are
+ * there, or cannot be loaded: then the rules are in English.
+ */
+function usePluginRules(): boolean {
+  const { i18n } = useTranslation();
+  const { isPending } = useQuery({
+    queryKey: ['plugin-rules', i18n.language],
+    queryFn: async () => {
+      await loadPluginRules(i18n);
+      return true;
+    },
+    staleTime: Infinity,
+  });
+  return !isPending;
+}

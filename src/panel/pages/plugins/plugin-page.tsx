@@ -1,11 +1,13 @@
-import { Button, Code, Text } from '@mantine/core';
+import { Button, Code, Group, Select, Skeleton, Stack, Text } from '@mantine/core';
+import { IconDownload } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useParams } from 'react-router';
-import type { PluginSummary, Price } from '../../api/types.ts';
+import { useParams, useSearchParams } from 'react-router';
+import type { PluginDetail, PluginSummary, PluginVersion, Price } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
-import { useApiQuery } from '../../session/use-api.ts';
+import { useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
+import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
@@ -14,12 +16,14 @@ import { PageTabs } from '../../ui/page/page-tabs.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { downloadText } from '../../ui/table/export-menu.tsx';
 import { PriceDialog, type PriceSubject } from '../prices/price-dialog.tsx';
 import { useAllPrices } from '../prices/use-all-prices.ts';
 import { DryRunTab } from './dry-run-tab.tsx';
 import { OverviewTab } from './overview-tab.tsx';
+import { PluginErrorList } from './plugin-errors.tsx';
+import { pluginPath } from './plugin-paths.ts';
 import { PluginSwitch } from './plugin-state.tsx';
-import { SourceTab } from './source-tab.tsx';
 import { VersionsTab } from './versions-tab.tsx';
 
 const listTabs = (plugin: PluginSummary, t: TFunction) => [
@@ -33,7 +37,7 @@ const listTabs = (plugin: PluginSummary, t: TFunction) => [
 export function PluginPage() {
   const { t, i18n } = useTranslation();
   const { key = '' } = useParams();
-  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
+  const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
   const plugin = plugins.data?.find((each) => each.key === key);
   const description = localise(plugin?.meta?.description, i18n.language);
 
@@ -123,5 +127,68 @@ function PluginPrices({ plugin }: { plugin: PluginSummary }) {
       </QueryResult>
       <PriceDialog subject={subject} onClose={() => setSubject(null)} />
     </Section>
+  );
+}
+
+/** The source of a version, read-only. */
+function SourceTab({ plugin }: { plugin: PluginSummary }) {
+  const { t } = useTranslation();
+  const [params, setParams] = useSearchParams();
+  const version = params.get('version');
+  const versions = useApiQuery<PluginVersion[]>(`${pluginPath(plugin.key)}/versions`);
+  const detail = useApiQuery<PluginDetail>(withQuery(pluginPath(plugin.key), { version }));
+  const stored = (versions.data ?? []).map((each) => each.version);
+  // What serves is not among the stored versions if it came with the gateway.
+  const isBuiltIn = plugin.source === 'factory';
+  const choices = [
+    ...(isBuiltIn ? [{ value: '', label: t('plugins.source.factory') }] : []),
+    ...stored.map((each) => ({ value: each, label: each })),
+  ];
+  return (
+    <QueryResult query={detail}>
+      {({ source, source_hash: hash, errors, meta }) => (
+        <Stack gap="md">
+          <Group justify="space-between" align="flex-end" gap="sm">
+            {stored.length > 0 ? (
+              <Select
+                label={t('plugins.version')}
+                data={choices}
+                value={version ?? (isBuiltIn ? '' : plugin.version)}
+                allowDeselect={false}
+                onChange={(next) =>
+                  setParams(
+                    { tab: 'source', ...(next === null || next === '' ? {} : { version: next }) },
+                    { replace: true },
+                  )
+                }
+              />
+            ) : (
+              <Text size="sm" c="dimmed">
+                {t('plugins.source.factory')}
+              </Text>
+            )}
+            <Button
+              variant="default"
+              leftSection={<IconDownload size={18} stroke={1.6} aria-hidden="true" />}
+              disabled={detail.isPlaceholderData}
+              onClick={() => downloadText(`${plugin.key}-${meta?.version ?? plugin.version}.js`, source)}
+            >
+              {t('plugins.source.save')}
+            </Button>
+          </Group>
+          {detail.isPlaceholderData ? (
+            <Skeleton h={720} />
+          ) : (
+            <>
+              {errors.length > 0 && <PluginErrorList errors={errors} />}
+              <CodeEditor label={t('plugins.tab.source')} value={source} language="javascript" height={720} />
+              <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+                {t('plugins.source.hash', { hash })}
+              </Text>
+            </>
+          )}
+        </Stack>
+      )}
+    </QueryResult>
   );
 }

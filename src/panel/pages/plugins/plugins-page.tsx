@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginRuntime, PluginSummary } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
-import { useApiQuery } from '../../session/use-api.ts';
+import { useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
@@ -22,7 +22,7 @@ import { UploadDialog } from './upload-dialog.tsx';
 /** Factory and uploaded plugins, and which of them are enabled. */
 export function PluginsPage() {
   const { t } = useTranslation();
-  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
+  const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
   const runtime = useApiQuery<PluginRuntime>('/api/plugin/task/runtime/status');
   const [isUploading, setUploading] = useState(false);
   return (

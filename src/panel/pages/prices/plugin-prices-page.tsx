@@ -1,13 +1,10 @@
 import { Alert, Anchor, Button, Group, Text } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'react-router';
 import type { PluginPrices } from '../../api/types.ts';
-import { useSession } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
@@ -16,8 +13,10 @@ import { Page } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { playgroundPath } from '../playground/playground-path.ts';
+import { PriceReplay } from './price-replay.tsx';
 import { isEmptyDraft, listForms, type PriceDraft, PriceRow, toDraft, toExpression } from './price-row.tsx';
 import classes from './prices.module.css';
+import { useSavePrices } from './use-save-prices.ts';
 
 /** `/prices/:key`: the prices of all models of a plugin in one table. */
 export function PluginPricesPage() {
@@ -47,7 +46,7 @@ export function PluginPricesPage() {
   );
 }
 
-type Change = { model: string; expression: string };
+type Change = { plugin_key: string; model: string; expression: string };
 type Drafts = Readonly<Record<string, PriceDraft>>;
 
 function PriceTable({ prices }: { prices: PluginPrices }) {
@@ -60,12 +59,14 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
   const edited = prices.models.filter((row) => drafts[row.model] !== undefined && !isEmptyDraft(readDraft(row)));
   const changes = edited.flatMap((row): Change[] => {
     const expression = toExpression(readDraft(row), forms);
-    return expression === null || expression === row.price?.expression ? [] : [{ model: row.model, expression }];
+    return expression === null || expression === row.price?.expression
+      ? []
+      : [{ plugin_key: prices.plugin_key, model: row.model, expression }];
   });
   const incomplete = new Set(
     edited.filter((row) => toExpression(readDraft(row), forms) === null).map(({ model }) => model),
   );
-  const save = useSavePrices(prices.plugin_key, () => {
+  const save = useSavePrices(() => {
     setDrafts({});
     setChecked(false);
   });
@@ -145,6 +146,7 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
             {t('prices.table.incomplete')}
           </Text>
         )}
+        {changes.length > 0 && incomplete.size === 0 && <PriceReplay tried={{ prices: changes }} />}
         <Group justify="space-between" gap="md">
           <Anchor component={Link} to="/prices" size="sm">
             {t('prices.table.all')}
@@ -163,32 +165,4 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
       </Section>
     </>
   );
-}
-
-/** Saves one price after the other: what was saved before a refusal stays saved. */
-function useSavePrices(pluginKey: string, onSaved: () => void) {
-  const { t } = useTranslation();
-  const session = useSession();
-  const queries = useQueryClient();
-  const refetch = () =>
-    queries.invalidateQueries({
-      predicate: ({ queryKey: [kind, path] }) =>
-        kind === 'api' &&
-        typeof path === 'string' &&
-        ['/api/price', '/api/model', '/api/attention', '/api/channel'].some((prefix) => path.startsWith(prefix)),
-    });
-  return useMutation({
-    mutationFn: async (changes: readonly Change[]) => {
-      for (const { model, expression } of changes) {
-        const body = { plugin_key: pluginKey, model, expression };
-        await session.send({ method: 'PUT', path: '/api/price', body });
-      }
-    },
-    onSuccess: async (_answer, { length }) => {
-      await refetch();
-      notifySuccess(t('prices.table.saved', { count: length }));
-      onSaved();
-    },
-    onError: () => void refetch(),
-  });
 }

@@ -1,11 +1,12 @@
 import { Alert, Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
+import { useApiMutation, useLocalisedQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
+import { PriceReplay } from './price-replay.tsx';
 import { QuotePreview } from './quote-preview.tsx';
 import { useAllPrices } from './use-all-prices.ts';
 
@@ -26,7 +27,7 @@ export function PriceDialog({ subject, onClose }: PriceDialogProps) {
 
 function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): void }) {
   const { t } = useTranslation();
-  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
+  const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
   const isNew = subject.model === '';
   const change = useApiMutation<PriceSubject>({
     request: ({ pluginKey, model, expression }) => ({
@@ -111,6 +112,9 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
           schema={plugin?.meta?.usageSchema ?? {}}
           examples={plugin?.meta?.usageExamples ?? []}
         />
+        {model.trim() !== '' && expression.trim() !== '' && (
+          <PriceReplay tried={{ prices: [{ plugin_key: pluginKey, model: model.trim(), expression }] }} />
+        )}
         <FormDialogButtons action={t('app.save')} isPending={form.isPending} />
       </Stack>
     </form>

@@ -103,7 +103,7 @@ export function PriceRow(props: PriceRowProps) {
 }
 
 /** What a form counts, such as "per second, by resolution". */
-function useFormName(facts: readonly Fact[]): (form: PriceForm) => string {
+export function useFormName(facts: readonly Fact[]): (form: PriceForm) => string {
   const { t, i18n } = useTranslation();
   const say = (name: string): string => labelInSentence(readLabels(facts), name, i18n.language);
   return ({ per, by }) => {
@@ -121,18 +121,18 @@ function useFormName(facts: readonly Fact[]): (form: PriceForm) => string {
 
 type Fact = PluginPrices['facts'][number];
 
-const readLabels = (facts: readonly Fact[]): FieldLabels =>
+export const readLabels = (facts: readonly Fact[]): FieldLabels =>
   Object.fromEntries(facts.flatMap(({ name, label }) => (label === null ? [] : [[name, label] as const])));
 
 /** What a price counts: `per` a fact or the task, `by` the values of another fact or none. */
-type PriceForm = { id: string; per: Fact | null; by: Fact | null };
+export type PriceForm = { id: string; per: Fact | null; by: Fact | null };
 
 /** The price of one model as it is typed: amounts in dollars by value, or an expression. */
 export type PriceDraft = { form: string; amounts: Readonly<Record<string, string>>; expression: string };
 
-const expressionForm = 'expression';
+export const expressionForm = 'expression';
 /** The key of the amount of a form without `by`. */
-const plainAmount = '';
+export const plainAmount = '';
 
 /** More values than this do not fit a row. */
 const maxValues = 8;
@@ -210,7 +210,7 @@ function toTable({ name, unit: _, values }: Fact, amounts: readonly (readonly [s
 }
 
 /** Dollars; null while the amount is missing or not a number. */
-function readAmount(decimal: string | undefined): number | null {
+export function readAmount(decimal: string | undefined): number | null {
   const amount = toNumber(decimal ?? '');
   return amount === null || amount < 0 ? null : amount;
 }

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginSummary, Price, UnpricedPluginModels } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
+import { useApiMutation, useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
@@ -35,7 +35,7 @@ export function PricesPage() {
   const confirm = useConfirm();
   const { page, setPage } = useFilters([]);
   const prices = useApiQuery<PriceList>(withQuery('/api/price', { page }));
-  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
+  const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
   const [subject, setSubject] = useState<PriceSubject | null>(null);
   const remove = useApiMutation<Price>({
     request: ({ plugin_key: key, model }) => ({
@@ -136,7 +136,18 @@ export function PricesPage() {
     </Button>
   );
   return (
-    <Page heading={t('nav.prices')} intro={t('prices.intro')} actions={add}>
+    <Page
+      heading={t('nav.prices')}
+      intro={t('prices.intro')}
+      actions={
+        <>
+          <Button component={Link} to="/prices/sheet" variant="default">
+            {t('sheet.open')}
+          </Button>
+          {add}
+        </>
+      }
+    >
       <UnpricedModels toName={toName} onSet={setSubject} />
       {remove.isError && <ErrorNotice error={remove.error} />}
       <div>

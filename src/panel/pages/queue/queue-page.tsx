@@ -1,4 +1,4 @@
-import { ActionIcon, Button } from '@mantine/core';
+import { ActionIcon, Anchor, Button } from '@mantine/core';
 import { IconArrowBarToUp, IconX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -120,7 +120,9 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
     heading: t('tasks.column.user'),
     render: (task) => (
       <div className={classes.who}>
-        <span>{task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })}</span>
+        <Anchor component={Link} to={`/users/${task.user_id ?? 0}`} inherit>
+          {task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })}
+        </Anchor>
         {task.api_key_name !== null && <span className={classes.detail}>{task.api_key_name}</span>}
       </div>
     ),

@@ -11,6 +11,7 @@ import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
+import { PriceReplay } from '../prices/price-replay.tsx';
 import { OptionInput } from './option-input.tsx';
 import { findOptionRisks } from './option-risks.ts';
 import { explainGroup, explainOption, nameGroup, nameOption } from './option-texts.ts';
@@ -134,8 +135,29 @@ function OptionRow({ option, drafts, validationError }: OptionRowProps) {
         error={validationError ?? (drafts.isBound(option.key) ? t('settings.bound') : savedError)}
         onChange={(value) => drafts.set(option.key, value)}
       />
+      {option.key === 'groups' && validationError === null && drafts.isChanged(option.key) && (
+        <GroupReplay value={drafts.valueOf(option)} />
+      )}
     </div>
   );
+}
+
+/** What the bills of the last month would have been with the ratios that are typed. */
+function GroupReplay({ value }: { value: string }) {
+  const ratios = readRatios(value);
+  return ratios === null ? null : <PriceReplay tried={{ group_ratios: ratios }} />;
+}
+
+function readRatios(text: string): Record<string, number> | null {
+  try {
+    const found: unknown = JSON.parse(text);
+    if (typeof found !== 'object' || found === null) return null;
+    const entries = Object.entries(found);
+    const isComplete = entries.every(([, ratio]) => typeof ratio === 'number' && ratio >= 0);
+    return isComplete ? Object.fromEntries(entries) : null;
+  } catch {
+    return null;
+  }
 }
 
 function Risks({ texts }: { texts: readonly string[] }) {

@@ -25,7 +25,10 @@ const choiceTexts: Readonly<Record<string, TextKey>> = {
 };
 
 /** Quota amounts, shown and entered in dollars. */
-const moneyOptions = ['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee', 'alerts.low_balance_default'];
+const moneyOptions = [
+  ...['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'],
+  ...['alerts.low_balance_default', 'billing.memory_hold_quota'],
+];
 
 /** The input for an option's type. Values are strings, as in the API. */
 export function OptionInput(props: OptionInputProps) {

@@ -1,3 +1,4 @@
+import type { LaterTextPart } from 'panel:languages';
 import type { i18n } from 'i18next';
 import type { TextKey } from '../../i18n/texts.ts';
 
@@ -10,13 +11,14 @@ export const nameGroup = (group: string): TextKey => `settings.group.${group}` a
 /** Null where the group's name says enough. */
 export function explainGroup(texts: i18n, group: string): TextKey | null {
   const key: string = `settings.group.${group}.help`;
-  return listKeys(texts).includes(key) ? (key as TextKey) : null;
+  return listKeys(texts, 'rest').includes(key) ? (key as TextKey) : null;
 }
 
-/** The options that have texts. */
+/** The options that have texts, once those of the settings are loaded. */
 export const listOptions = (texts: i18n): string[] =>
-  listKeys(texts)
+  listKeys(texts, 'settings')
     .filter((key) => key.startsWith('option.') && key.endsWith('.help'))
     .map((key) => key.slice('option.'.length, -'.help'.length));
 
-const listKeys = (texts: i18n): string[] => Object.keys(texts.getResourceBundle(texts.language, 'rest') ?? {});
+const listKeys = (texts: i18n, part: LaterTextPart): string[] =>
+  Object.keys(texts.getResourceBundle(texts.language, part) ?? {});

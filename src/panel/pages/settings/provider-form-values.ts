@@ -41,7 +41,7 @@ export function validateProvider(
   values: ProviderValues,
   isNew: boolean,
 ): Partial<Record<keyof ProviderValues, string | null>> {
-  const requireText = (text: string): string | null => (text.trim() === '' ? t('providers.missing') : null);
+  const requireText = (text: string): string | null => (text.trim() === '' ? t('rows.missing') : null);
   const validateAddress = (text: string): string | null =>
     text.trim() === '' || (/^https?:\/\/[^\s/]+/i.test(text.trim()) && URL.canParse(text.trim()))
       ? null

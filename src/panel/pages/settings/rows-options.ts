@@ -98,6 +98,40 @@ const groupBudgets: RowsOption = {
     ),
 };
 
+/** Models of a group, each with those that may serve instead. */
+const modelFallbacks: RowsOption = {
+  ...byGroup('group', []),
+  columns: [
+    { ...groupColumn, isUnique: undefined, kind: 'group' },
+    { label: 'rows.model', kind: 'text' },
+    {
+      label: 'rows.fallbackModels',
+      kind: 'text',
+      pattern: { matches: (text) => readNames(text).length > 0, fault: 'rows.fallbackInvalid' },
+    },
+    { label: 'rows.fallbackAfter', kind: 'integer', isOptional: true, max: 43_200 },
+  ],
+  layout: 'card',
+  add: 'rows.addGroup',
+  parse: (text) =>
+    Object.entries(readObject(text)).flatMap(([group, own]) =>
+      Object.entries(isRecord(own) ? own : {}).map(([model, rule]) => {
+        const { models = [], after_seconds: after = '' } = isRecord(rule) ? rule : {};
+        return [group, model, Array.isArray(models) ? models.join(', ') : '', String(after)];
+      }),
+    ),
+  serialize(rows) {
+    const groups: Record<string, Record<string, object>> = {};
+    for (const [group = '', model = '', models = '', after = ''] of rows) {
+      const rule = { models: readNames(models), ...(after.trim() ? { after_seconds: Number(after) } : {}) };
+      groups[group.trim()] = { ...groups[group.trim()], [model.trim()]: rule };
+    }
+    return JSON.stringify(groups);
+  },
+};
+
+const readNames = (text: string): string[] => text.split(',').flatMap((name) => name.trim() || []);
+
 const marketplaceSources: RowsOption = {
   ...sourceRows,
   parse: (text) => Object.values(readObject(text)).map((source) => toSourceCells(isRecord(source) ? source : {})),
@@ -124,6 +158,7 @@ export const rowsOptions: Readonly<Record<string, RowsOption>> = {
   'queue.group_priorities': byGroup('group', [
     { label: 'rows.priority', kind: 'integer', initial: '0', min: -10, max: 10 },
   ]),
+  'queue.model_fallbacks': modelFallbacks,
   groups: byGroup('text', [{ label: 'rows.ratio', kind: 'decimal', initial: '1' }]),
   'billing.group_budgets': groupBudgets,
   'results.days': byGroupWithDefault({ label: 'rows.days', kind: 'integer', max: 36_500 }),

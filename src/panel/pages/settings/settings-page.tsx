@@ -1,8 +1,9 @@
 import { Anchor, Select, Text } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, Navigate, NavLink, useNavigate, useParams, useSearchParams } from 'react-router';
 import type { Option } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -37,6 +38,30 @@ export function SettingsPage() {
 
 /** In the order of the gateway. */
 const listGroups = (options: readonly Option[]): string[] => [...new Set(options.map(({ group }) => group))];
+
+/** What each heading of the list has below it; a group that none names follows the first ones. */
+const sections: readonly { heading: TextKey; groups: readonly string[] }[] = [
+  { heading: 'settings.section.gateway', groups: ['gateway', 'branding', 'maintenance', 'legal'] },
+  {
+    heading: 'settings.section.signIn',
+    groups: [
+      ...['sign_in', 'challenge', 'passkey', 'github', 'discord', 'linuxdo', 'oidc', 'telegram', 'wechat'],
+      'providers',
+    ],
+  },
+  { heading: 'settings.section.tasks', groups: ['billing', 'limits', 'queue', 'plugins'] },
+  { heading: 'settings.section.messages', groups: ['mail', 'alerts'] },
+  { heading: 'settings.section.data', groups: ['results', 'retention', 'backups'] },
+];
+
+function arrangeGroups(groups: readonly string[]): { heading: TextKey; groups: string[] }[] {
+  const known = sections.flatMap((section) => section.groups);
+  const others = groups.filter((group) => !known.includes(group));
+  return sections.map((section, index) => ({
+    heading: section.heading,
+    groups: [...section.groups.filter((group) => groups.includes(group)), ...(index === 0 ? others : [])],
+  }));
+}
 
 /** Options whose name, help, key or group contains all search words. */
 function SearchResults({ options, searchText }: { options: readonly Option[]; searchText: string }) {
@@ -89,15 +114,26 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
   const [params] = useSearchParams();
   const [searchText, setSearchText] = useState(params.get('q') ?? '');
   const { data: options = [] } = useApiQuery<Option[]>('/api/option');
-  const entries = [
-    ...listGroups(options).map((id) => ({ path: `/settings/${id}`, id, label: t(nameGroup(id)) })),
-    { path: '/settings/providers', id: 'providers', label: t('settings.providers') },
-  ];
+  const id = useId();
+  const side = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (current === null || options.length === 0) return;
+    const chosen = side.current?.querySelector<HTMLElement>('[aria-current="page"]');
+    // In a low window the list scrolls.
+    if (side.current && chosen) side.current.scrollTop = chosen.offsetTop - side.current.clientHeight / 2;
+  }, [current, options.length]);
+  const arranged = arrangeGroups([...listGroups(options), 'providers']).map(({ heading, groups }) => ({
+    heading: t(heading),
+    entries: groups.map((group) => ({
+      value: group,
+      label: group === 'providers' ? t('settings.providers') : t(nameGroup(group)),
+    })),
+  }));
 
   return (
     <Page heading={t('nav.settings')} intro={t('settings.intro')}>
       <div className={classes.frame}>
-        <div className={classes.side}>
+        <div ref={side} className={classes.side}>
           <search>
             <form
               onSubmit={(event) => {
@@ -107,22 +143,28 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
             >
               <SearchField
                 aria-label={t('settings.search')}
-                placeholder={t('settings.search')}
+                placeholder={t('app.search')}
                 value={searchText}
                 onChange={(event) => setSearchText(event.currentTarget.value)}
               />
             </form>
           </search>
           <nav className={classes.groups} aria-label={t('settings.groups')}>
-            {entries.map(({ path, id, label }) => (
-              <NavLink
-                key={id}
-                to={path}
-                className={classes.group ?? ''}
-                aria-current={id === current ? 'page' : undefined}
-              >
-                {label}
-              </NavLink>
+            {arranged.map(({ heading, entries }, index) => (
+              // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
+              <div key={heading} role="group" aria-labelledby={`${id}-${index}`}>
+                <p id={`${id}-${index}`}>{heading}</p>
+                {entries.map(({ value, label }) => (
+                  <NavLink
+                    key={value}
+                    to={`/settings/${value}`}
+                    className={classes.group ?? ''}
+                    aria-current={value === current ? 'page' : undefined}
+                  >
+                    {label}
+                  </NavLink>
+                ))}
+              </div>
             ))}
           </nav>
           <Select
@@ -130,9 +172,9 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
             label={t('settings.group')}
             placeholder={t('settings.groups')}
             allowDeselect={false}
-            data={entries.map(({ id, label }) => ({ value: id, label }))}
+            data={arranged.map(({ heading, entries }) => ({ group: heading, items: entries }))}
             value={current}
-            onChange={(id) => id !== null && void navigate(`/settings/${id}`)}
+            onChange={(group) => group !== null && void navigate(`/settings/${group}`)}
           />
         </div>
         <div className={classes.content}>{children}</div>

@@ -120,7 +120,7 @@ export function validateOption(t: TFunction, option: Option, value: string): str
         : t('settings.addressInvalid');
     case 'json':
       // The fields of its rows show what is wrong.
-      return value === '' ? t('providers.missing') : null;
+      return value === '' ? t('rows.missing') : null;
     default:
       return null;
   }

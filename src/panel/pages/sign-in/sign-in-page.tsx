@@ -1,20 +1,22 @@
-import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Alert, Anchor, Button, Collapse, PasswordInput, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { IconInfoCircle } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useLocation } from 'react-router';
+import { Link, useLocation, useSearchParams } from 'react-router';
 import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
+import { useGatewayStatus, useSession, useSessionSnapshot } from '../../session/session-context.tsx';
 import type { SessionEnd } from '../../session/session-state.ts';
+import { CopyField } from '../../ui/display/copy-field.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { LegalLine } from '../accounts/legal-line.tsx';
+import { affiliateQuery } from '../accounts/link-parameters.ts';
 import { WithGatewayStatus } from '../accounts/with-gateway-status.tsx';
 import { OtherSignInMethods, TelegramStep } from './other-sign-in-methods.tsx';
 import { SignInError } from './sign-in-failure.tsx';
-import { SignInHelp } from './sign-in-help.tsx';
+import classes from './sign-in-help.module.css';
 import { TwoFactorForm } from './two-factor-form.tsx';
 import { WeChatStep } from './wechat-step.tsx';
 
@@ -180,5 +182,57 @@ function SessionEndedNotice({ isInPlace }: { isInPlace: boolean }) {
     <Alert color="gate" variant="light" icon={<IconInfoCircle size={18} stroke={1.6} />} role="status">
       {t(texts[end])} {isInPlace ? t('ended.kept') : state?.isWorkLost && t('ended.lost')}
     </Alert>
+  );
+}
+
+/** Help for people who cannot sign in: sign-up, a mailed link, and recovery for the owner. */
+function SignInHelp() {
+  const { t } = useTranslation();
+  const [params] = useSearchParams();
+  const { data: status } = useGatewayStatus();
+  return (
+    <Stack gap={10}>
+      {status?.password_register_enabled && (
+        <Text size="sm">
+          {t('signIn.noAccount')}{' '}
+          <Anchor component={Link} to={`/sign-up${affiliateQuery(params)}`} underline="always">
+            {t('signIn.toSignUp')}
+          </Anchor>
+        </Text>
+      )}
+      {status?.password_reset && (
+        <Anchor component={Link} to="/forgot-password" size="sm" underline="always" style={{ alignSelf: 'flex-start' }}>
+          {t('signIn.forgot')}
+        </Anchor>
+      )}
+      <OwnerRecoveryHint />
+    </Stack>
+  );
+}
+
+/** For an owner who is locked out: the command to run on the gateway's machine. */
+function OwnerRecoveryHint() {
+  const { t } = useTranslation();
+  const [open, setOpen] = useState(false);
+  const id = useId();
+  return (
+    <div>
+      <UnstyledButton
+        className={classes.question}
+        aria-expanded={open}
+        aria-controls={id}
+        onClick={() => setOpen(!open)}
+      >
+        {t('signIn.lost')}
+      </UnstyledButton>
+      <Collapse expanded={open} id={id}>
+        <Stack gap={10} pt={12}>
+          <Text size="sm" c="dimmed">
+            {t('signIn.lostHelp')}
+          </Text>
+          <CopyField text="taskgate admin reset-password --username root --password-stdin" />
+        </Stack>
+      </Collapse>
+    </div>
   );
 }

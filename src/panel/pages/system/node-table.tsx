@@ -1,8 +1,11 @@
-import { Text } from '@mantine/core';
+import { Button, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { NodeReport } from '../../api/types.ts';
+import { useApiMutation } from '../../session/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import classes from './system.module.css';
 
@@ -18,23 +21,25 @@ export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
     {
       key: 'id',
       heading: t('system.node'),
-      render: ({ id, self }) => (
+      render: ({ id, host, self }) => (
         <div className={classes.node}>
-          <span>{id}</span>
-          {self && (
-            <Text size="xs" c="dimmed">
-              {t('system.self')}
-            </Text>
-          )}
+          <span>{host || id}</span>
+          <Text size="xs" c="dimmed">
+            {[host && id, self && t('system.self')].filter(Boolean).join(' · ')}
+          </Text>
         </div>
       ),
     },
     {
       key: 'alive',
       heading: t('system.heartbeat'),
-      render: ({ alive, heartbeat_at: at }) => (
+      render: ({ alive, drained, heartbeat_at: at }) => (
         <div>
-          <StatusLabel tone={alive ? 'good' : 'bad'}>{t(alive ? 'system.alive' : 'system.gone')}</StatusLabel>
+          {alive && drained ? (
+            <StatusLabel tone="waiting">{t('system.drained')}</StatusLabel>
+          ) : (
+            <StatusLabel tone={alive ? 'good' : 'bad'}>{t(alive ? 'system.alive' : 'system.gone')}</StatusLabel>
+          )}
           <Text size="xs" c="dimmed">
             {format.ago(at)}
           </Text>
@@ -53,6 +58,39 @@ export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
       numeric: true,
       render: (node) => up(readUptime(node)),
     },
+    ...(nodes.filter(({ alive }) => alive).length > 1
+      ? [
+          {
+            key: 'service',
+            heading: t('table.actions'),
+            actions: true,
+            render: (node: Node) => node.alive && <ServiceButton node={node} />,
+          },
+        ]
+      : []),
   ];
   return <PlainTable label={t('system.nodes')} columns={columns} rows={nodes} rowKey={({ id }) => id} />;
+}
+
+/** Takes a node out of service, after a question, or puts it back. */
+function ServiceButton({ node: { id, host, drained } }: { node: Node }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const change = useApiMutation<void>({
+    request: () => ({ method: drained ? 'DELETE' : 'POST', path: `/api/node/${encodeURIComponent(id)}/drain` }),
+    invalidates: ['/api/node'],
+  });
+  const ask = async (): Promise<void> => {
+    const title = `${t('system.drain')}: ${host || id}`;
+    const question = { title, text: t('system.drainText'), action: t('system.drain'), destructive: false };
+    if (drained || (await confirm(question))) change.mutate();
+  };
+  return (
+    <>
+      <Button variant="default" size="compact-sm" loading={change.isPending} onClick={() => void ask()}>
+        {t(drained ? 'system.resume' : 'system.drain')}
+      </Button>
+      {change.isError && <ErrorNotice error={change.error} />}
+    </>
+  );
 }

@@ -5,6 +5,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { type Axis, roundTicks, useChartTimes } from '../../ui/chart/chart-axis.ts';
 import { ChartOrTable, TimeLines } from '../../ui/chart/charts.tsx';
+import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
@@ -23,6 +24,8 @@ type Chart = {
   series: readonly { field: Field; name: TextKey; color?: string }[];
   /** Whole numbers if there is none. */
   measure?: Measure;
+  /** From which value on it needs attention. */
+  threshold?(history: SystemHistory): number;
 };
 
 const filterNames = ['hours'] as const;
@@ -67,6 +70,7 @@ const charts: readonly Chart[] = [
     heading: 'system.lateness',
     series: [{ field: 'lateness_ms', name: 'system.lateness' }],
     measure: milliseconds,
+    threshold: ({ late_ms: late }) => late,
   },
   {
     heading: 'system.chart.database',
@@ -91,25 +95,35 @@ export function SystemCharts() {
         data={Object.entries(periods).map(([value, text]) => ({ value, label: t(text) }))}
       />
       <QueryResult query={history}>
-        {(read) => (
-          <div className={classes.charts}>
-            {charts.map((chart) => (
-              <OneChart key={chart.heading} chart={chart} history={read} />
-            ))}
-            <BackupHistory history={read} />
-          </div>
-        )}
+        {(read) =>
+          charts.every((chart) => listKnown(chart, read).length === 0) && read.backups.length === 0 ? (
+            <EmptyState heading={t('system.chart.empty')} text={t('system.chart.none')} />
+          ) : (
+            <div className={classes.charts}>
+              {charts.map((chart) => (
+                <OneChart key={chart.heading} chart={chart} history={read} />
+              ))}
+              <BackupHistory history={read} />
+            </div>
+          )
+        }
       </QueryResult>
     </>
   );
 }
 
-function OneChart({ chart, history: { points } }: { chart: Chart; history: SystemHistory }) {
+/** The points that the chart can draw. */
+const listKnown = ({ series }: Chart, { points }: SystemHistory): readonly Point[] =>
+  points.filter((point) => series.some(({ field }) => point[field] !== null));
+
+function OneChart({ chart, history }: { chart: Chart; history: SystemHistory }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { short, long } = useChartTimes();
   const { series, measure } = chart;
-  const known = points.filter((point) => series.some(({ field }) => point[field] !== null));
+  const { points } = history;
+  const known = listKnown(chart, history);
+  const limit = chart.threshold?.(history);
   const values = known.flatMap((point) => series.map(({ field }) => point[field] ?? 0));
   const peak = Math.max(0, ...values);
   const inColumn = measure?.like(format, values) ?? format.number;
@@ -136,7 +150,8 @@ function OneChart({ chart, history: { points } }: { chart: Chart; history: Syste
               ...(color === undefined ? {} : { color }),
             }))}
             format={inColumn}
-            {...(measure === undefined ? {} : { axis: measure.axis(format, peak) })}
+            {...(measure === undefined ? {} : { axis: measure.axis(format, Math.max(peak, 1.2 * (limit ?? 0))) })}
+            {...(limit === undefined ? {} : { threshold: { at: limit, name: t('system.chart.threshold') } })}
           />
         )
       }

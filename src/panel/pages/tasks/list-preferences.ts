@@ -1,19 +1,16 @@
 import { useCallback, useState } from 'react';
 
 /** How this browser shows lists of tasks. */
-type ListPreferences = { pageSize: number; isCompact: boolean };
+type ListPreferences = { pageSize: number };
 
 const storageKey = 'taskgate.task-list';
-const initial: ListPreferences = { pageSize: 20, isCompact: false };
+const initial: ListPreferences = { pageSize: 20 };
 
 export function readListPreferences(text: string | null): ListPreferences {
   try {
     const stored = JSON.parse(text ?? '{}') as Partial<Record<keyof ListPreferences, unknown>> | null;
     const size = Number(stored?.pageSize);
-    return {
-      pageSize: [20, 50, 100].includes(size) ? size : initial.pageSize,
-      isCompact: stored?.isCompact === true,
-    };
+    return { pageSize: [20, 50, 100].includes(size) ? size : initial.pageSize };
   } catch {
     return initial;
   }

@@ -1,4 +1,4 @@
-import { Button, Group, Indicator, Popover, SegmentedControl, Select, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Popover, SegmentedControl, Select, Stack, TextInput } from '@mantine/core';
 import { IconAdjustmentsHorizontal } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
@@ -10,9 +10,9 @@ import { NameSelect } from '../../ui/form/name-select.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-filters.ts';
 import classes from './tasks-page.module.css';
 import { usePluginNames } from './use-plugin-names.ts';
-import { narrowingNames, periods, type TaskQuery, taskSorts } from './use-task-query.ts';
+import { periods, type TaskQuery, taskSorts } from './use-task-query.ts';
 
-const taskStatusTexts = {
+export const taskStatusTexts = {
   QUEUED: 'task.status.QUEUED',
   SUBMITTED: 'task.status.SUBMITTED',
   IN_PROGRESS: 'task.status.IN_PROGRESS',
@@ -28,7 +28,6 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
   const { filters, isGallery, sort } = tasks;
   const { values, set } = filters;
   const search = useDebouncedFilter(values.q, (text) => set('q', text));
-  const hidden = narrowingNames.filter((name) => name !== 'q' && name !== 'status' && values[name] !== '').length;
   return (
     <search className={classes.bar}>
       {isAdmin && (
@@ -57,24 +56,21 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
         onChange={(status) => filters.setAll({ status: status ?? '', reason: '' })}
         data={Object.entries(taskStatusTexts).map(([value, text]) => ({ value, label: t(text) }))}
       />
-      <Indicator disabled={hidden === 0} label={hidden} size={18} offset={4}>
-        <Popover position="bottom-end" width={320} trapFocus returnFocus hideDetached={false}>
-          <Popover.Target>
-            <Button
-              variant="default"
-              fullWidth
-              leftSection={<IconAdjustmentsHorizontal size={17} stroke={1.6} aria-hidden="true" />}
-            >
-              {t('tasks.filters')}
-            </Button>
-          </Popover.Target>
-          <Popover.Dropdown aria-label={t('tasks.filters')}>
-            <Stack gap="sm">
-              <TaskFilterFields tasks={tasks} />
-            </Stack>
-          </Popover.Dropdown>
-        </Popover>
-      </Indicator>
+      <Popover position="bottom-end" width={320} trapFocus returnFocus hideDetached={false}>
+        <Popover.Target>
+          <Button
+            variant="default"
+            leftSection={<IconAdjustmentsHorizontal size={17} stroke={1.6} aria-hidden="true" />}
+          >
+            {t('tasks.filters')}
+          </Button>
+        </Popover.Target>
+        <Popover.Dropdown aria-label={t('tasks.filters')}>
+          <Stack gap="sm">
+            <TaskFilterFields tasks={tasks} />
+          </Stack>
+        </Popover.Dropdown>
+      </Popover>
       <Select
         className={classes.sort}
         aria-label={t('tasks.sort')}
@@ -86,14 +82,6 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
           label: t(`tasks.sort.${value}`),
         }))}
       />
-      {tasks.isNarrowed && (
-        <Button
-          variant="subtle"
-          onClick={() => filters.setAll(Object.fromEntries(narrowingNames.map((name) => [name, ''])))}
-        >
-          {t('tasks.clear')}
-        </Button>
-      )}
     </search>
   );
 }

@@ -1,3 +1,4 @@
+import { Portal } from '@mantine/core';
 import { IconPhoto } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import type { TaskSummary } from '../../api/types.ts';
@@ -7,33 +8,58 @@ import classes from './task-poster.module.css';
 
 type TaskPosterProps = {
   task: TaskSummary;
-  /** As wide as its place. */
-  large?: boolean;
+  /** In a row of a table, in two lines on a phone, or as wide as its place. */
+  size: 'row' | 'brief' | 'tile';
 };
 
+/** Pixels: as wide as previews are kept, at most. */
+const enlarged = { width: 320, height: 200, gap: 10 };
+
 /**
- * A small picture of a task's result; an empty place where there is no result. Decorative: the task
- * is named beside it.
+ * A small picture of a task's result, larger beside itself while the pointer is over it; an empty
+ * place where there is no result. Decorative: the task is named beside it.
  */
-export function TaskPoster({ task, large = false }: TaskPosterProps) {
+export function TaskPoster({ task, size }: TaskPosterProps) {
   const [box, isSeen] = useSeen();
+  const [place, setPlace] = useState<{ left: number; top: number } | null>(null);
   useMissingPreview(task.id, isSeen && task.status === 'SUCCESS' && task.poster === undefined);
-  const hasResult = task.status === 'SUCCESS' || task.poster !== undefined;
+  const path = task.poster && artifactPath(task.poster.url);
+  const isTile = size === 'tile';
   return (
     <span
       ref={box}
       className={classes.poster}
-      data-large={large || undefined}
-      data-empty={!hasResult || undefined}
+      data-size={size}
+      data-empty={!hasPicture(task) || undefined}
       aria-hidden="true"
+      onPointerEnter={({ currentTarget, pointerType }) => {
+        if (path !== undefined && !isTile && pointerType === 'mouse') setPlace(placeBeside(currentTarget));
+      }}
+      onPointerLeave={() => setPlace(null)}
     >
-      {task.poster === undefined ? (
-        hasResult && <IconPhoto size={large ? 24 : 18} stroke={1.4} />
+      {path === undefined ? (
+        hasPicture(task) && <IconPhoto size={isTile ? 24 : 17} stroke={1.4} />
       ) : (
-        <img src={artifactPath(task.poster.url)} width={64} height={40} loading="lazy" decoding="async" alt="" />
+        <img src={path} width={64} height={40} loading="lazy" decoding="async" alt="" />
+      )}
+      {place !== null && (
+        <Portal>
+          <img className={classes.enlarged} style={place} src={path} alt="" />
+        </Portal>
       )}
     </span>
   );
+}
+
+/** Failed tasks and those that run have none. */
+export const hasPicture = ({ status, poster }: Pick<TaskSummary, 'status' | 'poster'>): boolean =>
+  status === 'SUCCESS' || poster !== undefined;
+
+function placeBeside(element: Element): { left: number; top: number } {
+  const { right, top, height } = element.getBoundingClientRect();
+  const highest = window.innerHeight - enlarged.height - enlarged.gap;
+  const middle = top + height / 2 - enlarged.height / 2;
+  return { left: right + enlarged.gap, top: Math.max(enlarged.gap, Math.min(middle, highest)) };
 }
 
 /** Whether the element has been on the screen. */

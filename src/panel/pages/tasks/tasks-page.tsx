@@ -1,6 +1,5 @@
 import { ActionIcon, Button, Text } from '@mantine/core';
-import { IconBaselineDensityMedium, IconBaselineDensitySmall, IconLayoutGrid, IconList } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
+import { IconLayoutGrid, IconList } from '@tabler/icons-react';
 import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -16,8 +15,8 @@ import { FailureReasons } from './failure-reasons.tsx';
 import { useListPreferences } from './list-preferences.ts';
 import { isFinished } from './read-task.ts';
 import { SavedViews } from './saved-views.tsx';
+import { TaskFilterChips } from './task-filter-chips.tsx';
 import { TaskFilters } from './task-filters.tsx';
-import classes from './tasks-page.module.css';
 import { TaskBrief, useTaskColumns, useTaskTitle } from './use-task-columns.tsx';
 import { type TaskQuery, useTaskQuery } from './use-task-query.ts';
 
@@ -32,24 +31,19 @@ const TaskGallery = lazy(() =>
 export function TasksPage() {
   const { t } = useTranslation();
   const tasks = useTaskQuery();
-  const [{ pageSize, isCompact }, changePreferences] = useListPreferences();
+  const [{ pageSize }, changePreferences] = useListPreferences();
   return (
     <Page
       heading={t('tasks.heading')}
       actions={
         <>
-          <ListTools
-            tasks={tasks}
-            isCompact={isCompact}
-            onCompact={(compact) => changePreferences({ isCompact: compact })}
-            exportMenu={
-              <ExportMenu
-                path="/api/task/export"
-                query={{ ...tasks.query, order: tasks.sort === 'oldest' ? 'asc' : null }}
-                name="tasks"
-              />
-            }
+          <SavedViews />
+          <ExportMenu
+            path="/api/task/export"
+            query={{ ...tasks.query, order: tasks.sort === 'oldest' ? 'asc' : null }}
+            name="tasks"
           />
+          <LayoutSwitch tasks={tasks} />
           <Button component={Link} to="/playground">
             {t('tasks.new')}
           </Button>
@@ -58,6 +52,7 @@ export function TasksPage() {
     >
       <div>
         <TaskFilters tasks={tasks} />
+        <TaskFilterChips tasks={tasks} />
         {tasks.filters.values.status === 'FAILURE' && <FailureReasons tasks={tasks} />}
         {tasks.isGallery ? (
           <Suspense fallback={<TableSkeleton />}>
@@ -67,7 +62,6 @@ export function TasksPage() {
           <TaskTable
             tasks={tasks}
             pageSize={pageSize}
-            isCompact={isCompact}
             onPageSize={(size) => {
               changePreferences({ pageSize: size });
               tasks.filters.setPage(1);
@@ -79,9 +73,9 @@ export function TasksPage() {
   );
 }
 
-type TaskTableProps = { tasks: TaskQuery; pageSize: number; isCompact: boolean; onPageSize(size: number): void };
+type TaskTableProps = { tasks: TaskQuery; pageSize: number; onPageSize(size: number): void };
 
-function TaskTable({ tasks, pageSize, isCompact, onPageSize }: TaskTableProps) {
+function TaskTable({ tasks, pageSize, onPageSize }: TaskTableProps) {
   const { t } = useTranslation();
   const toTitle = useTaskTitle();
   const { filters, all, query, sort } = tasks;
@@ -105,7 +99,7 @@ function TaskTable({ tasks, pageSize, isCompact, onPageSize }: TaskTableProps) {
           setPage(next);
         }}
         onPageSize={onPageSize}
-        isCompact={isCompact}
+        isDense
         sort={sort}
         onSort={(value) => filters.set('sort', value === 'newest' ? '' : value)}
         selection={{
@@ -159,46 +153,17 @@ function NoTasks({ tasks: { filters, isNarrowed } }: { tasks: TaskQuery }) {
   );
 }
 
-type ListToolsProps = {
-  tasks: TaskQuery;
-  isCompact: boolean;
-  onCompact(isCompact: boolean): void;
-  /** The export of what is filtered. */
-  exportMenu: ReactNode;
-};
-
-/** How a list is shown, and where it goes. */
-function ListTools({ tasks: { filters, isGallery }, isCompact, onCompact, exportMenu }: ListToolsProps) {
+/** Between the list and the gallery. */
+function LayoutSwitch({ tasks: { filters, isGallery } }: { tasks: TaskQuery }) {
   const { t } = useTranslation();
-  const { set } = filters;
   return (
-    <>
-      <SavedViews />
-      {exportMenu}
-      {!isGallery && (
-        <ActionIcon
-          variant="default"
-          size={36}
-          className={classes.density}
-          aria-label={t('tasks.compact')}
-          aria-pressed={isCompact}
-          onClick={() => onCompact(!isCompact)}
-        >
-          {isCompact ? (
-            <IconBaselineDensitySmall size={18} stroke={1.6} />
-          ) : (
-            <IconBaselineDensityMedium size={18} stroke={1.6} />
-          )}
-        </ActionIcon>
-      )}
-      <ActionIcon
-        variant="default"
-        size={36}
-        aria-label={t(isGallery ? 'tasks.asList' : 'tasks.asGallery')}
-        onClick={() => set('layout', isGallery ? '' : 'gallery')}
-      >
-        {isGallery ? <IconList size={18} stroke={1.6} /> : <IconLayoutGrid size={18} stroke={1.6} />}
-      </ActionIcon>
-    </>
+    <ActionIcon
+      variant="default"
+      size={36}
+      aria-label={t(isGallery ? 'tasks.asList' : 'tasks.asGallery')}
+      onClick={() => filters.set('layout', isGallery ? '' : 'gallery')}
+    >
+      {isGallery ? <IconList size={18} stroke={1.6} /> : <IconLayoutGrid size={18} stroke={1.6} />}
+    </ActionIcon>
   );
 }

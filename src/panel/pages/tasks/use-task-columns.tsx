@@ -10,7 +10,7 @@ import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { sayPlace } from '../queue/queue-place.ts';
 import { sentAt, tookSeconds } from './read-task.ts';
 import { TaskProgress } from './task/task-headline.tsx';
-import { TaskPoster } from './task-poster.tsx';
+import { hasPicture, TaskPoster } from './task-poster.tsx';
 import { usePluginNames } from './use-plugin-names.ts';
 import classes from './use-task-columns.module.css';
 
@@ -35,8 +35,10 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
   const plugins = usePluginNames();
   const toTitle = useTaskTitle();
   return useMemo((): Column<TaskSummary>[] => {
-    const money = format.moneyLike((tasks ?? []).map(({ quota }) => quota));
-    const duration = format.durationLike((tasks ?? []).flatMap((task) => tookSeconds(task) ?? []));
+    const rows = tasks ?? [];
+    const hasPictures = rows.some(hasPicture);
+    const money = format.moneyLike(rows.map(({ quota }) => quota));
+    const duration = format.durationLike(rows.flatMap((task) => tookSeconds(task) ?? []));
     const readKeyName = ({ api_key_name, api_key_id }: TaskSummary): string =>
       api_key_name ?? (api_key_id === null ? t('tasks.byPanel') : t('tasks.keyNumber', { id: api_key_id }));
     const channel: Column<TaskSummary> = {
@@ -54,31 +56,30 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
         key: 'task',
         heading: t('tasks.column.task'),
         render: (task) => (
-          <div className={classes.row}>
-            <TaskPoster task={task} />
-            <div className={classes.task}>
-              <RowLink to={taskPath(task)} className={classes.name ?? ''}>
-                {toTitle(task)}
-              </RowLink>
-              {task.status === 'FAILURE' && task.fail_reason !== '' ? (
-                <span
-                  className={classes.reason}
-                  title={translateOrQuote({ ...task.fail_reason_sentence, message: task.fail_reason }, t)}
-                >
-                  <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />
-                </span>
-              ) : (
-                <span className={classes.model}>
-                  {task.model}
-                  <span aria-hidden="true"> · </span>
-                  {plugins.get(task.platform) ?? task.platform}
-                </span>
-              )}
-            </div>
-          </div>
+          <RowLink to={taskPath(task)} className={classes.row ?? ''}>
+            {hasPictures && <TaskPoster task={task} size="row" />}
+            <span className={classes.task}>
+              <span className={classes.name}>{toTitle(task)}</span>{' '}
+              <span className={classes.model}>
+                {task.model}
+                <span aria-hidden="true"> · </span>
+                {plugins.get(task.platform) ?? task.platform}
+              </span>
+            </span>
+          </RowLink>
         ),
       },
       { key: 'status', corner: true, heading: t('tasks.status'), render: (task) => <TaskProgress task={task} /> },
+      ...(rows.some(hasReason)
+        ? [
+            {
+              key: 'reason',
+              wide: true,
+              heading: t('tasks.column.reason'),
+              render: (task: TaskSummary) => hasReason(task) && <TaskReason task={task} />,
+            },
+          ]
+        : []),
       all
         ? {
             key: 'user',
@@ -137,6 +138,41 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
   }, [t, format, plugins, toTitle, all, tasks]);
 }
 
+const hasReason = ({ status, fail_reason, queue }: TaskSummary): boolean =>
+  queue !== undefined || (status === 'FAILURE' && fail_reason !== '');
+
+/** Why a task failed; of one that waits, where and for how long. */
+function TaskReason({ task: { queue, platform, fail_reason, fail_reason_sentence } }: { task: TaskSummary }) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const plugins = usePluginNames();
+  if (queue === undefined) {
+    return (
+      <span className={classes.reason} title={translateOrQuote({ ...fail_reason_sentence, message: fail_reason }, t)}>
+        <ServerText text={fail_reason} sentence={fail_reason_sentence} />
+      </span>
+    );
+  }
+  const names = queue.channels.map(({ name }) => name);
+  const where =
+    names.length === 0
+      ? (plugins.get(platform) ?? platform)
+      : new Intl.ListFormat(i18n.language, { type: 'disjunction' }).format(names);
+  return (
+    <span className={classes.waits}>
+      <span>
+        {sayPlace(queue, t, format)}
+        {queue.waits_for === 'capacity' && ` · ${where}`}
+      </span>
+      <span className={classes.model}>
+        {t('tasks.waitingFor', { duration: format.duration(sinceThen(queue.waiting_since)) })}
+      </span>
+    </span>
+  );
+}
+
+const sinceThen = (at: number): number => Math.max(0, Math.round(Date.now() / 1000 - at));
+
 /** A task in two lines, for a phone. */
 export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const { t } = useTranslation();
@@ -145,7 +181,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const failed = task.status === 'FAILURE' && task.fail_reason !== '';
   return (
     <RowBrief
-      icon={<TaskPoster task={task} />}
+      {...(hasPicture(task) ? { icon: <TaskPoster task={task} size="brief" /> } : {})}
       name={toTitle(task)}
       to={taskPath(task)}
       state={
@@ -159,6 +195,9 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
       }
       facts={[
         task.queue === undefined ? '' : sayPlace(task.queue, t, format),
+        task.queue === undefined
+          ? ''
+          : t('tasks.waitingFor', { duration: format.duration(sinceThen(task.queue.waiting_since)) }),
         all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '',
         task.quota === 0 ? '' : format.money(task.quota),
         format.ago(sentAt(task)),

@@ -3,16 +3,20 @@ import { useTranslation } from 'react-i18next';
 import type { KeptStorage, UsageReport as Report, User } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { formatHours } from '../../ui/chart/chart-axis.ts';
-import { ChartOrTable, DayBars } from '../../ui/chart/charts.tsx';
+import { ChartOrTable } from '../../ui/chart/charts.tsx';
+import { PartBars } from '../../ui/chart/part-bars.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { type Figure, Figures } from '../../ui/display/figures.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { Share as SharePart } from '../../ui/display/share.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { LimitSpent } from '../../ui/form/spending-limit.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { BillList } from './bill-list.tsx';
+import { projectMonth, stackSpend } from './stack-spend.ts';
 import classes from './usage.module.css';
 import { localZone } from './usage-period.ts';
 import type { Dimension, UsageFilterName, UsageFilters } from './use-usage-filters.ts';
@@ -39,7 +43,7 @@ export function UsageReport({ filters }: { filters: UsageFilters }) {
             <EmptyState heading={t('usage.empty.heading')} text={t('usage.empty.text')} />
           ) : (
             <>
-              <UsageOverTime report={read} />
+              <UsageOverTime report={read} filters={filters} />
               <UsageShares report={read} filters={filters} />
               <BillList report={read} filters={filters} />
             </>
@@ -87,8 +91,8 @@ function KeptFiles({ storage: { is_offered: isOffered, files, bytes, quota_bytes
   );
 }
 
-/** Spend over time, as a chart or a table. */
-function UsageOverTime({ report }: { report: Report }) {
+/** Spend over time by its first shares, as a chart or a table; of this month also what is ahead. */
+function UsageOverTime({ report, filters: { by, period } }: { report: Report; filters: UsageFilters }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const { points, totals, unit, zone, days_per_point: days } = report;
@@ -106,6 +110,21 @@ function UsageOverTime({ report }: { report: Report }) {
   const money = format.moneyLike(used.map(({ spend }) => spend));
   const peak = Math.max(0, ...points.map(({ spend }) => spend));
   const heading = t(isByHour ? 'usage.byHour' : 'usage.byDay');
+  const toName = useShareName(by);
+  const parts = stackSpend(report, { toName, others: t('usage.otherShares') });
+  const end = monthEnd(report.from);
+  const projected =
+    period === 'month' && !isByHour
+      ? projectMonth({ from: report.from, until: end, spend: totals.spend }, Date.now() / 1000)
+      : null;
+  const coming = projected === null ? [] : daysBetween(report.until, end);
+  const [firstPoint, lastDay] = [points[0], coming.at(-1)];
+  const line = projected !== null &&
+    firstPoint !== undefined &&
+    lastDay !== undefined && {
+      ...{ from: short(at(firstPoint.at)), to: short(at(lastDay)), value: projected.daily },
+      label: `${t('usage.expected')}: ${format.money(projected.total - totals.spend)}`,
+    };
   return (
     <ChartOrTable
       heading={heading}
@@ -113,13 +132,21 @@ function UsageOverTime({ report }: { report: Report }) {
         <>
           {t(zone === localZone() ? 'usage.zone' : 'usage.zoneUtc', { zone: zone.replaceAll('_', ' ') })}
           {days > 1 && ` ${t('usage.daysPerPoint', { count: days })}`}
+          {projected !== null && ` ${t('usage.projected', { total: format.money(projected.total) })}`}
         </>
       }
       chart={
-        <DayBars
+        <PartBars
           label={t('usage.overTime.label', { total: format.money(totals.spend), most: format.money(peak) })}
-          series={[{ key: 'value', name: t('usage.spent') }]}
-          days={points.map((point) => ({ day: short(at(point.at)), value: point.spend }))}
+          parts={parts.map((part) => ({ ...part, total: format.money(part.total) }))}
+          days={[
+            ...points.map((point, index) => ({
+              day: short(at(point.at)),
+              ...Object.fromEntries(parts.map((part) => [part.key, part.points[index] ?? 0])),
+            })),
+            ...coming.map((day) => ({ day: short(at(day)) })),
+          ]}
+          {...(line === false ? {} : { line })}
           format={money}
           axis={format.moneyAxis(peak)}
         />
@@ -143,6 +170,18 @@ function UsageOverTime({ report }: { report: Report }) {
       }
     />
   );
+}
+
+/** The first second of the month after the one that began at `from`, in the reader's calendar. */
+function monthEnd(from: number): number {
+  const start = new Date(from * 1000);
+  return new Date(start.getFullYear(), start.getMonth() + 1, 1).getTime() / 1000;
+}
+
+function daysBetween(from: number, until: number): number[] {
+  const days: number[] = [];
+  for (let day = from; day < until; day += 86_400) days.push(day);
+  return days;
 }
 
 type Share = Report['shares'][number];
@@ -200,7 +239,12 @@ function ShareTable({ report: { shares, others, totals }, by, onNarrow }: ShareT
     { key: 'ok', heading: t('usage.finished'), numeric: true, render: (row) => format.number(row.succeeded) },
     { key: 'bad', heading: t('usage.failed'), numeric: true, render: (row) => format.number(row.failed) },
     { key: 'spend', heading: t('usage.spent'), numeric: true, render: ({ spend }) => money(spend) },
-    { key: 'share', heading: t('usage.share'), numeric: true, render: ({ spend }) => part(spend) },
+    {
+      key: 'share',
+      heading: t('usage.share'),
+      numeric: true,
+      render: ({ spend }) => <SharePart part={spend} of={totals.spend} />,
+    },
   ];
   return (
     <>
@@ -209,6 +253,21 @@ function ShareTable({ report: { shares, others, totals }, by, onNarrow }: ShareT
         rows={shares}
         rowKey={({ id, plugin_key, model }) => `${id}/${plugin_key}/${model}`}
         columns={columns}
+        brief={(share) => {
+          const narrow = narrowTo(by, share);
+          return (
+            <RowBrief
+              name={toName(share)}
+              figure={money(share.spend)}
+              facts={[
+                part(share.spend),
+                `${t('task.status.SUCCESS')}: ${format.number(share.succeeded)}`,
+                share.failed > 0 ? `${t('task.status.FAILURE')}: ${format.number(share.failed)}` : '',
+              ]}
+              {...(narrow && onNarrow ? { onPress: () => onNarrow(narrow) } : {})}
+            />
+          );
+        }}
       />
       {others.shares > 0 && (
         <Text size="sm" c="dimmed">

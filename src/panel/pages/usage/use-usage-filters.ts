@@ -1,6 +1,7 @@
 import { roles, useRole } from '../../session/roles.ts';
 import { withQuery } from '../../session/use-api.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
+import { stackedShares } from './stack-spend.ts';
 import { type Dates, localZone, type PeriodName, readDates, readPeriod } from './usage-period.ts';
 
 const filterNames = ['scope', 'user', 'period', 'from', 'to', 'by', 'key', 'plugin', 'model', 'channel'] as const;
@@ -46,7 +47,7 @@ export function useUsageFilters(ofUser = ''): UsageFilters {
   const path = withQuery('/api/usage', {
     ...question,
     ...dates,
-    ...{ zone: localZone(), by, key, plugin, model },
+    ...{ zone: localZone(), by, series: stackedShares, key, plugin, model },
     channel: isAdmin ? channel : null,
   });
   return { ...filters, scope, userId: scope === 'user' ? user : '', period, dates, by, choices, path };

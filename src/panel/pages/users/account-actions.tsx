@@ -1,6 +1,7 @@
 import { ActionIcon, Button, Group, Menu } from '@mantine/core';
-import { IconArrowDown, IconArrowUp, IconDots, IconTrash } from '@tabler/icons-react';
+import { IconArrowDown, IconArrowUp, IconDots, IconFileDescription, IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import { accountStatus } from '../../api/record-status.ts';
 import type { Account } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -55,6 +56,14 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
   return (
     <div>
       <Group gap="sm" justify="flex-end">
+        <Button
+          component={Link}
+          to={`/case/user/${account.id}`}
+          variant="default"
+          leftSection={<IconFileDescription {...icon} />}
+        >
+          {t('case.open')}
+        </Button>
         {rights.switch && (
           <Button
             variant="default"

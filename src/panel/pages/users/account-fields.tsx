@@ -1,7 +1,7 @@
-import { Button, Group, Textarea, TextInput } from '@mantine/core';
+import { Box, Button, Group, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Account, AccountRow, ChannelChoices } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
+import { useApiMutation, useLocalisedQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import {
@@ -52,7 +52,7 @@ const toValues = (account: AccountRow): FieldValues => ({
 /** Name, address, group and remark of an account. Only changed fields are sent. */
 export function AccountFields({ account }: { account: Account }) {
   const { t } = useTranslation();
-  const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
+  const choices = useLocalisedQuery<ChannelChoices>('/api/channel/choices');
   const change = useApiMutation<Change, AccountRow>({
     request: (fields) => ({
       method: 'PUT',
@@ -105,12 +105,14 @@ export function AccountFields({ account }: { account: Account }) {
           <TextInput label={t('users.email')} type="email" autoComplete="off" {...form.bind('email')} />
           <GroupSelect choices={choices.data} {...form.bindValue('group')} />
         </div>
-        <SpendingLimit
-          period={form.bindValue('limit_period')}
-          usd={form.bindValue('limit_usd')}
-          description={t('limit.userHint')}
-          stored={account.budget}
-        />
+        <Box my="md">
+          <SpendingLimit
+            period={form.bindValue('limit_period')}
+            usd={form.bindValue('limit_usd')}
+            description={t('limit.userHint')}
+            stored={account.budget}
+          />
+        </Box>
         <OwnLimitFields perMinute={form.bindValue('requests_per_minute')} running={form.bindValue('max_running')} />
         <Textarea
           mt="md"

@@ -2,7 +2,7 @@ import { PasswordInput, Select, Stack, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { AccountRow, ChannelChoices } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
-import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
+import { useApiMutation, useLocalisedQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { toQuota } from '../../ui/form/decimal.ts';
@@ -50,7 +50,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
   const { t } = useTranslation();
   const navigate = useScopedNavigate();
   const role = useRole();
-  const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
+  const choices = useLocalisedQuery<ChannelChoices>('/api/channel/choices');
   const change = useApiMutation<Record<string, unknown>, AccountRow>({
     request: (body) => ({ method: 'POST', path: '/api/user', body }),
     invalidates: ['/api/user'],

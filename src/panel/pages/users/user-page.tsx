@@ -17,7 +17,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { KeyMenu } from '../keys/key-menu.tsx';
-import { KeyStatus } from '../keys/key-status.tsx';
+import { KeyLastUse, KeyStatus, useLastUseFacts } from '../keys/key-status.tsx';
 import { useKeyChanges } from '../keys/use-key-changes.ts';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 import { AccountStatement } from '../usage/account-statement.tsx';
@@ -143,6 +143,7 @@ function UserTasks({ userId }: { userId: number }) {
       columns={useTaskColumns({ all: true, tasks: query.data?.items }).filter(({ key }) => key !== 'user')}
       rowKey={({ id }) => id}
       onPage={setPage}
+      isDense
       brief={(task) => <TaskBrief task={task} all={false} />}
       empty={<EmptyState heading={t('users.tasks.none')} text={t('users.tasks.noneText')} />}
     />
@@ -153,6 +154,7 @@ function UserTasks({ userId }: { userId: number }) {
 function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const lastUseFacts = useLastUseFacts();
   const { page, setPage } = useFilters([]);
   const query = useApiQuery<ApiKeyPage>(withQuery(`/api/user/${userId}/keys`, { page }));
   const keys = query.data?.items ?? [];
@@ -173,7 +175,7 @@ function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
     {
       key: 'used',
       heading: t('keys.lastUsed'),
-      render: (key) => (key.last_used_at === 0 ? t('keys.notUsed') : format.ago(key.last_used_at)),
+      render: (key) => <KeyLastUse apiKey={key} />,
     },
     {
       key: 'usage',
@@ -206,7 +208,7 @@ function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
             to={usagePath(key)}
             figure={key.unlimited_quota ? t('keys.unlimited') : left(key.quota)}
             state={<KeyStatus status={key.status} />}
-            facts={[`${key.prefix}…`, key.last_used_at === 0 ? '' : format.ago(key.last_used_at)]}
+            facts={[`${key.prefix}…`, ...lastUseFacts(key)]}
             {...(mayEdit ? { actions: <KeyMenu apiKey={key} changes={changes} /> } : {})}
           />
         )}

@@ -2,7 +2,7 @@ import { useMantineColorScheme } from '@mantine/core';
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useNavigate } from 'react-router';
-import { changeLanguage } from '../../i18n/create-i18n.ts';
+import { changeLanguage, hasTexts, loadTexts } from '../../i18n/create-i18n.ts';
 import { languages } from '../../i18n/languages.ts';
 import { listOptions } from '../../pages/settings/option-texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
@@ -19,6 +19,9 @@ type CommandPaletteProps = {
   onShortcuts(): void;
 };
 
+/** Settings are then found once their pages have loaded their names. */
+const ignoreFailure = (): void => {};
+
 /** Finds pages, tasks, users, channels, keys, settings and actions by some letters. */
 export function CommandPalette({ typed, onClose, onShortcuts }: CommandPaletteProps) {
   const { t, i18n } = useTranslation();
@@ -27,6 +30,10 @@ export function CommandPalette({ typed, onClose, onShortcuts }: CommandPalettePr
   const listId = useId();
   const [query, setQuery] = useState(typed);
   const [active, setActive] = useState(0);
+  const [hasSettings, setHasSettings] = useState(() => hasTexts(i18n, 'settings'));
+  useEffect(() => {
+    if (!hasSettings && role >= roles.root) loadTexts(i18n, 'settings').then(() => setHasSettings(true), ignoreFailure);
+  }, [hasSettings, role, i18n]);
   const server = useServerEntries(query);
   const actions = useActions(onShortcuts);
   const local = [

@@ -3,7 +3,7 @@ import type { AccountPage, CallableModel, ChannelName, KeyName, PluginSummary, T
 import { playgroundPath } from '../../pages/playground/playground-path.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
-import { useApiQuery } from '../../session/use-api.ts';
+import { useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
 import { filterEntries, MAX_ENTRIES, type PaletteEntry } from './find-entries.ts';
 
 /** Shorter queries find too much, and cost a search for every letter. */
@@ -29,7 +29,7 @@ export function useServerEntries(query: string): { entries: PaletteEntry[]; isSe
   const channels = useApiQuery<ChannelName[]>(`/api/channel/names?keyword=${q}`, forAdmins);
   // Whole lists, which other pages read too.
   const models = useApiQuery<CallableModel[]>('/api/model', { enabled });
-  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task', { enabled: enabled && role >= roles.root });
+  const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task', { enabled: enabled && role >= roles.root });
   if (!enabled) return { entries: [], isSearching: false };
   const isSearching =
     settled !== query.trim() || [tasks, users, keys, channels, models, plugins].some(({ isFetching }) => isFetching);
@@ -81,11 +81,13 @@ const toUser = ({ id, username, display_name }: AccountPage['items'][number]): P
 /** Another person's key has no page of its own here. */
 const toKey =
   (ownId: number | undefined) =>
-  ({ id, name, user_id, username }: KeyName): PaletteEntry => ({
+  ({ id, name, user_id, username, last_used_ip }: KeyName): PaletteEntry => ({
     id: `keys:${id}`,
     group: 'keys',
     label: name,
-    ...(user_id === ownId ? { to: `/keys/${id}` } : { to: `/users/${user_id}?tab=keys`, note: username }),
+    ...(user_id === ownId
+      ? { to: `/keys/${id}` }
+      : { to: `/users/${user_id}?tab=keys`, note: [username, last_used_ip].filter(Boolean).join(' · ') }),
   });
 
 const toChannel = ({ id, name }: ChannelName): PaletteEntry => ({

@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Section } from '../page/section.tsx';
 import classes from './charts.module.css';
 import type { DayBarsProps } from './day-bars-view.tsx';
+import type { DurationBandProps } from './duration-band-view.tsx';
 import type { TimeLinesProps } from './time-lines-view.tsx';
 
 type ChartOrTableProps = {
@@ -12,10 +13,12 @@ type ChartOrTableProps = {
   chart: ReactNode;
   /** The same figures as a table. */
   table: ReactNode;
+  /** What else is chosen about the figures. */
+  controls?: ReactNode;
 };
 
 /** Figures as a chart or as the table behind it. */
-export function ChartOrTable({ heading, intro, chart, table }: ChartOrTableProps) {
+export function ChartOrTable({ heading, intro, chart, table, controls }: ChartOrTableProps) {
   const { t } = useTranslation();
   const [shown, setShown] = useState('chart');
   return (
@@ -23,16 +26,19 @@ export function ChartOrTable({ heading, intro, chart, table }: ChartOrTableProps
       heading={heading}
       {...(intro === undefined ? {} : { intro })}
       actions={
-        <SegmentedControl
-          size="xs"
-          aria-label={t('chart.as', { heading })}
-          value={shown}
-          onChange={setShown}
-          data={[
-            { value: 'chart', label: t('chart.chart') },
-            { value: 'table', label: t('chart.table') },
-          ]}
-        />
+        <>
+          {controls}
+          <SegmentedControl
+            size="xs"
+            aria-label={t('chart.as', { heading })}
+            value={shown}
+            onChange={setShown}
+            data={[
+              { value: 'chart', label: t('chart.chart') },
+              { value: 'table', label: t('chart.table') },
+            ]}
+          />
+        </>
       }
     >
       {shown === 'chart' ? chart : table}
@@ -44,6 +50,7 @@ const height = 240;
 
 // Loaded on demand: the chart library is larger than the rest of a page.
 const DayBarsView = lazy(async () => ({ default: (await import('./day-bars-view.tsx')).DayBarsView }));
+const DurationBandView = lazy(async () => ({ default: (await import('./duration-band-view.tsx')).DurationBandView }));
 const TimeLinesView = lazy(async () => ({ default: (await import('./time-lines-view.tsx')).TimeLinesView }));
 
 /** A bar chart with one bar per day. */
@@ -63,6 +70,17 @@ export function TimeLines(props: TimeLinesProps) {
     <div role="img" aria-label={props.label} className={classes.frame}>
       <Suspense fallback={<Skeleton h={height} />}>
         <TimeLinesView {...props} height={height} />
+      </Suspense>
+    </div>
+  );
+}
+
+/** Medians over time as a line, with a band from them to p95. */
+export function DurationBand(props: DurationBandProps) {
+  return (
+    <div role="img" aria-label={props.label} className={classes.frame}>
+      <Suspense fallback={<Skeleton h={height} />}>
+        <DurationBandView {...props} height={height} />
       </Suspense>
     </div>
   );

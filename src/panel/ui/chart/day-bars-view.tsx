@@ -5,7 +5,15 @@ import { lastLabel, roundTicks } from './chart-axis.ts';
 
 const brand = 'var(--mantine-primary-color-filled)';
 
-export function DayBarsView({ days, series, format, height, axis }: DayBarsProps & { height: number }) {
+export function DayBarsView({
+  days,
+  series,
+  format,
+  height,
+  axis,
+  line,
+  legend = series.length > 1,
+}: DayBarsProps & { height: number }) {
   const addUp = (day: DayBarsProps['days'][number]): number =>
     series.reduce((sum, { key }) => sum + Number(day[key] ?? 0), 0);
   const ticks = axis?.ticks ?? roundTicks(Math.max(0, ...days.map(addUp)), { whole: true }).ticks;
@@ -16,9 +24,10 @@ export function DayBarsView({ days, series, format, height, axis }: DayBarsProps
       dataKey="day"
       type="stacked"
       series={series.map(({ key, name, color = brand }) => ({ name: key, label: name, color }))}
-      withLegend={series.length > 1}
+      withLegend={legend}
       legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
       valueFormatter={format}
+      {...(line === undefined ? {} : { referenceLines: [toReferenceLine(line)] })}
       gridAxis="x"
       tickLine="none"
       strokeDasharray="0"
@@ -30,6 +39,14 @@ export function DayBarsView({ days, series, format, height, axis }: DayBarsProps
     />
   );
 }
+
+const toReferenceLine = ({ from, to, value }: NonNullable<DayBarsProps['line']>) => ({
+  segment: [
+    { x: from, y: value },
+    { x: to, y: value },
+  ] as const,
+  ...{ color: 'var(--mantine-color-text)', strokeDasharray: '5 4', strokeWidth: 1.5 },
+});
 
 /** `key` selects the numbers, `name` is shown in the tooltip; the default colour is the brand's. */
 export type DaySeries = { key: string; name: string; color?: string };
@@ -44,4 +61,8 @@ export type DayBarsProps = {
   format(value: number): string;
   /** Other than whole numbers, written by `format`. */
   axis?: Axis;
+  /** A dashed line at the height of `value` from one day to another, named below the chart. */
+  line?: { from: string; to: string; value: number; label: string };
+  /** False where the parts are named beside the chart. Default: where there are several. */
+  legend?: boolean;
 };

@@ -8,12 +8,31 @@ const fewPoints = 60;
 
 const brand = 'var(--mantine-primary-color-filled)';
 
-export function TimeLinesView({ points, series, format, height, axis }: TimeLinesProps & { height: number }) {
+export function TimeLinesView({
+  points,
+  series,
+  format,
+  height,
+  axis,
+  threshold,
+}: TimeLinesProps & { height: number }) {
   const known = points.filter((point) => series.some(({ key }) => point[key] !== null)).length;
   const peak = Math.max(0, ...points.flatMap((point) => series.map(({ key }) => Number(point[key] ?? 0))));
   const ticks = axis?.ticks ?? roundTicks(peak, { whole: true }).ticks;
   return (
     <LineChart
+      referenceLines={
+        threshold
+          ? [
+              {
+                y: threshold.at,
+                label: threshold.name,
+                labelPosition: 'insideTopRight',
+                color: 'var(--mantine-color-error)',
+              },
+            ]
+          : []
+      }
       h={height}
       data={[...points]}
       dataKey="at"
@@ -50,4 +69,6 @@ export type TimeLinesProps = {
   format(value: number): string;
   /** Other than whole numbers, written by `format`. */
   axis?: Axis;
+  /** A line across the chart, from which on a value needs attention. */
+  threshold?: { at: number; name: string };
 };

@@ -10,7 +10,10 @@ export type CodeLanguage = 'javascript' | 'json' | 'text';
 const frame = EditorView.theme({
   '&': { backgroundColor: 'transparent', color: 'var(--mantine-color-text)', fontSize: '13px' },
   '&.cm-focused': { outline: '2px solid var(--mantine-primary-color-filled)', outlineOffset: '1px' },
-  '.cm-content': { fontFamily: 'var(--mantine-font-family-monospace)', padding: '12px 0', caretColor: 'currentColor' },
+  // Numbers of lines stand on the same baseline as their lines.
+  '.cm-scroller': { fontFamily: 'var(--mantine-font-family-monospace)' },
+  '.cm-content': { padding: '12px 0', caretColor: 'currentColor' },
+  '.cm-lineNumbers .cm-gutterElement': { paddingInline: '12px 8px' },
   '.cm-gutters': { backgroundColor: 'transparent', color: 'var(--mantine-color-dimmed)', border: 'none' },
   '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'color-mix(in srgb, var(--tg-line) 35%, transparent)' },
   '.cm-collapsedLines': {
@@ -27,6 +30,10 @@ const frame = EditorView.theme({
   },
   '.cm-deletedChunk, &.cm-merge-a .cm-changedLine': {
     backgroundColor: 'color-mix(in srgb, var(--mantine-color-error) 12%, transparent) !important',
+  },
+  '.cm-changedLineGutter': { background: 'var(--tg-signal) !important' },
+  '&.cm-merge-a .cm-changedLineGutter, .cm-deletedLineGutter': {
+    background: 'var(--mantine-color-error) !important',
   },
   // What is gone needs no colours of its language, which are too pale on red.
   '.cm-deletedChunk .cm-deletedText, .cm-deletedChunk .cm-deletedLine *': { color: 'var(--mantine-color-text)' },

@@ -14,10 +14,17 @@ const taskStatuses: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
   FAILURE: { text: 'task.status.FAILURE', tone: 'bad' },
 };
 
+type StatusLabelProps = {
+  tone: Tone;
+  /** A sentence, which may take several lines. */
+  wraps?: boolean;
+  children: string;
+};
+
 /** A status in words, with a coloured dot. */
-export function StatusLabel({ tone, children }: { tone: Tone; children: string }) {
+export function StatusLabel({ tone, wraps, children }: StatusLabelProps) {
   return (
-    <span className={classes.mark} data-tone={tone}>
+    <span className={classes.mark} data-tone={tone} data-wraps={wraps || undefined}>
       {children}
     </span>
   );

@@ -1,9 +1,7 @@
 import { useTranslation } from 'react-i18next';
+import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import { type LocalisedText, localise } from '../../i18n/localise.ts';
 import { type Axis, decimalsOfStep, roundTicks } from '../chart/chart-axis.ts';
-
-/** 500,000 units of quota are one US dollar. */
-export const quotaPerUsd = 500_000;
 
 export type Format = {
   number(value: number): string;
@@ -56,7 +54,7 @@ const relativeUnits: readonly [Intl.RelativeTimeFormatUnit, number][] = [
  * of the smallest one.
  */
 function countDecimals(quotas: readonly number[]): number {
-  const amounts = quotas.filter((quota) => quota !== 0).map((quota) => Math.abs(quota) / quotaPerUsd);
+  const amounts = quotas.filter((quota) => quota !== 0).map((quota) => Math.abs(quota) / QUOTA_PER_USD);
   const smallest = Math.min(...amounts);
   if (!Number.isFinite(smallest) || smallest >= 0.1) return 2;
   const most = Math.min(4, 1 - Math.floor(Math.log10(smallest)));
@@ -154,11 +152,11 @@ export function createFormat(language: string): Format {
     number: (value) => plain.format(value),
     percent: (value) => share.format(value),
     money: (quota) => {
-      const dollars = quota / quotaPerUsd;
+      const dollars = quota / QUOTA_PER_USD;
       return dollars !== 0 && Math.abs(dollars) < 0.1 ? fine.format(dollars) : coarse.format(dollars);
     },
     exactMoney: (quota) => {
-      const dollars = quota / quotaPerUsd;
+      const dollars = quota / QUOTA_PER_USD;
       return new Intl.NumberFormat(language, {
         ...usd,
         ...sameDecimals(exactDecimals(dollars, [2, 4, 6, 8, 12])),
@@ -168,13 +166,13 @@ export function createFormat(language: string): Format {
       new Intl.NumberFormat(language, sameDecimals(exactDecimals(value, [0, 1, 2, 4, 6, 8, 12]))).format(value),
     moneyLike: (quotas) => {
       const equal = new Intl.NumberFormat(language, { ...usd, ...sameDecimals(countDecimals(quotas)) });
-      return (quota) => equal.format(quota / quotaPerUsd);
+      return (quota) => equal.format(quota / QUOTA_PER_USD);
     },
     moneyAxis: (peak) => {
-      const { ticks, step } = roundTicks(peak, { unit: quotaPerUsd });
+      const { ticks, step } = roundTicks(peak, { unit: QUOTA_PER_USD });
       const decimals = step >= 1 ? 0 : Math.max(2, decimalsOfStep(step));
       const label = new Intl.NumberFormat(language, { ...usd, ...sameDecimals(decimals) });
-      return { ticks, label: (quota) => label.format(quota / quotaPerUsd) };
+      return { ticks, label: (quota) => label.format(quota / QUOTA_PER_USD) };
     },
     percentInColumn: (value) => fixedShare.format(value),
     time: (seconds) => dateTime.format(new Date(seconds * 1000)),

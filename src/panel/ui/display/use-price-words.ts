@@ -1,6 +1,7 @@
 import { useTranslation } from 'react-i18next';
+import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import type { PriceSummary } from '../../api/types.ts';
-import { type FieldLabels, labelInSentence, quotaPerUsd, useFormat } from './use-format.ts';
+import { type FieldLabels, labelInSentence, useFormat } from './use-format.ts';
 
 /** The unit of a number fact: `second`, `count`, `token` or `credit`. */
 type FactUnits = Readonly<Record<string, string | null>>;
@@ -32,7 +33,7 @@ export function usePriceWords() {
       summary.per.length === 0
         ? t('price.words.task')
         : summary.per.map((fact) => perWords(fact, units, labels)).join(t('price.words.times'));
-    const money = (usd: number): string => format.money(usd * factor * quotaPerUsd);
+    const money = (usd: number): string => format.money(usd * factor * QUOTA_PER_USD);
     const say = (amount: string): string => t('price.words', { amount, per });
     if (summary.kind === 'amount')
       return { short: summary.usd === 0 ? t('price.words.free') : say(money(summary.usd)), rows: [] };

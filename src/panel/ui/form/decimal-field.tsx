@@ -1,7 +1,8 @@
 import { Text, TextInput, type TextInputProps } from '@mantine/core';
 import { useLayoutEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { quotaPerUsd, useFormat } from '../display/use-format.ts';
+import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
+import { useFormat } from '../display/use-format.ts';
 import { readDecimal, toNumber, writeDecimal } from './decimal.ts';
 
 type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> & {
@@ -37,33 +38,36 @@ export function DecimalField({ value, onChange, say, error, prefix, suffix = '',
   });
   const number = 'fault' in reading || reading.isObvious ? null : toNumber(reading.decimal);
   return (
-    <div>
-      <TextInput
-        {...input}
-        inputMode="decimal"
-        autoComplete="off"
-        value={text === '' ? '' : `${prefix ?? ''}${text}${suffix}`}
-        error={fault ?? error}
-        onSelect={({ currentTarget }) => {
-          const end = currentTarget.value.length - suffix.length;
-          const { selectionStart: from, selectionEnd: to } = currentTarget;
-          if (from !== null && from === to && from > end && end >= 0) currentTarget.setSelectionRange(end, end);
-        }}
-        onChange={({ currentTarget }) => {
-          const shown = currentTarget.value.replace(suffix, '');
-          const next = prefix !== undefined && shown.startsWith(prefix) ? shown.slice(prefix.length) : shown;
-          const caret = Math.min(currentTarget.selectionStart ?? shown.length, shown.length);
-          if (suffix !== '') typing.current = { input: currentTarget, caret };
-          const read = readDecimal(next, language);
-          const decimal = 'fault' in read ? next : read.decimal;
-          setTyped({ text: next, decimal, language });
-          onChange(decimal);
-        }}
-      />
-      <Text size="xs" c="dimmed" mt={number === null ? 0 : 4} aria-live="polite">
-        {number !== null && t('number.readAs', { number: say?.(number) ?? format.exact(number) })}
-      </Text>
-    </div>
+    <TextInput
+      {...input}
+      inputContainer={(field) => (
+        <div>
+          {field}
+          <Text size="xs" c="dimmed" mt={number === null ? 0 : 4} aria-live="polite">
+            {number !== null && t('number.readAs', { number: say?.(number) ?? format.exact(number) })}
+          </Text>
+        </div>
+      )}
+      inputMode="decimal"
+      autoComplete="off"
+      value={text === '' ? '' : `${prefix ?? ''}${text}${suffix}`}
+      error={fault ?? error}
+      onSelect={({ currentTarget }) => {
+        const end = currentTarget.value.length - suffix.length;
+        const { selectionStart: from, selectionEnd: to } = currentTarget;
+        if (from !== null && from === to && from > end && end >= 0) currentTarget.setSelectionRange(end, end);
+      }}
+      onChange={({ currentTarget }) => {
+        const shown = currentTarget.value.replace(suffix, '');
+        const next = prefix !== undefined && shown.startsWith(prefix) ? shown.slice(prefix.length) : shown;
+        const caret = Math.min(currentTarget.selectionStart ?? shown.length, shown.length);
+        if (suffix !== '') typing.current = { input: currentTarget, caret };
+        const read = readDecimal(next, language);
+        const decimal = 'fault' in read ? next : read.decimal;
+        setTyped({ text: next, decimal, language });
+        onChange(decimal);
+      }}
+    />
   );
 }
 
@@ -71,6 +75,6 @@ export function DecimalField({ value, onChange, say, error, prefix, suffix = '',
 export function MoneyField(props: Omit<DecimalFieldProps, 'prefix' | 'suffix' | 'say'>) {
   const format = useFormat();
   return (
-    <DecimalField prefix="$" placeholder="$" say={(dollars) => format.exactMoney(dollars * quotaPerUsd)} {...props} />
+    <DecimalField prefix="$" placeholder="$" say={(dollars) => format.exactMoney(dollars * QUOTA_PER_USD)} {...props} />
   );
 }

@@ -1,4 +1,4 @@
-import { quotaPerUsd } from '../display/use-format.ts';
+import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 
 /**
  * Numbers as people type and paste them. Forms keep a decimal: digits with a point, such as
@@ -91,9 +91,9 @@ const maxDollars = 1_000_000_000;
 export function toQuota(decimal: string): number | null {
   const dollars = toNumber(decimal);
   if (dollars === null || dollars < 0 || dollars > maxDollars) return null;
-  const quota = Math.round(dollars * quotaPerUsd);
+  const quota = Math.round(dollars * QUOTA_PER_USD);
   return quota === 0 && dollars !== 0 ? null : quota;
 }
 
 /** Quota as a decimal of dollars. */
-export const toDollars = (quota: number): string => toDecimal(quota / quotaPerUsd);
+export const toDollars = (quota: number): string => toDecimal(quota / QUOTA_PER_USD);

@@ -27,26 +27,27 @@ export function NameSelect({ path, query = {}, hasOwners = false, value, onChang
   const [typed, setTyped] = useState('');
   const [keyword] = useDebouncedValue(typed, debounceMs);
   const toLabel = ({ name, username }: Named): string => (hasOwners ? `${name} · ${username ?? ''}` : name);
-  const chosen = useApiQuery<Named[]>(withQuery(path, { ...query, id: value }), {
-    enabled: /^[1-9]\d*$/.test(value),
-    keepPrevious: false,
-  });
-  const [present] = chosen.data ?? [];
-  const label = present === undefined ? `#${value}` : toLabel(present);
+  const present = useNamed({ path, query, id: value });
+  // Its name is known before it is read.
+  const [chosen, setChosen] = useState({ id: '', label: '' });
+  const unknown = `#${value}`;
+  const known = chosen.id === value ? chosen.label : unknown;
+  const label = present === undefined ? known : toLabel(present);
   // The text of the field is the chosen name until one types.
-  const text = keyword === label ? '' : keyword;
+  const text = keyword === label || keyword === unknown ? '' : keyword;
   const found = useApiQuery<Named[]>(withQuery(path, { ...query, keyword: text }), { cancelled: true });
   const options = new Map(found.data?.map((each) => [String(each.id), toLabel(each)]));
   if (value !== '') options.set(value, label);
   return (
     <Select
-      // It shows the label that its value had first.
-      key={label}
       {...props}
       searchable
       clearable
       value={value === '' ? null : value}
-      onChange={(id) => onChange(id ?? '')}
+      onChange={(id) => {
+        setChosen({ id: id ?? '', label: options.get(id ?? '') ?? '' });
+        onChange(id ?? '');
+      }}
       onSearchChange={setTyped}
       // The server has filtered them already.
       filter={({ options: all }) => all}
@@ -54,4 +55,15 @@ export function NameSelect({ path, query = {}, hasOwners = false, value, onChang
       data={[...options].map(([id, name]) => ({ value: id, label: name }))}
     />
   );
+}
+
+type NamedQuery = { path: string; query?: Readonly<Record<string, string | null>>; id: string };
+
+/** What an id names; undefined while that is not known, and where it is gone. */
+export function useNamed({ path, query = {}, id }: NamedQuery): Named | undefined {
+  const { data } = useApiQuery<Named[]>(withQuery(path, { ...query, id }), {
+    enabled: /^[1-9]\d*$/.test(id),
+    keepPrevious: false,
+  });
+  return data?.[0];
 }

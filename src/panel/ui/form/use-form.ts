@@ -37,8 +37,10 @@ export type Form<Values> = {
   set<Field extends keyof Values & string>(field: Field, value: Values[Field]): void;
   /** Starts over with other values. Values typed while the request was running are kept. */
   reset(values: Values): void;
-  /** The error of a field: a failed validation or the server's error. */
+  /** The error of a field, or of an entry in it: a failed validation or the server's error. */
   readError(field: keyof Values & string): string | null;
+  /** The name of the entry that the server's error is about: `X-Name` of `headers.X-Name`. */
+  faultyEntry(field: keyof Values & string): string | null;
   /** Props for text inputs: value, handler, error, and the ref for focusing. */
   bind(field: keyof Values & string): {
     value: string;
@@ -96,7 +98,13 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
       : said;
   };
   const fields = Object.keys(initial) as Field[];
-  const hasFieldError = fields.some((field) => fieldErrors.has(field));
+  /** The path of the error that is shown at a field: an entry belongs to the field around it. */
+  const errorPath = (field: Field): string | undefined => {
+    if (fieldErrors.has(field)) return field;
+    const isEntry = (path: string) => path.startsWith(`${field}.`) && !fields.includes(path as Field);
+    return [...fieldErrors.keys()].find(isEntry);
+  };
+  const hasFieldError = fields.some((field) => errorPath(field) !== undefined);
   const validationErrors: Partial<Record<Field, string | null>> = validate?.(values) ?? {};
 
   const general = useErrorUntilEdit(hasFieldError ? null : change.error);
@@ -107,8 +115,12 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   };
   const readError = (field: Field): string | null => {
     if (isSubmitted && validationErrors[field]) return validationErrors[field];
-    const fieldError = fieldErrors.get(field);
+    const fieldError = fieldErrors.get(errorPath(field) ?? '');
     return fieldError === undefined || touched.has(field) ? null : toText(fieldError);
+  };
+  const faultyEntry = (field: Field): string | null => {
+    const path = errorPath(field);
+    return path === undefined || path === field || touched.has(field) ? null : path.slice(field.length + 1);
   };
 
   const registerInput = (field: Field) => (element: Focusable | null) => {
@@ -123,7 +135,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   useEffect(() => {
     if (invalidSubmits > 0) focusFirstInvalid();
   }, [invalidSubmits]);
-  const focusFirstRefused = useEffectEvent(() => focusFirst((field) => fieldErrors.has(field)));
+  const focusFirstRefused = useEffectEvent(() => focusFirst((field) => errorPath(field) !== undefined));
   useEffect(() => {
     if (change.error === null) return;
     sent.current = null;
@@ -153,6 +165,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
       change.reset();
     },
     readError,
+    faultyEntry,
     bind: (field) => ({
       value: String(values[field] ?? ''),
       onChange: (event) => set(field, event.currentTarget.value as Values[typeof field]),

@@ -52,14 +52,15 @@ type PlainTableProps<Row> = {
   selection?: TableSelection<Row>;
   sort?: string;
   onSort?(value: string): void;
-  isCompact?: boolean;
+  /** Rows of 40 px, where columns fit beside each other. */
+  isDense?: boolean;
 };
 
 /**
  * Rows of a list. Where columns do not fit, each is a card whose values carry their headings, and
  * on a phone it has two lines. A `RowLink` in the first column makes the whole row a link.
  */
-export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief, ...table }: PlainTableProps<Row>) {
+export function PlainTable<Row>({ label, rows, isStale = false, isDense, brief, ...table }: PlainTableProps<Row>) {
   const { columns, rowKey, selection, sort, onSort } = table;
   const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
   const shownBrief = isPhone ? brief : undefined;
@@ -81,7 +82,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief
         className={classes.table}
         aria-label={label}
         role="table"
-        data-compact={isCompact || undefined}
+        data-dense={isDense || undefined}
         data-brief={shownBrief !== undefined || undefined}
         data-selectable={selection !== undefined || undefined}
         style={{ '--places': countPlaces(columns) } as CSSProperties}
@@ -101,6 +102,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief
                 data-name={index === 0 || undefined}
                 data-numeric={column.numeric || undefined}
                 data-minor={column.minor || undefined}
+                data-wide={column.wide || undefined}
                 aria-sort={column.sorts?.find(({ value }) => value === sort)?.direction}
               >
                 <ColumnHeading column={column} sort={sort} {...(onSort && !isPhone ? { onSort } : {})} />

@@ -1,4 +1,4 @@
-import { err } from '../../../kernel/index.ts';
+import { describeBytes, err } from '../../../kernel/index.ts';
 import { readJpeg } from './read-jpeg.ts';
 import { readPng } from './read-png.ts';
 import { readWebp } from './read-webp.ts';
@@ -12,7 +12,7 @@ import { MAX_PREVIEW_BYTES, MAX_PREVIEW_SIDE } from './still-image.ts';
  * length says whether they are what its header announces.
  */
 export const readStillImage: ReadImage = (file) => {
-  if (file.byteLength > MAX_PREVIEW_BYTES) return err(`has more than ${MAX_PREVIEW_BYTES} bytes`);
+  if (file.byteLength > MAX_PREVIEW_BYTES) return err(`has more than ${describeBytes(MAX_PREVIEW_BYTES)}`);
   const read = chooseReader(file);
   if (!read) return err('is neither PNG, JPEG nor WebP');
   const image = read(file);

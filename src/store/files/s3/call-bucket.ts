@@ -1,11 +1,11 @@
 import { SaxesParser } from 'saxes';
-import { type Clock, err, jitter, type Result, sha256Hex } from '../../../kernel/index.ts';
+import { type Clock, err, jitter, type Result, sentence, sha256Hex } from '../../../kernel/index.ts';
 import { canonicalQuery, presignUrl, type SigningKey, signHeaders } from './sign-request.ts';
 import type {
   BucketAnswer,
   BucketCredentials,
   BucketFault,
-  BucketPlace,
+  BucketLocation,
   BucketRequest,
   SendToBucket,
 } from './types.ts';
@@ -20,13 +20,13 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 export type Bucket = {
   /** Sends a request until it is answered with success, or not to be repeated. */
   call(request: BucketRequest): Promise<Result<BucketAnswer, BucketFault>>;
-  /** A link that reads the object for so long. */
+  /** A link that reads the object for this long. */
   presign(key: string, link: { query: Record<string, string>; seconds: number }): string;
   /** Before each key: the prefix and its slash, or nothing. */
   keyPrefix: string;
 };
 
-type BucketDeps = { place: BucketPlace; credentials: BucketCredentials; send: SendToBucket; clock: Clock };
+type BucketDeps = { place: BucketLocation; credentials: BucketCredentials; send: SendToBucket; clock: Clock };
 
 /** Signed requests to one bucket. Faults are values; only an aborted `signal` rejects. */
 export function openBucket({ place, credentials, send, clock }: BucketDeps): Bucket {
@@ -79,7 +79,7 @@ export function openBucket({ place, credentials, send, clock }: BucketDeps): Buc
 }
 
 /** Where the bucket's keys begin, without a slash at the end. */
-export function bucketUrl({ endpoint, bucket, pathStyle }: BucketPlace): string {
+export function bucketUrl({ endpoint, bucket, pathStyle }: BucketLocation): string {
   const { protocol, host } = new URL(endpoint);
   return pathStyle ? `${protocol}//${host}/${bucket}` : `${protocol}//${bucket}.${host}`;
 }
@@ -115,14 +115,14 @@ function isPage({ method, key }: BucketRequest, { status, headers }: BucketAnswe
 
 const webPage = (status: number): BucketFault => ({
   kind: 'unavailable',
-  message: `the bucket answers with a web page (${status}): its endpoint is not that of the S3 API, but perhaps of a console or a sign-in`,
+  ...sentence('place.bucket_page', { code: status }),
   status,
   code: 'text/html',
 });
 
 const noAnswer = (reason: string): BucketFault => ({
   kind: 'unavailable',
-  message: `the bucket does not answer (${reason})`,
+  ...sentence('place.bucket_silent', { code: reason }),
   status: 0,
   code: reason,
 });
@@ -133,12 +133,13 @@ const FULL = /quota|storagefull|storagecap|insufficientstorage|diskfull/i;
 export function refusal(status: number, code: string): BucketFault {
   const shown = [String(status), code].filter((part) => part !== '').join(' ');
   const facts = { status, code };
-  if (status === 507 || FULL.test(code)) return { kind: 'full', message: `the bucket is full (${shown})`, ...facts };
+  if (status === 507 || FULL.test(code))
+    return { kind: 'full', ...sentence('place.bucket_full', { code: shown }), ...facts };
   if (code === 'EntityTooLarge') {
-    return { kind: 'too_large', message: `the bucket takes no file of this size (${shown})`, ...facts };
+    return { kind: 'too_large', ...sentence('place.bucket_size', { code: shown }), ...facts };
   }
-  const what = status >= 500 || status === 429 ? 'the bucket is not available' : 'the bucket refuses';
-  return { kind: 'unavailable', message: `${what} (${shown})`, ...facts };
+  const reason = status >= 500 || status === 429 ? 'place.bucket_away' : 'place.bucket_refuses';
+  return { kind: 'unavailable', ...sentence(reason, { code: shown }), ...facts };
 }
 
 function isRepeatable({ kind, status, code }: BucketFault): boolean {

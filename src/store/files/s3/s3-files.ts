@@ -1,9 +1,9 @@
-import { type Clock, err } from '../../../kernel/index.ts';
-import { storeErrors } from '../../drivers/errors.ts';
+import { type Clock, err, toSentence } from '../../../kernel/index.ts';
+import { resultsUnavailable } from '../../drivers/errors.ts';
 import type { FileStore, StoredFile } from '../../ports/index.ts';
 import { removeOldFiles, toFileFault, writeHashed } from '../write-file.ts';
 import { expectAnswer, findChildren, openBucket, readList, readText } from './call-bucket.ts';
-import type { BucketCredentials, BucketPlace, SendToBucket } from './types.ts';
+import type { BucketCredentials, BucketLocation, SendToBucket } from './types.ts';
 import { abortOldUploads, uploadFile, withSpoolFile } from './upload-file.ts';
 
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -21,7 +21,7 @@ const WHOLE_BYTES = 1024 * 1024;
 const FRESH_MS = 30 * 60_000;
 
 export type S3FilesOptions = {
-  place: BucketPlace;
+  place: BucketLocation;
   credentials: BucketCredentials;
   send: SendToBucket;
   clock: Clock;
@@ -59,7 +59,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
           if (!written.ok || (await isFresh(written.value, signal))) return written;
           const upload = { handle, file: written.value, sse: place.sse, ...(partBytes ? { partBytes } : {}) };
           const sent = await uploadFile(bucket, upload, signal);
-          return sent.ok ? written : err({ kind: sent.error.kind, message: sent.error.message });
+          return sent.ok ? written : err({ kind: sent.error.kind, ...toSentence(sent.error) });
         });
       } catch (error) {
         const fault = toFileFault(error);
@@ -72,15 +72,15 @@ export function createS3Files(options: S3FilesOptions): FileStore {
       const headers: Record<string, string> = span ? { range: `bytes=${span.start}-${span.end - 1}` } : {};
       const found = await bucket.call({ method: 'GET', key: sha256, headers, attempts: READ_ATTEMPTS });
       if (!found.ok && found.error.code === 'NoSuchKey') return undefined;
-      const answer = expectAnswer(found, unavailable);
+      const answer = expectAnswer(found, resultsUnavailable);
       if (span && answer.status !== 206) {
         answer.discard();
-        throw unavailable('the bucket ignores ranges');
+        throw resultsUnavailable('the bucket ignores ranges');
       }
       const length = Number(answer.headers['content-length']?.[0] ?? Number.POSITIVE_INFINITY);
       if (length > WHOLE_BYTES) return answer.stream();
       const bytes = await answer.bytes();
-      if (!bytes.ok) throw unavailable(`the bucket broke off (${bytes.error.kind})`);
+      if (!bytes.ok) throw resultsUnavailable(`the bucket broke off (${bytes.error.kind})`);
       return new Blob([Uint8Array.from(bytes.value)]);
     },
 
@@ -97,7 +97,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
     async size(sha256) {
       const found = await bucket.call({ method: 'HEAD', key: sha256, attempts: READ_ATTEMPTS });
       if (!found.ok && found.error.status === 404) return undefined;
-      const answer = expectAnswer(found, unavailable);
+      const answer = expectAnswer(found, resultsUnavailable);
       answer.discard();
       return Number(answer.headers['content-length']?.[0]);
     },
@@ -105,7 +105,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
     async delete(sha256) {
       const deleted = await bucket.call({ method: 'DELETE', key: sha256 });
       if (!deleted.ok && deleted.error.code === 'NoSuchKey') return;
-      expectAnswer(deleted, unavailable).discard();
+      expectAnswer(deleted, resultsUnavailable).discard();
     },
 
     async list(after, limit) {
@@ -122,7 +122,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
           ...(token === '' ? {} : { 'continuation-token': token }),
           ...(after === '' ? {} : { 'start-after': `${bucket.keyPrefix}${after}` }),
         };
-        const page = await readList(bucket, query, unavailable);
+        const page = await readList(bucket, query, resultsUnavailable);
         for (const item of findChildren(page, 'Contents')) {
           const sha256 = readText(item, 'Key').split('/').at(-1) ?? '';
           if (!DIGEST.test(sha256) || sha256 <= after || files.length >= limit) continue;
@@ -136,7 +136,9 @@ export function createS3Files(options: S3FilesOptions): FileStore {
 
     async sweep(before) {
       const removed = await removeOldFiles(spoolFolder, before);
-      return removed + (await abortOldUploads(bucket, { before, isOwn: (key) => DIGEST.test(key) }, unavailable));
+      return (
+        removed + (await abortOldUploads(bucket, { before, isOwn: (key) => DIGEST.test(key) }, resultsUnavailable))
+      );
     },
 
     presign(sha256, { seconds, mimeType, disposition }) {
@@ -149,6 +151,3 @@ export function createS3Files(options: S3FilesOptions): FileStore {
     },
   };
 }
-
-const unavailable = (reason: string): Error =>
-  storeErrors.results_unavailable({ cause: new Error(reason), retryAfterSeconds: 5 });

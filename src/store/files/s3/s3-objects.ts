@@ -1,4 +1,4 @@
-import { err, quoted, sentence } from '../../../kernel/index.ts';
+import { err, quoted, sentence, toSentence } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
 import type { ObjectStore } from '../../ports/index.ts';
 import { toFileFault, writeHashed } from '../write-file.ts';
@@ -29,7 +29,7 @@ export function createS3Objects(options: S3ObjectsOptions): ObjectStore {
           if (!written.ok) return written;
           const upload = { handle, file: written.value, key, sse: place.sse, ...(partBytes ? { partBytes } : {}) };
           const sent = await uploadFile(bucket, upload, signal);
-          return sent.ok ? written : err({ kind: sent.error.kind, message: sent.error.message });
+          return sent.ok ? written : err({ kind: sent.error.kind, ...toSentence(sent.error) });
         });
       } catch (error) {
         const fault = toFileFault(error);

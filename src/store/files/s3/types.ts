@@ -2,7 +2,7 @@ import type { Result } from '../../../kernel/index.ts';
 import type { FileFault } from '../../ports/index.ts';
 
 /** A bucket, or a part of one, on a server that speaks S3. */
-export type BucketPlace = {
+export type BucketLocation = {
   bucket: string;
   /** Before each key, without slashes at its ends; may be empty. */
   prefix: string;

@@ -1,10 +1,10 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { err, ok, type Result, randomAlnum } from '../../../kernel/index.ts';
+import { err, escapeXml, ok, type Result, randomAlnum } from '../../../kernel/index.ts';
 import type { StoredFile } from '../../ports/index.ts';
 import { type Bucket, errorCode, findChildren, readList, readText, readXml, refusal } from './call-bucket.ts';
-import type { BucketFault, BucketPlace } from './types.ts';
+import type { BucketFault, BucketLocation } from './types.ts';
 
 const MIB = 1024 * 1024;
 /** Up to this size a file is one request, which a server stores whole or not at all. */
@@ -20,7 +20,7 @@ type Upload = {
   file: StoredFile;
   /** The default is the file's digest. */
   key?: string;
-  sse: BucketPlace['sse'];
+  sse: BucketLocation['sse'];
   partBytes?: number;
 };
 
@@ -120,7 +120,7 @@ async function complete(
 }
 
 /** Releases the parts that were stored. What stays behind, the sweep finds. */
-export async function abort(bucket: Bucket, { key, uploadId }: { key: string; uploadId: string }): Promise<boolean> {
+async function abort(bucket: Bucket, { key, uploadId }: { key: string; uploadId: string }): Promise<boolean> {
   const signal = AbortSignal.timeout(ABORT_MS);
   const aborted = await bucket
     .call({ method: 'DELETE', key, query: { uploadId }, attempts: 2, signal })
@@ -141,9 +141,6 @@ function readSpan(handle: FileHandle, start: number, end: number) {
   };
   return { size: end - start, stream };
 }
-
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-const escapeXml = (text: string): string => text.replace(/[&<>"]/g, (char) => ENTITIES[char] ?? char);
 
 /** A file that exists while `work` runs. It loses its name at once, so a crash leaves nothing. */
 export async function withSpoolFile<T>(folder: string, work: (handle: FileHandle) => Promise<T>): Promise<T> {

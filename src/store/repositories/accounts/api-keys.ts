@@ -16,7 +16,8 @@ import {
 } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS, isOver } from '../../../kernel/index.ts';
 import { type ApiKeyStore, LONGEST_FORMER_SECONDS, STATUS } from '../../ports/index.ts';
-import { type Context, containsText, countAll, isEmpty, lazy, paged } from '../context.ts';
+import { type Context, containsText, isEmpty, lazy } from '../context.ts';
+import { createPages } from '../prepare-by-shape.ts';
 
 /** No replaced key works longer from now, whatever a clock that was ahead has written. */
 const LONGEST_FORMER = sql.raw(String(LONGEST_FORMER_SECONDS + CLOCK_LEEWAY_SECONDS));
@@ -55,10 +56,30 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
     webhookSecretSealed: keys.webhookSecretSealed,
     webhookFormers: keys.webhookFormers,
     keepResults: keys.keepResults,
+    storeRequests: keys.storeRequests,
     createdAt: keys.createdAt,
     lastUsedAt: keys.lastUsedAt,
+    lastUsedIp: keys.lastUsedIp,
   };
-  const { keyHash, prefix, formerHash, formerPrefix, formerUntil, webhookFormers, createdAt, ...presented } = columns;
+  const pages = createPages(context, (_filter: { userId: number }) => {
+    const own = eq(keys.userId, sql.placeholder('userId'));
+    return {
+      from: keys,
+      where: own,
+      items: db.select(columns).from(keys).where(own).orderBy(desc(keys.id)),
+    };
+  });
+  const {
+    keyHash,
+    prefix,
+    formerHash,
+    formerPrefix,
+    formerUntil,
+    webhookFormers,
+    createdAt,
+    lastUsedIp,
+    ...presented
+  } = columns;
   const { requestsPerMinute, maxRunning } = users;
   const rights = { id: users.id, role: users.role, status: users.status, group: users.group };
   const owner = { ...rights, requestsPerMinute, maxRunning };
@@ -88,7 +109,7 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
   const touch = lazy(() =>
     db
       .update(keys)
-      .set({ lastUsedAt: sql`${sql.placeholder('at')}` })
+      .set({ lastUsedAt: sql`${sql.placeholder('at')}`, lastUsedIp: sql`${sql.placeholder('ip')}` })
       .where(eq(keys.id, sql.placeholder('id')))
       .prepare(),
   );
@@ -131,12 +152,7 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
       return asked.filter((hash) => usable.has(hash));
     },
 
-    list(userId, page) {
-      const own = eq(keys.userId, userId);
-      return paged(page, db.select({ total: countAll() }).from(keys).where(own), (limit, offset) =>
-        db.select(columns).from(keys).where(own).orderBy(desc(keys.id)).limit(limit).offset(offset),
-      );
-    },
+    list: (userId, page) => pages({ userId }, page),
 
     names({ userId, id, keyword, firstOf }, limit) {
       const ofKeyword = keyword
@@ -150,7 +166,10 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
           )
         : undefined;
       return db
-        .select({ id: keys.id, name: keys.name, userId: keys.userId, username: users.username })
+        .select({
+          ...{ id: keys.id, name: keys.name, userId: keys.userId, username: users.username },
+          ...{ lastUsedAt: keys.lastUsedAt, lastUsedIp: keys.lastUsedIp },
+        })
         .from(keys)
         .innerJoin(users, eq(users.id, keys.userId))
         .where(
@@ -237,8 +256,8 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
       return deleted.length;
     },
 
-    async touch(id, at) {
-      await touch().execute({ id, at });
+    async touch(id, use) {
+      await touch().execute({ id, ...use });
     },
   };
 }

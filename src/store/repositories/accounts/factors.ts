@@ -1,7 +1,8 @@
 import { and, asc, eq, gt, inArray, isNull, lt, lte, or, sql } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
 import type { PasskeyStore, TwoFactorStore } from '../../ports/index.ts';
-import { atomic, type Context, columnPlaceholder, countAll, lazy } from '../context.ts';
+import { atomic, type Context, lazy } from '../context.ts';
+import { columnPlaceholder, countAll } from '../prepare-by-shape.ts';
 
 /**
  * Time steps (of 30 s) that a used one may be ahead of a code that is right: that of a clock which

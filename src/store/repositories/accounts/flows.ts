@@ -2,15 +2,8 @@ import { and, eq, getTableColumns, isNull, lt, lte, ne, or, sql } from 'drizzle-
 import type { JsonObject } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
 import type { FlowMatch, FlowRecord, FlowStore } from '../../ports/index.ts';
-import {
-  type Context,
-  columnPlaceholder,
-  columnPlaceholders,
-  encodeTexts,
-  isAheadSince,
-  lazy,
-  lazyByShape,
-} from '../context.ts';
+import { type Context, encodeTexts, isAheadSince, lazy } from '../context.ts';
+import { columnPlaceholder, columnPlaceholders, lazyByShape } from '../prepare-by-shape.ts';
 
 export function createFlowStore({ db, tables, lists: { amongRows, amongTexts } }: Context): FlowStore {
   const { authFlows: flows } = tables;

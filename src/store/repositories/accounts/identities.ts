@@ -1,6 +1,7 @@
 import { and, asc, eq, notExists, or, sql } from 'drizzle-orm';
 import type { IdentityStore, OAuthProviderStore } from '../../ports/index.ts';
-import { type Context, countAll, isEmpty, lazy, separate } from '../context.ts';
+import { type Context, isEmpty, lazy, separate } from '../context.ts';
+import { countAll } from '../prepare-by-shape.ts';
 
 export function createIdentityStore({ db, tables, statement, lockRows }: Context): IdentityStore {
   const { externalIdentityClaims: claims } = tables;

@@ -1,14 +1,7 @@
 import { and, desc, eq, getTableColumns, gt, inArray, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
 import { type SessionRecord, type SessionStore, STATUS } from '../../ports/index.ts';
-import {
-  type Context,
-  columnPlaceholder,
-  columnPlaceholders,
-  countAll,
-  encodeTexts,
-  isAheadSince,
-  lazy,
-} from '../context.ts';
+import { type Context, encodeTexts, isAheadSince, lazy } from '../context.ts';
+import { columnPlaceholder, columnPlaceholders, countAll } from '../prepare-by-shape.ts';
 import { isOwnWallet, userColumns } from './user-administration.ts';
 
 export function createSessionStore({

@@ -1,7 +1,8 @@
 import { and, asc, desc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm';
 import { DELETED, ROLE, STATUS, type UserFilter, type UserStore } from '../../ports/index.ts';
 import type { Tables } from '../../schema/index.ts';
-import { type Context, containsText, countAll, paged } from '../context.ts';
+import { type Context, containsText } from '../context.ts';
+import { createPages } from '../prepare-by-shape.ts';
 
 type Administration = Pick<UserStore, 'lock' | 'administer' | 'softDelete' | 'adminById' | 'search'>;
 
@@ -75,28 +76,30 @@ export function createUserAdministration(context: Context): Administration {
       return row;
     },
 
-    search(filter, page) {
-      const { keyword = '', group, role, status, sortBy = 'id', order = 'asc' } = filter;
-      const matches = and(
-        keyword === '' ? undefined : containsKeyword(keyword),
-        group === undefined ? undefined : eq(users.group, group),
-        role === undefined ? undefined : eq(users.role, role),
-        ofStatus(status),
-      );
-      const direction = order === 'asc' ? asc : desc;
-      const sorting = sortBy === 'username' ? fold(users.username) : sortBy === 'quota' ? wallets.quota : users[sortBy];
-      return paged(page, db.select({ total: countAll() }).from(users).where(matches), (limit, offset) =>
-        db
-          .select(columns)
-          .from(users)
-          .innerJoin(wallets, isTheirs)
-          .where(matches)
-          .orderBy(direction(sorting), direction(users.id))
-          .limit(limit)
-          .offset(offset),
-      );
-    },
+    search: (filter, page) => createPages(context, selectUsers)(filter, page),
   };
+
+  /** The keyword stands in the text itself, since the number of its spellings differs. */
+  function selectUsers({ keyword = '', status, sortBy = 'id', order = 'asc', group, role }: UserFilter) {
+    const matches = and(
+      keyword === '' ? undefined : containsKeyword(keyword),
+      group === undefined ? undefined : eq(users.group, group),
+      role === undefined ? undefined : eq(users.role, role),
+      ofStatus(status),
+    );
+    const direction = order === 'asc' ? asc : desc;
+    const sorting = sortBy === 'username' ? fold(users.username) : sortBy === 'quota' ? wallets.quota : users[sortBy];
+    return {
+      from: users,
+      where: matches,
+      items: db
+        .select(columns)
+        .from(users)
+        .innerJoin(wallets, isTheirs)
+        .where(matches)
+        .orderBy(direction(sorting), direction(users.id)),
+    };
+  }
 
   function ofStatus(status: UserFilter['status']): SQL | undefined {
     if (status === undefined) return undefined;
@@ -142,7 +145,7 @@ export const userColumns = ({ users, wallets }: Tables) => ({
 export const isOwnWallet = ({ users, wallets }: Tables): SQL => eq(wallets.userId, users.id);
 
 /** The columns of the record that administrators see. */
-export const adminColumns = (tables: Tables) => ({
+const adminColumns = (tables: Tables) => ({
   ...userColumns(tables),
   remark: tables.users.remark,
   inviterId: tables.users.inviterId,

@@ -1,15 +1,7 @@
 import { and, asc, eq, getTableColumns, inArray, isNotNull, or, sql } from 'drizzle-orm';
 import { STATUS, type UserStore } from '../../ports/index.ts';
-import {
-  atomic,
-  type Context,
-  columnPlaceholder,
-  columnPlaceholders,
-  countAll,
-  isEmpty,
-  lazy,
-  lazyByShape,
-} from '../context.ts';
+import { atomic, type Context, isEmpty, lazy } from '../context.ts';
+import { columnPlaceholder, columnPlaceholders, countAll, lazyByShape } from '../prepare-by-shape.ts';
 import { createUserAdministration, isOwnWallet, userColumns } from './user-administration.ts';
 
 export function createUserStore(context: Context): UserStore {

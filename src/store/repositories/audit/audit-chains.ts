@@ -1,16 +1,8 @@
 import { and, asc, eq, getTableColumns, gt, lte, sql } from 'drizzle-orm';
 import { type JsonObject, sha256Hex } from '../../../kernel/index.ts';
 import type { AuditAction, AuditChainName, AuditFault, AuditRecord, LogStore } from '../../ports/index.ts';
-import {
-  atomic,
-  type Context,
-  columnPlaceholder,
-  columnPlaceholders,
-  countAll,
-  lazy,
-  lazyByShape,
-  plainText,
-} from '../context.ts';
+import { atomic, type Context, lazy, plainText } from '../context.ts';
+import { columnPlaceholder, columnPlaceholders, countAll, lazyByShape } from '../prepare-by-shape.ts';
 
 type ChainedRow = Omit<AuditRecord, 'id'> & { prevHash: string };
 
@@ -197,7 +189,7 @@ export const digestOfRedacted = (row: RedactedRow): string =>
   );
 
 /** Reads what the log says about redacted rows; each of its rows once. */
-export function createRedactionReader({ db, tables: { auditLogs, auditChains } }: Context) {
+function createRedactionReader({ db, tables: { auditLogs, auditChains } }: Context) {
   const known = new Map<number, Promise<JsonObject | undefined>>();
 
   async function read(id: number): Promise<JsonObject | undefined> {

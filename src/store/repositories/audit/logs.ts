@@ -1,32 +1,38 @@
 import { and, desc, eq, getTableColumns, gte, lt, lte, sql } from 'drizzle-orm';
-import type { AuditFilter, LogStore, UsageFilter } from '../../ports/index.ts';
-import { type Context, columnPlaceholders, containsText, countAll, escapeLike, lazy, paged } from '../context.ts';
+import { type AuditFilter, countTo, type LogStore, type UsageFilter } from '../../ports/index.ts';
+import { type Context, containsText, escapeLike, lazy } from '../context.ts';
+import { columnPlaceholders, createPages, lazyByShape, whereGiven } from '../prepare-by-shape.ts';
 import { buildUsageTime } from '../usage/figures.ts';
 import { createAuditChains } from './audit-chains.ts';
 
 export function createLogStore(context: Context): LogStore {
   const { db, tables, fold } = context;
   const { usageLogs, auditLogs, users, apiKeys } = tables;
-  const matches = ({ userId, apiKeyId, channelId, pluginKey, model, since, until }: UsageFilter) =>
-    and(
-      userId === undefined ? undefined : eq(usageLogs.userId, userId),
-      apiKeyId === undefined ? undefined : eq(usageLogs.apiKeyId, apiKeyId),
-      channelId === undefined ? undefined : eq(usageLogs.channelId, channelId),
-      pluginKey === undefined ? undefined : eq(usageLogs.pluginKey, pluginKey),
-      model === undefined ? undefined : eq(usageLogs.model, model),
-      since === undefined ? undefined : gte(usageLogs.createdAt, since),
-      until === undefined ? undefined : lte(usageLogs.createdAt, until),
-    );
-  const matchesAudit = ({ user, action, target, since, until }: AuditFilter) =>
+  const matches = (filter: UsageFilter & { before?: number }) =>
+    whereGiven(filter, {
+      userId: (value) => eq(usageLogs.userId, value),
+      apiKeyId: (value) => eq(usageLogs.apiKeyId, value),
+      channelId: (value) => eq(usageLogs.channelId, value),
+      pluginKey: (value) => eq(usageLogs.pluginKey, value),
+      model: (value) => eq(usageLogs.model, value),
+      since: (value) => gte(usageLogs.createdAt, value),
+      until: (value) => lte(usageLogs.createdAt, value),
+      before: (value) => lt(usageLogs.id, value),
+    });
+  /** `user` stands in the text itself, since the number of its spellings differs. */
+  const matchesAudit = ({ user, ...filter }: AuditFilter & { before?: number }) =>
     and(
       user === undefined ? undefined : containsText(context, auditLogs.username, user),
-      action === undefined
-        ? undefined
-        : sql`${fold(auditLogs.action)} like ${fold(`${escapeLike(action)}%`)} escape '!'`,
-      target === undefined ? undefined : eq(auditLogs.target, target),
-      since === undefined ? undefined : gte(auditLogs.createdAt, since),
-      until === undefined ? undefined : lte(auditLogs.createdAt, until),
+      whereGiven(filter, {
+        action: (value) => sql`${fold(auditLogs.action)} like ${fold(value)} escape '!'`,
+        target: (value) => eq(auditLogs.target, value),
+        since: (value) => gte(auditLogs.createdAt, value),
+        until: (value) => lte(auditLogs.createdAt, value),
+        before: (value) => lt(auditLogs.id, value),
+      }),
     );
+  const toAuditValues = <Filter extends AuditFilter>(filter: Filter): Filter =>
+    filter.action === undefined ? filter : { ...filter, action: `${escapeLike(filter.action)}%` };
   const { id: _, ...usageColumns } = getTableColumns(usageLogs);
   const selectUsage = () =>
     db
@@ -34,6 +40,34 @@ export function createLogStore(context: Context): LogStore {
       .from(usageLogs)
       .leftJoin(users, eq(users.id, usageLogs.userId))
       .leftJoin(apiKeys, eq(apiKeys.id, usageLogs.apiKeyId));
+  const usagePages = createPages(
+    context,
+    (filter: UsageFilter) => ({
+      from: usageLogs,
+      where: matches(filter),
+      items: selectUsage().where(matches(filter)).orderBy(desc(usageLogs.id)),
+    }),
+    countTo,
+  );
+  const usagePart = lazyByShape((filter: UsageFilter & { before?: number }) =>
+    selectUsage().where(matches(filter)).orderBy(desc(usageLogs.id)).limit(sql.placeholder('limit')).prepare(),
+  );
+  const selectAudit = (filter: AuditFilter & { before?: number }) =>
+    db.select().from(auditLogs).where(matchesAudit(filter)).orderBy(desc(auditLogs.id));
+  const buildAuditPages = () =>
+    createPages(
+      context,
+      (filter: AuditFilter) => ({
+        from: auditLogs,
+        where: matchesAudit(filter),
+        items: selectAudit(filter),
+      }),
+      countTo,
+    );
+  const auditPages = buildAuditPages();
+  const selectAuditPart = (filter: AuditFilter & { before?: number }) =>
+    selectAudit(filter).limit(sql.placeholder('limit')).prepare();
+  const auditPart = lazyByShape(selectAuditPart);
   const addUsage = lazy(() => {
     const given = columnPlaceholders(usageColumns);
     const createdAt = buildUsageTime(sql`cast(${given.createdAt} as bigint)`);
@@ -48,34 +82,22 @@ export function createLogStore(context: Context): LogStore {
       await addUsage().execute({ seconds: -1, reasonSentence: null, ...row });
     },
 
-    listUsage(wanted, page) {
-      const filter = matches(wanted);
-      return paged(page, db.select({ total: countAll() }).from(usageLogs).where(filter), (limit, offset) =>
-        selectUsage().where(filter).orderBy(desc(usageLogs.id)).limit(limit).offset(offset),
-      );
+    listUsage: usagePages,
+    readUsage: (wanted, { before, limit }) => {
+      const sought = { ...wanted, ...(before !== undefined && { before }) };
+      return usagePart(sought).execute({ ...sought, limit });
     },
-
-    readUsage: async (wanted, { before, limit }) =>
-      selectUsage()
-        .where(and(matches(wanted), before === undefined ? undefined : lt(usageLogs.id, before)))
-        .orderBy(desc(usageLogs.id))
-        .limit(limit),
 
     ...createAuditChains(context),
 
-    listAudit(wanted, page) {
-      const filter = matchesAudit(wanted);
-      return paged(page, db.select({ total: countAll() }).from(auditLogs).where(filter), (limit, offset) =>
-        db.select().from(auditLogs).where(filter).orderBy(desc(auditLogs.id)).limit(limit).offset(offset),
-      );
+    listAudit: (wanted, page) =>
+      (wanted.user === undefined ? auditPages : buildAuditPages())(toAuditValues(wanted), page),
+    readAudit: (wanted, { before, limit }) => {
+      const sought = { ...wanted, ...(before !== undefined && { before }) };
+      return (wanted.user === undefined ? auditPart : selectAuditPart)(sought).execute({
+        ...toAuditValues(sought),
+        limit,
+      });
     },
-
-    readAudit: async (wanted, { before, limit }) =>
-      db
-        .select()
-        .from(auditLogs)
-        .where(and(matchesAudit(wanted), before === undefined ? undefined : lt(auditLogs.id, before)))
-        .orderBy(desc(auditLogs.id))
-        .limit(limit),
   };
 }

@@ -159,7 +159,7 @@ const NOT_SENT = 'not sent: the database was restored from a backup';
  * What a restored database must forget. Each statement is conditional, so that a second run, after
  * one that was killed, changes nothing more.
  */
-export function createPastEnding({ statement }: Context): Pick<BackupStore, 'endPast'> {
+function createPastEnding({ statement }: Context): Pick<BackupStore, 'endPast'> {
   return {
     endPast: atomic(async (at) => {
       // A process of the past may still be submitting: its lease's number no longer fits.
@@ -169,6 +169,9 @@ export function createPastEnding({ statement }: Context): Pick<BackupStore, 'end
         where status in ${RUNNING} and lease_until > 0`);
       // What was sent after the backup must not be sent again; the next start ends them.
       await statement(sql.raw(END_WAITING));
+      // What of a batch was sent after the backup is not known here.
+      await statement(sql`update batch_items set status = 'cancelled', body = null
+        where status in ('pending', 'sending')`);
       await statement(sql`update relay_requests set lease_until = 0 where status = 'OPEN' and lease_until > 0`);
       await statement(sql`update kept_results set lease_owner = null, lease_until = 0, lease_seq = lease_seq + 1
         where lease_owner is not null`);

@@ -1,9 +1,11 @@
 import { asc, eq, sql } from 'drizzle-orm';
 import type { ChannelStore } from '../../ports/index.ts';
-import { atomic, type Context, countAll, isEmpty, lazy, paged } from '../context.ts';
+import { atomic, type Context, isEmpty, lazy } from '../context.ts';
+import { createPages } from '../prepare-by-shape.ts';
 
-export function createChannelStore({ db, tables }: Context): ChannelStore {
-  const { channels, credentials } = tables;
+export function createChannelStore(context: Context): ChannelStore {
+  const { db, tables } = context;
+  const { channels, credentials, restEvents } = tables;
   const find = lazy(() =>
     db
       .select()
@@ -12,6 +14,11 @@ export function createChannelStore({ db, tables }: Context): ChannelStore {
       .prepare(),
   );
   const all = lazy(() => db.select().from(channels).orderBy(asc(channels.id)).prepare());
+  const pages = createPages(context, () => ({
+    from: channels,
+    where: undefined,
+    items: db.select().from(channels).orderBy(asc(channels.id)),
+  }));
   const byId: ChannelStore['byId'] = async (id) => {
     const [row] = await find().execute({ id });
     return row;
@@ -26,10 +33,7 @@ export function createChannelStore({ db, tables }: Context): ChannelStore {
 
     all: () => all().execute(),
 
-    list: (page) =>
-      paged(page, db.select({ total: countAll() }).from(channels), (limit, offset) =>
-        db.select().from(channels).orderBy(asc(channels.id)).limit(limit).offset(offset),
-      ),
+    list: (page) => pages({}, page),
 
     async update(id, change) {
       if (isEmpty(change)) return byId(id);
@@ -39,6 +43,7 @@ export function createChannelStore({ db, tables }: Context): ChannelStore {
 
     delete: atomic(async (id) => {
       await db.delete(credentials).where(eq(credentials.channelId, id));
+      await db.delete(restEvents).where(eq(restEvents.channelId, id));
       return (await db.delete(channels).where(eq(channels.id, id)).returning({ id: channels.id })).length === 1;
     }),
 

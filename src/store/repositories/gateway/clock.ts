@@ -12,8 +12,8 @@ const inMs = (table: string, column: string, rows: SQL): Measured => ({
   rows,
   unitMs: 1,
 });
-const inSeconds = (table: string, column: string): Measured => ({
-  ...inMs(table, column, sql.raw(`${column} > 0`)),
+const inSeconds = (table: string, column: string, rows = sql.raw(`${column} > 0`)): Measured => ({
+  ...inMs(table, column, rows),
   unitMs: 1000,
 });
 
@@ -30,9 +30,10 @@ const PAUSES = [
   inMs('kept_results', 'lease_until', sql`${IS_PENDING} and lease_until > 0`),
   inMs('relay_requests', 'lease_until', sql.raw(`status = 'OPEN' and lease_until > 0`)),
   inMs('backup_runs', 'lease_until', sql.raw(`status = 'running'`)),
+  inMs('batches', 'due_at', sql.raw('ended_at = 0')),
   inMs('waiting', 'not_before', sql.raw('not_before > 0')),
+  inSeconds('capacity', 'changed_at', sql.raw('resting_until > 0')),
   inMs('capacity', 'resting_until', sql.raw('resting_until > 0')),
-  inSeconds('tasks', 'slot_until'),
 ];
 
 /** At their end something is given up, or somebody is let in or kept out. */
@@ -41,11 +42,17 @@ const ENDS = [
   inMs('kept_results', 'give_up_at', IS_PENDING),
   inMs('waiting', 'deadline', sql.raw('true')),
   inMs('waiting', 'due_at', sql.raw('true')),
+  inMs('waiting', 'since', sql.raw('true')),
   inSeconds('two_factor', 'locked_until'),
   inSeconds('user_sessions', 'previous_valid_until'),
 ];
 
 export function createClockStore({ statement, prepare, nowMs, now }: Context): ClockStore {
+  // Until all have moved, it is still the time before the clock was set.
+  const holdsSlot = sql`slot_until > 0 and slot_until > ${nowMs} / 1000`;
+  /** Each with the time from which it was counted, which says whether it is from the future. */
+  const slots = [inSeconds('tasks', 'updated_at', holdsSlot), inSeconds('tasks', 'slot_until', holdsSlot)];
+
   return {
     async nowMs() {
       const [row] = await prepare(sql`select ${nowMs}`)(now());
@@ -62,9 +69,9 @@ export function createClockStore({ statement, prepare, nowMs, now }: Context): C
     },
 
     moveDeadlines: atomic(async (byMs) => {
-      for (const { table, column, rows, unitMs } of byMs < 0 ? [...PAUSES, ...ENDS] : ENDS) {
+      for (const { table, column, rows, unitMs } of byMs < 0 ? [...PAUSES, ...slots, ...ENDS] : ENDS) {
         const moved = sql`${column} + ${Math.round(byMs / unitMs)}`;
-        await statement(sql`update ${table} set ${column} = ${moved} where ${rows}`);
+        await prepare(sql`update ${table} set ${column} = ${moved} where ${rows}`)(now());
       }
     }),
   };

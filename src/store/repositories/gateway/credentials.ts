@@ -1,5 +1,5 @@
 import { and, asc, eq, lt, ne, sql } from 'drizzle-orm';
-import { withoutMessage } from '../../../kernel/index.ts';
+import { type Sentence, withoutMessage } from '../../../kernel/index.ts';
 import type { CredentialStore } from '../../ports/index.ts';
 import { atomic, type Context, lazy } from '../context.ts';
 
@@ -22,6 +22,8 @@ export function createCredentialStore({ db, tables, lockRows, statement }: Conte
       .prepare(),
   );
   const isInUse = eq(credentials.removedAt, 0);
+  const isSame = (id: number, at: number) => and(eq(credentials.id, id), eq(credentials.balanceAt, at));
+  const toFault = (failed: Sentence) => ({ ...withoutMessage(failed), message: failed.message });
 
   return {
     all: () => all().execute(),
@@ -38,9 +40,13 @@ export function createCredentialStore({ db, tables, lockRows, statement }: Conte
     },
 
     async update(id, change) {
+      const forgotten =
+        change.keySealed === undefined
+          ? {}
+          : { balanceMicros: null, balanceAt: 0, balanceFault: null, toldLimits: null, toldLimitsFault: null };
       const [row] = await db
         .update(credentials)
-        .set(change)
+        .set({ ...change, ...forgotten })
         .where(and(eq(credentials.id, id), isInUse))
         .returning();
       return row;
@@ -60,6 +66,31 @@ export function createCredentialStore({ db, tables, lockRows, statement }: Conte
         .returning({ id: credentials.id });
       return removed.length === 1;
     }),
+
+    async claimBalance(id, { seen, at }) {
+      const claimed = await db
+        .update(credentials)
+        .set({ balanceAt: at })
+        .where(and(eq(credentials.id, id), eq(credentials.balanceAt, seen), isInUse))
+        .returning({ id: credentials.id });
+      return claimed.length === 1;
+    },
+
+    async noteBalance(id, at, read) {
+      const noted =
+        'usd' in read
+          ? { balanceMicros: Math.round(read.usd * 1_000_000), balanceFault: null }
+          : { balanceFault: toFault(read.failed) };
+      await db.update(credentials).set(noted).where(isSame(id, at));
+    },
+
+    async noteToldLimits(id, at, read) {
+      const noted =
+        'limits' in read
+          ? { toldLimits: read.limits, toldLimitsFault: null }
+          : { toldLimitsFault: toFault(read.failed) };
+      await db.update(credentials).set(noted).where(isSame(id, at));
+    },
 
     async noteError(id, { said, at }) {
       await db

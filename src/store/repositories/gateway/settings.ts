@@ -1,6 +1,5 @@
-import { and, asc, eq, getTableColumns, type SQL, sql } from 'drizzle-orm';
-import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
-import type { NodeStore, OptionStore, PriceStore, SealedColumn, SealedStore } from '../../ports/index.ts';
+import { and, asc, eq, type SQL, sql } from 'drizzle-orm';
+import type { OptionStore, PriceStore, SealedColumn, SealedStore } from '../../ports/index.ts';
 import type { Context } from '../context.ts';
 
 export function createPriceStore({ db, tables: { prices } }: Context): PriceStore {
@@ -54,31 +53,6 @@ export function createOptionStore({ db, tables: { options } }: Context): OptionS
         .where(and(eq(options.key, key), eq(options.value, before)))
         .returning({ key: options.key });
       return written.length === 1;
-    },
-  };
-}
-
-export function createNodeStore({ db, tables: { nodes }, nowMs, now }: Context): NodeStore {
-  const nowSeconds = sql<number>`cast(${nowMs} / 1000 as bigint)`;
-  return {
-    async heartbeat(node) {
-      const row = { ...node, heartbeatAt: nowSeconds };
-      await db.insert(nodes).values(row).onConflictDoUpdate({ target: nodes.id, set: row }).prepare().execute(now());
-    },
-
-    async alive(seconds) {
-      const silentSeconds = sql<number>`${nowSeconds} - ${nodes.heartbeatAt}`.mapWith(Number);
-      return db
-        .select({ ...getTableColumns(nodes), silentSeconds })
-        .from(nodes)
-        .where(sql`${silentSeconds} between ${-CLOCK_LEEWAY_SECONDS} and ${seconds}`)
-        .orderBy(asc(nodes.startedAt), sql`${nodes.id}`)
-        .prepare()
-        .execute(now());
-    },
-
-    async remove(id) {
-      await db.delete(nodes).where(eq(nodes.id, id));
     },
   };
 }

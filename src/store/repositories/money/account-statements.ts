@@ -1,11 +1,14 @@
 import { and, desc, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { LedgerStore } from '../../ports/index.ts';
 import { type Context, encodeTexts, lazy } from '../context.ts';
+import { lazyByShape, whereGiven } from '../prepare-by-shape.ts';
 import { UNFINISHED } from '../tasks/claim-tasks.ts';
 
 /** A condition: a ledger line is of the user's own wallet. */
-export const isOfOwnWallet = (walletId: SQLWrapper, userId: number): SQL =>
+export const isOfOwnWallet = (walletId: SQLWrapper, userId: SQL | number): SQL =>
   sql`${walletId} = (select wallets.id from wallets where wallets.user_id = ${userId})`;
+
+type StatementCount = Parameters<LedgerStore['countStatement']>[1];
 
 /** What a user's statement is made of. Every statement reads a slice, which takes milliseconds. */
 export function createAccountStatements({
@@ -21,8 +24,39 @@ export function createAccountStatements({
     where earlier.task_id = ledger_entries.task_id and earlier.id < ledger_entries.id))`.mapWith(Boolean);
   const kind = sql`case when task_id is not null then 'task' when reason <> '' then reason else kind end`;
   const actors = sql`(select username from users where users.id = ledger_entries.actor_id)`;
-  const balance = (userId: number): SQL<number> =>
-    sql`(select quota from wallets where wallets.user_id = ${userId})`.mapWith(Number) as SQL<number>;
+  const at = (name: string) => sql`${sql.placeholder(name)}`;
+  const balance: SQL<number> = sql`(select quota from wallets where wallets.user_id = ${at('userId')})`.mapWith(
+    Number,
+  ) as SQL<number>;
+  const readLines = lazyByShape((sought: { before?: number }) =>
+    db
+      .select({ line: entries, opens, actor: sql<string | null>`${actors}`, balance })
+      .from(entries)
+      .where(
+        and(
+          isOfOwnWallet(entries.walletId, at('userId')),
+          whereGiven(sought, { before: (value) => lt(entries.id, value) }),
+        ),
+      )
+      .orderBy(desc(entries.id))
+      .limit(sql.placeholder('limit'))
+      .prepare(),
+  );
+  const count = lazyByShape((filter: StatementCount['filter']) => {
+    const slice = sql`select id, task_id, kind, reason, created_at from ledger_entries
+      where ${isOfOwnWallet(sql.raw('wallet_id'), at('userId'))} and id < ${at('before')} order by id desc limit ${at('limit')}`;
+    const matches = and(
+      opens,
+      whereGiven(filter, {
+        kind: (value) => sql`${kind} = ${value}`,
+        since: (value) => sql`created_at >= ${value}`,
+        until: (value) => sql`created_at <= ${value}`,
+      }),
+    );
+    return prepare(sql`
+      select count(*), coalesce(min(id), 0), coalesce(sum(case when ${matches} then 1 else 0 end), 0)
+      from (${slice}) as ledger_entries`);
+  });
   const findTasks = lazy(() =>
     prepare(sql`
       select task_id, model, case when status in ${UNFINISHED} then 1 else 0 end from (
@@ -35,12 +69,8 @@ export function createAccountStatements({
 
   return {
     async statementLines(userId, { before, limit }) {
-      const rows = await db
-        .select({ line: entries, opens, actor: sql<string | null>`${actors}`, balance: balance(userId) })
-        .from(entries)
-        .where(and(isOfOwnWallet(entries.walletId, userId), before === undefined ? undefined : lt(entries.id, before)))
-        .orderBy(desc(entries.id))
-        .limit(limit);
+      const sought = before === undefined ? {} : { before };
+      const rows = await readLines(sought).execute({ ...sought, userId, limit });
       return {
         balance: rows[0]?.balance ?? 0,
         lines: rows.map(({ line: { grantKey: _, budgets: __, ...line }, opens: isFirst, actor }) => ({
@@ -52,17 +82,7 @@ export function createAccountStatements({
     },
 
     async countStatement(userId, { before, limit, filter }) {
-      const slice = sql`select id, task_id, kind, reason, created_at from ledger_entries
-        where ${isOfOwnWallet(sql.raw('wallet_id'), userId)} and id < ${before} order by id desc limit ${limit}`;
-      const conditions = [
-        opens,
-        ...(filter.kind === undefined ? [] : [sql`${kind} = ${filter.kind}`]),
-        ...(filter.since === undefined ? [] : [sql`created_at >= ${filter.since}`]),
-        ...(filter.until === undefined ? [] : [sql`created_at <= ${filter.until}`]),
-      ];
-      const [row] = await prepare(sql`
-        select count(*), coalesce(min(id), 0), coalesce(sum(case when ${sql.join(conditions, sql` and `)} then 1 else 0 end), 0)
-        from (${slice}) as ledger_entries`)({});
+      const [row] = await count(filter)({ ...filter, userId, before, limit });
       const [lines = 0, last = 0, found = 0] = (row ?? []).map(Number);
       return { found, last: lines < limit ? undefined : last };
     },

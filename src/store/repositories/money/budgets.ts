@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type Budget, type BudgetOwner, type BudgetSum, findBudgetSum } from '../../../kernel/index.ts';
-import type { BudgetExceeded, BudgetRules } from '../../ports/index.ts';
+import type { BudgetExceeded, BudgetRules, HeldAmounts } from '../../ports/index.ts';
 import { type Context, encodeTexts, lazy, type RecordColumns } from '../context.ts';
 
 /** A budget that a reservation counts in, and its sum. */
@@ -30,15 +30,15 @@ export function findBudgets({ userId, key, userBudget }: Payer, rules: BudgetRul
 
 /**
  * The first budget that `amount` would exceed; of one that is used up, nothing is free. `spent`: by
- * the id of the sum.
+ * the id of the sum. `held`: in memory, beside it.
  */
 export function findExceeded(
   budgets: readonly CountedBudget[],
-  spent: ReadonlyMap<string, number>,
+  { spent, held }: { spent: ReadonlyMap<string, number>; held: HeldAmounts },
   amount: number,
 ): BudgetExceeded | undefined {
   for (const { id, owner, budget, endsAt } of budgets) {
-    const before = spent.get(id) ?? 0;
+    const before = (spent.get(id) ?? 0) + held[owner.scope];
     if (before + Math.max(amount, 1) > budget.amount) return { owner, budget, spent: before, endsAt };
   }
   return undefined;

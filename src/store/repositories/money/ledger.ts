@@ -1,8 +1,9 @@
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import { type Sentence, withoutMessage } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
-import type { LedgerStore, ReservationVerdict } from '../../ports/index.ts';
-import { atomic, type Context, columnPlaceholder, countAll, lazy, paged } from '../context.ts';
+import { countTo, type LedgerStore, type ReservationVerdict } from '../../ports/index.ts';
+import { atomic, type Context, lazy } from '../context.ts';
+import { columnPlaceholder, createPages } from '../prepare-by-shape.ts';
 import { createAccountStatements, isOfOwnWallet } from './account-statements.ts';
 import { createBudgetSums } from './budgets.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
@@ -13,7 +14,7 @@ export function createLedgerStore(context: Context): LedgerStore {
   const { db, tables } = context;
   const { ledgerEntries: entries, users, wallets, balanceAlerts: alerts } = tables;
   const at = sql.placeholder;
-  const { reserveAll, replaceReservation, settleAll } = createMoneyMoves(context);
+  const { reserveAll, canReserveAll, replaceReservation, settleAll } = createMoneyMoves(context);
 
   const line = lazy(() =>
     db
@@ -38,6 +39,19 @@ export function createLedgerStore(context: Context): LedgerStore {
       .onConflictDoNothing()
       .returning({ id: entries.id })
       .prepare(),
+  );
+
+  const pages = createPages(
+    context,
+    (_filter: { userId: number }) => {
+      const own = isOfOwnWallet(entries.walletId, sql`${at('userId')}`);
+      return {
+        from: entries,
+        where: own,
+        items: db.select().from(entries).where(own).orderBy(desc(entries.id)),
+      };
+    },
+    countTo,
   );
 
   const moveWallet = lazy(() =>
@@ -109,6 +123,7 @@ export function createLedgerStore(context: Context): LedgerStore {
     reserveAll,
     reserve: atomic(async (entry) => (await reserveAll([entry]))[0] as ReservationVerdict),
 
+    canReserveAll,
     replaceReservation,
 
     settleAll,
@@ -146,11 +161,8 @@ export function createLedgerStore(context: Context): LedgerStore {
     byTask: async (taskId) => (await ofTask().execute({ taskId })).map(toRecord),
 
     async list(userId, page) {
-      const own = isOfOwnWallet(entries.walletId, userId);
-      const found = await paged(page, db.select({ total: countAll() }).from(entries).where(own), (limit, offset) =>
-        db.select().from(entries).where(own).orderBy(desc(entries.id)).limit(limit).offset(offset),
-      );
-      return { total: found.total, items: found.items.map(toRecord) };
+      const found = await pages({ userId }, page);
+      return { ...found, items: found.items.map(toRecord) };
     },
 
     ...createAccountStatements(context),

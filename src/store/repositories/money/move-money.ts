@@ -1,7 +1,13 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Budget } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
-import { type LedgerStore, type NewReservation, type ReservationVerdict, STATUS } from '../../ports/index.ts';
+import {
+  type HeldAmounts,
+  type LedgerStore,
+  type NewReservation,
+  type ReservationVerdict,
+  STATUS,
+} from '../../ports/index.ts';
 import { atomic, type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
 import { type CountedBudget, createBudgetSums, findBudgets, findExceeded, type SumChange } from './budgets.ts';
 
@@ -44,13 +50,16 @@ type Balances = {
  * Moves the money of many tasks in a few statements: one update of a row, whatever moves it.
  *
  * Rows are locked in one order everywhere, so that no two transactions wait for each other: keys,
- * then wallets, then sums of budgets, then channels, and those of one table by their ids. On
+ * then wallets, then sums of budgets, then channels, then their credentials, and those of one
+ * table by their ids. On
  * PostgreSQL, statements that are started together travel together, and run in the order of their
  * start.
  */
 export function createMoneyMoves(
   context: Context,
-): Pick<LedgerStore, 'reserveAll' | 'replaceReservation' | 'settleAll'> {
+): Pick<LedgerStore, 'reserveAll' | 'canReserveAll' | 'replaceReservation' | 'settleAll'> {
+  type Rows = Promise<unknown[][]>;
+  type PayerRows = Record<'keys' | 'wallets', () => (values: Record<string, unknown>) => Rows>;
   const { prepare, lockRows, nowMs, now } = context;
   const { amongIds, records } = context.lists;
   const sums = createBudgetSums(context);
@@ -71,15 +80,19 @@ export function createMoneyMoves(
   );
   const insertLines = insert(`task_id, kind, attempt, amount, (select made.budgets from ledger_entries as made
     where made.task_id = ledger_entries.task_id and made.kind = 'reserve' order by made.attempt desc limit 1)`);
-  const lockTable = (table: 'api_keys' | 'wallets' | 'channels', columns: string) =>
+  const selectRows = (table: 'api_keys' | 'wallets' | 'channels' | 'credentials', columns: string, lock = lockRows) =>
     lazy(() =>
       prepare(
-        sql`select ${sql.raw(columns)} from ${sql.raw(table)} where ${amongIds(sql`id`, 'ids')} order by id ${lockRows}`,
+        sql`select ${sql.raw(columns)} from ${sql.raw(table)} where ${amongIds(sql`id`, 'ids')} order by id ${lock}`,
       ),
     );
-  const lockKeys = lockTable('api_keys', 'id, user_id, wallet_id, unlimited_quota, quota, budget');
-  const lockWallets = lockTable('wallets', 'id, quota');
-  const lockChannels = lockTable('channels', 'id');
+  const selectPayers = (lock: SQL): PayerRows => ({
+    keys: selectRows('api_keys', 'id, user_id, wallet_id, unlimited_quota, quota, budget', lock),
+    wallets: selectRows('wallets', 'id, quota', lock),
+  });
+  const [locked, read] = [selectPayers(lockRows), selectPayers(sql``)];
+  const lockChannels = selectRows('channels', 'id');
+  const lockCredentials = selectRows('credentials', 'id');
   const findPayers = lazy(() =>
     prepare(
       sql`select id, budget, ${nowMs} from users where ${amongIds(sql`id`, 'ids')} and status = ${sql.raw(`${STATUS.enabled}`)} and deleted_at = 0`,
@@ -98,19 +111,21 @@ export function createMoneyMoves(
         request_count = request_count + move.requests
       from ${records('move', MOVE)} where wallets.id = move.id returning wallets.id`),
   );
-  const moveChannels = lazy(() =>
-    prepare(sql`
-      update channels set used_quota = used_quota + move.used
-      from ${records('move', MOVE)} where channels.id = move.id`),
-  );
+  const moveUsed = (table: 'channels' | 'credentials') =>
+    lazy(() =>
+      prepare(sql`
+        update ${sql.raw(table)} set used_quota = used_quota + move.used
+        from ${records('move', MOVE)} where ${sql.raw(table)}.id = move.id`),
+    );
+  const moveChannels = moveUsed('channels');
+  const moveCredentials = moveUsed('credentials');
 
-  type Rows = Promise<unknown[][]>;
   const withIds = (query: () => (values: Record<string, unknown>) => Rows, ids: Iterable<number>): Rows => {
     const distinct = [...new Set(ids)];
     return distinct.length === 0 ? Promise.resolve([]) : query()({ ids: JSON.stringify(distinct), ...now() });
   };
   /** An update locks the only row that it changes by itself. */
-  const lockSeveral = (query: typeof lockKeys, moves: ReadonlyMap<number, Move>): Rows =>
+  const lockSeveral = (query: typeof lockChannels, moves: ReadonlyMap<number, Move>): Rows =>
     moves.size > 1 ? withIds(query, moves.keys()) : Promise.resolve([]);
   const move = (query: typeof moveKeys, moves: ReadonlyMap<number, Move>): Rows =>
     moves.size === 0 ? Promise.resolve([]) : query()({ move: JSON.stringify([...moves.values()]) });
@@ -126,14 +141,15 @@ export function createMoneyMoves(
       throw storeErrors.broken_invariant({ message: 'This attempt of the task already has its reservation.' });
   }
 
-  async function readBalances(entries: readonly Reservation[]): Promise<Balances> {
+  /** `rows`: `locked` in the transaction that reserves, and `read` where nothing is written. */
+  async function readBalances(entries: readonly Reservation[], rows = locked): Promise<Balances> {
     const [keys, wallets, payers] = await Promise.all([
       withIds(
-        lockKeys,
+        rows.keys,
         entries.flatMap(({ apiKeyId }) => apiKeyId ?? []),
       ),
       withIds(
-        lockWallets,
+        rows.wallets,
         entries.map(({ walletId }) => walletId),
       ),
       withIds(
@@ -159,12 +175,13 @@ export function createMoneyMoves(
         return user ? [[entry, listBudgets(entry, found, user)] as const] : [];
       }),
     );
+    const sumIds = [...new Set([...budgets.values()].flatMap((own) => own.map(({ id }) => id)))];
     return {
       keys: found,
       wallets: new Map(wallets.map(([id, left]) => [Number(id), Number(left)])),
       payers: new Set(users.keys()),
       budgets,
-      spent: await sums.lock([...new Set([...budgets.values()].flatMap((own) => own.map(({ id }) => id)))]),
+      spent: await (rows === read ? sums.spent(sumIds) : sums.lock(sumIds)),
     };
   }
 
@@ -203,6 +220,11 @@ export function createMoneyMoves(
   return {
     reserveAll: atomic(reserveAll),
 
+    async canReserveAll(entries) {
+      const balances = await readBalances(entries, read);
+      return entries.map((entry) => decideReservations(balances, [entry])[0] === 'ok');
+    },
+
     replaceReservation: atomic(async ({ note, ...entry }) => {
       const { taskId, apiKeyId, walletId, amount } = entry;
       requireInteger(amount, amount >= 0);
@@ -238,30 +260,36 @@ export function createMoneyMoves(
         for (const id of readIds(ids)) addSum(counted, { id, endsAt: 0, amount: 0 - Number(amount) });
       }
       const isWritten = lines.map(({ taskId, kind, attempt }) => written.has(nameLine([taskId, kind, attempt])));
-      const [keys, wallets, channels] = [new Map<number, Move>(), new Map<number, Move>(), new Map<number, Move>()];
+      const [keys, wallets] = [new Map<number, Move>(), new Map<number, Move>()];
+      const [channels, credentials] = [new Map<number, Move>(), new Map<number, Move>()];
       // An existing line has already moved its money.
       for (const { apiKeyId, walletId, amount } of lines.filter((_, index) => isWritten[index])) {
         if (apiKeyId !== null) add(keys, apiKeyId, { amount });
         add(wallets, walletId, { amount });
       }
-      for (const { apiKeyId, walletId, channelId, quota: used, requests = 1 } of usage) {
+      for (const { apiKeyId, walletId, channelId, credentialId, quota: used, requests = 1 } of usage) {
         if (apiKeyId !== null) add(keys, apiKeyId, { used });
         add(wallets, walletId, { used, requests });
         add(channels, channelId, { used });
+        if (credentialId && used !== 0) add(credentials, credentialId, { used });
       }
       await Promise.all([
-        lockSeveral(lockKeys, keys),
+        lockSeveral(locked.keys, keys),
         move(moveKeys, keys),
-        lockSeveral(lockWallets, wallets),
+        lockSeveral(locked.wallets, wallets),
         moveWalletRows(wallets),
         sums.change([...counted.values()]),
         lockSeveral(lockChannels, channels),
         move(moveChannels, channels),
+        lockSeveral(lockCredentials, credentials),
+        move(moveCredentials, credentials),
       ]);
       return isWritten;
     }),
   };
 }
+
+const NOTHING_HELD: HeldAmounts = { wallet: 0, key: 0, user: 0, group: 0 };
 
 /**
  * Decides one reservation after the other over what the ones before leave: one that does not fit
@@ -275,19 +303,22 @@ function decideReservations(
   const spentByWallet = new Map<number, number>();
   const spentBySum = new Map(spent);
   const decide = (entry: Reservation): ReservationVerdict => {
-    const { apiKeyId, userId, walletId, amount } = entry;
-    if (amount === 0) return findExceeded(budgets.get(entry) ?? [], spentBySum, 0) ?? 'ok';
+    const { apiKeyId, userId, walletId, amount, asksForMoney = false, held = NOTHING_HELD, isOwed = false } = entry;
+    if (isOwed) return 'ok';
+    const own = budgets.get(entry) ?? [];
+    const needed = Math.max(amount, asksForMoney ? 1 : 0);
+    if (needed === 0) return findExceeded(own, { spent: spentBySum, held }, 0) ?? 'ok';
     const key = apiKeyId === null ? undefined : keys.get(apiKeyId);
     const ofKey = apiKeyId === null ? 0 : (spentByKey.get(apiKeyId) ?? 0);
     const ofWallet = spentByWallet.get(walletId) ?? 0;
     if (apiKeyId !== null) {
       const isOwn = key?.userId === userId && key.walletId === walletId;
-      if (!isOwn || !(key.isUnlimited || key.left - ofKey >= amount)) return 'key_insufficient';
+      if (!isOwn || !(key.isUnlimited || key.left - ofKey - held.key >= needed)) return 'key_insufficient';
     }
     const left = wallets.get(walletId);
-    if (left === undefined || !payers.has(userId) || left - ofWallet < amount) return 'wallet_insufficient';
-    const own = budgets.get(entry) ?? [];
-    const exceeded = findExceeded(own, spentBySum, amount);
+    if (left === undefined || !payers.has(userId) || left - ofWallet - held.wallet < needed)
+      return 'wallet_insufficient';
+    const exceeded = findExceeded(own, { spent: spentBySum, held }, amount);
     if (exceeded) return exceeded;
     for (const { id } of own) spentBySum.set(id, (spentBySum.get(id) ?? 0) + amount);
     if (apiKeyId !== null) spentByKey.set(apiKeyId, ofKey + amount);

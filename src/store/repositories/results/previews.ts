@@ -1,10 +1,12 @@
 import { and, eq, sql } from 'drizzle-orm';
-import { PREVIEW_KIND, type PreviewStore, type ResultRecord } from '../../ports/index.ts';
-import { atomic, type Context, columnPlaceholders, encodeTexts, lazy } from '../context.ts';
+import { ANSWER_KIND, PREVIEW_KIND, type PreviewStore, type ResultRecord } from '../../ports/index.ts';
+import { atomic, type Context, encodeTexts, lazy } from '../context.ts';
+import { columnPlaceholders } from '../prepare-by-shape.ts';
 import { createFileReferences } from './file-references.ts';
 
 /** Literals and not parameters, so that the partial index applies. */
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
+const ANSWER = sql.raw(`'${ANSWER_KIND}'`);
 const KEPT = sql.raw(`'kept'`);
 
 /**
@@ -140,7 +142,7 @@ export function createPendingInsert({ db, tables: { keptResults: results }, nowM
   };
 }
 
-/** What users keep. Call it in the transaction that keeps more. */
+/** What users keep; relayed answers are none of it. Call it in the transaction that keeps more. */
 export function createKeptUsage({ lockRows, prepare }: Context) {
   const at = sql.placeholder;
   // The row that a submission has locked before: a user's own would be locked after it here, and
@@ -149,7 +151,7 @@ export function createKeptUsage({ lockRows, prepare }: Context) {
   // A literal and not a parameter, so that the index by state applies.
   const sum = lazy(() =>
     prepare(sql`select coalesce(sum(bytes), 0) from kept_results
-      where user_id = ${at('userId')} and state = 'kept'`),
+      where user_id = ${at('userId')} and state = 'kept' and kind <> ${ANSWER}`),
   );
   /** Bytes that a user keeps. Their other results wait for this transaction. */
   return async (userId: number): Promise<number> => {

@@ -1,5 +1,6 @@
 import { and, eq, gt, inArray, isNotNull, lte, not, type SQL, sql } from 'drizzle-orm';
 import {
+  ANSWER_KIND,
   INPUT_KIND,
   LONGEST_LEASE_MS,
   LONGEST_RESULT_PAUSE_MS,
@@ -12,8 +13,6 @@ import { STORED_PENDING } from '../../schema/kits.ts';
 import {
   atomic,
   type Context,
-  columnPlaceholders,
-  countAll,
   createPullForward,
   encodeSentence,
   encodeTexts,
@@ -21,8 +20,8 @@ import {
   lazy,
   separate,
 } from '../context.ts';
-import { createFileReferences } from './file-references.ts';
-import { createHeldInputs } from './held-inputs.ts';
+import { columnPlaceholders, countAll } from '../prepare-by-shape.ts';
+import { createFileReferences, createHeldInputs } from './file-references.ts';
 import { createKeptUsage, createPendingInsert } from './previews.ts';
 
 /** Literals and not parameters, so that the partial indexes apply. */
@@ -30,6 +29,7 @@ const PENDING = sql.raw(`'${STORED_PENDING}'`);
 const KEPT = sql.raw(`'kept'`);
 const LOST = sql.raw(`'lost'`);
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
+const ANSWER = sql.raw(`'${ANSWER_KIND}'`);
 
 const NO_REASON = { reason: '', reasonSentence: sql`null` };
 
@@ -48,6 +48,8 @@ export function createResultStore(context: Context): ResultStore {
   const isPending = sql`${results.state} = ${PENDING}`;
   const isKept = sql`${results.state} = ${KEPT}`;
   const isNoPreview = sql`${results.kind} <> ${PREVIEW}`;
+  /** Answers are kept by the gateway's own rule: nobody pays for them, and no quota holds them. */
+  const isUsersOwn = sql`${isKept} and ${results.kind} <> ${ANSWER}`;
   const references = createFileReferences(context);
   const insertPending = createPendingInsert(context);
   const sumKept = createKeptUsage(context);
@@ -253,7 +255,7 @@ export function createResultStore(context: Context): ResultStore {
         await references.release(sorted.slice(0, index));
         return false;
       }
-      const shared = { ...task, kind: INPUT_KIND, state: 'kept' as const, createdAt: task.keptAt };
+      const shared = { kind: INPUT_KIND, ...task, state: 'kept' as const, createdAt: task.keptAt };
       const rows = inputs.map((input) => ({ ...shared, ...input, nextAttemptAtMs: 0, giveUpAtMs: 0 }));
       if (rows.length > 0) await db.insert(results).values(rows);
       return true;
@@ -306,7 +308,7 @@ export function createResultStore(context: Context): ResultStore {
           results: sql<number>`count(case when ${isNoPreview} then 1 end)`.mapWith(Number),
         })
         .from(results)
-        .where(and(eq(results.userId, userId), isKept));
+        .where(and(eq(results.userId, userId), isUsersOwn));
       return row ?? { bytes: 0, results: 0 };
     },
 
@@ -321,7 +323,7 @@ export function createResultStore(context: Context): ResultStore {
         .from(results)
         .innerJoin(users, and(eq(users.id, results.userId), eq(users.deletedAt, 0)))
         .innerJoin(wallets, eq(wallets.userId, users.id))
-        .where(isKept)
+        .where(isUsersOwn)
         .groupBy(results.userId, wallets.id, users.group)
         .orderBy(results.userId),
 

@@ -161,12 +161,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
  * Why a task was refunded stands in its usage row and its ledger line, in the vendor's or the
  * plugin's words, and administrators note what a change of a balance is for. The sums need neither.
  */
-export function createReasonErasure({
-  db,
-  tables,
-  prepare,
-  lists: { elements },
-}: Context): PersonalDataStore['clearReasons'] {
+function createReasonErasure({ db, tables, prepare, lists: { elements } }: Context): PersonalDataStore['clearReasons'] {
   const { usageLogs, ledgerEntries } = tables;
 
   async function clearUsage(userId: number, { after, limit }: { after: number; limit: number }) {

@@ -1,8 +1,9 @@
 import { and, eq, getTableColumns, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
 import { type AgedTask, type ContentChange, PREVIEW_KIND, type RetentionStore } from '../../ports/index.ts';
 import { STORED_PENDING } from '../../schema/kits.ts';
-import { atomic, type Context, encodeTexts, lazy, lazyByShape } from '../context.ts';
+import { atomic, type Context, encodeTexts, lazy } from '../context.ts';
 import { createLedgerFold } from '../money/fold-ledger.ts';
+import { lazyByShape } from '../prepare-by-shape.ts';
 import { createFileReferences } from '../results/file-references.ts';
 
 const PENDING = sql.raw(`'${STORED_PENDING}'`);
@@ -55,7 +56,34 @@ export function createRetentionStore(context: Context): RetentionStore {
     db.delete(taskEvents).where(amongTexts(taskEvents.taskId, 'taskIds')).returning({ id: taskEvents.id }).prepare(),
   );
 
+  const addUnstored = lazy(() => prepare(sql`insert into unstored_tasks (task_id) values (${at('taskId')})`));
+  const unstored = lazy(() =>
+    prepare(sql`
+      select u.task_id, t.id, t.status, t.created_at, t.finish_time,
+        (select max(state) from kept_results r where r.task_id = u.task_id and r.state in ('kept', ${PENDING})
+          and r.kind <> 'preview')
+      from unstored_tasks u left join tasks t on t.task_id = u.task_id
+      where u.task_id > ${at('after')} order by u.task_id limit ${at('limit')}`),
+  );
+  const forgetUnstored = lazy(() =>
+    prepare(sql`delete from unstored_tasks where ${amongTexts(sql`task_id`, 'taskIds')}`),
+  );
+
   return {
+    async addUnstored(taskId) {
+      await addUnstored()({ taskId });
+    },
+
+    unstoredTasks: async (after, limit) =>
+      (await unstored()({ after, limit })).map(([taskId, id, ...task]) => ({
+        taskId: String(taskId),
+        task: id === null ? undefined : toAgedTask([id, taskId, ...task]),
+      })),
+
+    async forgetUnstored(taskIds) {
+      if (taskIds.length > 0) await forgetUnstored()({ taskIds: encodeTexts(taskIds) });
+    },
+
     async progress(name) {
       const [row] = await readProgress()({ name });
       const [position = 0, skipped = 0, seenAt = 0] = (row ?? []).map(Number);
@@ -187,12 +215,14 @@ export function createAgedTasks({ prepare }: Context, owner = sql``) {
       from tasks where id > ${at('after')} ${owner} order by id limit ${at('limit')}`),
   );
   return async (after: number, limit: number, values: Record<string, unknown> = {}) =>
-    (await read()({ after, limit, ...values })).map(([id, taskId, status, createdAt, finishTime, result]) => ({
-      id: Number(id),
-      taskId: String(taskId),
-      status: String(status) as never,
-      createdAt: Number(createdAt),
-      finishTime: Number(finishTime),
-      result: readState(result),
-    }));
+    (await read()({ after, limit, ...values })).map(toAgedTask);
 }
+
+const toAgedTask = ([id, taskId, status, createdAt, finishTime, result]: readonly unknown[]): AgedTask => ({
+  id: Number(id),
+  taskId: String(taskId),
+  status: String(status) as never,
+  createdAt: Number(createdAt),
+  finishTime: Number(finishTime),
+  result: readState(result),
+});

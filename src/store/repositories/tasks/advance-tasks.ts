@@ -21,18 +21,23 @@ const POLLED = {
   start_time: 'bigint',
 } as const satisfies RecordColumns;
 
+/** What a submission changes that the vendor has accepted, and a poll that says it has begun. */
+const ACCEPTED = {
+  ...POLLED,
+  status: 'text',
+  upstream_task_id: 'text',
+  submit_time: 'bigint',
+} as const satisfies RecordColumns;
+
 /**
  * What else a change may set. The partial indexes have a condition on the status: a statement that
  * sets it, even to the same value, rewrites all their entries.
  */
 const MOVED = {
-  ...POLLED,
-  status: 'text',
+  ...ACCEPTED,
   fail_reason: 'text',
   fail_reason_sentence: 'text',
   action: 'text',
-  upstream_task_id: 'text',
-  submit_time: 'bigint',
   finish_time: 'bigint',
   quota: 'bigint',
   slot_until: 'bigint',
@@ -77,9 +82,15 @@ export function createTaskAdvances(
         and (given.reserved is null or tasks.quota = given.reserved)
       returning tasks.task_id, tasks.lease_seq`);
   const advancePolled = lazy(() => prepareAdvance(POLLED));
+  const advanceAccepted = lazy(() => prepareAdvance(ACCEPTED));
   const advanceMoved = lazy(() => prepareAdvance(MOVED));
-  const isPoll = (row: Row): boolean =>
-    Object.entries(row).every(([name, value]) => value === undefined || name in POLLED || name in CLAIM);
+  const sets = (row: Row, columns: RecordColumns): boolean => {
+    for (const name in row)
+      if (row[name as keyof Row] !== undefined && !(name in columns || name in CLAIM)) return false;
+    return true;
+  };
+  const choose = (row: Row) =>
+    sets(row, POLLED) ? advancePolled : sets(row, ACCEPTED) ? advanceAccepted : advanceMoved;
 
   return {
     advanceAll: atomic(async (advances) => {
@@ -96,8 +107,9 @@ export function createTaskAdvances(
         const fence = memory ? memory.leases.findFence(lease) : lease;
         if (fence) rows.push(encodeAdvance(each, fence));
       }
-      for (const query of [advancePolled, advanceMoved]) {
-        const those = rows.filter((row) => isPoll(row) === (query === advancePolled));
+      const chosen = rows.map(choose);
+      for (const query of new Set(chosen)) {
+        const those = rows.filter((_, index) => chosen[index] === query);
         for (const group of groupBySize(those.map((row) => JSON.stringify(row)))) {
           const advanced = await query()({ given: `[${group.join()}]`, ...now() });
           for (const [taskId, seq] of advanced) written.add(nameClaim(String(taskId), Number(seq)));

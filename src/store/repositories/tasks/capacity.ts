@@ -1,10 +1,9 @@
 import { sql } from 'drizzle-orm';
 import type { CapacityKey, CapacityStore, CountedAccount, ScopeCount } from '../../ports/index.ts';
-import { atomic, type Context, encodeTexts, isOverIn, lazy, plainText } from '../context.ts';
+import { atomic, type Context, encodeTexts, isFromFuture, lazy, plainText } from '../context.ts';
 import { UNFINISHED } from './claim-tasks.ts';
+import { createRestEvents } from './rest-events.ts';
 
-/** A rest that ends later was written under a wrong clock. */
-const LONGEST_REST_MS = 8 * 3_600_000;
 /** A start that is further ahead was written under a wrong clock. */
 const AHEAD_MS = 1000;
 
@@ -14,11 +13,14 @@ export function createCapacityStore(context: Context): CapacityStore {
   const nowSeconds = sql`cast(${nowMs} / 1000 as bigint)`;
   const isKey = sql`pool = ${at('pool')} and model = ${at('model')}`;
   const isRunning = sql`tasks.status in ${UNFINISHED} and tasks.phase = 'sending'`;
-  const isAbandoned = sql`tasks.slot_until > 0 and tasks.slot_until > ${nowSeconds}`;
+  // The database's clock wrote both of them in the statement that ended the task.
+  const isAbandoned = sql`tasks.slot_until > 0 and tasks.slot_until > ${nowSeconds}
+    and not ${isFromFuture(sql`tasks.updated_at * 1000`, nowMs)}`;
+  const isRested = sql`(resting_until <= ${nowMs} or ${isFromFuture(sql`changed_at * 1000`, nowMs)})`;
 
   const all = lazy(() =>
     prepare(sql`select pool, model, ceiling, ceiling_reason,
-      case when ${isOverIn(sql`resting_until`, nowMs, LONGEST_REST_MS)} then 0 else resting_until - ${nowMs} end,
+      case when ${isRested} then 0 else resting_until - ${nowMs} end,
       rest_reason, rest_step, rest_generation, trial_task_id, changed_at from capacity order by pool, model`),
   );
 
@@ -34,14 +36,25 @@ export function createCapacityStore(context: Context): CapacityStore {
   );
 
   const account = { channel_id: 'bigint', credential_id: 'bigint' } as const;
-  const scopes = lists.records('asked', { no: 'integer', ...account, model: 'text', starts: 'integer' });
+  const scopes = lists.records('asked', {
+    no: 'integer',
+    ...account,
+    model: 'text',
+    starts: 'integer',
+    relays_except: 'text',
+  });
   const isOfAccount = sql`tasks.channel_id = asked.channel_id
     and (asked.credential_id = 0 or tasks.credential_id = asked.credential_id)`;
+  const isOpen = sql`relay_requests.status = 'OPEN' and relay_requests.lease_until > ${nowMs}`;
+  const isRelayedBy = sql`${isOpen} and relay_requests.channel_id = asked.channel_id
+    and (asked.credential_id = 0 or relay_requests.credential_id = asked.credential_id)`;
   const ofScope = sql`${scopes} join tasks on ${isOfAccount}
     and (asked.model = '' or tasks.upstream_model = asked.model)`;
   const countAll = lazy(() =>
     prepare(sql`select 'now', 0, ${nowMs}
       union all select 'running', asked.no, sum(tasks.slots) from ${ofScope} where ${isRunning} group by asked.no
+      union all select 'running', asked.no, count(*) from ${scopes} join relay_requests on ${isRelayedBy}
+        where asked.relays_except is not null and relay_requests.lease_owner <> asked.relays_except group by asked.no
       union all select 'abandoned', asked.no, sum(tasks.slots) from ${ofScope} where ${isAbandoned} group by asked.no
       union all select 'start', asked.no, tasks.dispatched_at from ${ofScope}
         where asked.starts = 1 and tasks.dispatched_at > 0
@@ -56,7 +69,9 @@ export function createCapacityStore(context: Context): CapacityStore {
         sum(case when status = 'QUEUED' then 1 else 0 end)
       from tasks where ${isRunning} and ${isOther} group by channel_id, credential_id, upstream_model
       union all select channel_id, credential_id, upstream_model, 0, 0, sum(slots), 0
-      from tasks where ${isAbandoned} and ${isOther} group by channel_id, credential_id, upstream_model`),
+      from tasks where ${isAbandoned} and ${isOther} group by channel_id, credential_id, upstream_model
+      union all select channel_id, credential_id, '', count(*), 0, 0, 0
+      from relay_requests where ${isOpen} and lease_owner <> ${at('node')} group by channel_id, credential_id`),
   );
 
   const begin = lazy(() =>
@@ -74,9 +89,14 @@ export function createCapacityStore(context: Context): CapacityStore {
     prepare(sql`update capacity set ${NO_REST}
       where ${isKey} and rest_generation = ${at('generation')} and rest_reason <> '' returning 1`),
   );
+  const ofPools = lists.amongTexts(sql`pool`, 'pools');
+  const listRests = lazy(() =>
+    prepare(sql`select pool, model, rest_reason from capacity where ${ofPools} and rest_reason <> ''
+      order by pool, model ${lockRows}`),
+  );
   const wake = lazy(() =>
     prepare(sql`update capacity set ${NO_REST}, rest_generation = rest_generation + 1
-      where ${lists.amongTexts(sql`pool`, 'pools')} and rest_reason <> '' returning 1`),
+      where ${ofPools} and rest_reason <> '' returning 1`),
   );
 
   // The lease of the task that has the trial: while it is being sent, nobody else tries.
@@ -85,7 +105,7 @@ export function createCapacityStore(context: Context): CapacityStore {
   const claim = lazy(() =>
     prepare(sql`update capacity set trial_task_id = ${at('taskId')}
       where ${isKey} and rest_generation = ${at('generation')} and rest_reason <> ''
-        and ${isOverIn(sql`resting_until`, nowMs, LONGEST_REST_MS)}
+        and ${isRested}
         and (trial_task_id is null or trial_task_id = ${at('taskId')} or not ${isTried}) returning 1`),
   );
 
@@ -99,12 +119,14 @@ export function createCapacityStore(context: Context): CapacityStore {
   );
   const clear = lazy(() =>
     prepare(sql`update capacity set ceiling = 0, ceiling_reason = '', changed_at = ${nowSeconds}
-      where pool = ${at('pool')} and ceiling > 0 returning 1`),
+      where ${lists.amongTexts(sql`pool`, 'pools')} and ceiling > 0 returning 1`),
   );
   const free = lazy(() =>
     prepare(sql`update tasks set slot_until = 0 from ${lists.records('asked', account)}
       where ${isOfAccount} and tasks.slot_until > 0 returning 1`),
   );
+
+  const events = lazy(() => createRestEvents(context));
 
   return {
     async all() {
@@ -132,8 +154,14 @@ export function createCapacityStore(context: Context): CapacityStore {
     }),
 
     async count(asked, withinMs) {
-      const rows = asked.flatMap(({ accounts, model, starts }, no) =>
-        accounts.map((each) => ({ no, ...toRow(each), model: plainText(model), starts: starts ? 1 : 0 })),
+      const rows = asked.flatMap(({ accounts, model, starts, relaysExcept: relays_except }, no) =>
+        accounts.map((each) => ({
+          no,
+          ...toRow(each),
+          model: plainText(model),
+          starts: starts ? 1 : 0,
+          relays_except,
+        })),
       );
       const counts = asked.map((): ScopeCount => ({ running: 0, abandoned: 0, startsMs: [] }));
       let at = 0;
@@ -141,15 +169,15 @@ export function createCapacityStore(context: Context): CapacityStore {
         const count = counts[Number(no)];
         if (what === 'now') at = Number(value);
         else if (what === 'start') count?.startsMs.push(Number(value));
-        else if (count) count[what === 'running' ? 'running' : 'abandoned'] = Number(value);
+        else if (count) count[what === 'running' ? 'running' : 'abandoned'] += Number(value);
       }
       for (const { startsMs } of counts) startsMs.sort((a, b) => a - b);
       return { nowMs: at, scopes: counts };
     },
 
-    async running(except) {
+    async running(except, node) {
       const known = JSON.stringify(except.map((id) => ({ id: plainText(id) })));
-      return (await countRunning()({ known, ...now() })).map(([channelId, credentialId, model, ...counts]) => ({
+      return (await countRunning()({ known, node, ...now() })).map(([channelId, credentialId, model, ...counts]) => ({
         channelId: Number(channelId),
         credentialId: credentialId === null ? null : Number(credentialId),
         model: String(model),
@@ -160,15 +188,41 @@ export function createCapacityStore(context: Context): CapacityStore {
       }));
     },
 
-    beginRest: async (key, rest) => (await begin()({ ...plain(key), ...rest, ...now() })).length === 1,
-    endRest: async (key, generation) => (await end()({ ...plain(key), generation, ...now() })).length === 1,
+    beginRest: atomic(async (key, rest, event) => {
+      if ((await begin()({ ...plain(key), ...rest, ...now() })).length !== 1) return false;
+      if (event) await events().note(event, rest.forMs);
+      return true;
+    }),
+    endRest: atomic(async (key, generation, event) => {
+      if ((await end()({ ...plain(key), generation, ...now() })).length !== 1) return false;
+      if (event) await events().note(event, 0);
+      return true;
+    }),
     claimTrial: async (key, trial) => (await claim()({ ...plain(key), ...trial, ...now() })).length === 1,
     putCeiling: async (key, ceiling) => (await put()({ ...plain(key), ...ceiling, ...now() })).length === 1,
-    wake: async (pools) => (await wake()({ pools: encodeTexts(pools), ...now() })).length,
-    clearCeilings: async (pool) => (await clear()({ pool: plainText(pool), ...now() })).length,
+    wake: atomic(async (pools, channelId) => {
+      const named = { pools: encodeTexts(pools), ...now() };
+      for (const [pool, model, reason] of await listRests()(named)) {
+        // A full account is no event.
+        if (reason === 'capacity') continue;
+        const [own, credentialId = 0] = readOwnPool(String(pool)) ?? [channelId];
+        const what = 'resumed' as const;
+        const event = { channelId: own, credentialId, model: String(model), reason: String(reason), what };
+        await events().note(event, 0);
+      }
+      return (await wake()(named)).length;
+    }),
+    restEvents: (channelId, limit) => events().ofChannel(channelId, limit),
+    clearCeilings: async (pools) => (await clear()({ pools: encodeTexts(pools), ...now() })).length,
     clearAbandoned: async (accounts) => (await free()({ asked: JSON.stringify(accounts.map(toRow)) })).length,
   };
 }
+
+/** `#CHANNEL` and `#CHANNEL/CREDENTIAL`, where nobody named a pool. */
+const readOwnPool = (pool: string): [number, number?] | undefined => {
+  const [, channelId, credentialId] = /^#(\d+)(?:\/(\d+))?$/.exec(pool) ?? [];
+  return channelId === undefined ? undefined : [Number(channelId), credentialId ? Number(credentialId) : 0];
+};
 
 const toRow = ({ channelId, credentialId }: CountedAccount) => ({
   channel_id: channelId,

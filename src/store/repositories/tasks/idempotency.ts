@@ -1,6 +1,7 @@
 import { and, eq, gt, lte, not, or, type SQLWrapper, sql } from 'drizzle-orm';
 import type { IdempotencyStore } from '../../ports/index.ts';
-import { type Context, columnPlaceholders, lazy } from '../context.ts';
+import { type Context, lazy } from '../context.ts';
+import { columnPlaceholders } from '../prepare-by-shape.ts';
 
 /**
  * A key that was taken by a clock so many seconds ahead is free again. A day and not a minute: the
@@ -12,7 +13,7 @@ export function createIdempotencyStore({ db, tables, lists: { amongRows } }: Con
   const { idempotencyKeys: keys } = tables;
   const { userId, key, requestHash, taskId, createdAt, expiresAt } = keys;
   const at = sql.placeholder;
-  const isOfFuture = (now: SQLWrapper) => sql`${createdAt} - ${FUTURE} > ${now}`;
+  const isFromFuture = (now: SQLWrapper) => sql`${createdAt} - ${FUTURE} > ${now}`;
   const take = lazy(() => {
     const given = columnPlaceholders({ userId, key, requestHash, taskId, createdAt, expiresAt });
     const { userId: _user, key: _key, ...replaced } = given;
@@ -22,7 +23,7 @@ export function createIdempotencyStore({ db, tables, lists: { amongRows } }: Con
       .onConflictDoUpdate({
         target: [userId, key],
         set: replaced,
-        setWhere: or(lte(expiresAt, given.createdAt), isOfFuture(sql`excluded.created_at`)),
+        setWhere: or(lte(expiresAt, given.createdAt), isFromFuture(sql`excluded.created_at`)),
       })
       .returning({ key })
       .prepare();
@@ -31,7 +32,7 @@ export function createIdempotencyStore({ db, tables, lists: { amongRows } }: Con
     db
       .select({ userId, key, requestHash, taskId, expiresAt })
       .from(keys)
-      .where(and(eq(userId, at('ownerId')), eq(key, at('name')), gt(expiresAt, at('at')), not(isOfFuture(at('at')))))
+      .where(and(eq(userId, at('ownerId')), eq(key, at('name')), gt(expiresAt, at('at')), not(isFromFuture(at('at')))))
       .prepare(),
   );
   const free = lazy(() =>

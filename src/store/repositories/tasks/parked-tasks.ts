@@ -32,7 +32,7 @@ export function createParkedTasks(
           where parked <> '' and ${where}) as held`),
     );
   const listAllParked = listParked(sql`true`);
-  const listParkedOf = listParked(ofUsers);
+  const listParkedByUser = listParked(ofUsers);
   const parkedHeads = lazy(() =>
     prepare(sql`select task_id, api_key_id, class from waiting
       where parked <> '' and user_id = ${at('userId')}
@@ -61,7 +61,7 @@ export function createParkedTasks(
     },
 
     async parked(userIds) {
-      const rows = userIds ? await listParkedOf()({ ids: JSON.stringify(userIds) }) : await listAllParked()({});
+      const rows = userIds ? await listParkedByUser()({ ids: JSON.stringify(userIds) }) : await listAllParked()({});
       return rows.map(([userId, apiKeyId, name, parked, user, key]) => ({
         userId: Number(userId),
         apiKeyId: toNumber(apiKeyId),

@@ -1,6 +1,8 @@
 import { and, asc, desc, eq, getTableColumns, inArray, lte, ne, not, sql } from 'drizzle-orm';
 import { sha256Hex } from '../../../kernel/index.ts';
 import {
+  type AskedVideo,
+  type EndedRelay,
   LONGEST_LEASE_MS,
   type NewRelay,
   type RelayObject,
@@ -9,7 +11,8 @@ import {
   type RelayRecord,
   type RelayStore,
 } from '../../ports/index.ts';
-import { type Context, columnPlaceholders, encodeTexts, isOverIn, lazy, lazyByShape } from '../context.ts';
+import { type Context, encodeTexts, isOverIn, lazy } from '../context.ts';
+import { columnPlaceholders, lazyByShape } from '../prepare-by-shape.ts';
 
 /**
  * A literal and not a parameter, so that the partial indexes of open and of ended requests apply.
@@ -31,10 +34,11 @@ const toRow = <T extends { objectId: string }>(object: T): T & ObjectRow => {
   const name = toColumnName(object.objectId);
   return { ...object, objectId: name, fullId: name === object.objectId ? '' : object.objectId };
 };
-function toObject<T extends RelayObject | RelayObject<RelayPartKind>>(row: ObjectRow | undefined): T | undefined {
+type StoredObject = ObjectRow & { video: AskedVideo | null };
+function toObject<T extends RelayObject | RelayObject<RelayPartKind>>(row: StoredObject | undefined): T | undefined {
   if (!row) return undefined;
-  const { fullId, ...object } = row;
-  return (fullId === '' ? object : { ...object, objectId: fullId }) as T;
+  const { fullId, video, ...object } = row;
+  return { ...object, ...(fullId === '' ? {} : { objectId: fullId }), ...(video ? { video } : {}) } as T;
 }
 
 export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, amongTexts } }: Context): RelayStore {
@@ -53,6 +57,14 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
       .insert(requests)
       .values({ ...columnPlaceholders(getTableColumns(requests), relay), status: 'OPEN', leaseUntilMs } as never)
       .returning()
+      .prepare(),
+  );
+  const insertEnded = lazyByShape((relay: EndedRelay) =>
+    db
+      .insert(requests)
+      .values({ ...columnPlaceholders(getTableColumns(requests), relay), leaseUntilMs: 0 } as never)
+      .onConflictDoNothing()
+      .returning({ id: requests.id })
       .prepare(),
   );
   const byRelayId = lazy(() => db.select().from(requests).where(isRelay).prepare());
@@ -96,19 +108,28 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
         .returning({ id: requests.id })
         .prepare(),
     );
+  const isBilled = and(isRelay, eq(requests.status, 'BILLED'), eq(requests.quota, at('billed')));
   const refundBilled = lazyByShape((ending: Pick<RelayRecord, 'billing' | 'finishedAt'>) =>
     db
       .update(requests)
       .set({ ...columnPlaceholders(getTableColumns(requests), ending), status: 'REFUNDED', quota: 0 })
-      .where(and(isRelay, eq(requests.status, 'BILLED'), eq(requests.quota, at('billed'))))
+      .where(isBilled)
+      .returning({ id: requests.id })
+      .prepare(),
+  );
+  const rebill = lazyByShape((bill: Pick<RelayRecord, 'quota' | 'billing'>) =>
+    db
+      .update(requests)
+      .set(columnPlaceholders(getTableColumns(requests), bill))
+      .where(isBilled)
       .returning({ id: requests.id })
       .prepare(),
   );
   const [endHeld, endExpired] = [end(isHeld), end(ofAnyone)];
-  const addObject = lazy(() =>
+  const addObject = lazyByShape((object: RelayObject & ObjectRow) =>
     db
       .insert(objects)
-      .values(columnPlaceholders(objectColumns))
+      .values(columnPlaceholders(objectColumns, object) as never)
       .onConflictDoNothing()
       .returning({ id: objects.id })
       .prepare(),
@@ -156,6 +177,10 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
       return row as RelayRecord;
     },
 
+    async insertEnded(relay) {
+      return (await insertEnded(relay).execute(relay)).length === 1;
+    },
+
     async byRelayId(relayId) {
       const [row] = await byRelayId().execute({ theRelay: relayId });
       return row;
@@ -193,6 +218,16 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
       return (await refundBilled(ending).execute({ ...ending, theRelay: relayId, billed })).length === 1;
     },
 
+    async rebill(relayId, billed, bill) {
+      return (await rebill(bill).execute({ ...bill, theRelay: relayId, billed })).length === 1;
+    },
+
+    async hide(relayId, at) {
+      const isShown = and(eq(requests.relayId, relayId), ne(requests.status, 'OPEN'), eq(requests.hiddenAt, 0));
+      const hidden = await db.update(requests).set({ hiddenAt: at }).where(isShown).returning({ id: requests.id });
+      return hidden.length === 1;
+    },
+
     interrupted: async (limit, held = []) => interrupted().execute({ limit, held: encodeTexts(held), ...now() }),
 
     async expireLeases() {
@@ -201,7 +236,8 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
     },
 
     async addObject(object) {
-      return (await addObject().execute(toRow(object))).length === 1;
+      const row = toRow(object);
+      return (await addObject(row).execute(row)).length === 1;
     },
 
     async addParts(parts) {

@@ -1,5 +1,5 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
-import type { NewTaskEvent, TaskEventKind, TaskStore } from '../../ports/index.ts';
+import { hasEnded, type NewTaskEvent, type TaskEventKind, type TaskStore } from '../../ports/index.ts';
 import { atomic, type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
 
 /**
@@ -79,7 +79,7 @@ export function createTaskEvents({ db, tables, prepare, lists: { records } }: Co
 }
 
 function encode({ taskId, at, kind, status, class: errorClass = '', httpStatus = 0, detail = '' }: NewTaskEvent) {
-  const ends = kind === 'transition' && (status === 'SUCCESS' || status === 'FAILURE');
+  const ends = kind === 'transition' && hasEnded({ status });
   return {
     task_id: taskId,
     at,

@@ -1,14 +1,24 @@
-import { and, asc, desc, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
-import type { StoredSentence } from '../../../kernel/index.ts';
+import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import {
+  countTo,
   LIST_LIMITS,
   type TaskListFilter,
   type TaskListStore,
   type TaskSort,
   type TaskViewStore,
 } from '../../ports/index.ts';
-import { atomic, type Context, countAll } from '../context.ts';
-import { createTaskMatcher, createTaskSlicer, type TaskSlice } from './task-slices.ts';
+import { atomic, type Context } from '../context.ts';
+import { countAll } from '../prepare-by-shape.ts';
+import { createListStatements, type Ranked, selectReasons } from './task-list-statements.ts';
+import {
+  createTaskSlicer,
+  createTextMatcher,
+  isWithin,
+  type Order,
+  type Sought,
+  type TaskSlice,
+  withoutText,
+} from './task-slices.ts';
 
 /** Tasks that one statement looks at: ten milliseconds. */
 const TASKS_AT_ONCE = 20_000;
@@ -17,8 +27,8 @@ const PROMPTS_AT_ONCE = 2000;
 /** Distinct reasons of failures that are counted. */
 const MAX_REASONS = 10_000;
 
-/** What a task is sorted by, the largest first. */
-type Ranked = { id: number; rank: number };
+/** The tasks of a page and their order. */
+type PageRange = { from: number; until: number; sort: TaskSort };
 
 /**
  * Lists of tasks. Filters and orders read the narrow rows of `task_list` alone, slice by slice; the
@@ -27,10 +37,11 @@ type Ranked = { id: number; rank: number };
  */
 export function createTaskList(context: Context): TaskListStore {
   const { db, tables } = context;
-  const { tasks, taskList, users, apiKeys, channels } = tables;
-  const { data: _data, state: _state, ...columns } = getTableColumns(tasks);
-  const { matches, containsText } = createTaskMatcher(context);
-  const { slices, reachesBelow, inTurn } = createTaskSlicer(context);
+  const { tasks, taskList } = tables;
+  const containsText = createTextMatcher(context);
+  const { slices, reachesBeyond, inTurn } = createTaskSlicer(context);
+  const { countRows, findPage, findRanked, countReasons, readSentences, read, findId, findTaskId } =
+    createListStatements(context);
 
   const toRank = (sort: TaskSort) => {
     if (sort === 'cost') return taskList.quota;
@@ -38,121 +49,97 @@ export function createTaskList(context: Context): TaskListStore {
   };
 
   /** The newest tasks of a slice that match all but the text. */
-  const candidates = (where: SQL | undefined, limit: number) =>
-    db.select({ id: taskList.id }).from(taskList).where(where).orderBy(desc(taskList.id)).limit(limit).as('candidates');
+  const candidates = (sought: Sought, limit: number) => {
+    const ids = db
+      .select({ id: taskList.id })
+      .from(taskList)
+      .where(isWithin(taskList, sought, 'desc'));
+    return ids.orderBy(desc(taskList.id)).limit(limit).as('candidates');
+  };
 
-  async function countRows(where: SQL | undefined): Promise<number> {
-    const [row] = await db.select({ total: countAll() }).from(taskList).where(where);
-    return row?.total ?? 0;
-  }
-  /** Counts the tasks of a slice that match `where`; without one, the slice knows. */
-  const countIn = (slice: TaskSlice, where: SQL | undefined): number | Promise<number> =>
-    where === undefined ? slice.count : countRows(and(slice.where, where));
-
-  async function readSentences(ids: readonly number[]) {
-    if (ids.length === 0) return new Map<number, StoredSentence | null>();
-    const rows = await db
-      .select({ id: tasks.id, sentence: tasks.failReasonSentence })
-      .from(tasks)
-      .where(inArray(tasks.id, [...ids]));
-    return new Map(rows.map(({ id, sentence }) => [id, sentence]));
-  }
-
-  async function read(ids: readonly number[]) {
-    if (ids.length === 0) return [];
-    const rows = await db
-      .select({ ...columns, username: users.username, keyName: apiKeys.name, channelName: channels.name })
-      .from(tasks)
-      .leftJoin(users, eq(users.id, tasks.userId))
-      .leftJoin(apiKeys, eq(apiKeys.id, tasks.apiKeyId))
-      .leftJoin(channels, eq(channels.id, tasks.channelId))
-      .where(inArray(tasks.id, [...ids]));
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    // A task may have been deleted since.
-    return ids.flatMap((id) => byId.get(id) ?? []);
-  }
+  /** Counts the tasks of a slice that match the filter; without one, the slice knows. */
+  const countIn = (slice: TaskSlice, filter: Sought, order: Order): number | Promise<number> => {
+    const { userId: _user, ...others } = filter;
+    const matchesAll = Object.values(others).every((value) => value === undefined);
+    return matchesAll ? slice.count : countRows({ ...filter, ...slice.bounds }, order);
+  };
 
   /**
-   * Calls `look` for the slices of the newest tasks until it returns false; `oldestFirst`: in the
-   * other order. Whether tasks were left out because there are too many.
+   * Calls `look` for the slices of the tasks that are first in an order until it returns false.
+   * Whether tasks were left out because there are too many.
    */
-  async function scanNewest(
+  async function scan(
     { userId }: TaskListFilter,
-    { size, oldestFirst = false }: { size: number; oldestFirst?: boolean },
+    { size, first, order = 'desc' }: { size: number; first?: number; order?: Order },
     look: (slice: TaskSlice) => Promise<boolean>,
   ): Promise<{ isCut: boolean }> {
-    const kept: TaskSlice[] = [];
     let looked = 0;
-    let last: TaskSlice | undefined;
-    for await (const slice of slices({ userId, order: 'desc', size })) {
-      if (oldestFirst) kept.push(slice);
-      else if (!(await inTurn(userId, () => look(slice)))) return { isCut: false };
+    for await (const slice of slices({ userId, order, size, ...(first !== undefined && { first }) })) {
+      if (!(await inTurn({ userId, count: slice.count }, () => look(slice)))) return { isCut: false };
       looked += slice.count;
-      last = slice;
-      if (looked >= LIST_LIMITS.window) break;
+      if (looked < LIST_LIMITS.window) continue;
+      return { isCut: !slice.isEnd && (await reachesBeyond(order, { userId, after: slice.lastId })) };
     }
-    for (const slice of kept.reverse()) if (!(await inTurn(userId, () => look(slice)))) break;
-    return { isCut: last !== undefined && !last.isEnd && (await reachesBelow(userId, last.lastId)) };
+    return { isCut: false };
   }
 
   /** The tasks of a page by creation; a slice whose tasks are on other pages is only counted. */
-  function pageByCreation(
-    where: SQL | undefined,
-    { from, until, sort }: { from: number; until: number; sort: TaskSort },
-  ) {
+  async function pageByCreation(filter: TaskListFilter, { from, until, sort }: PageRange) {
+    const order = sort === 'oldest' ? 'asc' : 'desc';
+    const sought = withoutText(filter);
+    const counted = Math.min(LIST_LIMITS.counted, countTo(until));
     const ids: number[] = [];
     let total = 0;
-    const direction = sort === 'oldest' ? asc : desc;
-    const look = async (slice: TaskSlice): Promise<boolean> => {
-      const within = and(slice.where, where);
-      const count = await countIn(slice, where);
+    const { isCut } = await scan(filter, { size: TASKS_AT_ONCE, first: counted + 1, order }, async (slice) => {
+      const count = await countIn(slice, sought, order);
       const limit = until - Math.max(from, total);
       if (limit > 0 && total + count > from) {
-        const found = db.select({ id: taskList.id }).from(taskList).where(within).orderBy(direction(taskList.id));
-        for (const { id } of await found.limit(limit).offset(Math.max(0, from - total))) ids.push(id);
+        const place = { limit, offset: Math.max(0, from - total) };
+        ids.push(...(await findPage({ ...sought, ...slice.bounds }, order, place)));
       }
       total += count;
-      return total <= LIST_LIMITS.counted;
-    };
-    return { look, result: () => ({ ids, total }) };
+      return total <= counted;
+    });
+    return { ids, total, counted, isCut };
   }
 
   /** The tasks of a page by their rank: the first ones of each slice, merged. */
-  function pageByRank(where: SQL | undefined, { from, until, sort }: { from: number; until: number; sort: TaskSort }) {
-    const column = toRank(sort);
+  async function pageByRank(filter: TaskListFilter, { from, until, sort }: PageRange) {
+    const sought = withoutText(filter);
+    const rank = sort === 'cost' ? 'cost' : 'duration';
     let best: Ranked[] = [];
     let total = 0;
-    const look = async (slice: TaskSlice): Promise<boolean> => {
-      const within = and(slice.where, where);
-      total += await countIn(slice, where);
+    const { isCut } = await scan(filter, { size: TASKS_AT_ONCE }, async (slice) => {
+      total += await countIn(slice, sought, 'desc');
       // Older tasks of the same rank come later.
       const least = best.length < until ? undefined : best.at(-1)?.rank;
-      const ahead = least === undefined ? within : and(within, gt(column, least));
-      const found = db.select({ id: taskList.id, rank: column }).from(taskList).where(ahead);
-      best = byRank([...best, ...(await found.orderBy(desc(column), desc(taskList.id)).limit(until))]).slice(0, until);
+      const ahead = await findRanked({ ...sought, ...slice.bounds, least }, rank, until);
+      best = byRank([...best, ...ahead]).slice(0, until);
       return true;
-    };
-    return { look, result: () => ({ ids: best.slice(from).map(({ id }) => id), total }) };
+    });
+    return { ids: best.slice(from).map(({ id }) => id), total, counted: LIST_LIMITS.counted, isCut };
   }
 
   async function search(filter: TaskListFilter & { query: string }, sort: TaskSort) {
-    const where = matches(filter);
     const column = toRank(sort);
     const found: Ranked[] = [];
     let left: number = LIST_LIMITS.searched;
     let isPartial = false;
-    const { isCut } = await scanNewest(filter, { size: PROMPTS_AT_ONCE }, async (slice) => {
-      const within = and(slice.where, where);
-      const among = candidates(within, left + 1);
-      const [row] = await db.select({ count: countAll() }).from(among);
+    const { isCut } = await scan(filter, { size: PROMPTS_AT_ONCE }, async (slice) => {
+      const sought = { ...withoutText(filter), ...slice.bounds };
+      const [row] = await db
+        .select({ count: countAll() })
+        .from(candidates(sought, left + 1))
+        .prepare()
+        .execute(sought);
       isPartial = (row?.count ?? 0) > left;
-      const searched = candidates(within, left);
+      const searched = candidates(sought, left);
       const rows = db
         .select({ id: searched.id, rank: column })
         .from(searched)
         .innerJoin(taskList, eq(taskList.id, searched.id))
         .innerJoin(tasks, eq(tasks.id, searched.id));
-      if (row?.count && left > 0) found.push(...(await rows.where(containsText(filter))));
+      if (row?.count && left > 0) found.push(...(await rows.where(containsText(filter)).prepare().execute(sought)));
       left = Math.max(0, left - (row?.count ?? 0));
       return !isPartial;
     });
@@ -175,13 +162,12 @@ export function createTaskList(context: Context): TaskListStore {
       }
       const until = Math.min(from + pageSize, LIST_LIMITS.counted);
       const isRanked = sort === 'cost' || sort === 'duration';
-      const { look, result } = (isRanked ? pageByRank : pageByCreation)(matches(filter), { from, until, sort });
-      const oldestFirst = sort === 'oldest';
-      const { isCut } = await scanNewest(filter, { size: TASKS_AT_ONCE, oldestFirst }, look);
-      const { ids, total } = result();
+      const { ids, total, counted, isCut } = await (isRanked ? pageByRank : pageByCreation)(filter, {
+        ...{ from, until, sort },
+      });
       return {
-        total: Math.min(total, LIST_LIMITS.counted),
-        hasMore: total > LIST_LIMITS.counted,
+        total: Math.min(total, counted),
+        hasMore: total > counted,
         searched: isCut ? LIST_LIMITS.window : null,
         items: await read(ids),
       };
@@ -189,34 +175,26 @@ export function createTaskList(context: Context): TaskListStore {
 
     async feed(filter, { after, limit, order }) {
       const { userId, query } = filter;
-      const owned = userId === undefined ? undefined : eq(tasks.userId, userId);
-      const [start] =
-        after === undefined
-          ? []
-          : await db
-              .select({ id: tasks.id })
-              .from(tasks)
-              .where(and(eq(tasks.taskId, after), owned));
-      if (after !== undefined && !start) return undefined;
-      const where = matches(filter);
-      const direction = order === 'asc' ? asc : desc;
+      const start = after === undefined ? undefined : await findId(after, userId);
+      if (after !== undefined && start === undefined) return undefined;
       const ids: number[] = [];
       let [looked, searched] = [0, 0];
       let goesOnAt: number | undefined;
       const size = query ? PROMPTS_AT_ONCE : TASKS_AT_ONCE;
       // If most tasks match the filter, a short slice has all that a part shows.
       const first = query ? size : limit + 1;
-      for await (const slice of slices({ userId, order, after: start?.id, size, first })) {
-        const within = and(slice.where, where);
-        const rows = db.select({ id: taskList.id }).from(taskList);
-        const found = await inTurn(userId, async () => {
-          if (query) searched += await countRows(within);
-          return (query ? rows.innerJoin(tasks, eq(tasks.id, taskList.id)) : rows)
-            .where(query ? and(within, containsText({ ...filter, query })) : within)
-            .orderBy(direction(taskList.id))
-            .limit(limit + 1 - ids.length);
+      for await (const slice of slices({ userId, order, after: start, size, first })) {
+        const sought = { ...withoutText(filter), ...slice.bounds };
+        const missing = limit + 1 - ids.length;
+        const found = await inTurn({ userId, count: slice.count }, async () => {
+          if (!query) return findPage(sought, order, { limit: missing, offset: 0 });
+          searched += await countRows(sought, order);
+          const rows = db.select({ id: taskList.id }).from(taskList).innerJoin(tasks, eq(tasks.id, taskList.id));
+          const matching = rows.where(and(isWithin(taskList, sought, order), containsText({ ...filter, query })));
+          const sorted = matching.orderBy((order === 'asc' ? asc : desc)(taskList.id)).limit(missing);
+          return (await sorted.prepare().execute(sought)).map(({ id }) => id);
         });
-        for (const { id } of found) ids.push(id);
+        ids.push(...found);
         looked += slice.count;
         if (ids.length > limit || slice.isEnd) break;
         // There may be others beyond those that were looked at.
@@ -227,29 +205,24 @@ export function createTaskList(context: Context): TaskListStore {
       }
       const items = await read(ids.slice(0, limit));
       if (ids.length > limit) return { items, next: items.at(-1)?.taskId ?? null };
-      if (goesOnAt === undefined) return { items, next: null };
-      const [last] = await db.select({ taskId: tasks.taskId }).from(tasks).where(eq(tasks.id, goesOnAt));
-      return { items, next: last?.taskId ?? null };
+      return { items, next: goesOnAt === undefined ? null : await findTaskId(goesOnAt) };
     },
 
     async failureReasons({ query, ...filter }, limit) {
-      const failed = matches({ ...filter, status: 'FAILURE' });
+      const failed = withoutText({ ...filter, status: 'FAILURE' });
       const counts = new Map<string, Counted>();
       let left: number = LIST_LIMITS.searched;
-      await scanNewest(filter, { size: query ? PROMPTS_AT_ONCE : TASKS_AT_ONCE }, async (slice) => {
-        const within = and(slice.where, failed);
-        const grouped = db
-          .select({ reason: taskList.failReason, count: countAll(), latest: sql<number>`max(${taskList.id})` })
-          .from(taskList);
+      await scan(filter, { size: query ? PROMPTS_AT_ONCE : TASKS_AT_ONCE }, async (slice) => {
+        const sought = { ...failed, ...slice.bounds };
         if (query) {
-          const among = candidates(within, left);
-          const rows = grouped
+          const among = candidates(sought, left);
+          const rows = selectReasons(context)
             .innerJoin(among, eq(among.id, taskList.id))
             .innerJoin(tasks, eq(tasks.id, taskList.id))
             .where(containsText({ ...filter, query }));
-          addCounts(counts, await rows.groupBy(taskList.failReason));
-          left -= Math.min(left, await countRows(within));
-        } else addCounts(counts, await grouped.where(within).groupBy(taskList.failReason));
+          addCounts(counts, await rows.groupBy(taskList.failReason, taskList.channelId).prepare().execute(sought));
+          left -= Math.min(left, await countRows(sought, 'desc'));
+        } else addCounts(counts, await countReasons(sought));
         return left > 0;
       });
       const shown = [...counts]
@@ -257,21 +230,36 @@ export function createTaskList(context: Context): TaskListStore {
         .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
         .slice(0, limit);
       const said = await readSentences(shown.map(({ latest }) => latest));
-      return shown.map(({ reason, count, latest }) => ({ reason, sentence: said.get(latest) ?? null, count }));
+      return shown.map(({ reason, count, latest, channels: byChannel }) => ({
+        reason,
+        sentence: said.get(latest) ?? null,
+        count,
+        channels: [...byChannel]
+          .map(([channelId, failed]) => ({ channelId, count: failed }))
+          .sort((a, b) => b.count - a.count || a.channelId - b.channelId),
+      }));
     },
   };
 }
 
 const byRank = (tasks: readonly Ranked[]): Ranked[] => tasks.toSorted((a, b) => b.rank - a.rank || b.id - a.id);
 
-/** How many tasks failed for a reason, and the latest of them that was looked at. */
-type Counted = { count: number; latest: number };
+/** How many tasks failed for a reason, in all and by channel, and the latest that was looked at. */
+type Counted = { count: number; latest: number; channels: Map<number, number> };
 
-function addCounts(counts: Map<string, Counted>, more: readonly (Counted & { reason: string })[]): void {
-  for (const { reason, count, latest } of more) {
-    const known = counts.get(reason);
-    if (known) known.count += count;
-    else if (counts.size < MAX_REASONS) counts.set(reason, { count, latest: Number(latest) });
+type CountedRow = { reason: string; channelId: number; count: number; latest: number };
+
+/** The slices come from the newest task on, the rows of one slice in any order. */
+function addCounts(counts: Map<string, Counted>, rows: readonly CountedRow[]): void {
+  for (const { reason, channelId, count, latest } of rows) {
+    const known = counts.get(reason) ?? { count: 0, latest: 0, channels: new Map<number, number>() };
+    if (known.count === 0) {
+      if (counts.size >= MAX_REASONS) continue;
+      counts.set(reason, known);
+    }
+    known.count += count;
+    known.latest = Math.max(known.latest, Number(latest));
+    known.channels.set(channelId, (known.channels.get(channelId) ?? 0) + count);
   }
 }
 

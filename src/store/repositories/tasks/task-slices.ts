@@ -1,12 +1,24 @@
-import { and, asc, desc, eq, gt, gte, lt, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { asc, desc, eq, gt, gte, lt, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { createFairLimiter, nextTurn, systemClock } from '../../../kernel/index.ts';
 import type { TaskListFilter } from '../../ports/index.ts';
-import { type Context, countAll, lazy, listSpellings } from '../context.ts';
+import { type Context, lazy, listSpellings } from '../context.ts';
+import { countAll, lazyByShape, whereGiven } from '../prepare-by-shape.ts';
+
+export type Order = 'asc' | 'desc';
+
+/**
+ * What the tasks of a statement are found by: a filter, and the ids of a slice in its order. The
+ * members that are there make the text of the statement, their values fill its placeholders.
+ */
+export type Sought = Omit<TaskListFilter, 'query' | 'vendorIds'> & { after?: number | undefined; upTo?: number };
+
+/** A filter without its text, as statements are found by it. */
+export const withoutText = ({ query: _query, vendorIds: _ids, hidden, ...filter }: TaskListFilter): Sought =>
+  hidden === false ? { ...filter, hidden } : filter;
 
 /** Consecutive tasks of a user, or of all. */
 export type TaskSlice = {
-  /** That a row of `task_list` is one of them. */
-  where: SQL | undefined;
+  bounds: { userId?: number | undefined; after?: number | undefined; upTo: number };
   count: number;
   lastId: number;
   /** No task lies beyond. */
@@ -17,7 +29,7 @@ type SliceOptions = {
   /** Undefined: the tasks of all. */
   userId: number | undefined;
   /** `desc`: the newest first. */
-  order: 'asc' | 'desc';
+  order: Order;
   /** Where the slices begin, exclusive. */
   after?: number | undefined;
   /** Tasks in a slice. */
@@ -27,49 +39,63 @@ type SliceOptions = {
 };
 
 const GROWTH = 4;
+/** A slice of so many holds up nobody and waits for no turn: a tenth of a millisecond. */
+const SHORT = 2000;
 
 export type TaskSlicer = {
   slices(options: SliceOptions): AsyncGenerator<TaskSlice>;
-  /** Whether there is a task older than `id`. */
-  reachesBelow(userId: number | undefined, id: number): Promise<boolean>;
+  /** Whether there is a task beyond `after` in this order. */
+  reachesBeyond(order: Order, bounds: { userId?: number | undefined; after: number }): Promise<boolean>;
   /** Runs the statements of one slice, when it is the turn of its owner. */
-  inTurn<T>(userId: number | undefined, work: () => Promise<T>): Promise<T>;
+  inTurn<T>(slice: Pick<TaskSlice, 'count'> & { userId: number | undefined }, work: () => Promise<T>): Promise<T>;
 };
 
 /**
  * Cuts the tasks that a list looks at into slices, so that no statement reads more than one of
  * them: SQLite blocks the process during a statement.
  */
-export function createTaskSlicer({ db, dialect, tables }: Context): TaskSlicer {
-  const { taskList } = tables;
+export function createTaskSlicer({ db, dialect, tables: { taskList } }: Context): TaskSlicer {
   const turns = lazy(createTurns);
-  const inTurn: TaskSlicer['inTurn'] = (userId, work) =>
-    dialect === 'sqlite' ? turns()(userId === undefined ? 'all' : String(userId), work) : work();
-  const ownedBy = (userId: number | undefined) => (userId === undefined ? undefined : eq(taskList.userId, userId));
+  const inTurn: TaskSlicer['inTurn'] = ({ userId, count }, work) =>
+    dialect === 'sqlite' && count > SHORT ? turns()(userId === undefined ? 'all' : String(userId), work) : work();
+
+  const beyond = (order: Order, bounds: Sought, limit: SQL) => {
+    const ids = db
+      .select({ id: taskList.id })
+      .from(taskList)
+      .where(isWithin(taskList, bounds, order));
+    return ids.orderBy((order === 'asc' ? asc : desc)(taskList.id)).limit(limit as never);
+  };
+  const prepareBeyond = (order: Order) => ({
+    measure: lazyByShape((bounds: Sought) => {
+      const next = beyond(order, bounds, sql`${sql.placeholder('limit')}`).as('next');
+      const last = sql<number>`${sql.raw(order === 'asc' ? 'max' : 'min')}(${next.id})`.mapWith(Number);
+      return db.select({ count: countAll(), last }).from(next).prepare();
+    }),
+    first: lazyByShape((bounds: Sought) => beyond(order, bounds, sql`1`).prepare()),
+  });
+  const prepared = { asc: prepareBeyond('asc'), desc: prepareBeyond('desc') };
 
   return {
     inTurn,
 
-    async *slices({ userId, order, after, size: most, first = most }) {
-      const [beyond, upTo, direction] = order === 'asc' ? ([gt, lte, asc] as const) : ([lt, gte, desc] as const);
-      let at = after;
+    async *slices({ userId, order, after: start, size: most, first = most }) {
+      let after = start;
       for (let size = Math.min(first, most); ; size = Math.min(size * GROWTH, most)) {
-        const start = and(ownedBy(userId), at === undefined ? undefined : beyond(taskList.id, at));
-        const ids = db.select({ id: taskList.id }).from(taskList).where(start).orderBy(direction(taskList.id));
-        const next = ids.limit(size).as('next');
-        const last = sql<number>`${sql.raw(order === 'asc' ? 'max' : 'min')}(${next.id})`.mapWith(Number);
-        const [found] = await inTurn(userId, async () => db.select({ count: countAll(), last }).from(next));
+        const bounds = { userId, after };
+        const [found] = await inTurn({ userId, count: size }, () =>
+          prepared[order].measure(bounds).execute({ ...bounds, limit: size }),
+        );
         if (!found || found.count === 0) return;
         const isEnd = found.count < size;
-        yield { where: and(start, upTo(taskList.id, found.last)), count: found.count, lastId: found.last, isEnd };
+        yield { bounds: { ...bounds, upTo: found.last }, count: found.count, lastId: found.last, isEnd };
         if (isEnd) return;
-        at = found.last;
+        after = found.last;
       }
     },
 
-    async reachesBelow(userId, id) {
-      const older = and(ownedBy(userId), lt(taskList.id, id));
-      return (await db.select({ id: taskList.id }).from(taskList).where(older).limit(1)).length > 0;
+    async reachesBeyond(order, bounds) {
+      return (await prepared[order].first(bounds).execute(bounds)).length > 0;
     },
   };
 }
@@ -90,14 +116,28 @@ function createTurns(): <T>(owner: string, work: () => Promise<T>) => Promise<T>
   };
 }
 
-export type TaskMatcher = {
-  /** The filter without its user, whose slices are looked at, and without its text. */
-  matches(filter: TaskListFilter): SQL | undefined;
-  containsText(filter: { query: string; vendorIds?: boolean | undefined }): SQL;
-};
+/** A condition with a placeholder for each member of `sought`: a row is one of its tasks. */
+export function isWithin(taskList: Context['tables']['taskList'], sought: Sought, order: Order): SQL | undefined {
+  const [isBeyond, isUpTo] = order === 'asc' ? [gt, lte] : [lt, gte];
+  return whereGiven(sought, {
+    userId: (value) => eq(taskList.userId, value),
+    after: (value) => isBeyond(taskList.id, value),
+    upTo: (value) => isUpTo(taskList.id, value),
+    // A literal, since `withoutText` lets through no other value.
+    hidden: () => sql`${taskList.hiddenAt} = 0`,
+    apiKeyId: (value) => eq(taskList.apiKeyId, value),
+    channelId: (value) => eq(taskList.channelId, value),
+    platform: (value) => eq(taskList.platform, value),
+    model: (value) => eq(taskList.model, value),
+    status: (value) => eq(taskList.status, value),
+    failReason: (value) => eq(taskList.failReason, value),
+    since: (value) => gte(taskList.createdAt, value),
+    until: (value) => lte(taskList.createdAt, value),
+  });
+}
 
-/** The conditions of a list of tasks, over `task_list`, and for texts `tasks`. */
-export function createTaskMatcher({ dialect, tables: { tasks, taskList }, fold }: Context): TaskMatcher {
+/** The condition that a task holds a text, over `tasks` and `task_list`. */
+export function createTextMatcher({ dialect, tables: { tasks, taskList }, fold }: Context) {
   /** Much quicker than `like`, which PostgreSQL evaluates character by character. */
   const position = sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos');
   const contains = (text: SQLWrapper, query: string): SQL => sql`${position}(${fold(text)}, ${query}) > 0`;
@@ -107,29 +147,14 @@ export function createTaskMatcher({ dialect, tables: { tasks, taskList }, fold }
    */
   const prompt = sql`substr(${tasks.properties}, 11, ${position}(${tasks.properties}, '","originModelName":"') - 11)`;
 
-  return {
-    matches: ({ hidden, since, until, ...filter }) =>
-      and(
-        hidden === false ? eq(taskList.hiddenAt, 0) : undefined,
-        filter.apiKeyId === undefined ? undefined : eq(taskList.apiKeyId, filter.apiKeyId),
-        filter.channelId === undefined ? undefined : eq(taskList.channelId, filter.channelId),
-        filter.platform === undefined ? undefined : eq(taskList.platform, filter.platform),
-        filter.model === undefined ? undefined : eq(taskList.model, filter.model),
-        filter.status === undefined ? undefined : sql`${taskList.status} = ${filter.status}`,
-        filter.failReason === undefined ? undefined : eq(taskList.failReason, filter.failReason),
-        since === undefined ? undefined : gte(taskList.createdAt, since),
-        until === undefined ? undefined : lte(taskList.createdAt, until),
-      ),
-
-    containsText: ({ query, vendorIds }) =>
-      sql`(${or(
-        sql`${tasks.taskId} = ${query}`,
-        vendorIds ? sql`${tasks.upstreamTaskId} = ${query}` : undefined,
-        ...listSpellings(query).flatMap((one) => [
-          contains(prompt, JSON.stringify(one.toWellFormed()).slice(1, -1)),
-          contains(taskList.model, one),
-          contains(tasks.action, one),
-        ]),
-      )})`,
-  };
+  return ({ query, vendorIds }: { query: string; vendorIds?: boolean | undefined }): SQL =>
+    sql`(${or(
+      sql`${tasks.taskId} = ${query}`,
+      vendorIds ? sql`${tasks.upstreamTaskId} = ${query}` : undefined,
+      ...listSpellings(query).flatMap((one) => [
+        contains(prompt, JSON.stringify(one.toWellFormed()).slice(1, -1)),
+        contains(taskList.model, one),
+        contains(tasks.action, one),
+      ]),
+    )})`;
 }

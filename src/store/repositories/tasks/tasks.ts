@@ -1,7 +1,8 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { LeaseBinding } from '../../drivers/memory-leases.ts';
 import { type Lease, LONGEST_LEASE_MS, type TaskChange, type TaskRecord, type TaskStore } from '../../ports/index.ts';
-import { type Context, columnPlaceholder, countAll, isOverIn, lazy, separate } from '../context.ts';
+import { type Context, isOverIn, lazy, separate } from '../context.ts';
+import { columnPlaceholder, countAll } from '../prepare-by-shape.ts';
 import { createTaskAdvances } from './advance-tasks.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
 import { createTaskInserts } from './insert-tasks.ts';

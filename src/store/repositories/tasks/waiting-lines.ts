@@ -9,7 +9,11 @@ type Line = { class: string; priority: number };
 export type LineChange = Line & { tasks: number; bytes: number; parked: number; turn: number };
 
 /** What enters a line. `turn` absent: it gets the next of its user. */
-export type Entry = Omit<WaitingRecord, 'class' | 'turn'> & { class: WaitingClass; turn?: number; cost: number };
+export type Entry = Omit<WaitingRecord, 'class' | 'turn'> & {
+  class: WaitingClass;
+  turn?: number | undefined;
+  cost: number;
+};
 
 export const toLine = (place: Line): string => `${place.class} ${place.priority}`;
 

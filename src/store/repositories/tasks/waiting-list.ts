@@ -1,6 +1,7 @@
 import { and, asc, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import type { WaitingListStore, WaitingOrder } from '../../ports/index.ts';
-import { type Context, countAll } from '../context.ts';
+import type { Context } from '../context.ts';
+import { countAll } from '../prepare-by-shape.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 
 const toSeconds = (ms: number): number => Math.floor(ms / 1000);
@@ -102,6 +103,7 @@ export function createWaitingList({ db, tables, statement }: Context): WaitingLi
         .offset((page - 1) * pageSize);
       return {
         total: counted?.total ?? 0,
+        hasMore: false,
         items: rows.map(({ attached, ...row }) => ({ ...inSeconds(row), isAttached: attached !== '' })),
       };
     },

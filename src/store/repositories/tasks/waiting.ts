@@ -1,4 +1,5 @@
 import { and, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
+import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
 import {
   LONGEST_RETURN_MS,
   LONGEST_WAIT_MS,
@@ -10,12 +11,23 @@ import {
   type WaitingRecord,
   type WaitingStore,
 } from '../../ports/index.ts';
-import { atomic, type Context, encodeTexts, isOverIn, lazy, type RecordColumns, separate } from '../context.ts';
+import {
+  atomic,
+  type Context,
+  encodeTexts,
+  isFromFuture,
+  isOverIn,
+  lazy,
+  type RecordColumns,
+  separate,
+} from '../context.ts';
 import { createParkedTasks, toNumber } from './parked-tasks.ts';
 import { addUp, createWaitingLines, type Entry, toLine } from './waiting-lines.ts';
 
 /** How often a task is moved up at most: after each quarter of its wait but the last. */
 const QUARTERS = 4;
+/** What a usual task's turn takes. */
+const TURN = 1000;
 const SENDING = {
   task_id: 'text',
   channel_id: 'bigint',
@@ -40,7 +52,7 @@ export function createWaitingStore(context: Context): WaitingStore {
 
   const toEntry = ({ class: of, forMs, ...place }: NewWaiting, atMs: number, notBeforeMs: number): Entry => {
     const times = { sinceMs: atMs, deadlineMs: atMs + Math.min(forMs, LONGEST_WAIT_MS), raised: 0 };
-    const entry = { ...place, class: of, notBeforeMs, returns: notBeforeMs > 0 ? 1 : 0, ...times };
+    const entry = { fallsBack: false, ...place, class: of, notBeforeMs, returns: notBeforeMs > 0 ? 1 : 0, ...times };
     // What an own limit holds back is not moved up for that.
     return { ...entry, dueAtMs: place.parked ? times.deadlineMs : nextDue(times) };
   };
@@ -104,7 +116,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       returning tasks.task_id`),
   );
 
-  const headsOf = lazy(() =>
+  const listHeads = lazy(() =>
     prepare(sql`select task_id, user_id, api_key_id, turn, since,
         (select max_running from users where users.id = waiting.user_id),
         (select max_running from api_keys where api_keys.id = waiting.api_key_id),
@@ -137,6 +149,18 @@ export function createWaitingStore(context: Context): WaitingStore {
       limit ${at('limit')}`),
   );
 
+  const findFallingBack = lazy(() =>
+    db
+      .select()
+      .from(waiting)
+      .where(
+        sql`${eq(waiting.class, at('class'))} and ${sql.raw(dialect === 'sqlite' ? 'falls_back = 1' : 'falls_back')} and ${waiting.notBeforeMs} = 0 and ${waiting.parked} = ''
+          and ${lists.amongTexts(waiting.node, 'nodes')} and ${waiting.sinceMs} <= ${nowMs} - cast(${at('waitedMs')} as bigint)`,
+      )
+      .orderBy(waiting.sinceMs)
+      .limit(at('limit'))
+      .prepare(),
+  );
   const takeRows = lazy(() => db.delete(waiting).where(lists.amongTexts(waiting.taskId, 'ids')).returning().prepare());
   const readTasks = lazy(() =>
     db.select(getTableColumns(tasks)).from(tasks).where(lists.amongTexts(tasks.taskId, 'ids')).prepare(),
@@ -157,7 +181,7 @@ export function createWaitingStore(context: Context): WaitingStore {
 
     heads: separate(async ({ nodes, limit, ...of }) => {
       const found = [];
-      for (const node of nodes) found.push(...(await headsOf()({ ...of, node, limit })));
+      for (const node of nodes) found.push(...(await listHeads()({ ...of, node, limit })));
       return found
         .map(([taskId, userId, apiKeyId, turn, sinceMs, user, key, slots]) => ({
           taskId: String(taskId),
@@ -222,12 +246,22 @@ export function createWaitingStore(context: Context): WaitingStore {
       await lines.count(changes);
     }),
 
-    putBack: atomic(async ({ task, place }, { waitMs, counts }) => {
+    fallingBack: separate(({ class: name, nodes, waitedMs, limit }) =>
+      findFallingBack().execute({ ...now(), class: name, nodes: encodeTexts(nodes), waitedMs, limit }),
+    ),
+
+    async keepModel(taskId) {
+      await db.update(waiting).set({ fallsBack: false }).where(eq(waiting.taskId, taskId));
+    },
+
+    putBack: atomic(async ({ task, place }, { waitMs, counts, into }) => {
       const { quota, billing, properties, action } = task;
       const price = { quota, billing, properties, action };
       if (!(await stopSending(task, Math.floor(place.sinceMs / 1000), price))) return false;
       const notBeforeMs = waitMs > 0 ? (await readNow()) + Math.min(waitMs, LONGEST_RETURN_MS) : 0;
-      const entry = { ...place, class: await findClass(place.class), cost: 0, notBeforeMs };
+      const entry = into
+        ? { ...place, class: into, turn: undefined, cost: TURN * task.slots, notBeforeMs }
+        : { ...place, class: await findClass(place.class), cost: 0, notBeforeMs };
       await lines.enter([{ ...entry, returns: place.returns + (counts ? 1 : 0) }]);
       return true;
     }),
@@ -259,18 +293,19 @@ export function createWaitingStore(context: Context): WaitingStore {
       return row?.[0] === null || row?.[0] === undefined ? undefined : Number(row[0]);
     },
 
-    age: atomic(async (limit) => {
+    age: atomic(async (limit, { looksAtAll } = { looksAtAll: false }) => {
+      const isDue = isOverIn(waiting.dueAtMs, nowMs, LONGEST_WAIT_MS);
       const due = await db
         .select()
         .from(waiting)
-        .where(isOverIn(waiting.dueAtMs, nowMs, LONGEST_WAIT_MS))
+        .where(looksAtAll ? sql`(${isDue} or ${isFromFuture(waiting.sinceMs, nowMs)})` : isDue)
         .orderBy(waiting.dueAtMs)
         .limit(limit)
         .prepare()
         .execute(now());
       const atMs = due.length > 0 ? await readNow() : 0;
-      const isOver = ({ deadlineMs }: WaitingRecord) =>
-        deadlineMs <= atMs || deadlineMs > atMs + LONGEST_WAIT_MS + 1000;
+      const isOver = ({ sinceMs, deadlineMs }: WaitingRecord) =>
+        deadlineMs <= atMs || sinceMs > atMs + CLOCK_LEEWAY_SECONDS * 1000;
       const risen = due.filter((place) => !isOver(place));
       if (risen.length > 0) await raise(risen);
       return due.filter(isOver);
@@ -282,7 +317,7 @@ export function createWaitingStore(context: Context): WaitingStore {
           limit ${at('limit')}`)({ live: encodeTexts(liveNodes), limit })
       ).map(([taskId]) => String(taskId)),
 
-    ofLost: async (limit) =>
+    findLost: async (limit) =>
       (await findLost()({ limit })).map(([taskId, lost]) => ({
         taskId: String(taskId),
         lost: lost as 'caller' | 'channel',
@@ -344,7 +379,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       if (!of) return [];
       const raised = place.raised + 1;
       const { turn, ...rest } = place;
-      const next = { ...rest, class: of, cost: 1000, raised, priority: place.priority + 1 };
+      const next = { ...rest, class: of, cost: TURN, raised, priority: place.priority + 1 };
       return [{ ...next, dueAtMs: nextDue({ ...place, raised }), ...(turn === 0 ? { turn } : {}) }];
     });
     await lines.count(

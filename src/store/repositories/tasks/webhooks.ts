@@ -10,17 +10,8 @@ import {
   type WebhookStore,
 } from '../../ports/index.ts';
 import { STORED_PENDING } from '../../schema/kits.ts';
-import {
-  atomic,
-  type Context,
-  columnPlaceholders,
-  countAll,
-  createPullForward,
-  isOverIn,
-  lazy,
-  paged,
-  separate,
-} from '../context.ts';
+import { atomic, type Context, createPullForward, isOverIn, lazy, separate } from '../context.ts';
+import { columnPlaceholders, countAll, createPages } from '../prepare-by-shape.ts';
 
 /** Attempts of one webhook that are kept, the latest. */
 const MAX_DELIVERIES = 50;
@@ -51,6 +42,14 @@ export function createWebhookStore(context: Context): WebhookStore {
     rows: { table: sql`webhook_outbox`, isWaiting: sql`status = ${PENDING}` },
     longestMs: LONGEST_WEBHOOK_PAUSE_MS,
     triesMs: LONGEST_WEBHOOK_TRIES_MS,
+  });
+  const pages = createPages(context, (_filter: { taskId: string }) => {
+    const ofTask = eq(outbox.taskId, at('taskId'));
+    return {
+      from: outbox,
+      where: ofTask,
+      items: db.select().from(outbox).where(ofTask).orderBy(desc(outbox.id)),
+    };
   });
   const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
 
@@ -295,10 +294,7 @@ export function createWebhookStore(context: Context): WebhookStore {
     },
 
     async listOfTask(taskId, page) {
-      const ofTask = eq(outbox.taskId, taskId);
-      const found = await paged(page, db.select({ total: countAll() }).from(outbox).where(ofTask), (limit, offset) =>
-        db.select().from(outbox).where(ofTask).orderBy(desc(outbox.id)).limit(limit).offset(offset),
-      );
+      const found = await pages({ taskId }, page);
       const ids = found.items.map(({ id }) => id);
       const rows =
         ids.length === 0
@@ -309,7 +305,7 @@ export function createWebhookStore(context: Context): WebhookStore {
           .filter(({ outboxId }) => outboxId === webhook.id)
           .map(({ at: time, httpStatus, durationMs, error }) => ({ at: time, httpStatus, durationMs, error }));
       return {
-        total: found.total,
+        ...found,
         items: found.items.map((webhook) => ({ ...webhook, deliveries: listDeliveries(webhook) })),
       };
     },

@@ -1,6 +1,7 @@
 import { inArray, type SQL, sql } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
 import {
+  CORRECTION_SECONDS,
   DURATION_LIMITS,
   type FigureStore,
   HEALTH_HOURS,
@@ -37,7 +38,7 @@ export function createFigureStore(context: Context): FigureStore {
   const addUp = (userId: SQL, walletId: SQL, { from, until }: { from: number; until: number }) =>
     statement(sql`
       insert into usage_days (user_id, day, plugin_key, model, kind, duration, wallet_id, tasks, quota)
-      select ${userId}, created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, ${walletId}, count(*), sum(quota)
+      select ${userId}, created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, ${walletId}, sum(${endedTasks}), sum(quota)
       from usage_logs where created_at >= ${from} and created_at < ${until}
       group by 1, 2, 3, 4, 5, 6, 7
       on conflict (user_id, day, plugin_key, model, kind, duration, wallet_id)
@@ -61,7 +62,7 @@ export function createFigureStore(context: Context): FigureStore {
           select day, plugin_key, model, kind, duration, tasks, quota from usage_days
           where user_id = ${userId ?? EVERYBODY} and day >= ${sinceDay}
           union all
-          select created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, 1, quota from usage_logs
+          select created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, ${endedTasks}, quota from usage_logs
           where created_at >= (select until from usage_progress where id = 1) and created_at >= ${sinceDay * DAY_SECONDS} ${own}
         ) as used group by ${GROUPED[by ?? 'all'].by}`);
       return rows.map(([day, pluginKey, model, kind, duration, tasks, quota]) => ({
@@ -89,14 +90,14 @@ export function createFigureStore(context: Context): FigureStore {
 
     async channelHealth(since) {
       const hourly = await statement(sql`
-        select u.channel_id, u.kind, (u.created_at - ${since}) / 3600, count(*)
+        select u.channel_id, u.kind, (u.created_at - ${since}) / 3600, sum(${endedTasks})
         from channels c cross join usage_logs u
         where u.channel_id = c.id and u.kind in ('settle', 'refund') and u.created_at >= ${since} group by 1, 2, 3`);
-      const hoursOf = new Map<number, HourlyEnds[]>();
+      const hoursByChannel = new Map<number, HourlyEnds[]>();
       for (const [id, kind, hour, count] of hourly) {
         const hours =
-          hoursOf.get(Number(id)) ?? Array.from({ length: HEALTH_HOURS }, () => ({ succeeded: 0, failed: 0 }));
-        hoursOf.set(Number(id), hours);
+          hoursByChannel.get(Number(id)) ?? Array.from({ length: HEALTH_HOURS }, () => ({ succeeded: 0, failed: 0 }));
+        hoursByChannel.set(Number(id), hours);
         // One that ended a moment ago may be ahead of the clock by which it was asked.
         const ends = hours[Math.min(Number(hour), HEALTH_HOURS - 1)];
         if (ends) ends[kind === 'settle' ? 'succeeded' : 'failed'] += Number(count);
@@ -128,7 +129,7 @@ export function createFigureStore(context: Context): FigureStore {
       const byId = new Map(found.map((task) => [task.taskId, task]));
       return rows.map((row) => {
         const [channelId, inFlight, lastSuccessAt, lastFailureAt] = row.map(Number);
-        const hours = hoursOf.get(channelId ?? 0) ?? [];
+        const hours = hoursByChannel.get(channelId ?? 0) ?? [];
         const lastFailedTask = String(row[4] ?? '');
         const task = byId.get(lastFailedTask);
         return {
@@ -176,6 +177,9 @@ export function createFigureStore(context: Context): FigureStore {
   };
 }
 
+/** How many tasks a usage row counts. */
+export const endedTasks: SQL = sql.raw(`case when seconds = ${CORRECTION_SECONDS} then 0 else 1 end`);
+
 /** The class of a usage row's duration. */
 export const durationClass: SQL = sql.raw(
   `case when seconds < 0 then -1 ${DURATION_LIMITS.map((limit, i) => `when seconds <= ${limit} then ${i}`).join(' ')} else ${DURATION_LIMITS.length} end`,
@@ -193,9 +197,9 @@ export const buildUsageTime = (createdAt: SQL): SQL => sql`(select max(at) from 
   union all select until from ${PROGRESS.sums}) as known)`;
 
 /**
- * Takes a progress of the future back to `before`, and the rows of that future with it: those that
- * are added up become a part of the past, and the others are added up next. False: another node
- * was first.
+ * Takes a progress from the future back to `before`, and the rows of that future with it: those
+ * that are added up become a part of the past, and the others are added up next. False: another
+ * node was first.
  */
 async function goBack(
   statement: Context['statement'],

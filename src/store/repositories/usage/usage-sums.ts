@@ -1,7 +1,7 @@
 import { inArray, type SQL, sql } from 'drizzle-orm';
 import type { ChannelFailures, UsageDimension, UsageStore, UsageSumFilter } from '../../ports/index.ts';
 import { type Context, decodeSentence, encodeSentence, separate } from '../context.ts';
-import { advanceProgress, durationClass, PROGRESS } from './figures.ts';
+import { advanceProgress, durationClass, endedTasks, PROGRESS } from './figures.ts';
 
 /** Units of sums: their tables, and their lengths in seconds. */
 const UNITS = {
@@ -17,7 +17,7 @@ const PARTS = sql.raw('user_id, wallet_id, api_key_id, channel_id, plugin_key, m
 const PARTS_OF_ROW = sql.raw(
   'user_id, coalesce(wallet_id, user_id), coalesce(api_key_id, 0), channel_id, plugin_key, model',
 );
-const SUCCEEDED = sql.raw(`case when kind = 'settle' then 1 else 0 end`);
+const SUCCEEDED = sql`case when kind = 'settle' then ${endedTasks} else 0 end`;
 const FAILED = sql.raw(`case when kind = 'settle' then 0 else 1 end`);
 const SPEND = sql.raw(`case when kind = 'settle' then quota else 0 end`);
 const ADDED_UNTIL = sql.raw('(select until from usage_sums_progress where id = 1)');
@@ -48,7 +48,7 @@ export function createUsageStore(context: Context): UsageStore {
   const addUpChannels = (from: number, until: number) =>
     statement(sql`
       insert into channel_hours (channel_id, start, kind, duration, tasks)
-      select channel_id, ${toStart(HOUR)}, kind, ${durationClass}, count(*)
+      select channel_id, ${toStart(HOUR)}, kind, ${durationClass}, sum(${endedTasks})
       from usage_logs where created_at >= ${from} and created_at < ${until} group by 1, 2, 3, 4
       on conflict (channel_id, start, kind, duration) do update set tasks = channel_hours.tasks + excluded.tasks`);
 
@@ -132,7 +132,7 @@ export function createUsageStore(context: Context): UsageStore {
         select start, kind, duration, sum(tasks) from (
           select start, kind, duration, tasks from channel_hours where channel_id = ${channelId} and start >= ${from}
           union all
-          select ${toStart(HOUR)}, kind, ${durationClass}, 1 from usage_logs
+          select ${toStart(HOUR)}, kind, ${durationClass}, ${endedTasks} from usage_logs
           where created_at >= ${ADDED_UNTIL} and created_at >= ${from} and +channel_id = ${channelId}
         ) as ended group by start, kind, duration`);
       return rows.map(([start, kind, duration, tasks]) => ({

@@ -45,14 +45,14 @@ const loadMs = 20_000;
 /** Decoded whole in memory, at about ten times its size. */
 const maxSoundBytes = 20 * 1024 * 1024;
 const wave = { width: 512, height: 128, bars: 128, colour: '#2f8f6b' };
-/** Parts of a video at which it is looked; the first that is not dark is its picture. */
+/** The parts of a video to look at; the first that is not dark is its picture. */
 const moments = [0.1, 0.3, 0.6];
 const darkBelow = 24;
 
 type Source = { type: 'video' | 'audio' | 'image'; path: string };
 
 /** The picture, or null where none comes out small enough. Rejects what cannot be loaded. */
-export async function drawPreview({ type, path }: Source): Promise<Blob | null> {
+async function drawPreview({ type, path }: Source): Promise<Blob | null> {
   if (type === 'video') return encode(await drawVideo(path));
   if (type === 'image') return encode(await drawImage(path));
   return encode(await drawSound(path));

@@ -178,7 +178,9 @@ function useUsageLabels(pluginKey: string, model: string): UsageLabels {
     format: (name, value) => {
       if (typeof value === 'boolean') return t(value ? 'app.yes' : 'app.no');
       if (typeof value === 'number') {
-        return fields?.[name]?.['x-unit'] === 'second' ? format.duration(value) : format.number(value);
+        const field = fields?.[name];
+        if (field?.['x-unit'] === 'second') return format.duration(value);
+        return `${format.number(value)} ${localise(field?.['x-unit-label'], i18n.language)}`.trim();
       }
       return String(value);
     },

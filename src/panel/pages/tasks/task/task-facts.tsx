@@ -2,10 +2,11 @@ import { Anchor } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { QUOTA_PER_USD } from '../../../../kernel/quota.ts';
 import type { TaskDetail } from '../../../api/types.ts';
 import { roles, useRole } from '../../../session/roles.ts';
 import { useSessionSnapshot } from '../../../session/session-context.tsx';
-import { quotaPerUsd, useFormat } from '../../../ui/display/use-format.ts';
+import { useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-page.module.css';
@@ -28,7 +29,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     plugin_version,
     poll_failures = 0,
   } = task;
-  const usd = (amount: number): string => format.exactMoney(amount * quotaPerUsd);
+  const usd = (amount: number): string => format.exactMoney(amount * QUOTA_PER_USD);
   const isOwn = user_id === undefined || user_id === bundle?.user.id;
   const polls = { polls: format.number(task.polls), failures: format.number(poll_failures) };
   const name = plugins.get(task.platform) ?? task.platform;
@@ -37,6 +38,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
   const rows: readonly (readonly [label: string, value: ReactNode, isCode?: boolean])[] = [
     [t('task.facts.id'), task.id, true],
     [t('task.facts.model'), task.model, true],
+    [t('task.facts.requestedModel'), task.requested_model, true],
     [t('task.facts.upstream'), upstream_model === task.model ? null : upstream_model, true],
     [t('task.facts.vendorId'), upstream_task_id || null, true],
     [

@@ -15,7 +15,7 @@ const advice: Readonly<Record<string, TextKey>> = {
   hook_error: 'task.fail.plugin',
 };
 
-/** Reasons that hold the vendor's words; a task of before has no reason but its text. */
+/** Reasons that hold the vendor's words; an older task has no reason but its text. */
 const vendorReasons: readonly unknown[] = [undefined, 'plugin', 'tasks.vendor_said'];
 
 /** Why a task failed, in the gateway's words or quoting the vendor's, and what to do. */

@@ -5,7 +5,7 @@ import type { TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { StatusLabel, TaskStatus, type Tone } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
-import { type Place, sayPlace, sayStart } from '../../queue/queue-place.ts';
+import { sayPlace, sayStart } from '../../queue/queue-place.ts';
 import { isFinished, parsePercent, sentAt, tookSeconds } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-headline.module.css';
@@ -55,7 +55,7 @@ export function TaskHeadline({
 }
 
 type TaskProgressProps = {
-  task: { status: string; progress: string; queue?: Place };
+  task: { status: string; progress: string; queue?: object };
   /** Wide layout for the task's own page. */
   wide?: boolean;
 };
@@ -68,7 +68,6 @@ export function TaskProgress({ task, wide = false }: TaskProgressProps) {
   return (
     <div className={classes.progress} data-wide={wide || undefined}>
       {!wide && <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />}
-      {!wide && task.queue !== undefined && <span className={classes.share}>{sayPlace(task.queue, t, format)}</span>}
       {percent !== null && (
         <div className={classes.line}>
           <Progress.Root size={wide ? 8 : 4} className={classes.bar}>

@@ -1,8 +1,8 @@
 import { Button, Menu } from '@mantine/core';
-import { IconChevronDown, IconCopy } from '@tabler/icons-react';
+import { IconChevronDown, IconCopy, IconFileDescription } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useParams } from 'react-router';
+import { Link, useParams } from 'react-router';
 import type { TaskDetail } from '../../../api/types.ts';
 import { useGatewayStatus, useSessionSnapshot } from '../../../session/session-context.tsx';
 import { copyText } from '../../../ui/display/copy-field.tsx';
@@ -11,11 +11,12 @@ import { notifySuccess } from '../../../ui/display/notify.ts';
 import { QueryResult } from '../../../ui/display/query-result.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
+import { Columns } from '../../../ui/page/columns.tsx';
 import { BackLink } from '../../../ui/page/links.tsx';
 import { Page } from '../../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../../ui/page/resource-not-found.tsx';
 import { Section } from '../../../ui/page/section.tsx';
-import { type CodeLanguage, codeGenerators, keyPlaceholder } from '../../playground/generate-code.ts';
+import { type CodeLanguage, codeGenerators, codeLanguages, keyPlaceholder } from '../../playground/generate-code.ts';
 import { isFinished, readTaskBody, sentAt } from '../read-task.ts';
 import { TaskBill } from './task-bill.tsx';
 import { TaskComparison } from './task-comparison.tsx';
@@ -94,40 +95,49 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
       actions={
         <>
           <CopyMenu task={task} />
+          <Button
+            component={Link}
+            to={`/case/task/${encodeURIComponent(task.id)}`}
+            variant="default"
+            leftSection={<IconFileDescription size={18} stroke={1.6} aria-hidden="true" />}
+          >
+            {t('case.open')}
+          </Button>
           {buttons}
         </>
       }
     >
       {error !== null && <ErrorNotice error={error} />}
-      <div className={classes.columns}>
-        <div className={classes.main}>
-          <Section heading={t('task.result')}>
-            <TaskHeadline task={task} />
-            {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} />}
-            {notice}
-            {task.input !== heading && task.input !== '' && (
-              <div className={classes.prompt}>
-                <h3>{t('task.prompt')}</h3>
-                <p>{task.input}</p>
-              </div>
-            )}
-          </Section>
-          {task.repeats !== null && <TaskComparison task={task} repeats={task.repeats} />}
-          <TaskTimeline timeline={task.timeline} />
-          <TaskWebhooks taskId={task.id} isRunning={!isFinished(task)} />
-          <TaskRaw task={task} />
-        </div>
-        <div className={classes.side}>
-          <TaskBill task={task} />
-          <TaskFacts task={task} />
-        </div>
-      </div>
+      <Columns
+        main={
+          <>
+            <Section heading={t('task.result')}>
+              <TaskHeadline task={task} />
+              {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} />}
+              {notice}
+              {task.input !== heading && task.input !== '' && (
+                <div className={classes.prompt}>
+                  <h3>{t('task.prompt')}</h3>
+                  <p>{task.input}</p>
+                </div>
+              )}
+            </Section>
+            {task.repeats !== null && <TaskComparison task={task} repeats={task.repeats} />}
+            <TaskTimeline timeline={task.timeline} />
+            <TaskWebhooks taskId={task.id} isRunning={!isFinished(task)} />
+            <TaskRaw task={task} />
+          </>
+        }
+        side={
+          <>
+            <TaskBill task={task} />
+            <TaskFacts task={task} />
+          </>
+        }
+      />
     </Page>
   );
 }
-
-/** Proper names, the same in every language. */
-const languages: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };
 
 /** Copies the task's id, its links, and its request as a program. Never with a key. */
 function CopyMenu({ task }: { task: TaskDetail }) {
@@ -161,7 +171,7 @@ function CopyMenu({ task }: { task: TaskDetail }) {
         {body !== null && (
           <>
             <Menu.Divider />
-            {Object.entries(languages).map(([language, name]) => (
+            {Object.entries(codeLanguages).map(([language, name]) => (
               <Menu.Item
                 key={language}
                 onClick={() =>

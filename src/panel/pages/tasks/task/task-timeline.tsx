@@ -128,6 +128,8 @@ function timelineText({ kind, status, detail }: TimelineEntry, t: TFunction, for
       return t('task.timeline.pollFailure');
     case 'passed_over':
       return t('task.timeline.passedOver');
+    case 'fell_back':
+      return t('task.timeline.fellBack');
     case 'late_success':
       return t('task.timeline.late');
     default:

@@ -21,6 +21,47 @@ const blockTexts: Readonly<Record<string, TextKey>> = {
   inputs_gone: 'task.inputsGone',
 };
 
+const taskApiPath = (id: string): string => `/api/task/${encodeURIComponent(id)}`;
+
+/** Runs an ended task again; `onDone` gets the id of the new one. */
+export function useRetry(taskId: string, onDone: (id: string) => void) {
+  // Repeating after a lost answer is charged once; after an answer it is a new request.
+  const idempotencyKey = useRef(createIdempotencyKey());
+  return useApiMutation<void, TaskDetail>({
+    request: () => ({
+      method: 'POST',
+      path: `${taskApiPath(taskId)}/retry`,
+      headers: { 'idempotency-key': idempotencyKey.current },
+      timeoutMs: retryTimeoutMs,
+    }),
+    invalidates: ['/api/task?', '/api/user/self'],
+    onSuccess: ({ id }) => {
+      idempotencyKey.current = createIdempotencyKey();
+      onDone(id);
+    },
+    onError: (error) => {
+      if (isOutcomeKnown(error)) idempotencyKey.current = createIdempotencyKey();
+    },
+  });
+}
+
+type RetryButtonProps = { retry: ReturnType<typeof useRetry>; size?: 'xs' | 'sm' };
+
+export function RetryButton({ retry, size = 'sm' }: RetryButtonProps) {
+  const { t } = useTranslation();
+  return (
+    <Button
+      variant="default"
+      size={size}
+      leftSection={<IconRefresh size={17} stroke={1.6} aria-hidden="true" />}
+      loading={retry.isPending}
+      onClick={() => retry.mutate()}
+    >
+      {t('task.again')}
+    </Button>
+  );
+}
+
 type TaskActions = {
   /** Shown in the page's heading. */
   buttons: ReactNode;
@@ -36,25 +77,10 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
   const { t } = useTranslation();
   const navigate = useScopedNavigate();
   const confirm = useConfirm();
-  // Repeating after a lost answer is charged once; after an answer it is a new request.
-  const idempotencyKey = useRef(createIdempotencyKey());
-  const path = `/api/task/${encodeURIComponent(task.id)}`;
-  const retry = useApiMutation<void, TaskDetail>({
-    request: () => ({
-      method: 'POST',
-      path: `${path}/retry`,
-      headers: { 'idempotency-key': idempotencyKey.current },
-      timeoutMs: retryTimeoutMs,
-    }),
-    invalidates: ['/api/task?', '/api/user/self'],
-    onSuccess: ({ id }) => {
-      idempotencyKey.current = createIdempotencyKey();
-      notifySuccess(t('task.againDone'));
-      navigate(`/tasks/${encodeURIComponent(id)}`);
-    },
-    onError: (error) => {
-      if (isOutcomeKnown(error)) idempotencyKey.current = createIdempotencyKey();
-    },
+  const path = taskApiPath(task.id);
+  const retry = useRetry(task.id, (id) => {
+    notifySuccess(t('task.againDone'));
+    navigate(`/tasks/${encodeURIComponent(id)}`);
   });
   const cancel = useApiMutation<void, TaskDetail>({
     request: () => ({ method: 'POST', path: `${path}/cancel` }),
@@ -81,16 +107,7 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
             {t('task.change')}
           </Button>
         )}
-        {task.retryable && (
-          <Button
-            variant="default"
-            leftSection={<IconRefresh size={17} stroke={1.6} aria-hidden="true" />}
-            loading={retry.isPending}
-            onClick={() => retry.mutate()}
-          >
-            {t('task.again')}
-          </Button>
-        )}
+        {task.retryable && <RetryButton retry={retry} />}
         {!ended && !isWithVendor && (
           <Button variant="default" loading={cancel.isPending} onClick={() => void confirmAndCancel()}>
             {t('task.cancel')}

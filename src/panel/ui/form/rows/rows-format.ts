@@ -65,7 +65,7 @@ export function findFault(t: TFunction, { columns, rows, row, index }: Cell): st
   const column = columns[index];
   const text = row.cells[index]?.trim() ?? '';
   if (column === undefined || row.isUntouched !== undefined) return null;
-  if (text === '') return column.isOptional ? null : t('providers.missing');
+  if (text === '') return column.isOptional ? null : t('rows.missing');
   if (column.kind === 'integer' || column.kind === 'decimal') return findNumberFault(t, column, text);
   if (column.pattern?.matches(text) === false) return t(column.pattern.fault);
   if (!column.isUnique) return null;

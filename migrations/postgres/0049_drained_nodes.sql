@@ -1,0 +1,3 @@
+-- The machine of a node, and whether an operator has taken the node out of service.
+alter table nodes add column host text not null default '';
+alter table nodes add column drained boolean not null default false;

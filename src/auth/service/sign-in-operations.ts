@@ -1,0 +1,201 @@
+import type { Clock, Logger, SecretBox } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { Upstream } from '../../upstream/index.ts';
+import { describeBudgets } from '../accounts/describe-budgets.ts';
+import { loadPanelUser } from '../accounts/describe-user.ts';
+import { describeOwnLimits } from '../accounts/own-limits.ts';
+import { createApiKeyAuthenticator } from '../api-keys/authenticate-api-key.ts';
+import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
+import type { Authenticator } from '../credentials/authenticator.ts';
+import type { BackupCodes } from '../credentials/backup-codes.ts';
+import type { GuessLimit } from '../limits/limit-guesses.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import { beginOAuth } from '../oauth/begin-oauth.ts';
+import { listBindings, unbindIdentity } from '../oauth/bind-identity.ts';
+import type { FindProvider } from '../oauth/find-provider.ts';
+import { finishOAuth } from '../oauth/finish-oauth.ts';
+import { createPersonalToken, describePersonalToken, revokePersonalToken } from '../own-account/personal-token.ts';
+import { beginPasskeyConfirmation, finishPasskeyConfirmation } from '../passkeys/confirm-with-passkey.ts';
+import { beginPasskeyLogin, finishPasskeyLogin } from '../passkeys/log-in-with-passkey.ts';
+import { deletePasskeys, listPasskeys, renamePasskey } from '../passkeys/manage-passkeys.ts';
+import { beginPasskeyRegistration, finishPasskeyRegistration } from '../passkeys/register-passkey.ts';
+import { describeProof } from '../proofs/proof-methods.ts';
+import { type ProofDeps, proveIdentity, type SecurityProofs } from '../proofs/security-proofs.ts';
+import type { LoginDeps } from '../sessions/complete-login.ts';
+import { logOut } from '../sessions/log-out.ts';
+import {
+  listSessions,
+  listUserSessions,
+  revokeAllUserSessions,
+  revokeOtherSessions,
+  revokeSession,
+  revokeUserSession,
+} from '../sessions/manage-sessions.ts';
+import type { SignIns } from '../sessions/record-sign-ins.ts';
+import { rotateRefresh } from '../sessions/rotate-refresh.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { beginTelegramBinding, finishTelegramBinding, logInWithTelegram } from '../telegram/sign-in-with-telegram.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+import { finishTwoFactorLogin } from '../two-factor/finish-two-factor-login.ts';
+import {
+  describeTwoFactor,
+  disableTwoFactor,
+  enableTwoFactor,
+  replaceBackupCodes,
+  setUpTwoFactor,
+} from '../two-factor/manage-two-factor.ts';
+import type { IdentifyByCode } from '../wechat/identify-by-code.ts';
+import { createQrCodeCache } from '../wechat/qr-code-cache.ts';
+import { beginWeChatBinding, beginWeChatLogin, bindWeChat, logInWithWeChat } from '../wechat/sign-in-with-wechat.ts';
+import type { GuardedAuth } from './auth.ts';
+import { authenticateOptional, authenticatePanel } from './authenticate-panel.ts';
+
+/** Tells who sends a request, by session, API key or personal access token. */
+export function accessOperations(ctx: {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  config: AuthConfig;
+  settings: () => AuthSettings;
+  tokens: SessionTokens;
+  sessions: SessionRegistry;
+  signIns: SignIns;
+  notifyOwner: NotifyOwner;
+}): Pick<
+  GuardedAuth,
+  'authenticatePanel' | 'authenticateOptional' | 'authenticateApiKey' | 'describe' | 'sessions' | 'personalTokens'
+> {
+  return {
+    authenticatePanel: (authorization) => authenticatePanel(ctx, authorization),
+    authenticateOptional: (authorization) => authenticateOptional(ctx, authorization),
+    authenticateApiKey: createApiKeyAuthenticator(ctx),
+    async describe({ user }) {
+      const [budget = null] = await describeBudgets(ctx, [{ scope: 'user', userId: user.id, budget: user.budget }]);
+      return { ...(await loadPanelUser(ctx.store, user)), budget, ...describeOwnLimits(user) };
+    },
+    sessions: {
+      refresh: (request) => rotateRefresh(ctx, request),
+      logOut: (request) => logOut(ctx, request),
+      list: (principal) => listSessions(ctx, principal),
+      revoke: (principal, sid) => revokeSession(ctx, principal, sid),
+      revokeOthers: (principal) => revokeOtherSessions(ctx, principal),
+      ofUsers: {
+        list: (principal, userId) => listUserSessions(ctx, principal, userId),
+        revoke: (principal, userId, sid) => revokeUserSession(ctx, principal, { userId, sid }),
+        revokeAll: (principal, userId) => revokeAllUserSessions(ctx, principal, userId),
+      },
+    },
+    personalTokens: {
+      create: (principal) => createPersonalToken(ctx, principal),
+      revoke: (principal) => revokePersonalToken(ctx, principal),
+      describe: (principal) => describePersonalToken(ctx, principal),
+    },
+  };
+}
+
+/** Authenticator apps and backup codes. */
+export function factorOperations(
+  ctx: LoginDeps & {
+    sessions: SessionRegistry;
+    authenticator: Authenticator;
+    backupCodes: BackupCodes;
+    limitGuesses: GuessLimit;
+  },
+): Pick<GuardedAuth, 'twoFactor'> {
+  return {
+    twoFactor: {
+      status: (principal) => describeTwoFactor(ctx, principal),
+      setUp: (principal) => setUpTwoFactor(ctx, principal),
+      enable: (principal, code) => enableTwoFactor(ctx, principal, code),
+      disable: (principal, confirmed) => disableTwoFactor(ctx, principal, confirmed),
+      replaceBackupCodes: (principal, confirmed) => replaceBackupCodes(ctx, principal, confirmed),
+      finishLogin: (login) => finishTwoFactorLogin(ctx, login),
+    },
+  };
+}
+
+/** Passkeys: registered, used to sign in, and as a proof. */
+export function passkeyOperations(
+  ctx: LoginDeps & {
+    settings: () => AuthSettings;
+    settingsIn: SettingsIn;
+    sessions: SessionRegistry;
+    proofs: SecurityProofs;
+  },
+): Pick<GuardedAuth, 'passkeys'> {
+  return {
+    passkeys: {
+      list: (principal) => listPasskeys(ctx, principal),
+      rename: (principal, id, name) => renamePasskey(ctx, principal, { id, name }),
+      delete: (principal, deletion) => deletePasskeys(ctx, principal, deletion),
+      registration: {
+        begin: (principal, proof) => beginPasskeyRegistration(ctx, principal, proof),
+        finish: (principal, registration) => finishPasskeyRegistration(ctx, principal, registration),
+      },
+      login: {
+        begin: () => beginPasskeyLogin(ctx),
+        finish: (login) => finishPasskeyLogin(ctx, login),
+      },
+      confirmation: {
+        begin: (principal, scope) => beginPasskeyConfirmation(ctx, principal, scope),
+        finish: (principal, confirmation) => finishPasskeyConfirmation(ctx, principal, confirmation),
+      },
+    },
+  };
+}
+
+/** Sign-in with Telegram and WeChat. */
+export function messengerOperations(
+  ctx: LoginDeps & {
+    settings: () => AuthSettings;
+    upstream: Upstream;
+    identifyByCode: IdentifyByCode;
+  },
+): Pick<GuardedAuth, 'telegram' | 'wechat'> {
+  return {
+    telegram: {
+      logIn: (login) => logInWithTelegram(ctx, login),
+      binding: {
+        begin: (principal) => beginTelegramBinding(ctx, principal),
+        finish: (flowToken, query, origin) => finishTelegramBinding(ctx, { flowToken, query, origin }),
+      },
+    },
+    wechat: {
+      beginLogin: () => beginWeChatLogin(ctx),
+      logIn: (answer) => logInWithWeChat(ctx, answer),
+      beginBinding: (principal) => beginWeChatBinding(ctx, principal),
+      bind: (principal, answer) => bindWeChat(ctx, principal, answer),
+      qrCode: createQrCodeCache(ctx),
+    },
+  };
+}
+
+/** Security Proofs. */
+export function proofOperations(ctx: ProofDeps): Pick<GuardedAuth, 'proofs'> {
+  return {
+    proofs: {
+      describe: (principal, scope) => describeProof(ctx, principal, scope),
+      prove: (principal, request) => proveIdentity(ctx, principal, request),
+      require: ctx.proofs.require,
+    },
+  };
+}
+
+/** Sign-in through providers that speak OAuth 2.0 or OpenID Connect. */
+export function oauthOperations(
+  ctx: LoginDeps & {
+    secretBox: SecretBox;
+    settings: () => AuthSettings;
+    settingsIn: SettingsIn;
+    findProvider: FindProvider;
+  },
+): Omit<GuardedAuth['oauth'], 'providers'> {
+  return {
+    begin: (request) => beginOAuth(ctx, request),
+    finish: (answer) => finishOAuth(ctx, answer),
+    bindings: {
+      list: (principal) => listBindings(ctx, principal),
+      unbind: (principal, provider) => unbindIdentity(ctx, principal, provider),
+    },
+  };
+}

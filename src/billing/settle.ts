@@ -1,0 +1,131 @@
+import { type JsonObject, type Sentence, type StoredSentence, withoutMessage } from '../kernel/index.ts';
+import {
+  type BillingSnapshot,
+  CORRECTION_SECONDS,
+  type NewReservation,
+  type Repositories,
+  type TaskRecord,
+} from '../store/ports/index.ts';
+import { explainBill } from './explain-bill.ts';
+import type { PriceBook } from './price-book.ts';
+
+/** What money moves for: a task, or a relayed request. */
+export type BillableTask = Pick<
+  TaskRecord,
+  'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'group' | 'channelId' | 'platform' | 'quota' | 'billing'
+> & {
+  properties: Pick<TaskRecord['properties'], 'originModelName'>;
+  credentialId?: number | null;
+  /** When it was created; absent where that does not tell its duration. */
+  createdAt?: number;
+  /** When a task that waited was sent, by the store's clock; 0 or absent: when it was created. */
+  dispatchedAtMs?: number;
+};
+
+/** How a task has ended. `refund`: it failed, and why. */
+export type Ended = { task: BillableTask; bill: FinalBill; refund?: { reason: Sentence } | undefined };
+
+/** The final cost of a task, and its snapshot with the outcome. */
+export type FinalBill = { quota: number; billing: BillingSnapshot };
+
+/** A task whose cost is reserved. `NewReservation` says what `held` and `isOwed` mean. */
+export type ReservedTask = Pick<
+  BillableTask,
+  'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'group' | 'quota' | 'billing'
+> &
+  Pick<NewReservation, 'held' | 'isOwed'>;
+
+/** `at`: the time of its lines. `parse` may remember what it has parsed. */
+type Settlement = { at: number; parse: PriceBook['parse'] };
+
+/** `corrects`: what was charged is taken from the used quotas. */
+export async function settleAll(
+  tx: Repositories,
+  ended: readonly Ended[],
+  { at, parse, corrects = false }: Settlement & { corrects?: boolean },
+): Promise<void> {
+  // Attempt 0 is the final line. Refunds of replaced reservations carry their attempt number.
+  const lines = ended.flatMap(({ task, bill, refund }) => {
+    const line = refund
+      ? { kind: 'refund' as const, amount: task.quota, note: refund.reason }
+      : { kind: 'settle' as const, amount: task.quota - bill.quota };
+    return line.amount === 0 ? [] : [{ ...owner(task), ...line, attempt: 0, at }];
+  });
+  const usage = ended.flatMap(({ task, bill, refund }) => {
+    const used = { ...owner(task), channelId: task.channelId, credentialId: task.credentialId ?? null };
+    if (!refund) return [{ ...used, quota: bill.quota }];
+    return corrects ? [{ ...used, quota: -task.quota, requests: 0 as const }] : [];
+  });
+  const rows = ended.map(({ task, bill, refund }) => {
+    const detail = explain({ ...task, status: refund ? 'FAILURE' : 'SUCCESS' }, bill, parse);
+    return refund
+      ? usageRow(task, {
+          ...{ kind: 'refund', quota: task.quota, createdAt: at },
+          detail: { ...detail, reason: refund.reason.message },
+          reasonSentence: withoutMessage(refund.reason),
+        })
+      : usageRow(task, { kind: 'settle', quota: bill.quota, detail, createdAt: at });
+  });
+  // First, as the other statements lock rows that all tasks of their wallets wait for.
+  await Promise.all(rows.map((row) => tx.logs.addUsage(row)));
+  if (lines.length + usage.length > 0) await tx.ledger.settleAll({ lines, usage });
+}
+
+/** Moves the difference to what was charged as reserved: `task.quota`. */
+export async function settleLate(
+  tx: Repositories,
+  { task, bill }: Pick<Ended, 'task' | 'bill'>,
+  { at, parse }: Settlement,
+): Promise<void> {
+  const change = bill.quota - task.quota;
+  if (change === 0) return;
+  const detail = explain({ ...task, status: 'SUCCESS' }, bill, parse);
+  await tx.logs.addUsage({
+    ...usageRow(task, { kind: 'settle', quota: change, detail, createdAt: at }),
+    seconds: CORRECTION_SECONDS,
+  });
+  const used = { ...owner(task), channelId: task.channelId, credentialId: task.credentialId ?? null };
+  await tx.ledger.settleAll({
+    lines: [{ ...owner(task), kind: 'settle', amount: -change, attempt: 0, at }],
+    usage: [{ ...used, quota: change, requests: 0 }],
+  });
+}
+
+/** The bill as the usage row stores it: the owner's explanation, and which price applied. */
+const explain = (
+  task: BillableTask & { status: 'SUCCESS' | 'FAILURE' },
+  { billing }: FinalBill,
+  parse: PriceBook['parse'],
+): JsonObject => ({
+  ...explainBill({ ...task, billing }, parse),
+  price: billing.priceKey,
+});
+
+export const owner = (task: Omit<ReservedTask, 'quota' | 'group' | 'billing'>) => ({
+  taskId: task.taskId,
+  userId: task.userId,
+  // A task from before wallets, whose wallets got the users' ids.
+  walletId: task.walletId ?? task.userId,
+  apiKeyId: task.apiKeyId,
+});
+
+/** In Unix seconds. The time in which a task waited is none of its vendor's. */
+const sentAt = (createdAt: number, { dispatchedAtMs = 0 }: BillableTask): number =>
+  Math.max(createdAt, Math.floor(dispatchedAtMs / 1000));
+
+type UsageEntry = {
+  kind: 'settle' | 'refund';
+  quota: number;
+  detail: JsonObject;
+  reasonSentence?: StoredSentence;
+  createdAt: number;
+};
+
+const usageRow = (task: BillableTask, entry: UsageEntry) => ({
+  ...owner(task),
+  ...entry,
+  channelId: task.channelId,
+  pluginKey: task.platform,
+  model: task.properties.originModelName,
+  seconds: task.createdAt === undefined ? -1 : Math.max(0, entry.createdAt - sentAt(task.createdAt, task)),
+});

@@ -1,0 +1,56 @@
+import type { Clock } from '../../kernel/index.ts';
+import type { CapacityKey, DeclaredLimit } from '../../store/ports/index.ts';
+import { heldSlots } from './pools.ts';
+import type { RunningSlots } from './running-slots.ts';
+import { COUNTED_MS, nextStartMs } from './start-times.ts';
+import type { Capacity, HeldSlots, Scope } from './types.ts';
+
+/**
+ * What relayed requests take of accounts, together with the tasks there. They are open requests of
+ * this node: of what is declared, each live node has a share.
+ */
+export function createRelaySlots(deps: {
+  clock: Pick<Clock, 'monotonicMs'>;
+  slots: RunningSlots;
+  levels(scope: Scope): readonly (CapacityKey & { limit: DeclaredLimit })[];
+  /** It rests, or a declared rate allows no start yet. */
+  isHeld(scope: Scope): boolean;
+  nodeShare(most: number): number;
+  startsIn(key: CapacityKey, ms: number): void;
+  end(held: HeldSlots): void;
+}): Pick<Capacity, 'relayRoom' | 'beginRelay'> {
+  const { clock, slots, levels, isHeld, nodeShare, startsIn, end } = deps;
+  /** The starts under a declared rate, by pool and model. */
+  const starts = new Map<string, number[]>();
+  let begun = 0;
+
+  function noteStart({ pool, model, limit: { maxPerMinute, burst } }: CapacityKey & { limit: DeclaredLimit }): void {
+    if (maxPerMinute === undefined) return;
+    const nowMs = clock.monotonicMs();
+    const key = JSON.stringify([pool, model]);
+    const own = [...(starts.get(key) ?? []).filter((at) => at > nowMs - COUNTED_MS), nowMs];
+    starts.set(key, own);
+    const rate = { maxPerMinute: nodeShare(maxPerMinute), ...(burst === undefined ? {} : { burst }) };
+    const inMs = nextStartMs(rate, own) - nowMs;
+    if (inMs > 0) startsIn({ pool, model }, inMs);
+  }
+
+  return {
+    relayRoom(scope) {
+      if (isHeld(scope)) return 0;
+      const free = levels(scope).map(({ pool, model, limit: { maxRunning = Number.POSITIVE_INFINITY } }) => {
+        const { inFlight, relayed } = slots.find(pool, model);
+        return Math.min(maxRunning - inFlight, nodeShare(maxRunning) - relayed);
+      });
+      return Math.max(0, Math.min(Number.POSITIVE_INFINITY, ...free));
+    },
+
+    beginRelay(scope) {
+      begun += 1;
+      const held = heldSlots({ scope, taskId: `relay ${begun}`, slots: 1, userId: 0 });
+      slots.beginRelay(held);
+      for (const level of levels(scope)) noteStart(level);
+      return () => end(held);
+    },
+  };
+}

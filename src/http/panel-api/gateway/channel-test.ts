@@ -1,0 +1,86 @@
+import { Elysia, t } from 'elysia';
+import { STATUS } from '../../../auth/index.ts';
+import { type Account, type Channels, channelErrors } from '../../../channels/index.ts';
+import type { ChannelTrial, TryChannel } from '../../../vendors/index.ts';
+import { readId } from '../../pipeline/paging.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { describeTold } from './channel-credentials.ts';
+
+/** An administrator waits for the answer: of so many keys at most. */
+const MAX_TRIED = 50;
+
+/** Whether the vendor of a channel answers, and accepts its keys. */
+export function channelTestRoutes(
+  kit: Kit,
+  deps: {
+    channels: Channels;
+    tryChannel: TryChannel;
+    /** Reads what the vendor tells of each key; returns of how many. */
+    readAccounts: (channelId: number, signal: AbortSignal) => Promise<number>;
+    audit: RecordAudit;
+  },
+) {
+  const { channels, tryChannel, readAccounts, audit } = deps;
+
+  function findAccounts(channel: { id: number }, named: string | undefined): readonly Account[] {
+    const all = channels.accounts(channel);
+    const enabled = all.filter(({ credential }) => credential.status === STATUS.enabled);
+    const wanted = named === undefined ? undefined : readId(named);
+    const found = wanted === undefined ? enabled : all.filter(({ credential }) => credential.id === wanted);
+    const chosen = found.length === 0 && wanted === undefined ? all.slice(0, 1) : found.slice(0, MAX_TRIED);
+    if (chosen.length === 0) throw channelErrors.credential_not_found();
+    return chosen;
+  }
+
+  return new Elysia({ normalize: false, tags: ['Channels'] })
+    .use(kit)
+    .post(
+      '/api/channel/:id/test',
+      async ({ params, query, panel, origin, request }) => {
+        const channel = await channels.get(readId(params.id));
+        const accounts = findAccounts(channel, query.credential);
+        const { trials, outcome } = await tryChannel(accounts, panel.user.id, request.signal);
+        const target = `channel:${channel.id}`;
+        await audit({ panel, origin }, { action: 'channel.test', target, detail: { ok: outcome.ok } });
+        return ok({ ...outcome, credentials: trials.map(describeTrial) });
+      },
+      {
+        admin: true,
+        critical: true,
+        query: strictObject({
+          credential: t.Optional(t.String({ maxLength: 20, description: 'The id of the only credential to try.' })),
+        }),
+        detail: {
+          summary: 'Test a channel step by step, free of charge',
+          description:
+            'Asks the vendor for a job that does not exist (a relay: for its models), with each enabled key, the first 50 at most, or with the one that is named. credentials has the outcome of each; beside it stands that of the first that failed, else of the first. steps: key, plugin, address, proxy (if there is one), connection, tls, answer, credential, up to the first failure; ok is null if a step could not be decided. Nothing is submitted.',
+        },
+      },
+    )
+    .post(
+      '/api/channel/:id/balance',
+      async ({ params, request }) => {
+        const { id } = await channels.get(readId(params.id));
+        const keys = await readAccounts(id, request.signal);
+        const read = await channels.credentials.list(id);
+        return ok({ keys, credentials: read.map((each) => ({ id: each.id, ...describeTold(each) })) });
+      },
+      {
+        admin: true,
+        critical: true,
+        detail: {
+          summary: 'Read what the vendor tells of the account: what is left, and what it may run',
+          description:
+            'Asks with each enabled key, as the gateway does each hour, by the balance_script of the channel and the hooks of its plugin. keys: how many were asked; 0 where neither says how. balance.usd is the last amount, which stays where a later try fails (fault); read_at is 0 where none was made. told_limits: what the vendor lets the account run, which holds beside the limits of the channel; null: it does not tell.',
+        },
+      },
+    );
+}
+
+const describeTrial = ({ account: { credential }, ...trial }: ChannelTrial & { account: Account }) => ({
+  id: credential.id,
+  label: credential.label,
+  key_hint: credential.keyHint,
+  ...trial,
+});

@@ -1,0 +1,93 @@
+import { Button, Text } from '@mantine/core';
+import { IconLink } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useLocation, useParams, useSearchParams } from 'react-router';
+import { ApiError } from '../../api/api-error.ts';
+import type { CaseFile, SharedCase } from '../../api/types.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { useApiQuery, withQuery } from '../../session/use-api.ts';
+import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { BackLink } from '../../ui/page/links.tsx';
+import { Page } from '../../ui/page/page.tsx';
+import { PublicFrame } from '../../ui/page/public-frame.tsx';
+import { CaseView } from './case-view.tsx';
+import { ShareCase } from './share-case.tsx';
+
+const backTo = { task: '/tasks', user: '/users', channel: '/channels' } as const;
+
+/** `/case/:kind/:id`: what explains a task, an account or a channel to those who may see it. */
+export function CasePage() {
+  const { t } = useTranslation();
+  const { kind = '', id = '' } = useParams();
+  const audience = useSearchParams()[0].get('for');
+  const path = `/api/case/${encodeURIComponent(kind)}/${encodeURIComponent(id)}`;
+  const found = useApiQuery<CaseFile>(withQuery(path, { audience }), { keepPrevious: false });
+  const list = kind === 'user' || kind === 'channel' ? kind : 'task';
+  const [isSharing, setSharing] = useState(false);
+  return (
+    <Page
+      heading={found.data === undefined ? t('case.title') : t('case.of', { name: found.data.title })}
+      title={t('case.title')}
+      intro={t('case.intro')}
+      back={<BackLink to={`${backTo[list]}/${encodeURIComponent(id)}`}>{t(`case.back.${list}`)}</BackLink>}
+      actions={
+        found.data !== undefined && (
+          <Button leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />} onClick={() => setSharing(true)}>
+            {t('case.share')}
+          </Button>
+        )
+      }
+    >
+      <QueryResult query={found} notFound={<EmptyState heading={t('case.missing')} text={t('case.missingText')} />}>
+        {(file) => (
+          <>
+            <CaseView file={file} />
+            <ShareCase file={file} isOpen={isSharing} onClose={() => setSharing(false)} />
+          </>
+        )}
+      </QueryResult>
+    </Page>
+  );
+}
+
+/**
+ * `/shared-case/:kind/:id#access`: the same for anyone who has the link. What opens it stands
+ * behind `#`, which browsers do not send, so that no log of addresses has it.
+ */
+export function SharedCasePage() {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const session = useSession();
+  const { kind = '', id = '' } = useParams();
+  const access = useLocation().hash.slice(1);
+  const found = useQuery({
+    queryKey: ['shared-case', kind, id, access],
+    queryFn: () => session.send<SharedCase>({ method: 'POST', path: '/api/case/shared', body: { kind, id, access } }),
+    retry: (failures, error) => failures < 2 && !(error instanceof ApiError && error.status >= 400),
+  });
+  const isRefused = found.error instanceof ApiError && [400, 404, 422].includes(found.error.status);
+  return (
+    <PublicFrame>
+      <Page heading={found.data === undefined ? t('case.title') : t('case.of', { name: found.data.title })}>
+        {isRefused ? (
+          <EmptyState heading={t('case.ended')} text={t('case.endedText')} />
+        ) : (
+          <QueryResult query={found}>
+            {(file) => (
+              <>
+                <Text size="sm" c="dimmed">
+                  {t('case.until', { when: format.time(file.expires_at) })}
+                </Text>
+                <CaseView file={file} />
+              </>
+            )}
+          </QueryResult>
+        )}
+      </Page>
+    </PublicFrame>
+  );
+}

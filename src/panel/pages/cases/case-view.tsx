@@ -1,0 +1,288 @@
+import { Button, Group, NativeSelect } from '@mantine/core';
+import { IconCopy } from '@tabler/icons-react';
+import type { TFunction } from 'i18next';
+import { type ReactNode, useEffect, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { translateOrQuote } from '../../api/say-sentence.ts';
+import type { CaseFile } from '../../api/types.ts';
+import { loadLanguage } from '../../i18n/create-i18n.ts';
+import { languages, mailLanguage } from '../../i18n/languages.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { copyText } from '../../ui/display/copy-field.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { ServerText } from '../../ui/display/server-text.tsx';
+import { type Format, useFormat } from '../../ui/display/use-format.ts';
+import { Columns } from '../../ui/page/columns.tsx';
+import { Section } from '../../ui/page/section.tsx';
+import { actionTexts } from '../audit/audit-texts.ts';
+import taskClasses from '../tasks/task/task-page.module.css';
+import { TaskTimeline } from '../tasks/task/task-timeline.tsx';
+import classes from './case.module.css';
+
+/** A case file: what can be answered at the left, the facts that it rests on at the right. */
+export function CaseView({ file }: { file: CaseFile }) {
+  const { t } = useTranslation();
+  return (
+    <Columns
+      main={
+        <>
+          <Answer file={file} />
+          {file.said !== null && (
+            <Section heading={t('case.said')}>
+              <div className={classes.answer}>
+                <ServerText text={file.said.text} sentence={file.said.sentence} />
+                {file.said.http_status >= 400 && (
+                  <p className={classes.note}>{t('task.timeline.http', { status: file.said.http_status })}</p>
+                )}
+              </div>
+            </Section>
+          )}
+          {file.failures.length > 0 && <Failures failures={file.failures} />}
+          {file.timeline.length > 0 && <TaskTimeline timeline={file.timeline} />}
+          {file.ledger.length > 0 && <Ledger ledger={file.ledger} showsTasks={file.kind === 'user'} />}
+        </>
+      }
+      side={
+        <>
+          {file.money !== null && <Money money={file.money} />}
+          <Facts facts={file.facts} />
+          {file.audit.length > 0 && <Audit audit={file.audit} />}
+        </>
+      }
+    />
+  );
+}
+
+/** The answer in the language of the user whom it concerns, unless another is chosen. */
+function Answer({ file }: { file: CaseFile }) {
+  const { t, i18n } = useTranslation();
+  const [language, setLanguage] = useState(file.language === '' ? i18n.language : mailLanguage(file.language));
+  const [loaded, setLoaded] = useState(i18n.language);
+  useEffect(() => {
+    let isCurrent = true;
+    void loadLanguage(i18n, language).then(() => isCurrent && setLoaded(language));
+    return () => {
+      isCurrent = false;
+    };
+  }, [i18n, language]);
+  const say = i18n.getFixedT(loaded) as TFunction;
+  const lines = file.answer.map((said) => translateOrQuote(said, say));
+  const copy = async (): Promise<void> =>
+    notifySuccess(t((await copyText(lines.join('\n'))) ? 'app.copied' : 'app.copyFailed'));
+  return (
+    <Section heading={t('case.answer')} intro={t('case.answerIntro')}>
+      <div className={classes.answer} lang={languages[loaded]?.tag}>
+        {lines.map((line) => (
+          <p key={line}>{line}</p>
+        ))}
+      </div>
+      <Group gap="sm" align="end">
+        <Button
+          variant="default"
+          leftSection={<IconCopy size={17} stroke={1.6} aria-hidden="true" />}
+          onClick={() => void copy()}
+        >
+          {t('case.copyAnswer')}
+        </Button>
+        <NativeSelect
+          aria-label={t('case.answerLanguage')}
+          value={language}
+          onChange={({ currentTarget }) => setLanguage(currentTarget.value)}
+          data={Object.entries(languages).map(([value, { name }]) => ({ value, label: name }))}
+        />
+      </Group>
+    </Section>
+  );
+}
+
+function Money({ money: { reserved, charged, refunded } }: { money: NonNullable<CaseFile['money']> }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <Section heading={t('task.bill')}>
+      <Pairs
+        pairs={[
+          [t('case.reserved'), format.exactMoney(reserved)],
+          [t('case.charged'), charged === null ? t('case.notYet') : format.exactMoney(charged)],
+          [t('case.refunded'), format.exactMoney(refunded)],
+        ]}
+      />
+    </Section>
+  );
+}
+
+type Fact = CaseFile['facts'][number];
+
+/** States of tasks, accounts and channels. */
+const states: Readonly<Record<string, TextKey>> = {
+  NOT_START: 'task.status.NOT_START',
+  SUBMITTED: 'task.status.SUBMITTED',
+  QUEUED: 'task.status.QUEUED',
+  IN_PROGRESS: 'task.status.IN_PROGRESS',
+  SUCCESS: 'task.status.SUCCESS',
+  FAILURE: 'task.status.FAILURE',
+  enabled: 'case.state.enabled',
+  disabled: 'case.state.disabled',
+  resting: 'case.state.resting',
+};
+
+const factTexts: Readonly<Record<string, TextKey>> = {
+  status: 'case.fact.status',
+  task: 'case.fact.task',
+  model: 'case.fact.model',
+  plugin: 'case.fact.plugin',
+  api_key: 'case.fact.api_key',
+  group: 'case.fact.group',
+  request_id: 'case.fact.request_id',
+  created: 'case.fact.created',
+  sent: 'case.fact.sent',
+  ended: 'case.fact.ended',
+  took: 'case.fact.took',
+  user: 'case.fact.user',
+  channel: 'case.fact.channel',
+  credential: 'case.fact.credential',
+  upstream_model: 'case.fact.upstream_model',
+  vendor_id: 'case.fact.vendor_id',
+  polls: 'case.fact.polls',
+  poll_failures: 'case.fact.poll_failures',
+  balance: 'case.fact.balance',
+  spent_ever: 'case.fact.spent_ever',
+  spent_30_days: 'case.fact.spent_30_days',
+  succeeded_30_days: 'case.fact.succeeded_30_days',
+  failed_30_days: 'case.fact.failed_30_days',
+  requests_per_minute: 'case.fact.requests_per_minute',
+  max_running: 'case.fact.max_running',
+  last_sign_in: 'case.fact.last_sign_in',
+  models: 'case.fact.models',
+  groups: 'case.fact.groups',
+  priority: 'case.fact.priority',
+  succeeded_24_hours: 'case.fact.succeeded_24_hours',
+  failed_24_hours: 'case.fact.failed_24_hours',
+  usual_time: 'case.fact.usual_time',
+  charged_ever: 'case.fact.charged_ever',
+};
+
+function Facts({ facts }: { facts: readonly Fact[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <Section heading={t('task.facts.heading')}>
+      <Pairs
+        pairs={facts.flatMap((fact) => {
+          const label = factTexts[fact.name];
+          return label === undefined ? [] : [[t(label), sayFact(fact, t, format)] as const];
+        })}
+      />
+    </Section>
+  );
+}
+
+function sayFact(fact: Fact, t: TFunction, format: Format): string {
+  switch (fact.as) {
+    case 'state': {
+      const key = states[fact.value];
+      return key === undefined ? fact.value : t(key);
+    }
+    case 'time':
+      return format.time(fact.value);
+    case 'seconds':
+      return format.duration(fact.value);
+    case 'quota':
+      return format.money(fact.value);
+    case 'number':
+      return format.number(fact.value);
+    default:
+      return fact.value;
+  }
+}
+
+const Pairs = ({ pairs }: { pairs: readonly (readonly [label: string, value: ReactNode])[] }) => (
+  <dl className={taskClasses.facts}>
+    {pairs.map(([label, value]) => (
+      <div key={label} className={taskClasses.fact}>
+        <dt>{label}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
+function Failures({ failures }: { failures: CaseFile['failures'] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <Section heading={t('case.failures')}>
+      <ul className={classes.rows}>
+        {failures.map(({ reason, sentence, tasks }) => (
+          <li key={reason}>
+            <span>
+              <ServerText text={reason} sentence={sentence} />
+            </span>
+            <span>{format.number(tasks)}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+/** Kinds of lines that stand in a ledger. */
+const lineTexts: Readonly<Record<string, TextKey>> = {
+  reserve: 'case.line.reserve',
+  settle: 'case.line.settle',
+  refund: 'case.line.refund',
+  grant: 'case.line.grant',
+  topup: 'case.line.topup',
+  adjust: 'case.line.adjust',
+  storage: 'case.line.storage',
+  carried: 'case.line.carried',
+};
+
+function Ledger({ ledger, showsTasks }: { ledger: CaseFile['ledger']; showsTasks: boolean }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <Section heading={t('task.bill.ledger')}>
+      <ul className={classes.rows}>
+        {ledger.map((line, index) => {
+          const about = showsTasks && line.task_id !== null ? line.task_id : '';
+          return (
+            <li key={index}>
+              <span>
+                {t(lineTexts[line.kind] ?? 'case.line.adjust')}
+                {line.note !== '' && (
+                  <span className={classes.note}>
+                    {' · '}
+                    <ServerText text={line.note} sentence={line.note_sentence} />
+                  </span>
+                )}
+              </span>
+              <span>{format.exactMoney(line.amount)}</span>
+              <span className={classes.note}>{[format.time(line.created_at), about].filter(Boolean).join(' · ')}</span>
+            </li>
+          );
+        })}
+      </ul>
+    </Section>
+  );
+}
+
+function Audit({ audit }: { audit: CaseFile['audit'] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <Section heading={t('nav.audit')}>
+      <ul className={classes.rows}>
+        {audit.map(({ at, username, action }) => {
+          const text = actionTexts[action];
+          return (
+            <li key={`${at} ${action} ${username}`}>
+              <span>{`${username || t('case.gateway')} ${text === undefined ? action : t(text)}`}</span>
+              <span className={classes.note}>{format.time(at)}</span>
+            </li>
+          );
+        })}
+      </ul>
+    </Section>
+  );
+}

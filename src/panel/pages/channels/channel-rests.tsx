@@ -1,0 +1,54 @@
+import { useTranslation } from 'react-i18next';
+import type { Channel, ChannelHistory } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { Section } from '../../ui/page/section.tsx';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { restReasons } from './channel-capacity.tsx';
+
+type RestEvent = ChannelHistory['rests'][number];
+
+const kinds: Readonly<Record<RestEvent['what'], { text: TextKey; tone: Tone }>> = {
+  rested: { text: 'channels.rests.rested', tone: 'waiting' },
+  tried: { text: 'channels.rests.tried', tone: 'bad' },
+  back: { text: 'channels.rests.back', tone: 'good' },
+  resumed: { text: 'channels.rests.resumed', tone: 'good' },
+};
+
+/** When keys and models of a channel were paused, tried and came back. */
+export function ChannelRests({ channel, rests }: { channel: Channel; rests: readonly RestEvent[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (rests.length === 0) return null;
+  const nameKey = (id: number): string => {
+    const found = channel.credentials.find((each) => each.id === id);
+    if (!found) return t('channels.rests.removedKey');
+    return found.label === '' ? t('channels.keyEnds', { hint: found.key_hint || '…' }) : found.label;
+  };
+  const columns: readonly Column<RestEvent>[] = [
+    {
+      key: 'of',
+      heading: t('channels.rests.of'),
+      render: ({ model, credential_id: id }) => model || (id === 0 ? t('channels.rests.channel') : nameKey(id)),
+    },
+    {
+      key: 'what',
+      heading: t('channels.rests.what'),
+      render: ({ what }) => <StatusLabel tone={kinds[what].tone}>{t(kinds[what].text)}</StatusLabel>,
+    },
+    { key: 'reason', heading: t('channels.reason'), render: ({ reason }) => t(restReasons[reason]) },
+    { key: 'at', heading: t('channels.rests.at'), numeric: true, render: ({ at }) => format.time(at) },
+    {
+      key: 'until',
+      numeric: true,
+      heading: t('channels.rests.until'),
+      render: ({ until }) => (until === 0 ? '–' : format.time(until)),
+    },
+  ];
+  return (
+    <Section heading={t('channels.rests')} intro={t('channels.restsHelp')}>
+      <PlainTable label={t('channels.rests')} rows={rests} rowKey={({ id }) => String(id)} columns={columns} />
+    </Section>
+  );
+}

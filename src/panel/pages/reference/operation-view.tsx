@@ -1,0 +1,171 @@
+import { Text } from '@mantine/core';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { RequestTabs } from '../playground/code-tabs.tsx';
+import type { Operation, Schema } from './read-document.ts';
+import classes from './reference.module.css';
+import { ParameterTable, SchemaTable } from './schema-table.tsx';
+import { TryRequest } from './try-request.tsx';
+import { useCall } from './use-call.ts';
+import type { Reader } from './use-reader.ts';
+
+type EntryProps = {
+  /** Its anchor. */
+  id: string;
+  /** It is what the address names. */
+  isTarget: boolean;
+  summary: ReactNode;
+  children: ReactNode;
+};
+
+/** One row that opens. Its content is made when it is first opened; an open one is the address. */
+export function Entry({ id, isTarget, summary, children }: EntryProps) {
+  const details = useRef<HTMLDetailsElement>(null);
+  const [isOpen, setOpen] = useState(isTarget);
+  useEffect(() => {
+    if (!isTarget) return;
+    setOpen(true);
+    details.current?.scrollIntoView();
+  }, [isTarget]);
+  const toggle = (open: boolean): void => {
+    setOpen(open);
+    // Not by the router: the page stays where it is.
+    if (open && !isOpen) window.history.replaceState(window.history.state, '', `#${encodeURIComponent(id)}`);
+  };
+  return (
+    <details
+      id={id}
+      ref={details}
+      className={classes.entry}
+      open={isOpen}
+      onToggle={(event) => toggle(event.currentTarget.open)}
+    >
+      <summary>{summary}</summary>
+      {isOpen && <div className={classes.entryContent}>{children}</div>}
+    </details>
+  );
+}
+
+type OperationEntryProps = { operation: Operation; reader: Reader; isTarget: boolean };
+
+export function OperationEntry({ operation, reader, isTarget }: OperationEntryProps) {
+  const { t } = useTranslation();
+  const { id, method, path, summary, isTranslated, access } = operation;
+  return (
+    <Entry
+      id={id}
+      isTarget={isTarget}
+      summary={
+        <>
+          <code className={classes.method} data-method={method}>
+            {method}
+          </code>
+          <code className={classes.path}>{path}</code>
+          <span className={classes.summary}>
+            <span lang={isTranslated ? undefined : 'en'}>{summary}</span>
+            {access !== 'apiKey' && <span className={classes.access}>{t(`reference.access.${access}`)}</span>}
+          </span>
+        </>
+      }
+    >
+      <OpenOperation operation={operation} reader={reader} />
+    </Entry>
+  );
+}
+
+function OpenOperation({ operation, reader }: Omit<OperationEntryProps, 'isTarget'>) {
+  const { t } = useTranslation();
+  const call = useCall(operation, reader);
+  return (
+    <div className={classes.beside}>
+      <div className={classes.words}>
+        <OperationWords operation={operation} />
+        {operation.otherPaths.length > 0 && (
+          <Part heading={t('reference.alsoAt')}>
+            {operation.otherPaths.map((path) => (
+              <p key={path} className={classes.type}>
+                <code>{path}</code>
+              </p>
+            ))}
+          </Part>
+        )}
+      </div>
+      <div className={classes.code}>
+        {call.request === null ? (
+          <Text size="sm" c="var(--mantine-color-error)" role="alert">
+            {t('reference.badJson')}
+          </Text>
+        ) : (
+          <RequestTabs {...call.request} />
+        )}
+        <TryRequest call={call} needsKey={call.needsKey && reader.typedKey === ''} />
+      </div>
+    </div>
+  );
+}
+
+/** What the document says of an operation or a webhook. */
+export function OperationWords({ operation }: { operation: Operation }) {
+  const { t } = useTranslation();
+  const { description, parameters, bodies, responses } = operation;
+  return (
+    <>
+      {description !== '' && (
+        <p lang="en" className={classes.text}>
+          {description}
+        </p>
+      )}
+      {parameters.length > 0 && (
+        <Part heading={t('reference.parameters')}>
+          <ParameterTable parameters={parameters} />
+        </Part>
+      )}
+      {joinAlike(bodies).map(({ types, schema }) => (
+        <Part key={types} heading={t('reference.body')} note={types}>
+          <SchemaTable schema={schema} />
+        </Part>
+      ))}
+      {responses.map(({ status, description: says, bodies: answers }) => (
+        <Part key={status} heading={t('reference.response', { status })}>
+          {says !== '' && (
+            <p lang="en" className={classes.text}>
+              {says}
+            </p>
+          )}
+          {answers.map(({ type, schema }) =>
+            type === 'application/json' ? (
+              <SchemaTable key={type} schema={schema} />
+            ) : (
+              <p key={type} className={classes.type}>
+                <code>{type}</code>
+              </p>
+            ),
+          )}
+        </Part>
+      ))}
+    </>
+  );
+}
+
+/** Bodies of several types with the same members are told once. */
+function joinAlike(bodies: Operation['bodies']): { types: string; schema: Schema }[] {
+  const joined = new Map<string, { types: string; schema: Schema }>();
+  for (const { type, schema } of bodies) {
+    const content = JSON.stringify(schema);
+    const known = joined.get(content);
+    joined.set(content, { types: known === undefined ? type : `${known.types}, ${type}`, schema });
+  }
+  return [...joined.values()];
+}
+
+type PartProps = { heading: string; note?: string; children: ReactNode };
+
+const Part = ({ heading, note, children }: PartProps) => (
+  <div className={classes.part}>
+    <h3>
+      {heading}
+      {note !== undefined && note !== 'application/json' && <code className={classes.note}>{note}</code>}
+    </h3>
+    {children}
+  </div>
+);

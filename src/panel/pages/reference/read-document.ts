@@ -1,0 +1,203 @@
+/**
+ * The OpenAPI document that the gateway serves, arranged for readers: what API keys call comes
+ * first, then the objects and webhooks, and the routes of the panel last. Everything that is said
+ * of an operation is said there.
+ */
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+export type Parameter = {
+  name: string;
+  in: 'path' | 'query' | 'header' | 'cookie';
+  required?: boolean;
+  description?: string;
+  schema?: Schema;
+};
+
+type Media = { schema?: Schema };
+type Response = { description?: string; content?: Readonly<Record<string, Media>> };
+
+type DocumentOperation = {
+  operationId?: string;
+  summary?: string;
+  description?: string;
+  tags?: string[];
+  parameters?: Parameter[];
+  requestBody?: { content?: Readonly<Record<string, Media>> };
+  responses?: Readonly<Record<string, Response>>;
+  'x-access'?: string;
+};
+
+export type ApiCode = { panel: string; openai: string; status: number; message: string };
+
+export type ApiDocument = {
+  info: { version: string };
+  tags: { name: string }[];
+  paths: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>;
+  webhooks: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>;
+  components: { schemas: Readonly<Record<string, Schema>> };
+  'x-codes': ApiCode[];
+};
+
+export type Access = 'public' | 'user' | 'session' | 'admin' | 'root' | 'apiKey' | 'refreshCookie' | 'operator';
+
+/** One operation, or one webhook. */
+export type Operation = {
+  /** Its anchor in the page. */
+  id: string;
+  method: string;
+  path: string;
+  /** Further paths at which it is the same. */
+  otherPaths: string[];
+  summary: string;
+  /** Its summary is in the reader's language, not the document's. */
+  isTranslated?: boolean;
+  description: string;
+  access: Access;
+  parameters: Parameter[];
+  bodies: { type: string; schema: Schema }[];
+  responses: { status: string; description: string; bodies: { type: string; schema: Schema }[] }[];
+};
+
+export type Group = { id: string; name: string; operations: Operation[] };
+export type ApiObject = { id: string; name: string; schema: Schema };
+
+export type Reference = {
+  version: string;
+  /** What API keys call. */
+  client: Group[];
+  webhooks: Operation[];
+  /** Schemas that client operations and webhooks name, and those that only the panel's do. */
+  objects: { client: ApiObject[]; panel: ApiObject[] };
+  codes: ApiCode[];
+  panel: Group[];
+};
+
+const isForClients = (path: string): boolean => path.startsWith('/v1/') || path === '/mcp';
+
+export function readDocument(document: ApiDocument): Reference {
+  const client = new Map<string, Operation[]>(document.tags.map(({ name }) => [name, []]));
+  const panel = new Map<string, Operation[]>();
+  for (const [path, operations] of Object.entries(document.paths)) {
+    const groups = isForClients(path) ? client : panel;
+    for (const [method, operation] of Object.entries(operations)) {
+      const tag = operation.tags?.[0] ?? '';
+      const group = groups.get(tag) ?? [];
+      groups.set(tag, group);
+      const read = readOperation({ method: method.toUpperCase(), path, operation });
+      const same = group.find((other) => other.method === read.method && other.summary === read.summary);
+      if (same === undefined) group.push(read);
+      else same.otherPaths.push(path);
+    }
+  }
+  const webhooks = Object.entries(document.webhooks).flatMap(([event, operations]) =>
+    Object.values(operations).map((operation) => ({
+      ...readOperation({ method: '', path: event, operation }),
+      id: `webhook-${event}`,
+    })),
+  );
+  const named = findSchemas([[...client.values()], webhooks], document.components.schemas);
+  const objects = Object.entries(document.components.schemas).map(([name, schema]) => ({
+    ...{ id: `object-${name}`, name, schema },
+  }));
+  return {
+    version: document.info.version,
+    client: toGroups(client, 'v1'),
+    webhooks,
+    objects: {
+      client: objects.filter(({ name }) => named.has(name)),
+      panel: objects.filter(({ name }) => !named.has(name)),
+    },
+    codes: document['x-codes'],
+    panel: toGroups(panel, 'panel'),
+  };
+}
+
+const toGroups = (groups: ReadonlyMap<string, Operation[]>, prefix: string): Group[] =>
+  [...groups]
+    .filter(([, operations]) => operations.length > 0)
+    .map(([name, operations]) => ({
+      ...{ id: `${prefix}-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`, name, operations },
+    }));
+
+type Described = { method: string; path: string; operation: DocumentOperation };
+
+function readOperation({ method, path, operation }: Described): Operation {
+  const access = operation['x-access'] ?? 'public';
+  return {
+    id: operation.operationId ?? `${method}-${path}`,
+    ...{ method, path, otherPaths: [] },
+    summary: operation.summary ?? '',
+    description: operation.description ?? '',
+    access: access === 'apiKeyOrCapability' ? 'apiKey' : (access as Access),
+    parameters: operation.parameters ?? [],
+    bodies: readContent(operation.requestBody),
+    responses: Object.entries(operation.responses ?? {})
+      .filter(([status]) => status !== 'default')
+      .map(([status, response]) => ({
+        ...{ status, description: response.description ?? '', bodies: readContent(response) },
+      })),
+  };
+}
+
+const readContent = (holder: { content?: Readonly<Record<string, Media>> } | undefined) =>
+  Object.entries(holder?.content ?? {}).map(([type, { schema = {} }]) => ({ type, schema }));
+
+/** The names of all schemas that a value refers to, through other schemas too. */
+function findSchemas(value: unknown, schemas: Readonly<Record<string, Schema>>): ReadonlySet<string> {
+  const found = new Set<string>();
+  const visit = (part: unknown): void => {
+    if (typeof part !== 'object' || part === null) return;
+    const { $ref: reference } = part as { $ref?: unknown };
+    const name = typeof reference === 'string' ? readName(reference) : undefined;
+    if (name !== undefined && !found.has(name)) {
+      found.add(name);
+      visit(schemas[name]);
+    }
+    for (const member of Object.values(part)) visit(member);
+  };
+  visit(value);
+  return found;
+}
+
+/** The name in `#/components/schemas/NAME`. */
+export const readName = (reference: string): string => reference.split('/').at(-1) ?? '';
+
+/** Whether a text has all words of a search. */
+export function hasWords(text: string, search: string): boolean {
+  const lower = text.toLowerCase();
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word));
+}
+
+/** The text of an operation in which a search looks for words. */
+export const operationText = ({ id, method, path, otherPaths, summary, description }: Operation): string =>
+  [id, method, path, ...otherPaths, summary, description].join(' ');
+
+/** A value that fits the schema, from its examples; of objects required and example members. */
+export function makeExample(schema: unknown): unknown {
+  if (!isSchema(schema)) return {};
+  const [example] = toList(schema.examples);
+  if (example !== undefined) return example;
+  if ('const' in schema) return schema.const;
+  if (Array.isArray(schema.enum)) return schema.enum[0];
+  if (isSchema(schema.properties)) {
+    const required = toList(schema.required);
+    return Object.fromEntries(
+      Object.entries(schema.properties)
+        .filter(([name, member]) => required.includes(name) || (isSchema(member) && 'examples' in member))
+        .map(([name, member]) => [name, makeExample(member)]),
+    );
+  }
+  const [type] = typeof schema.type === 'string' ? [schema.type] : toList(schema.type);
+  if (type === 'array') return [];
+  if (type === 'boolean') return true;
+  return type === 'integer' || type === 'number' ? 1 : type === 'object' ? {} : 'text';
+}
+
+export const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const toList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -1,0 +1,254 @@
+import { Group, Stack, Text } from '@mantine/core';
+import type { i18n as I18n } from 'i18next';
+import { type ReactNode, useEffect, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useLocation } from 'react-router';
+import { listGuides } from './guides.tsx';
+import { Entry, OperationEntry, OperationWords } from './operation-view.tsx';
+import {
+  type ApiCode,
+  type ApiObject,
+  hasWords,
+  type Group as OperationGroup,
+  operationText,
+  type Reference,
+} from './read-document.ts';
+import classes from './reference.module.css';
+import { SchemaTable } from './schema-table.tsx';
+import type { Reader } from './use-reader.ts';
+
+type ReferenceContentsProps = { reference: Reference; reader: Reader; search: string };
+
+/** What has all words of the search; everything without one. */
+export function ReferenceContents({ reference, reader, search }: ReferenceContentsProps) {
+  const { t, i18n } = useTranslation();
+  const target = decodeURIComponent(useLocation().hash.slice(1));
+  const guides = listGuides({ reference, reader, t }).filter(({ text }) => hasWords(text, search));
+  const client = filterGroups(translateGroups(reference.client, i18n), search);
+  const panel = filterGroups(translateGroups(reference.panel, i18n), search);
+  const webhooks = reference.webhooks.filter((webhook) => hasWords(operationText(webhook), search));
+  const objects = reference.objects.client.filter(({ name }) => hasWords(name, search));
+  const panelObjects = reference.objects.panel.filter(({ name }) => hasWords(name, search));
+  const codes = reference.codes.filter((code) =>
+    hasWords(`${code.status} ${code.openai} ${code.panel} ${code.message}`, search),
+  );
+  const listOperations = (groups: readonly OperationGroup[]) =>
+    groups.map(({ id, name, operations }) => (
+      <ReferenceSection key={id} id={id} heading={name}>
+        {operations.map((operation) => (
+          <OperationEntry key={operation.id} {...{ operation, reader }} isTarget={operation.id === target} />
+        ))}
+      </ReferenceSection>
+    ));
+  const listObjects = (shown: readonly ApiObject[]) =>
+    shown.map(({ id, name, schema }) => (
+      <Entry key={id} id={id} isTarget={id === target} summary={<code className={classes.path}>{name}</code>}>
+        {typeof schema.description === 'string' && (
+          <p lang="en" className={classes.text}>
+            {schema.description}
+          </p>
+        )}
+        <SchemaTable schema={schema} />
+      </Entry>
+    ));
+  // Found routes of the panel and one that the address names are shown at once.
+  const isInPanel =
+    reference.panel.some(({ operations }) => operations.some(({ id }) => id === target)) ||
+    reference.objects.panel.some(({ id }) => id === target);
+  const sections = [
+    ...guides.map(({ id, heading }) => ({ id, heading })),
+    ...client.map(({ id, name }) => ({ id, heading: name })),
+    ...(webhooks.length > 0 ? [{ id: 'webhooks', heading: t('reference.webhooks') }] : []),
+    ...(objects.length > 0 ? [{ id: 'objects', heading: t('reference.objects') }] : []),
+    ...(codes.length > 0 ? [{ id: 'codes', heading: t('reference.codes') }] : []),
+    ...(panel.length + panelObjects.length > 0 ? [{ id: 'panel', heading: t('reference.panel') }] : []),
+  ];
+  useScrollToSection(target);
+  if (sections.length === 0) return <Text role="status">{t('reference.nothing')}</Text>;
+  return (
+    <div className={classes.layout}>
+      <OnThisPage sections={sections} />
+      <div className={classes.sections}>
+        {guides.map(({ id, heading, content }) => (
+          <ReferenceSection key={id} id={id} heading={heading}>
+            {content}
+          </ReferenceSection>
+        ))}
+        {listOperations(client)}
+        {webhooks.length > 0 && (
+          <ReferenceSection id="webhooks" heading={t('reference.webhooks')}>
+            {webhooks.map((webhook) => (
+              <Entry
+                key={webhook.id}
+                id={webhook.id}
+                isTarget={webhook.id === target}
+                summary={
+                  <>
+                    <code className={classes.path}>{webhook.path}</code>
+                    <span className={classes.summary} lang="en">
+                      {webhook.summary}
+                    </span>
+                  </>
+                }
+              >
+                <OperationWords operation={webhook} />
+              </Entry>
+            ))}
+          </ReferenceSection>
+        )}
+        {objects.length > 0 && (
+          <ReferenceSection id="objects" heading={t('reference.objects')}>
+            {listObjects(objects)}
+          </ReferenceSection>
+        )}
+        {codes.length > 0 && (
+          <ReferenceSection id="codes" heading={t('reference.codes')}>
+            <Fold label={t('reference.allCodes', { count: codes.length })} isOpen={search !== '' || target === 'codes'}>
+              <CodeTable codes={codes} />
+            </Fold>
+          </ReferenceSection>
+        )}
+        {panel.length + panelObjects.length > 0 && (
+          <ReferenceSection id="panel" heading={t('reference.panel')}>
+            <p className={classes.intro}>{t('reference.panelText')}</p>
+            <Fold
+              label={t('reference.panelRoutes', { count: panel.flatMap(({ operations }) => operations).length })}
+              isOpen={search !== '' || isInPanel}
+            >
+              <Stack gap={28}>
+                {listOperations(panel)}
+                {panelObjects.length > 0 && (
+                  <ReferenceSection id="panel-objects" heading={t('reference.objects')}>
+                    {listObjects(panelObjects)}
+                  </ReferenceSection>
+                )}
+              </Stack>
+            </Fold>
+          </ReferenceSection>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/**
+ * The names of groups, and what clients' operations do, in the reader's language; in English as the
+ * document says them.
+ */
+function translateGroups(groups: readonly OperationGroup[], { language, exists, t }: I18n): OperationGroup[] {
+  if (language === 'en') return [...groups];
+  const say = (key: string): string | undefined => (exists(key) ? (t as (key: string) => string)(key) : undefined);
+  return groups.map((group) => ({
+    ...group,
+    name: say(`reference.group.${group.id.replace(/^\w+?-/, '')}`) ?? group.name,
+    operations: group.operations.map((operation) => {
+      const said = say(`reference.op.${operation.id}`);
+      return said === undefined ? operation : { ...operation, summary: said, isTranslated: true };
+    }),
+  }));
+}
+
+const filterGroups = (groups: readonly OperationGroup[], search: string): OperationGroup[] =>
+  groups
+    .map((group) => ({
+      ...group,
+      operations: group.operations.filter((operation) => hasWords(`${group.name} ${operationText(operation)}`, search)),
+    }))
+    .filter(({ operations }) => operations.length > 0);
+
+/** What the address names comes with the document, after the browser has looked for it. */
+function useScrollToSection(target: string): void {
+  useEffect(() => {
+    if (target !== '') document.getElementById(target)?.scrollIntoView();
+  }, [target]);
+}
+
+/** The sections, with the one that is being read marked. */
+function OnThisPage({ sections }: { sections: readonly { id: string; heading: string }[] }) {
+  const { t } = useTranslation();
+  const current = useReadSection(sections.map(({ id }) => id));
+  return (
+    <nav aria-label={t('reference.contents')} className={classes.contents}>
+      <p aria-hidden="true">{t('reference.contents')}</p>
+      <ul>
+        {sections.map(({ id, heading }) => (
+          <li key={id}>
+            <a href={`#${id}`} aria-current={id === current ? 'location' : undefined}>
+              {heading}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+/** Pixels from the top of the window: a section that begins above is being read. */
+const readingLine = 140;
+
+/** The last section that begins above the line of reading; at the page's end the last of all. */
+function useReadSection(ids: readonly string[]): string | undefined {
+  const [current, setCurrent] = useState(ids[0]);
+  const all = ids.join(' ');
+  useEffect(() => {
+    const find = (): void => {
+      const [first, ...others] = all.split(' ');
+      const { scrollHeight } = document.documentElement;
+      const isAtEnd = window.scrollY > 0 && window.scrollY + window.innerHeight >= scrollHeight - 2;
+      const begun = others.filter((id) => {
+        const section = document.getElementById(id);
+        return section !== null && (isAtEnd || section.getBoundingClientRect().top < readingLine);
+      });
+      setCurrent(begun.at(-1) ?? first);
+    };
+    find();
+    window.addEventListener('scroll', find, { passive: true });
+    return () => window.removeEventListener('scroll', find);
+  }, [all]);
+  return current;
+}
+
+type ReferenceSectionProps = { id: string; heading: string; children: ReactNode };
+
+function ReferenceSection({ id, heading, children }: ReferenceSectionProps) {
+  return (
+    <section id={id} className={classes.section} aria-labelledby={`${id}-heading`}>
+      <h2 id={`${id}-heading`}>{heading}</h2>
+      {children}
+    </section>
+  );
+}
+
+type FoldProps = { label: string; isOpen: boolean; children: ReactNode };
+
+/** Its content is made when it is first opened. */
+function Fold({ label, isOpen: forced, children }: FoldProps) {
+  const [isOpen, setOpen] = useState(forced);
+  useEffect(() => setOpen(forced), [forced]);
+  return (
+    <details className={classes.fold} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{label}</summary>
+      {isOpen && children}
+    </details>
+  );
+}
+
+function CodeTable({ codes }: { codes: readonly ApiCode[] }) {
+  const { t } = useTranslation();
+  return (
+    <ul className={classes.codes}>
+      {codes.map(({ status, openai, panel, message }) => (
+        <li key={panel}>
+          <Group gap={10}>
+            <span className={classes.status}>{status}</span>
+            <code>{openai}</code>
+            <span className={classes.panelCode}>{t('reference.onPanel', { code: panel })}</span>
+          </Group>
+          <p lang="en" className={classes.says}>
+            {message}
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,55 @@
+import { CompositeChart } from '@mantine/charts';
+import '@mantine/charts/styles.css';
+import type { Axis } from './chart-axis.ts';
+import { lastLabel } from './chart-axis.ts';
+
+/** A value between two gaps is a dot, or it would not be seen. */
+const fewPoints = 60;
+
+export function DurationBandView({ points, names, format, height, axis }: DurationBandProps & { height: number }) {
+  const known = points.filter(({ median }) => median !== null).length;
+  const say = (value: number | readonly number[]): string =>
+    typeof value === 'number' ? format(value) : value.map(format).join(' – ');
+  return (
+    <CompositeChart
+      h={height}
+      data={points.map(({ at, median, p95 }) => ({
+        at,
+        median,
+        band: median === null || p95 === null ? null : [median, p95],
+      }))}
+      dataKey="at"
+      series={[
+        { name: 'band', label: names.band, color: 'var(--tg-chart-wait)', type: 'area' },
+        { name: 'median', label: names.median, color: 'var(--mantine-primary-color-filled)', type: 'line' },
+      ]}
+      withLegend
+      legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
+      valueFormatter={(value) => say(value as number | readonly number[])}
+      curveType="linear"
+      connectNulls={false}
+      withDots={known <= fewPoints}
+      dotProps={{ r: 2.5, strokeWidth: 1 }}
+      strokeWidth={2}
+      gridAxis="x"
+      tickLine="none"
+      strokeDasharray="0"
+      gridColor="var(--tg-line)"
+      areaProps={{ isAnimationActive: false, strokeWidth: 0, fillOpacity: 0.28 }}
+      lineProps={{ isAnimationActive: false }}
+      composedChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lastLabel } }}
+      xAxisProps={{ minTickGap: 32, interval: 'preserveStartEnd' }}
+      yAxisProps={{ width: 64, ticks: axis.ticks, domain: [0, axis.ticks.at(-1) ?? 1], tickFormatter: axis.label }}
+    />
+  );
+}
+
+export type DurationBandProps = {
+  /** Describes the chart for screen readers. */
+  label: string;
+  /** In order; `at` is the axis label. Null leaves a gap. */
+  points: readonly { at: string; median: number | null; p95: number | null }[];
+  names: { median: string; band: string };
+  format(value: number): string;
+  axis: Axis;
+};

@@ -1,0 +1,104 @@
+import type { Capacity, Scope } from '../channels/index.ts';
+import { type Clock, createFairQueue, type FairQueue } from '../kernel/index.ts';
+
+/** A relayed request that asks for a place at a vendor's account. */
+type Call = { owner: string; scope: Scope };
+/** Gives a place back. It may be called more than once. */
+type Leave = () => void;
+
+/** The open requests of this node at the accounts of relay channels. */
+export type AccountConcurrency = {
+  /**
+   * Waits for a place, in which owners take turns. `undefined`: none became free within `waitMs`,
+   * or the client left.
+   */
+  enter(call: Call, wait: { waitMs: number; signal: AbortSignal | undefined }): Promise<Leave | undefined>;
+};
+
+type Waiting = Call & { start: () => void; end: () => void };
+type Pool = { held: Waiting[]; waiting: FairQueue<Waiting> };
+
+/**
+ * Keeps relayed requests within what is declared for a pool and its models, together with the tasks
+ * there, and holds them back while it rests. That is read at each start: a change counts at once.
+ */
+export function createAccountConcurrency(deps: {
+  clock: Pick<Clock, 'sleep'>;
+  capacity: Pick<Capacity, 'relayRoom' | 'beginRelay' | 'onRoom'>;
+}): AccountConcurrency {
+  const { clock, capacity } = deps;
+  /** Those that somebody holds a place of. */
+  const pools = new Map<string, Pool>();
+
+  function openPool(): Pool {
+    const held: Waiting[] = [];
+    const waiting = createFairQueue<Waiting>({
+      quantum: 1,
+      estimateCost: () => 1,
+      chooseQueue: ({ scope }) => scope.model,
+      // An owner with half of all places lets the others go first.
+      holdsShare(name) {
+        const own = held.filter(({ owner }) => owner === name).length;
+        return own > 0 && own >= Math.floor(held.length / 2);
+      },
+    });
+    return { held, waiting };
+  }
+
+  function startNext({ held, waiting }: Pool): void {
+    const hasRoom = ({ scope }: Waiting): true | undefined => capacity.relayRoom(scope) > 0 || undefined;
+    for (let next = waiting.take(hasRoom); next; next = waiting.take(hasRoom)) {
+      const { job } = next;
+      held.push(job);
+      job.end = capacity.beginRelay(job.scope);
+      job.start();
+    }
+  }
+
+  function leave(name: string, call: Waiting): void {
+    const pool = pools.get(name);
+    const at = pool?.held.indexOf(call) ?? -1;
+    if (!pool || at < 0) return;
+    pool.held.splice(at, 1);
+    call.end();
+    startNext(pool);
+    if (pool.held.length === 0 && pool.waiting.size === 0) pools.delete(name);
+  }
+
+  capacity.onRoom(({ pool }) => {
+    const waited = pools.get(pool);
+    if (waited) startNext(waited);
+  });
+
+  return {
+    enter({ owner, scope }, { waitMs, signal }) {
+      const pool = pools.get(scope.pool) ?? openPool();
+      pools.set(scope.pool, pool);
+      return new Promise((resolve) => {
+        let hasStarted = false;
+        /** Only a call that waits has one. */
+        let waits: AbortController | undefined;
+        const call: Waiting = {
+          owner,
+          scope,
+          end() {},
+          start() {
+            hasStarted = true;
+            waits?.abort();
+            resolve(() => leave(scope.pool, call));
+          },
+        };
+        const giveUp = () => {
+          if (pool.waiting.remove(call)) resolve(undefined);
+        };
+        pool.waiting.push(call);
+        startNext(pool);
+        if (hasStarted) return;
+        if (waitMs <= 0) return giveUp();
+        waits = new AbortController();
+        const ends = signal ? AbortSignal.any([waits.signal, signal]) : waits.signal;
+        void clock.sleep(waitMs, ends).then(giveUp);
+      });
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import type { Clock } from '../kernel/index.ts';
+
+/** An own limit of open requests. `most`: what this node may have of it, read at each start. */
+type OwnLimit = { owner: string; most: () => number };
+/** Gives a place back. It may be called more than once. */
+type Leave = () => void;
+
+/** The open relayed requests of this node whose key, user or group may have so many at once. */
+export type CallerConcurrency = {
+  /** `undefined`: none ended within `waitMs`, or the client left. */
+  enter(
+    limits: readonly OwnLimit[],
+    wait: { waitMs: number; signal: AbortSignal | undefined },
+  ): Promise<Leave | undefined>;
+};
+
+type Waiting = { limits: readonly OwnLimit[]; start: () => void };
+
+/** The first that waits begins once all of its owners have room; others of other owners pass it. */
+export function createCallerConcurrency({ clock }: { clock: Pick<Clock, 'sleep'> }): CallerConcurrency {
+  const held = new Map<string, number>();
+  let waiting: Waiting[] = [];
+
+  const hold = (limits: readonly OwnLimit[], change: 1 | -1): void => {
+    for (const { owner } of limits) {
+      const count = (held.get(owner) ?? 0) + change;
+      if (count > 0) held.set(owner, count);
+      else held.delete(owner);
+    }
+  };
+  const hasRoom = ({ limits }: Waiting): boolean => limits.every(({ owner, most }) => (held.get(owner) ?? 0) < most());
+
+  function startNext(): void {
+    for (let next = waiting.find(hasRoom); next; next = waiting.find(hasRoom)) {
+      const call = next;
+      waiting = waiting.filter((other) => other !== call);
+      hold(call.limits, 1);
+      call.start();
+    }
+  }
+
+  return {
+    enter(limits, { waitMs, signal }) {
+      const started = new AbortController();
+      return new Promise((resolve) => {
+        let isOpen = true;
+        const leave = (): void => {
+          if (isOpen) hold(limits, -1);
+          isOpen = false;
+          startNext();
+        };
+        const call: Waiting = {
+          limits,
+          start() {
+            started.abort();
+            resolve(leave);
+          },
+        };
+        const giveUp = (): void => {
+          if (!waiting.includes(call)) return;
+          waiting = waiting.filter((other) => other !== call);
+          resolve(undefined);
+        };
+        waiting.push(call);
+        startNext();
+        if (started.signal.aborted) return;
+        if (waitMs <= 0) return giveUp();
+        const ends = signal ? AbortSignal.any([started.signal, signal]) : started.signal;
+        void clock.sleep(waitMs, ends).then(giveUp);
+      });
+    },
+  };
+}

@@ -1,0 +1,131 @@
+import { quoted, type Sentence, sentence } from '../../kernel/index.ts';
+import { type AdminUserRecord, type ChannelRecord, STATUS, type Store } from '../../store/ports/index.ts';
+import type { ChannelHistoryReader } from '../read-channel-history.ts';
+import type { UsageReader } from '../read-usage.ts';
+import { type CaseAudience, type CaseContent, type CaseFile, listFacts, toUsd } from './case-file.ts';
+
+const DAY = 86_400;
+const USER_DAYS = 30;
+const CHANNEL_HOURS = 24;
+const MOST_REASONS = 10;
+/** Lines of the statement that are shown. */
+const LINES = 20;
+
+type Failures = CaseFile['failures'];
+
+/** How an account stands, and what its tasks of the last days came to. */
+export async function explainUser(
+  { store, usage, now }: { store: Store; usage: UsageReader; now: number },
+  user: AdminUserRecord,
+  audience: CaseAudience,
+): Promise<CaseContent> {
+  const toDay = Math.floor(now / DAY);
+  const period = { fromDay: toDay - USER_DAYS + 1, toDay, zone: 'UTC' };
+  const since = period.fromDay * DAY;
+  const [{ totals }, counts, { items }] = await Promise.all([
+    usage({ period, by: 'model', only: { userId: user.id } }),
+    store.tasks.failureReasons({ userId: user.id, since }, MOST_REASONS),
+    store.ledger.list(user.id, { page: 1, pageSize: LINES }),
+  ]);
+  const failures = counts.map(({ reason, sentence: said, count: tasks }) => ({ reason, sentence: said, tasks }));
+  const isEnabled = user.status === STATUS.enabled;
+  return {
+    title: user.username,
+    language: user.language,
+    answer: [
+      ...(isEnabled ? [] : [sentence('cases.user_disabled')]),
+      user.quota <= 0 ? sentence('cases.user_empty') : sentence('cases.user_balance', { amount: toUsd(user.quota) }),
+      totals.succeeded + totals.failed === 0
+        ? sentence('cases.user_idle')
+        : sentence('cases.user_tasks', {
+            succeeded: totals.succeeded,
+            failed: totals.failed,
+            amount: toUsd(totals.spend),
+          }),
+      ...sayMostFailures(failures),
+    ],
+    facts: listFacts(
+      { name: 'status', as: 'state', value: isEnabled ? 'enabled' : 'disabled' },
+      { name: 'group', as: 'text', value: user.group },
+      { name: 'balance', as: 'quota', value: user.quota },
+      { name: 'spent_ever', as: 'quota', value: user.usedQuota },
+      { name: 'spent_30_days', as: 'quota', value: totals.spend },
+      { name: 'succeeded_30_days', as: 'number', value: totals.succeeded },
+      { name: 'failed_30_days', as: 'number', value: totals.failed },
+      user.requestsPerMinute !== null && { name: 'requests_per_minute', as: 'number', value: user.requestsPerMinute },
+      user.maxRunning !== null && { name: 'max_running', as: 'number', value: user.maxRunning },
+      { name: 'created', as: 'time', value: user.createdAt },
+      user.lastLoginAt > 0 && { name: 'last_sign_in', as: 'time', value: user.lastLoginAt },
+    ),
+    said: null,
+    money: null,
+    timeline: [],
+    failures,
+    // What administrators noted of a change is among themselves.
+    ledger: items.map((line) =>
+      audience === 'user' && line.noteSentence === null && line.actorId !== null ? { ...line, note: '' } : line,
+    ),
+  };
+}
+
+/** Whether a channel serves, and why its tasks failed. */
+export async function explainChannel(
+  { store, history, isResting }: { store: Store; history: ChannelHistoryReader; isResting: boolean },
+  channel: ChannelRecord,
+): Promise<CaseContent> {
+  const [{ totals, failures: found }, all] = await Promise.all([
+    history(channel.id, CHANNEL_HOURS),
+    store.credentials.ofChannel(channel.id),
+  ]);
+  const failures = found
+    .slice(0, MOST_REASONS)
+    .map(({ reason, reasonSentence, tasks }) => ({ reason, sentence: reasonSentence, tasks }));
+  const credentials = all.filter(({ removedAt }) => removedAt === 0);
+  const name = ({ label, id }: (typeof credentials)[number]): string => label || `#${id}`;
+  const isEnabled = channel.status === STATUS.enabled;
+  const refused = credentials.filter(({ lastErrorAt }) => lastErrorAt > 0);
+  const state = isResting ? sentence('cases.channel_resting') : sentence('cases.channel_ready');
+  return {
+    title: channel.name,
+    language: '',
+    answer: [
+      isEnabled ? state : sentence('cases.channel_disabled'),
+      ...refused.map((each) =>
+        sentence('cases.channel_key_refused', {
+          key: name(each),
+          fault: each.lastErrorSentence
+            ? { message: each.lastError, ...each.lastErrorSentence }
+            : quoted(each.lastError),
+        }),
+      ),
+      totals.succeeded + totals.failed === 0
+        ? sentence('cases.channel_idle')
+        : sentence('cases.channel_tasks', { succeeded: totals.succeeded, failed: totals.failed }),
+      ...sayMostFailures(failures),
+    ],
+    facts: listFacts(
+      { name: 'status', as: 'state', value: isEnabled ? (isResting ? 'resting' : 'enabled') : 'disabled' },
+      { name: 'plugin', as: 'text', value: channel.taskPluginKey ?? '' },
+      { name: 'models', as: 'number', value: channel.models.length },
+      { name: 'groups', as: 'text', value: channel.groups.join(', ') },
+      { name: 'priority', as: 'number', value: channel.priority },
+      { name: 'credential', as: 'text', value: credentials.map(name).join(', ') },
+      { name: 'succeeded_24_hours', as: 'number', value: totals.succeeded },
+      { name: 'failed_24_hours', as: 'number', value: totals.failed },
+      totals.p50Seconds !== undefined && { name: 'usual_time', as: 'seconds', value: totals.p50Seconds },
+      { name: 'charged_ever', as: 'quota', value: channel.usedQuota },
+      { name: 'created', as: 'time', value: channel.createdAt },
+    ),
+    said: null,
+    money: null,
+    timeline: [],
+    failures,
+    ledger: [],
+  };
+}
+
+function sayMostFailures([most]: Failures): Sentence[] {
+  if (!most) return [];
+  const { reason: message, sentence: said, tasks: count } = most;
+  return [sentence('cases.most_failures', { count, fault: said ? { message, ...said } : quoted(message) })];
+}

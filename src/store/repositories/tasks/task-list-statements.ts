@@ -1,0 +1,131 @@
+import { and, asc, desc, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
+import type { StoredSentence } from '../../../kernel/index.ts';
+import { type Context, lazy } from '../context.ts';
+import { countAll, lazyByShape } from '../prepare-by-shape.ts';
+import { isWithin, type Order, type Sought } from './task-slices.ts';
+
+/** What a task is sorted by, the largest first. */
+export type Ranked = { id: number; rank: number };
+
+export const selectReasons = ({ db, tables: { taskList } }: Context) =>
+  db
+    .select({
+      reason: taskList.failReason,
+      channelId: taskList.channelId,
+      count: countAll(),
+      latest: sql<number>`max(${taskList.id})`,
+    })
+    .from(taskList);
+
+/** The statements of lists, each built once for the members that a filter has. */
+export function createListStatements(context: Context) {
+  const { db, tables, lists } = context;
+  const { tasks, taskList, users, apiKeys, channels } = tables;
+  const { data: _data, state: _state, ...columns } = getTableColumns(tasks);
+  const at = (name: string) => sql`${sql.placeholder(name)}`;
+
+  const prepareIn = (order: Order) => ({
+    count: lazyByShape((sought: Sought) =>
+      db
+        .select({ total: countAll() })
+        .from(taskList)
+        .where(isWithin(taskList, sought, order))
+        .prepare(),
+    ),
+    page: lazyByShape((sought: Sought) =>
+      db
+        .select({ id: taskList.id })
+        .from(taskList)
+        .where(isWithin(taskList, sought, order))
+        .orderBy((order === 'asc' ? asc : desc)(taskList.id))
+        .limit(sql.placeholder('limit'))
+        .offset(sql.placeholder('offset'))
+        .prepare(),
+    ),
+  });
+  const prepared = { asc: prepareIn('asc'), desc: prepareIn('desc') };
+
+  type RankedSought = Sought & { least: number | undefined };
+  const rankedBy = (column: typeof taskList.quota | typeof taskList.seconds) =>
+    lazyByShape((sought: RankedSought) =>
+      db
+        .select({ id: taskList.id, rank: column })
+        .from(taskList)
+        .where(
+          and(isWithin(taskList, sought, 'desc'), sought.least === undefined ? undefined : gt(column, at('least'))),
+        )
+        .orderBy(desc(column), desc(taskList.id))
+        .limit(sql.placeholder('limit'))
+        .prepare(),
+    );
+  const ranked = { cost: rankedBy(taskList.quota), duration: rankedBy(taskList.seconds) };
+  const reasons = lazyByShape((sought: Sought) =>
+    selectReasons(context)
+      .where(isWithin(taskList, sought, 'desc'))
+      .groupBy(taskList.failReason, taskList.channelId)
+      .prepare(),
+  );
+  const isAmong = (): SQL => lists.amongIds(tasks.id, 'ids');
+  const readRows = lazy(() =>
+    db
+      .select({ ...columns, username: users.username, keyName: apiKeys.name, channelName: channels.name })
+      .from(tasks)
+      .leftJoin(users, eq(users.id, tasks.userId))
+      .leftJoin(apiKeys, eq(apiKeys.id, tasks.apiKeyId))
+      .leftJoin(channels, eq(channels.id, tasks.channelId))
+      .where(isAmong())
+      .prepare(),
+  );
+  const sentences = lazy(() =>
+    db.select({ id: tasks.id, sentence: tasks.failReasonSentence }).from(tasks).where(isAmong()).prepare(),
+  );
+  const selectId = lazyByShape((sought: { taskId: string; userId: number | undefined }) =>
+    db
+      .select({ id: tasks.id })
+      .from(tasks)
+      .where(
+        and(eq(tasks.taskId, at('taskId')), sought.userId === undefined ? undefined : eq(tasks.userId, at('userId'))),
+      )
+      .prepare(),
+  );
+  const selectTaskId = lazy(() =>
+    db
+      .select({ taskId: tasks.taskId })
+      .from(tasks)
+      .where(eq(tasks.id, at('id')))
+      .prepare(),
+  );
+
+  return {
+    async countRows(sought: Sought, order: Order): Promise<number> {
+      const [row] = await prepared[order].count(sought).execute(sought);
+      return row?.total ?? 0;
+    },
+    async findPage(sought: Sought, order: Order, place: { limit: number; offset: number }): Promise<number[]> {
+      const found = await prepared[order].page(sought).execute({ ...sought, ...place });
+      return found.map(({ id }) => id);
+    },
+    findRanked: (sought: RankedSought, rank: 'cost' | 'duration', limit: number): Promise<Ranked[]> =>
+      ranked[rank](sought).execute({ ...sought, limit }),
+    countReasons: (sought: Sought) => reasons(sought).execute(sought),
+
+    async readSentences(ids: readonly number[]) {
+      if (ids.length === 0) return new Map<number, StoredSentence | null>();
+      const rows = await sentences().execute({ ids: JSON.stringify(ids) });
+      return new Map(rows.map(({ id, sentence }) => [id, sentence]));
+    },
+    async read(ids: readonly number[]) {
+      if (ids.length === 0) return [];
+      const rows = await readRows().execute({ ids: JSON.stringify(ids) });
+      const byId = new Map(rows.map((row) => [row.id, row]));
+      // A task may have been deleted since.
+      return ids.flatMap((id) => byId.get(id) ?? []);
+    },
+    /** The id of the row of a task, of a user's if one is given. */
+    async findId(taskId: string, userId: number | undefined): Promise<number | undefined> {
+      const sought = { taskId, userId };
+      return (await selectId(sought).execute(sought))[0]?.id;
+    },
+    findTaskId: async (id: number): Promise<string | null> => (await selectTaskId().execute({ id }))[0]?.taskId ?? null,
+  };
+}

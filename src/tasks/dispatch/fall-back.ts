@@ -1,0 +1,235 @@
+import { mapModel, serves } from '../../channels/index.ts';
+import { retryableRequest } from '../../files/index.ts';
+import { AppError, sentence, userOwner } from '../../kernel/index.ts';
+import type { Generation, LoadedPlugin } from '../../plugins/index.ts';
+import type { AcceptedPrice, TaskExecution, TaskRecord, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
+import { localCredential } from '../../vendors/index.ts';
+import { isWaiting } from '../state/describe-task.ts';
+import { toLease } from '../state/finish-task.ts';
+import { decodeOtherModel, type OtherSubmission } from '../submission/decode-other-model.ts';
+import { readAccepted } from '../submission/move-task.ts';
+import { type PreparedSubmission, prepareSubmission } from '../submission/prepare-submission.ts';
+import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
+import { reservationNumber } from '../submission/return-to-line.ts';
+import { readClass } from '../submission/take-account.ts';
+import type { ModelFallback } from '../task-node.ts';
+import type { TaskDeps } from '../types.ts';
+import { restoreSubmission, storeOrder } from '../waiting/stored-request.ts';
+import type { FindCaller } from './find-caller.ts';
+
+/** Tasks of one line that are looked at together. */
+const MAX_LOOKED_AT = 16;
+
+type Look = { findCaller: FindCaller; nodes: readonly string[] };
+type Fallbacks = Readonly<Record<string, ModelFallback>>;
+
+/**
+ * Moves waiting tasks to the line of another model, where their group allows it: while every
+ * account of their model rests, or once they have waited too long beside full ones, and if the
+ * other model has room now. Nothing was sent before, and it is never dearer than what was accepted.
+ * From then on the task is one of that model. Returns how many moved.
+ */
+export async function fallBack(
+  deps: TaskDeps,
+  classes: readonly WaitingCount[],
+  { findCaller, nodes }: Look,
+): Promise<number> {
+  // An older node would bill such a task by its own price alone.
+  if (!deps.node.features.has('accepted_price@1')) return 0;
+  const pin = deps.pin();
+  const { generation } = pin;
+  try {
+    let moved = 0;
+    for (const [of] of Map.groupBy(classes, (each) => each.class).values()) {
+      const fallbacks = of && of.channelId === 0 ? deps.limits.waiting(of.group).fallbacks : undefined;
+      const chains = Object.entries(fallbacks ?? {}).filter(([model, { models }]) =>
+        [model, ...models].includes(of?.model ?? ''),
+      );
+      if (!of || chains.length === 0) continue;
+      const waitedMs = findLeastWait(deps, of, {
+        plugin: generation.plugins.get(of.plugin),
+        rules: chains.map(([, rule]) => rule),
+      });
+      if (waitedMs === undefined) continue;
+      const wanted = { class: of.class, nodes, waitedMs, limit: MAX_LOOKED_AT };
+      for (const place of await deps.store.waiting.fallingBack(wanted))
+        moved += (await tryOthers(deps, { place, generation, findCaller, fallbacks: Object.fromEntries(chains) }))
+          ? 1
+          : 0;
+    }
+    return moved;
+  } finally {
+    pin.release();
+  }
+}
+
+/** How long a task of a line must have waited; undefined: none moves, since they can be sent. */
+function findLeastWait(
+  { vendors: { channels }, node: { capacity } }: TaskDeps,
+  of: WaitingCount,
+  { plugin, rules }: { plugin: LoadedPlugin | undefined; rules: readonly ModelFallback[] },
+): number | undefined {
+  const { model, group } = of;
+  const channelTypes = plugin?.manifest.channelTypes ?? [];
+  const serving = channels.known().filter((one) => serves(one, { pluginKey: of.plugin, channelTypes, model, group }));
+  const upstream = (one: (typeof serving)[number]): string => mapModel(one.modelMapping, model);
+  if (serving.length > 0 && serving.every((one) => capacity.rests(one, upstream(one)))) return 0;
+  const hasRoom = serving.some((one) =>
+    channels.accounts(one).some((account) => capacity.room(capacity.scope(account, upstream(one))) > 0),
+  );
+  const waits = rules.flatMap(({ afterMs }) => afterMs ?? []);
+  return hasRoom || waits.length === 0 ? undefined : Math.min(...waits);
+}
+
+type Waiting = { place: WaitingRecord; generation: Generation; findCaller: FindCaller; fallbacks: Fallbacks };
+
+/** Moves a task to the first model of its rule that has room and may serve it. */
+async function tryOthers(deps: TaskDeps, { place, generation, findCaller, fallbacks }: Waiting): Promise<boolean> {
+  const { store, logger } = deps;
+  const task = await store.tasks.byTaskId(place.taskId);
+  if (!task || !isWaiting(task)) return false;
+  const { originModelName: current, requestedModelName: requested = current } = task.properties;
+  const others = [requested, ...(fallbacks[requested]?.models ?? [])].filter((model) => model !== current);
+  if (others.length === 0) return false;
+  let mayLater = false;
+  try {
+    const plugin = await generation.findPlugin(task);
+    const caller = await findCaller(task);
+    if (!plugin) return false;
+    // A price that reserves nothing before it knows its facts is no bound for another one.
+    const accepted = readAccepted(task);
+    if (accepted.quota === 0 && deps.billing.readsFacts(accepted)) return await keepModel(deps, task);
+    const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });
+    const allowed = caller.key?.models ?? [];
+    for (const model of others) {
+      if (allowed.length > 0 && !allowed.includes(model)) continue;
+      for (const other of await decodeOtherModel(deps, submission, { model, generation })) {
+        const found = await prepareOther(deps, { task, accepted, requested }, other);
+        if (found === 'full') mayLater = true;
+        else if (found !== 'refused') {
+          const moved = await moveLine(deps, { task, place, requested, prepared: found });
+          if (moved !== 'unpaid') return moved;
+        }
+      }
+    }
+    if (!mayLater) await keepModel(deps, task);
+  } catch (error) {
+    // It still waits, and is looked at again.
+    logger.warn({ err: error, task_id: task.taskId }, 'a waiting task could not be given to another model');
+  }
+  return false;
+}
+
+async function keepModel({ store }: TaskDeps, { taskId }: TaskRecord): Promise<false> {
+  await store.waiting.keepModel(taskId);
+  return false;
+}
+
+type Other = { task: TaskRecord; accepted: AcceptedPrice; requested: string };
+
+/**
+ * `full`: no account has room just now. `refused`: it cannot serve this request, or is dearer than
+ * what was accepted. The model that was asked for costs what was accepted at most, whatever it
+ * costs now.
+ */
+async function prepareOther(
+  deps: TaskDeps,
+  { task, accepted, requested }: Other,
+  submission: OtherSubmission,
+): Promise<PreparedSubmission | 'full' | 'refused'> {
+  const { capacity, line, slots } = deps.node;
+  const { plugin, intent, caller } = submission;
+  // Others wait before it there.
+  if (plugin.suspended() || line.isBusy(readClass(submission).class)) return 'full';
+  const account = deps.vendors.channels.pick({
+    ...{ pluginKey: plugin.key, channelTypes: plugin.manifest.channelTypes },
+    ...{ model: intent.model, group: caller.group, except: [], running: capacity.running },
+    hasRoom: (one) => capacity.room(capacity.scope(one, mapModel(one.channel.modelMapping, intent.model))) > 0,
+  });
+  if (!account) return 'full';
+  const release = await slots.enter({ owner: userOwner(caller.user.id), queue: plugin.key });
+  try {
+    const attempt = { account, publicTaskId: task.taskId, findCredential: localCredential };
+    const prepared = await prepareSubmission(deps, submission, attempt);
+    const { quote } = prepared;
+    if (quote.quota <= accepted.quota) return prepared;
+    if (intent.model !== requested) return 'refused';
+    return { ...prepared, quote: { ...quote, quota: accepted.quota } };
+  } catch (error) {
+    if (error instanceof AppError && error.kind === 'invalid') return 'refused';
+    throw error;
+  } finally {
+    release();
+  }
+}
+
+type Move = { task: TaskRecord; place: WaitingRecord; requested: string; prepared: PreparedSubmission };
+
+/**
+ * False: it left its line by then. `unpaid`: its wallet, key or budget lacks what more it costs.
+ */
+async function moveLine(deps: TaskDeps, { task, place, requested, prepared }: Move): Promise<boolean | 'unpaid'> {
+  const { node, clock } = deps;
+  const { plugin, generation, intent, action, slots, quote, upstreamModel } = prepared;
+  const into = readClass(prepared);
+  const isMoved = await node.money
+    .replacing(async (tx, replace) => {
+      const [taken] = await tx.waiting.take([{ taskId: task.taskId }], { owner: node.id, leaseForMs: SUBMIT_LEASE_MS });
+      if (!taken || taken.place.class !== place.class) throw LEFT;
+      await node.sources.keep(tx, plugin, clock.unix());
+      const change = {
+        ...{ platform: plugin.key, sourceHash: plugin.sourceHash, action, slots },
+        ...{ quota: quote.quota, billing: { ...quote.snapshot, accepted: readAccepted(taken.task) } },
+        execution: {
+          ...withRequest(taken.task.execution, prepared),
+          ...{ pluginKey: plugin.key, pluginVersion: plugin.version, generation },
+        },
+        properties: {
+          ...taken.task.properties,
+          ...{ originModelName: intent.model, upstreamModelName: upstreamModel },
+          requestedModelName: requested,
+        },
+      };
+      if (!(await tx.tasks.amend(toLease(taken.task), change))) throw LEFT;
+      const after = { ...taken.task, ...change };
+      const reserved = { reserved: taken.task.quota, attempt: reservationNumber(taken.task, 1) };
+      await replace(tx, after, reserved);
+      const detail = sentence('tasks.fell_back', { from: task.properties.originModelName, to: intent.model });
+      await tx.tasks.addEvent({
+        taskId: task.taskId,
+        at: clock.unix(),
+        kind: 'fell_back',
+        status: 'NOT_START',
+        detail,
+      });
+      await tx.waiting.count([taken], { isSent: false });
+      const moved = { task: after, place: { ...taken.place, request: storeOrder(place.request, intent) } };
+      if (!(await tx.waiting.putBack(moved, { waitMs: 0, counts: false, into }))) throw LEFT;
+      return true;
+    })
+    .catch((error: unknown) => {
+      if (error === LEFT) return false;
+      if (error instanceof AppError) return 'unpaid' as const;
+      throw error;
+    });
+  if (isMoved === true) {
+    node.sources.kept(plugin, clock.unix());
+    node.line.entered(into.class);
+    node.watchers.changed(task);
+  }
+  return isMoved;
+}
+
+/** Undoes what its transaction has written. */
+const LEFT = new Error('the task left its line');
+
+/** What a repeat of the task is made from. */
+function withRequest(execution: TaskExecution, { intent, request }: PreparedSubmission): TaskExecution {
+  const { request: repeatable, inputs, ...rest } = execution;
+  const again = repeatable && retryableRequest({ body: request.body, intent });
+  if (!inputs) return again ? { ...rest, request: again } : rest;
+  const { model, action, requestBody = null } = intent;
+  // A body that is kept as a file is that of the former model.
+  if (inputs.files.some(({ as }) => as === 'body')) return { ...rest, inputsLost: 'unavailable' };
+  return { ...rest, inputs: { ...inputs, model, action, body: requestBody } };
+}

@@ -1,0 +1,154 @@
+import { mapModel, serves } from '../../channels/index.ts';
+import type {
+  ChannelRecord,
+  ListedWaiting,
+  ModelDuration,
+  Page,
+  Paged,
+  TaskRecord,
+  WaitingPlace,
+  WaitingTotal,
+} from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import { keepFresh } from '../state/model-durations.ts';
+import type { TaskNode } from '../task-node.ts';
+import type { TaskDeps } from '../types.ts';
+
+/** A place up to this one is exact. */
+const EXACT_POSITIONS = 1000;
+const BEYOND_EXACT = 'over 1,000';
+
+/** How long orders and counts of what waits are used again: many clients ask for many tasks. */
+const FRESH_MS = 1000;
+
+/** In milliseconds. */
+const POLL_AFTER = { least: 1000, unknown: 5000, most: 30_000 } as const;
+
+/** What clients see of a task that waits. Times are Unix seconds. */
+export type TaskQueue = {
+  /** Among the tasks that wait for the same model; from 1. */
+  position: number | typeof BEYOND_EXACT;
+  waiting_since: number;
+  /** A free slot at the vendor, or the end of another task of the same key, user or group. */
+  waits_for: 'capacity' | 'own_limit';
+  /** Null: too few tasks ended lately to tell, or the place is not exact. */
+  estimated_start_at: number | null;
+};
+
+/** A class of what waits, the channels that may serve it, and the slots that they have in use. */
+export type QueueClass = WaitingTotal & { channels: ChannelRecord[]; running: number };
+
+export type QueueFilter = { userId?: number; model?: string };
+/** `within`: undefined for a task whose class was emptied since. */
+export type QueuedTask = ListedWaiting & { queue: TaskQueue; within: QueueClass | undefined };
+
+export type QueuePositions = {
+  /** The places of those tasks that wait, by their ids. */
+  find(tasks: readonly Pick<TaskRecord, 'taskId' | 'status'>[]): Promise<ReadonlyMap<string, TaskQueue>>;
+  /** What waits, the oldest first: of one user, or of all. */
+  list(filter: QueueFilter, page: Page): Promise<Paged<QueuedTask>>;
+  /** Puts a task before all others of its priority. @throws tasks.task_not_waiting */
+  moveToFront(taskId: string): Promise<void>;
+  /** Those in which something waits. */
+  classes(): Promise<QueueClass[]>;
+  /** Milliseconds after which a client should look again: when its task is expected to start. */
+  pollAfterMs(queue: TaskQueue): number;
+};
+
+type PositionsDeps = Pick<TaskDeps, 'store' | 'clock' | 'pin' | 'vendors'> & { node: Pick<TaskNode, 'durations'> };
+
+/** Where waiting tasks stand. Orders are read once for all that ask at a time. */
+export function createQueuePositions({ store, clock, pin, vendors, node }: PositionsDeps): QueuePositions {
+  const orders = keepFresh(clock, FRESH_MS, (name: string) => store.waitingList.next(name, EXACT_POSITIONS));
+  const classes = keepFresh(clock, FRESH_MS, readClasses);
+
+  async function readClasses(): Promise<QueueClass[]> {
+    const [found, running] = await Promise.all([store.waitingList.totals(), store.waitingList.running()]);
+    const slots = new Map(running.map((row) => [`${row.channelId} ${row.upstreamModel}`, row.slots]));
+    const { generation, release } = pin();
+    try {
+      return found.map((waitingClass) => {
+        const { plugin: pluginKey, model, group, channelId } = waitingClass;
+        const channelTypes = generation.plugins.get(pluginKey)?.manifest.channelTypes ?? [];
+        const request = {
+          pluginKey,
+          channelTypes,
+          model,
+          group,
+          ...(channelId > 0 && { only: { channelId, credentialId: null } }),
+        };
+        const channels = vendors.channels.known().filter((channel) => serves(channel, request));
+        const inUse = channels.map(({ id, modelMapping }) => slots.get(`${id} ${mapModel(modelMapping, model)}`) ?? 0);
+        return { ...waitingClass, channels, running: inUse.reduce((sum, count) => sum + count, 0) };
+      });
+    } finally {
+      release();
+    }
+  }
+
+  async function describe(rows: readonly WaitingPlace[]): Promise<ReadonlyMap<string, TaskQueue>> {
+    if (rows.length === 0) return new Map();
+    const [known, taken] = await Promise.all([classes(''), node.durations.all()]);
+    const byName = new Map(known.map((each) => [each.class, each]));
+    const described = rows.map(async (row): Promise<[string, TaskQueue]> => {
+      const before = (await orders(row.class)).filter((other) => isBefore(other, row)).length;
+      const position = before >= EXACT_POSITIONS ? BEYOND_EXACT : before + 1;
+      const estimated_start_at = estimateStart(row, { position, queue: byName.get(row.class), taken });
+      const waits_for = row.parked ? 'own_limit' : 'capacity';
+      return [row.taskId, { position, waiting_since: row.since, waits_for, estimated_start_at }];
+    });
+    return new Map(await Promise.all(described));
+  }
+
+  /** A slot becomes free every (mean duration / slots in use) seconds: they are all in use. */
+  function estimateStart(
+    { notBefore, parked }: WaitingPlace,
+    { position, queue, taken }: { position: TaskQueue['position']; queue?: QueueClass; taken: ModelDuration[] },
+  ): number | null {
+    if (parked || typeof position !== 'number' || queue === undefined || queue.running === 0) return null;
+    const duration = taken.find(({ plugin, model }) => plugin === queue.plugin && model === queue.model);
+    if (duration === undefined) return null;
+    return Math.max(notBefore, clock.unix() + Math.ceil((position * duration.meanSeconds) / queue.running));
+  }
+
+  return {
+    async find(tasks) {
+      const ids = tasks.flatMap(({ taskId, status }) => (status === 'NOT_START' ? taskId : []));
+      return describe(await store.waitingList.places(ids));
+    },
+    async list({ userId, model }, page) {
+      const known = await classes('');
+      const chosen = model === undefined ? undefined : known.filter((each) => each.model === model);
+      const found = await store.waitingList.list(
+        {
+          ...(userId !== undefined && { userId }),
+          ...(chosen && { classes: chosen.map((each) => each.class) }),
+        },
+        page,
+      );
+      const places = await describe(found.items);
+      const byName = new Map(known.map((each) => [each.class, each]));
+      return {
+        ...found,
+        items: found.items.flatMap((task) => {
+          const queue = places.get(task.taskId);
+          return queue ? { ...task, queue, within: byName.get(task.class) } : [];
+        }),
+      };
+    },
+    async moveToFront(taskId) {
+      if (!(await store.waitingList.moveToFront(taskId))) throw taskErrors.task_not_waiting();
+    },
+    classes: () => classes(''),
+    pollAfterMs({ estimated_start_at: startAt }) {
+      if (startAt === null) return POLL_AFTER.unknown;
+      return Math.min(Math.max(startAt * 1000 - clock.nowMs(), POLL_AFTER.least), POLL_AFTER.most);
+    },
+  };
+}
+
+const isBefore = (one: Order, other: Order): boolean =>
+  one.priority > other.priority ||
+  (one.priority === other.priority &&
+    (one.turn < other.turn || (one.turn === other.turn && one.taskId < other.taskId)));
+type Order = Pick<WaitingPlace, 'priority' | 'turn' | 'taskId'>;

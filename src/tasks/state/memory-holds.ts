@@ -1,0 +1,112 @@
+import type { Billing, ReservedTask } from '../../billing/index.ts';
+import type { HeldAmounts } from '../../store/ports/index.ts';
+import type { Hold } from '../task-node.ts';
+
+/** Sums of quota, by the name of whose money it is. */
+type Sums = Map<string, number>;
+
+export type MemoryHolds = {
+  /** `undefined`: it has to be reserved in the store. */
+  take(payer: ReservedTask): Promise<Hold | undefined>;
+  /** What is held of the same money, or being billed: the store leaves it alone. */
+  read(payer: ReservedTask): HeldAmounts;
+  /** Call it before a reservation is written, and what it returns once that has been decided. */
+  reserving(payer: ReservedTask): () => void;
+  /** Whether the latest transaction was stored: while none is, nothing can be billed later. */
+  noteWrite(isStored: boolean): void;
+};
+
+/**
+ * Keeps reservations in the memory of this node, at most `most` quota in all. A crash forgets them.
+ *
+ * What a new hold may take is the balance that the store has, less what is counted here. The sums
+ * are read first. What is stored in between is then counted twice and never missed, and a hold that
+ * is refused for it is reserved in the store. Bills in `held`, and `reserving`, are what is being
+ * written, which may or may not be in that balance already. The store counts `held`: another
+ * transaction may have the balance before that of the bill.
+ */
+export function createMemoryHolds({
+  readsFacts,
+  canReserve,
+  most,
+}: {
+  readsFacts: Billing['readsFacts'];
+  /** Whether the store would take the reservation now. */
+  canReserve: (payer: ReservedTask) => Promise<boolean>;
+  most: () => number;
+}): MemoryHolds {
+  const [held, reserving]: [Sums, Sums] = [new Map(), new Map()];
+  let total = 0;
+  let canWrite = true;
+
+  function begin(payer: ReservedTask): Hold {
+    const { quota } = payer;
+    let counted = 0;
+    let hasEnded = false;
+    const count = (amount: number): void => {
+      if (hasEnded) return;
+      add(held, payer, amount - counted);
+      counted = amount;
+    };
+    total += quota;
+    count(quota);
+    return {
+      bill: count,
+      end() {
+        if (hasEnded) return;
+        count(0);
+        hasEnded = true;
+        total -= quota;
+      },
+    };
+  }
+
+  return {
+    async take(payer) {
+      const { quota } = payer;
+      const bound = most();
+      // An estimate of nothing does not tell what the bill will be.
+      const isEstimated = quota > 0 || !readsFacts(payer.billing);
+      if (bound === 0 || !canWrite || !isEstimated || total + quota > bound) return undefined;
+      const before = read(payer, [held, reserving]);
+      const hold = begin(payer);
+      // Where the store does not answer, the reservation in it says so.
+      if (quota === 0 || (await canReserve({ ...payer, held: before }).catch(() => false))) return hold;
+      hold.end();
+      return undefined;
+    },
+
+    read: (payer) => read(payer, [held]),
+
+    reserving(payer) {
+      add(reserving, payer, payer.quota);
+      return () => add(reserving, payer, -payer.quota);
+    },
+
+    noteWrite(isStored) {
+      canWrite = isStored;
+    },
+  };
+}
+
+const nameOwners = ({ walletId, apiKeyId, userId, group }: ReservedTask): Record<keyof HeldAmounts, string> => ({
+  // A task from before wallets, whose wallets got the users' ids.
+  wallet: `wallet ${walletId ?? userId}`,
+  key: `key ${apiKeyId}`,
+  user: `user ${userId}`,
+  group: `group ${userId} ${group}`,
+});
+
+function add(sums: Sums, payer: ReservedTask, quota: number): void {
+  for (const name of Object.values(nameOwners(payer))) {
+    const sum = (sums.get(name) ?? 0) + quota;
+    if (sum === 0) sums.delete(name);
+    else sums.set(name, sum);
+  }
+}
+
+function read(payer: ReservedTask, all: readonly Sums[]): HeldAmounts {
+  const names = nameOwners(payer);
+  const sum = (name: string): number => all.reduce((total, sums) => total + (sums.get(name) ?? 0), 0);
+  return { wallet: sum(names.wallet), key: sum(names.key), user: sum(names.user), group: sum(names.group) };
+}

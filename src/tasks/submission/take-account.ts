@@ -1,0 +1,90 @@
+import {
+  type Account,
+  type Dispatch,
+  mapModel,
+  type PickRequest,
+  type Scope,
+  type Start,
+  serves,
+} from '../../channels/index.ts';
+import type { PluginOrder, Submission, TaskDeps } from '../types.ts';
+import { waitingClass } from '../waiting/waiting-line.ts';
+
+/** The account that a submission is sent by, or would be if it had room. */
+export type Choice = {
+  account: Account;
+  /** What the plugin that drives the channel makes of the request. */
+  order: PluginOrder;
+  scope: Scope;
+} & (
+  | { kind: 'begun'; dispatch: Dispatch }
+  /** The store decides whether it may begin. */
+  | { kind: 'asks'; start: Start }
+  /** Every account is busy, or others wait before it. */
+  | { kind: 'full' }
+);
+
+type Wanted = { taskId: string; tried: readonly number[]; isNew: boolean };
+
+/** Whether tasks of this group wait, and clients do not see that a vendor is full. */
+export const mayWait = (deps: TaskDeps, group: string): boolean =>
+  deps.limits.waiting(group).maxWaitMs > 0 && deps.node.features.has('waiting@1');
+
+export const readClass = ({ plugin, intent, caller, originTasks }: PluginOrder & Pick<Submission, 'caller'>) =>
+  waitingClass({
+    plugin: plugin.key,
+    model: intent.model,
+    group: caller.group,
+    channelId: originTasks?.channelId ?? 0,
+    credentialId: originTasks?.credentialId ?? 0,
+  });
+
+/**
+ * Picks an account that has room, and takes a slot there. Where nothing waits only a declared limit
+ * holds a submission back: then one that rests serves if no other has room. Undefined: no channel
+ * serves the model, or all accounts were tried.
+ */
+export function takeAccount(
+  deps: TaskDeps,
+  submission: Submission,
+  { taskId, tried, isNew }: Wanted,
+): Choice | undefined {
+  const { capacity } = deps.node;
+  const { caller } = submission;
+  const orders: PluginOrder[] = [submission, ...(submission.alternatives ?? [])];
+  const waits = mayWait(deps, caller.group);
+  const findScope = (account: Account): Scope =>
+    capacity.scope(account, mapModel(account.channel.modelMapping, submission.intent.model));
+  const hasRoom = (account: Account): boolean => capacity.room(findScope(account)) > 0;
+  const isUndeclared = (account: Account): boolean => capacity.declared(findScope(account)) === undefined;
+  const isBehind = (order: PluginOrder): boolean =>
+    isNew && waits && deps.node.line.isBusy(readClass({ ...order, caller }).class);
+  const requestFor = ({ plugin, intent, originTasks }: PluginOrder) => ({
+    pluginKey: plugin.key,
+    channelTypes: plugin.manifest.channelTypes,
+    model: intent.model,
+    group: caller.group,
+    except: tried,
+    only: originTasks,
+    running: capacity.running,
+  });
+  const pick = (from: readonly PluginOrder[], room: Pick<PickRequest, 'hasRoom'>) => {
+    const [request, ...others] = from.map((order) => ({ ...requestFor(order), ...room }));
+    const account = request && deps.vendors.channels.pick(request, ...others);
+    const order = account && from.find((one) => serves(account.channel, requestFor(one)));
+    return order && { account, order };
+  };
+  const ahead = orders.filter((order) => !isBehind(order));
+  const free = pick(ahead, { hasRoom }) ?? (waits ? undefined : pick(ahead, { hasRoom: isUndeclared }));
+  if (!free) {
+    const full = pick(orders, {});
+    return full && { kind: 'full', ...full, scope: findScope(full.account) };
+  }
+  const { account, order } = free;
+  const scope = findScope(account);
+  const start = { taskId, slots: 1, userId: caller.user.id };
+  const asks = capacity.asksStore(scope) && (waits || capacity.declared(scope) !== undefined);
+  return asks
+    ? { kind: 'asks', account, order, scope, start }
+    : { kind: 'begun', account, order, scope, dispatch: capacity.begin(scope, start) };
+}

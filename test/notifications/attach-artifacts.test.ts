@@ -1,0 +1,94 @@
+/** What webhook notices carry of a task's artifacts, and when they go without. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createSecretBox, randomBase64 } from '../../src/kernel/index.ts';
+import type { ApiKeyRecord, Store } from '../../src/store/ports/index.ts';
+import type { Caller } from '../../src/tasks/index.ts';
+import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { until } from '../support/until.ts';
+import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
+import { addCaller, type Engine, jsonRequest, startEngine } from '../tasks/harness.ts';
+
+const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+const describeAttachments = (opened: () => OpenedStore) => {
+  let engine: Engine;
+  let receiver: Receiver;
+  let caller: Caller;
+  let address = 'http://gateway.example';
+  /** Holds the lists of results until it is called. */
+  let release: (() => void) | undefined;
+  beforeAll(async () => {
+    const { store } = opened();
+    const slow: Store = {
+      ...store,
+      results: {
+        ...store.results,
+        async ofTasks(ids) {
+          if (release) await new Promise<void>((resolve) => (release = resolve));
+          return store.results.ofTasks(ids);
+        },
+      },
+    };
+    engine = await startEngine(slow, sandbox, { publicAddress: () => address });
+    await engine.addChannel();
+    await engine.webhooks.start();
+    await engine.start();
+    receiver = await startReceiver();
+    const added = await addCaller(store);
+    const sealed = secretBox.seal(`whsec_${randomBase64(32)}`);
+    const rotation = { present: null, sealed, formers: [] };
+    const { key, user } = added as Caller & { key: ApiKeyRecord };
+    caller = { ...added, key: (await store.apiKeys.rotateWebhookSecret(key.id, user.id, rotation)) ?? null };
+  });
+  afterAll(async () => {
+    release?.();
+    await engine.webhooks.stop(1000);
+    await engine.stop();
+    await receiver.stop();
+  });
+
+  /** The notice of a task that has just succeeded, and how long after the success it came. */
+  async function readNotice(): Promise<{ payload: Record<string, unknown>; ms: number }> {
+    const request = { ...jsonRequest({ model: 'demo-video', prompt: 'a [duration=0]', seconds: 5 }) };
+    const asked = { requestId: 'r', pluginKey: 'demo', request: { ...request, callbackUrl: receiver.url } };
+    const { taskId } = await engine.surfaces.submitGeneric(caller, asked);
+    engine.finishJobs();
+    const startedMs = performance.now();
+    const isOf = ({ payload }: (typeof receiver.received)[number]) =>
+      payload.data.task_id === taskId && payload.type === 'task.finished';
+    const notice = await until('the notice arrives', () => receiver.received.find(isOf));
+    return { payload: notice.payload, ms: performance.now() - startedMs };
+  }
+
+  test('a list that takes longer than four seconds is left out, and the notice is not late for it', async () => {
+    release = () => {};
+    const { payload, ms } = await readNotice();
+    release();
+    release = undefined;
+    expect(payload.artifacts).toBeUndefined();
+    expect(payload.data).toMatchObject({ status: 'SUCCESS' });
+    expect(ms).toBeGreaterThan(3900);
+    expect(ms).toBeLessThan(12_000);
+  });
+
+  test('a list of more than 128 KiB is left out; one below it is sent', async () => {
+    // The links are the only part whose length is free.
+    address = `http://gateway.example/${'a'.repeat(127 * 1024)}`;
+    expect((await readNotice()).payload.artifacts).toHaveLength(1);
+    address = `http://gateway.example/${'a'.repeat(128 * 1024)}`;
+    const { payload } = await readNotice();
+    expect(payload.artifacts).toBeUndefined();
+    expect(payload.data).toMatchObject({ status: 'SUCCESS' });
+    address = 'http://gateway.example';
+  });
+};
+describeEachStore(
+  'artifacts of notices',
+  (opened) => {
+    describe('of tasks', () => describeAttachments(opened));
+  },
+  { databases: ['sqlite'] },
+);

@@ -1,0 +1,173 @@
+/** What the daily backup removes from its place, and what it leaves there. */
+import { expect, test } from 'bun:test';
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../../src/app/config/config-variables.ts';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openBackupLocation } from '../../src/operations/backup/backup-location.ts';
+import { copyResults, keepResults } from '../../src/operations/backup/copy-results.ts';
+import { pruneBackups } from '../../src/operations/backup/prune-backups.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const NOW = Date.UTC(2026, 4, 10, 12) / 1000;
+const DAY = 86_400;
+const ONE_OF_EACH = { daily: 1, weekly: 0, monthly: 0 };
+
+const sha256 = (text: string) => new Bun.CryptoHasher('sha256').update(text).digest('hex');
+const idFor = (day: number) => `202605${String(day).padStart(2, '0')}T030000Z-AAAAAA`;
+
+function openFolder() {
+  const folder = join(temporaryFolder(), 'backups');
+  mkdirSync(folder);
+  const deps = { config: {} as Config, clock: systemClock, logger: silentLogger };
+  const place = openBackupLocation(deps, { kind: 'folder', path: folder });
+  return {
+    place,
+    prune: () => pruneBackups(place, { keep: ONE_OF_EACH, installation: 'a', now: NOW }),
+    /** The kept result with this content, last changed so many days ago; gives its path. */
+    async keep(content: string, days: number): Promise<string> {
+      const source = new Blob([content]).stream();
+      await place.results.put(source, { maxBytes: 1000, signal: new AbortController().signal });
+      const digest = sha256(content);
+      const [path] = [...new Bun.Glob(`results/**/${digest}`).scanSync({ cwd: folder, absolute: true })];
+      if (path === undefined) throw new Error('the file of the result is not where the test looks');
+      utimesSync(path, NOW - days * DAY, NOW - days * DAY);
+      return path;
+    },
+    backUp(
+      day: number,
+      contents: readonly string[],
+      { manifest = true, trigger = 'schedule', installation = 'a' } = {},
+    ): void {
+      const id = idFor(day);
+      mkdirSync(join(folder, id));
+      const list = contents.map((each) => `${sha256(each)} ${each.length}\n`).sort();
+      const results = list.join('');
+      writeFileSync(join(folder, id, 'results.txt'), results);
+      writeFileSync(join(folder, id, 'database.dump'), 'x');
+      if (!manifest) return;
+      const partFor = (file: string, text: string) => ({ file, bytes: text.length, sha256: sha256(text) });
+      const text = JSON.stringify({
+        ...{ format: 1, id, created_at: NOW - (10 - day) * DAY, trigger, version: '1.0.0', installation },
+        database: { kind: 'postgres', migration: 1, ...partFor('database.dump', 'x'), unpacked: null },
+        counts: { users: 0, tasks: 0, ledger_entries: 0, ledger_sum: '0' },
+        secrets: null,
+        results: { ...partFor('results.txt', results), count: contents.length, total_bytes: 1, missing: 0 },
+      });
+      writeFileSync(join(folder, id, 'manifest.json'), text);
+    },
+    /** The file system answers neither that it is there nor that it is not. */
+    hideManifest(day: number): void {
+      const path = join(folder, idFor(day), 'manifest.json');
+      rmSync(path);
+      symlinkSync(path, path);
+    },
+    damage: (day: number) => writeFileSync(join(folder, idFor(day), 'manifest.json'), '{'),
+    ids: () =>
+      readdirSync(folder)
+        .filter((name) => name !== 'results')
+        .sort(),
+  };
+}
+
+test('backups that need not stay go, with the results that only they list', async () => {
+  const place = openFolder();
+  const [shared, old, fresh] = [
+    await place.keep('shared', 30),
+    await place.keep('old', 30),
+    // That of a backup in the making, which has no list yet.
+    await place.keep('fresh', 1),
+  ];
+  place.backUp(1, ['shared', 'old'], { trigger: 'schedule' });
+  place.backUp(2, ['shared'], { trigger: 'manual' });
+  place.backUp(9, ['shared']);
+  expect(await place.prune()).toBe(1);
+  expect(place.ids()).toEqual([idFor(2), idFor(9)]);
+  expect([existsSync(shared), existsSync(old), existsSync(fresh)]).toEqual([true, false, true]);
+  expect(await place.prune()).toBe(0);
+});
+
+test('what an interrupted backup left goes after two days', async () => {
+  const place = openFolder();
+  place.backUp(7, [], { manifest: false });
+  place.backUp(9, []);
+  place.backUp(10, [], { manifest: false });
+  expect(await place.prune()).toBe(0);
+  expect(place.ids()).toEqual([idFor(9), idFor(10)]);
+});
+
+test('while a manifest cannot be read, no result goes: it may be listed there', async () => {
+  const place = openFolder();
+  const old = await place.keep('old', 30);
+  place.backUp(1, ['old']);
+  place.backUp(2, ['old']);
+  place.backUp(9, []);
+  place.damage(2);
+  expect(await place.prune()).toBe(1);
+  expect(place.ids()).toEqual([idFor(2), idFor(9)]);
+  expect(existsSync(old)).toBe(true);
+});
+
+test('a backup whose manifest cannot be read for a moment does not count as unfinished', async () => {
+  const place = openFolder();
+  for (const day of [1, 2, 9]) place.backUp(day, []);
+  place.hideManifest(1);
+  await expect(place.prune()).rejects.toThrow('cannot be read');
+  expect(place.ids()).toEqual([idFor(1), idFor(2), idFor(9)]);
+});
+
+test('backups of another installation in the same place stay, with their results', async () => {
+  const place = openFolder();
+  const theirs = await place.keep('theirs', 30);
+  place.backUp(1, ['theirs'], { installation: 'b' });
+  place.backUp(2, ['theirs'], { installation: 'b' });
+  place.backUp(3, []);
+  place.backUp(9, []);
+  expect(await place.prune()).toBe(1);
+  expect(place.ids()).toEqual([idFor(1), idFor(2), idFor(9)]);
+  expect(existsSync(theirs)).toBe(true);
+});
+
+test('while a backup may be in the making, no result goes: it counts on what it found', async () => {
+  const place = openFolder();
+  const counted = await place.keep('counted', 30);
+  place.backUp(1, ['counted']);
+  place.backUp(9, []);
+  place.backUp(10, [], { manifest: false });
+  expect(await place.prune()).toBe(1);
+  expect([place.ids(), existsSync(counted)]).toEqual([[idFor(9), idFor(10)], true]);
+});
+
+test('two installations in one place: a backup that begins while another prunes keeps its files', async () => {
+  const opened = openFolder();
+  const shared = await opened.keep('shared', 30);
+  opened.backUp(1, ['shared']);
+  opened.backUp(9, []);
+  const list = opened.place.results.list;
+  // The other one begins after the backups were listed, finds the file, and counts on it.
+  opened.place.results.list = (after, limit) => {
+    if (after === '') opened.backUp(10, ['shared'], { installation: 'b' });
+    return list(after, limit);
+  };
+  await opened.prune();
+  expect(existsSync(shared)).toBe(true);
+});
+
+test('two installations in one place: what another removes after it was found is copied again', async () => {
+  const { place, keep } = openFolder();
+  const source = openFolder();
+  await keep('kept', 30);
+  await source.keep('kept', 30);
+  const deps = { place, config: { dataDir: temporaryFolder() } as Config, clock: systemClock, logger: silentLogger };
+  const made = { ...deps, version: '1.2.3', signal: new AbortController().signal };
+  const wanted = async function* () {
+    yield { sha256: sha256('kept'), bytes: 4 };
+  };
+  const input = { id: idFor(10), from: source.place.results };
+  const results = await copyResults(made, { ...input, wanted: wanted() });
+  await place.results.delete(sha256('kept'));
+  await keepResults(made, { ...input, results });
+  expect(await place.results.size(sha256('kept'))).toBe(4);
+  for (const each of [place, source.place]) await each.results.delete(sha256('kept'));
+  await expect(keepResults(made, { ...input, results })).rejects.toThrow('was removed from');
+});

@@ -1,0 +1,126 @@
+/** The prices of all plugins as a sheet: edited, pasted, multiplied, replayed and saved. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { ask, startVendor, type VendorProcess } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+import { findPageIssues, screens, usePanel, waitForNotice, waitForValue } from './harness.ts';
+
+let vendor: VendorProcess;
+beforeAll(async () => {
+  vendor = await startVendor();
+});
+afterAll(() => vendor.stop());
+
+const panel = usePanel(async (root, gateway) => {
+  await root.createChannel(vendor.url);
+  await root.call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression: 'u("seconds") * 0.05' });
+  // A bill for the replay.
+  const token = await root.createKey();
+  const body = { model: 'demo-video', prompt: 'a gull [duration=0]', seconds: 4 };
+  const made = await ask(`${gateway.url}/v1/tasks/demo`, { token, body });
+  const { id } = made.body as { id: string };
+  await until('the task has ended', async () => {
+    const read = await ask(`${gateway.url}/v1/tasks/${id}?wait=10`, { token });
+    return (read.body as { status: string }).status === 'SUCCESS';
+  });
+});
+
+async function openSheet(): Promise<Page> {
+  const page = await panel.sharedRootPage();
+  await page.goto(`${panel.origin()}/prices`);
+  await page.getByRole('link', { name: 'Edit as a sheet' }).click();
+  await row(page, 'demo-video').waitFor();
+  return page;
+}
+const row = (page: Page, model: string) =>
+  page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: new RegExp(`^${model}(?!-)`) }) });
+const price = (page: Page, model: string) =>
+  row(page, model).getByRole('textbox', { name: `Price of ${model} in US dollars`, exact: true });
+const changes = (page: Page) => page.getByRole('region', { name: 'Price changes' });
+const readPrice = async (model: string): Promise<string | undefined> => {
+  const { items } = await panel.root().call<{ items: { model: string; expression: string }[] }>('GET', '/api/price');
+  return items.find((each) => each.model === model)?.expression;
+};
+
+test('a price that is edited shows before and after, and is saved', async () => {
+  const page = await openSheet();
+  await price(page, 'demo-video').fill('0.06');
+  await changes(page).getByText('0.06 * u("seconds")').waitFor();
+  expect(await changes(page).getByText('u("seconds") * 0.05').count()).toBe(1);
+  expect(await row(page, 'demo-video').getByRole('cell').nth(4).textContent()).toBe('66.7%');
+  await changes(page).getByRole('button', { name: 'Discard' }).click();
+  await waitForValue(price(page, 'demo-video'), '$0.05');
+  await price(page, 'demo-video').fill('0.06');
+  await changes(page).getByRole('button', { name: 'Save 1 price' }).click();
+  await waitForNotice(page, '1 price was saved');
+  await changes(page).waitFor({ state: 'detached' });
+  expect(await readPrice('demo-video')).toBe('0.06 * u("seconds")');
+});
+
+test('list × 1.3 and +10 % change the chosen prices', async () => {
+  const page = await openSheet();
+  const apply = page.getByRole('button', { name: 'List × 1.3' });
+  expect(await apply.isDisabled()).toBe(true);
+  await page.getByRole('checkbox', { name: 'Select all' }).check();
+  await apply.click();
+  await waitForValue(price(page, 'demo-video'), '$0.026');
+  const byResolution = row(page, 'demo-video-pro').getByRole('textbox');
+  await waitForValue(byResolution.nth(0), '$0.026');
+  await waitForValue(byResolution.nth(2), '$0.104');
+  await page.getByRole('checkbox', { name: 'Select demo-video', exact: true }).uncheck();
+  await page.getByRole('button', { name: '+10 %' }).click();
+  await waitForValue(byResolution.nth(2), '$0.1144');
+  await waitForValue(price(page, 'demo-video'), '$0.026');
+  await changes(page).getByRole('button', { name: 'Discard' }).click();
+});
+
+test('a column of a spreadsheet fills the prices from a row on', async () => {
+  const page = await openSheet();
+  // Both models have one amount each.
+  await panel.root().call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video-pro', expression: '0.4' });
+  await page.reload();
+  await price(page, 'demo-video-pro').waitFor();
+  await price(page, 'demo-video').evaluate((field) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text', '$0.07\n0.5\n');
+    field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  });
+  await waitForValue(price(page, 'demo-video'), '$0.07');
+  await waitForValue(price(page, 'demo-video-pro'), '$0.5');
+  await changes(page).getByRole('button', { name: 'Save 2 prices' }).waitFor();
+  await changes(page).getByRole('button', { name: 'Discard' }).click();
+});
+
+test('last month’s bills are replayed with prices that are not saved', async () => {
+  const page = await openSheet();
+  const before = await readPrice('demo-video');
+  await price(page, 'demo-video').fill('0.1');
+  await changes(page).getByRole('button', { name: 'Replay last month' }).click();
+  await changes(page).getByText('Bills recalculated').waitFor();
+  // The bill was made at $0.05: four seconds of it.
+  await changes(page).getByText('$0.20 → $0.40').first().waitFor();
+  await changes(page).getByText('Pay more: 1').waitFor();
+  expect(await readPrice('demo-video')).toBe(before);
+  await changes(page).getByRole('button', { name: 'Discard' }).click();
+});
+
+test('on a phone each model is a block: its price is in sight without scrolling sideways', async () => {
+  const page = await openSheet();
+  await price(page, 'demo-video').fill('0.08');
+  await page.setViewportSize(screens.phone);
+  const box = await price(page, 'demo-video').boundingBox();
+  expect(box !== null && box.x >= 0 && box.x + box.width <= screens.phone.width).toBe(true);
+  expect(await findPageIssues(page)).toEqual([]);
+
+  // Folded, the changes leave the list in sight; Enter unfolds them.
+  await page.setViewportSize(screens.phone);
+  await page.getByRole('checkbox', { name: 'Select all' }).check();
+  await page.getByRole('button', { name: '+10 %' }).click();
+  const bar = await changes(page).boundingBox();
+  expect(bar?.height).toBeLessThan(screens.phone.height / 5);
+  expect(await changes(page).getByRole('listitem').first().isVisible()).toBe(false);
+  await changes(page).getByText('Price changes').press('Enter');
+  await changes(page).getByRole('listitem').first().waitFor();
+  expect(await findPageIssues(page)).toEqual([]);
+  await changes(page).getByRole('button', { name: 'Discard' }).click();
+});

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'bun:test';
+import type { JsonObject } from '../../src/kernel/index.ts';
+import { largestLimit, readQuantities } from '../../src/relay/request-members.ts';
+import type { RelayKind } from '../../src/store/ports/index.ts';
+
+const NO_LIMIT = 4096;
+
+describe('the limit of an answer', () => {
+  const OWN: Readonly<Record<RelayKind, readonly string[]>> = {
+    chat: ['max_tokens', 'max_completion_tokens'],
+    response: ['max_output_tokens'],
+    ...{ embedding: [], image: [], image_edit: [], speech: [], transcription: [], video: [] },
+  };
+  const NAMES = ['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'max_new_tokens'];
+  const kinds = Object.entries(OWN) as [RelayKind, readonly string[]][];
+
+  for (const [kind, own] of kinds)
+    test(`free thoughts: no name that a vendor of this API ignores lowers it: ${kind}`, () => {
+      for (const name of NAMES) {
+        const limit = (values: JsonObject) => largestLimit({ kind, values }, NO_LIMIT);
+        expect([name, limit({ [name]: 1 })]).toEqual([name, own.includes(name) ? 1 : NO_LIMIT]);
+        expect([name, limit({ [name]: 9000 })]).toEqual([name, 9000]);
+        for (const first of own) expect(limit({ [first]: 50, [name]: 70 })).toBe(70);
+      }
+    });
+});
+
+describe('the quantities of a video', () => {
+  const quantities = (values: JsonObject) => readQuantities({ kind: 'video', values });
+
+  const LENGTHS = [
+    ...['duration', 'duration_seconds', 'n_seconds', 'num_seconds', 'Duration', 'durationSeconds', 'video_duration'],
+    ...['DURATION_SEC', 'duration[]', 'ｄuration'],
+  ];
+  for (const name of LENGTHS)
+    test(`a long video for the price of a short one: the largest length counts under any name: ${name}`, () => {
+      for (const length of [12, '12', '12s'])
+        expect(quantities({ seconds: 1, [name]: length })).toEqual({ seconds: 12 });
+      expect(quantities({ seconds: '20', [name]: 12 })).toEqual({ seconds: 20 });
+      expect(quantities({ [name]: 12 })).toEqual({ seconds: 12 });
+      expect(quantities({ seconds: 4, [name]: null })).toEqual({ seconds: 4 });
+      // A price by seconds refuses these, and no other price does.
+      for (const other of ['12 s', 'auto', '0x12', '1e2', -1, 0, 1e12, true, [12], { seconds: 12 }, ''])
+        expect(quantities({ seconds: 1, [name]: other })).toEqual({ seconds: null });
+    });
+
+  test('many videos for the price of one: the largest count under any name', () => {
+    for (const name of ['batch_size', 'num_videos', 'num_outputs', 'sample_count', 'best_of'])
+      expect(quantities({ n: 1, [name]: 4 })).toEqual({ n: 4 });
+    expect(quantities({ n: '2' })).toEqual({ n: 2 });
+    expect(quantities({ batch_size: 1 })).toEqual({});
+    for (const name of ['batch_size', 'num_images', 'num_outputs', 'sample_count'])
+      for (const kind of ['image', 'image_edit'] as const)
+        expect(readQuantities({ kind, values: { n: '1', [name]: '4' } })).toEqual({ n: 4 });
+    expect(readQuantities({ kind: 'image', values: { n: 1, num_images: 3, duration: 9 } })).toEqual({ n: 3 });
+  });
+});

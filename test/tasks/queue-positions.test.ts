@@ -1,0 +1,111 @@
+/** The place and the expected start of a waiting task: the arithmetic. */
+import { expect, test } from 'bun:test';
+import type { Store, WaitingOrder, WaitingPlace } from '../../src/store/ports/index.ts';
+import { createQueuePositions } from '../../src/tasks/observation/queue-positions.ts';
+import { createModelDurations } from '../../src/tasks/state/model-durations.ts';
+import type { TaskDeps } from '../../src/tasks/types.ts';
+import { createMovableClock } from '../support/movable-clock.ts';
+
+const id = (number: number): string => `task_${String(number).padStart(6, '0')}`;
+
+/** A queue of `waiting` tasks of one model, served by two channels that run `slots` each. */
+function open({ waiting = 5, slots = 2, durations = 5 }: { waiting?: number; slots?: number; durations?: number }) {
+  const clock = createMovableClock();
+  const reads = { next: 0, totals: 0 };
+  const order: WaitingOrder[] = Array.from({ length: waiting }, (_, i) => ({
+    taskId: id(i),
+    priority: 0,
+    turn: i + 1,
+  }));
+  const found = { class: 'c', plugin: 'demo', model: 'alias', group: 'default', channelId: 0, waiting };
+  const store = {
+    waitingList: {
+      places: async (ids: string[]) =>
+        order
+          .filter(({ taskId }) => ids.includes(taskId))
+          .map(
+            (place): WaitingPlace => ({ ...place, class: 'c', notBefore: 0, since: 50, deadline: 9000, parked: '' }),
+          ),
+      next: async (_: string, limit: number) => {
+        reads.next += 1;
+        return order.slice(0, limit);
+      },
+      totals: async () => {
+        reads.totals += 1;
+        return [found];
+      },
+      durations: async () => [{ plugin: 'demo', model: 'alias', tasks: durations, meanSeconds: 60, p95Seconds: 90 }],
+      running: async () => [
+        { channelId: 1, upstreamModel: 'real', slots },
+        { channelId: 2, upstreamModel: 'alias', slots },
+        { channelId: 3, upstreamModel: 'alias', slots: 90 },
+      ],
+    },
+  };
+  const channel = (channelId: number, groups: string[], modelMapping = {}) => ({
+    ...{
+      id: channelId,
+      type: 61,
+      taskPluginKey: 'demo',
+      status: 1,
+      models: ['alias'],
+      groups,
+      modelMapping,
+      settings: {},
+    },
+  });
+  const known = [channel(1, ['default'], { alias: 'real' }), channel(2, ['default']), channel(3, ['vip'])];
+  const pin = () => ({
+    generation: { plugins: new Map([['demo', { manifest: { channelTypes: [] } }]]) },
+    release: () => {},
+  });
+  const modelDurations = createModelDurations({ store: store as unknown as Store, clock });
+  const vendors = { channels: { known: () => known } };
+  const deps = { store, clock, pin, vendors, node: { durations: modelDurations } } as unknown as TaskDeps;
+  const places = createQueuePositions(deps);
+  const place = async (number: number) =>
+    (await places.find([{ taskId: id(number), status: 'NOT_START' }])).get(id(number));
+  return { clock, places, place, order, reads };
+}
+
+test('the n-th starts after n durations, divided by the slots of the channels that may serve it', async () => {
+  const { clock, place, places } = open({});
+  const now = clock.unix();
+  const third = await place(2);
+  expect(third).toMatchObject({ position: 3, waiting_since: 50 });
+  expect((third?.estimated_start_at ?? 0) - now).toBeWithin(45, 47);
+  expect(third && places.pollAfterMs(third)).toBe(30_000);
+  const first = await place(0);
+  expect(first && places.pollAfterMs(first)).toBeWithin(13_000, 16_001);
+});
+
+test.each([
+  ['fewer than five durations', { durations: 4 }],
+  ['no slot in use', { slots: 0 }],
+])('there is no estimate with %s', async (_, options) => {
+  const { place, places } = open(options);
+  const found = await place(0);
+  expect(found).toMatchObject({ position: 1, estimated_start_at: null });
+  expect(found && places.pollAfterMs(found)).toBe(5000);
+});
+
+test('a place is exact to 1,000, then "over 1,000" without an estimate', async () => {
+  const { place } = open({ waiting: 1200 });
+  expect(await place(999)).toMatchObject({ position: 1000, estimated_start_at: expect.any(Number) });
+  expect(await place(1000)).toMatchObject({ position: 'over 1,000', estimated_start_at: null });
+});
+
+test('many looks within a second read the order once, and a later one sees what was sent', async () => {
+  const { clock, place, order, reads } = open({});
+  for (const number of [0, 1, 2, 3]) await place(number);
+  expect(reads).toEqual({ next: 1, totals: 1 });
+  order.shift();
+  clock.pass(1001);
+  expect(await place(4)).toMatchObject({ position: 4 });
+});
+
+test('a task that is being sent or has ended is not looked for', async () => {
+  const { places, reads } = open({});
+  expect((await places.find([{ taskId: id(0), status: 'IN_PROGRESS' }])).size).toBe(0);
+  expect(reads.next).toBe(0);
+});
