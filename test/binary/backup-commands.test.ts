@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { makeBackupKey } from '../support/backup-key.ts';
-import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { databaseEnvironment, runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -308,13 +308,9 @@ test('only the holder of the secret key, or who knows the passphrase, restores t
   expect([code, out.includes('a passphrase'), err]).toEqual([0, false, '']);
   const into = join(folder, 'opened');
   const foreign = await makeBackupKey();
-  // Each try of a passphrase takes seconds of computing.
-  const passphraseTries = [
+  for (const [from, means] of [
     [other, ['--passphrase-file', wrong]],
     [other, opened],
-  ] as const;
-  for (const [from, means] of [
-    ...(IS_FULL_RUN ? passphraseTries : []),
     [place, ['--passphrase-file', passphraseFile]],
     [place, ['--identity', foreign.identityFile]],
   ] as const) {

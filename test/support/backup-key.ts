@@ -5,7 +5,7 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 /**
  * A key of age that seals the secrets in backups, for tests that are not about passphrases: each
- * use of a passphrase takes seconds of computing.
+ * use of a passphrase takes most of a second.
  */
 export async function makeBackupKey(): Promise<{ recipient: string; identityFile: string }> {
   const identity = await generateIdentity();

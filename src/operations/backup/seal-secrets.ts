@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isObject, OperatorError, parseJson, unreadable } from '../../kernel/index.ts';
 import type { Secrets } from '../secrets/load-secrets.ts';
+import { passphraseIdentity, passphraseRecipient } from './passphrase-stanza.ts';
 import type { BackupConfig, Seal, Unseal } from './types.ts';
 
 const MIN_PASSPHRASE = 12;
@@ -43,7 +44,7 @@ export function sealWithPassphrase(passphrase: string): Seal {
     async encrypt(text) {
       const { Encrypter } = await import('age-encryption');
       const encrypter = new Encrypter();
-      encrypter.setPassphrase(passphrase);
+      encrypter.addRecipient(passphraseRecipient(passphrase));
       return encrypter.encrypt(text);
     },
   };
@@ -66,7 +67,7 @@ export async function sealForRecipients(list: string): Promise<Seal> {
 }
 
 export function unsealWithPassphrase(passphrase: string): Unseal {
-  return (sealed) => open(sealed, (decrypter) => decrypter.addPassphrase(passphrase));
+  return (sealed) => open(sealed, (decrypter) => decrypter.addIdentity(passphraseIdentity(passphrase)));
 }
 
 /** `path`: a file of secret keys, as `age-keygen` writes it. */
