@@ -66,7 +66,7 @@ export async function prepareRefreshes(url: string): Promise<{
     next: (client) =>
       formatRequest('POST', '/api/user/auth/refresh', { headers: { cookie: cookies[client] ?? '' }, body: '' }),
     take: ({ head }, client) => {
-      const cookie = /svc_refresh=[^;\r]+/.exec(head)?.[0];
+      const cookie = /svc_refresh(_[0-9a-f]+)?=[^;\r]+/.exec(head)?.[0];
       if (cookie === undefined) throw new Error('a refresh set no cookie');
       cookies[client] = cookie;
     },
@@ -80,7 +80,7 @@ export async function logIn(url: string): Promise<string> {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(ROOT),
   });
-  const cookie = answer.headers.getSetCookie().find((set) => set.startsWith('svc_refresh='));
+  const cookie = answer.headers.getSetCookie().find((set) => set.startsWith('svc_refresh'));
   if (cookie === undefined) throw new Error(`a login was answered ${answer.status} without a refresh cookie`);
   return cookie.slice(0, cookie.indexOf(';'));
 }

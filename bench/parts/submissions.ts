@@ -1,3 +1,4 @@
+import { until } from '../../test/support/until.ts';
 import type { Figure } from '../figures.ts';
 import { formatRequest } from '../load/http-client.ts';
 import { measureRequests } from '../load/measure-requests.ts';
@@ -40,6 +41,8 @@ async function measure(
       },
       ...(polls ? {} : { aims: { rate: 2_000, p99: 30 } }),
     });
+    // What came faster than an account's ceiling is learned waits for a moment.
+    await until('the vendor has each submission', async () => (await stage.vendor.counts()).creates >= answered);
     const { creates } = await stage.vendor.counts();
     if (creates !== answered) throw new Error(`${answered} submissions were answered, the vendor counts ${creates}`);
     return figures;

@@ -198,8 +198,8 @@ export type Hold = {
 
 /** What this node knows of tasks that wait. */
 export type WaitingLine = {
-  /** Whether others of this class wait, so that a new task goes behind them. */
-  isBusy(name: string): boolean;
+  /** How many tasks of this class wait, as far as this node knows: new ones go behind them. */
+  waiting(name: string): number;
   /** Call after the commit that puts a task in line, or parks it for its own limit. */
   entered(name: string, options?: { isParked: boolean }): void;
   /** What waits, as it was just read. */

@@ -103,6 +103,21 @@ describeEachStore(
         }
       }));
 
+    test('while an account grows, only those wait that find it full: others do not go behind them without end', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        await engine.addChannel();
+        const caller = await addCaller(store);
+        const submitMany = async () => {
+          const tasks: TaskRecord[] = [];
+          for (let count = 0; count < 25; count += 1) tasks.push(await submit(engine, caller, `a ${HELD}`));
+          return tasks;
+        };
+        const tasks = (await Promise.all(Array.from({ length: 8 }, submitMany))).flat();
+        // Six doublings, at each of which all eight clients may meet a full account.
+        expect(tasks.filter(({ phase }) => phase === 'waiting').length).toBeLessThan(100);
+        await until('the vendor has each task', async () => (await engine.vendorCounts()).creates === tasks.length);
+      }));
+
     test('a request takes as many places as its plugin says, and one that is larger than the limit runs alone', () =>
       withEngine(opened(), { vendorMaxRunning: 2 }, async (engine, store) => {
         const { generation, release } = engine.plugins.pin();

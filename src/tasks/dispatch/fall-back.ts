@@ -140,7 +140,7 @@ async function prepareOther(
   const { capacity, line, slots } = deps.node;
   const { plugin, intent, caller } = submission;
   // Others wait before it there.
-  if (plugin.suspended() || line.isBusy(readClass(submission).class)) return 'full';
+  if (plugin.suspended() || line.waiting(readClass(submission).class) > 0) return 'full';
   const account = deps.vendors.channels.pick({
     ...{ pluginKey: plugin.key, channelTypes: plugin.manifest.channelTypes },
     ...{ model: intent.model, group: caller.group, except: [], running: capacity.running },

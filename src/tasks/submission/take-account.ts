@@ -55,10 +55,12 @@ export function takeAccount(
   const waits = mayWait(deps, caller.group);
   const findScope = (account: Account): Scope =>
     capacity.scope(account, mapModel(account.channel.modelMapping, submission.intent.model));
-  const hasRoom = (account: Account): boolean => capacity.room(findScope(account)) > 0;
   const isUndeclared = (account: Account): boolean => capacity.declared(findScope(account)) === undefined;
-  const isBehind = (order: PluginOrder): boolean =>
-    isNew && waits && deps.node.line.isBusy(readClass({ ...order, caller }).class);
+  /** A new task goes straight to an account that has room for all that wait before it, too. */
+  const roomFor = (order: PluginOrder) => {
+    const before = isNew && waits ? deps.node.line.waiting(readClass({ ...order, caller }).class) : 0;
+    return (account: Account): boolean => capacity.room(findScope(account)) > before;
+  };
   const requestFor = ({ plugin, intent, originTasks }: PluginOrder) => ({
     pluginKey: plugin.key,
     channelTypes: plugin.manifest.channelTypes,
@@ -68,16 +70,16 @@ export function takeAccount(
     only: originTasks,
     running: capacity.running,
   });
-  const pick = (from: readonly PluginOrder[], room: Pick<PickRequest, 'hasRoom'>) => {
-    const [request, ...others] = from.map((order) => ({ ...requestFor(order), ...room }));
+  const pick = (roomOf?: (order: PluginOrder) => PickRequest['hasRoom']) => {
+    const [request, ...others] = orders.map((order) => ({ ...requestFor(order), hasRoom: roomOf?.(order) }));
     const account = request && deps.vendors.channels.pick(request, ...others);
-    const order = account && from.find((one) => serves(account.channel, requestFor(one)));
+    const order =
+      account && orders.find((one) => serves(account.channel, requestFor(one)) && roomOf?.(one)?.(account) !== false);
     return order && { account, order };
   };
-  const ahead = orders.filter((order) => !isBehind(order));
-  const free = pick(ahead, { hasRoom }) ?? (waits ? undefined : pick(ahead, { hasRoom: isUndeclared }));
+  const free = pick(roomFor) ?? (waits ? undefined : pick(() => isUndeclared));
   if (!free) {
-    const full = pick(orders, {});
+    const full = pick();
     return full && { kind: 'full', ...full, scope: findScope(full.account) };
   }
   const { account, order } = free;

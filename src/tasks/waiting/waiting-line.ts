@@ -3,17 +3,19 @@ import type { WaitingClass } from '../../store/ports/index.ts';
 import type { WaitingLine } from '../task-node.ts';
 
 export function createWaitingLine(): WaitingLine {
-  const busy = new Set<string>();
+  /** Tasks in line, by class. */
+  const counts = new Map<string, number>();
   let tell = () => {};
   return {
-    isBusy: (name) => busy.has(name),
+    waiting: (name) => counts.get(name) ?? 0,
     entered(name, { isParked } = { isParked: false }) {
-      if (!isParked) busy.add(name);
+      if (!isParked) counts.set(name, (counts.get(name) ?? 0) + 1);
       tell();
     },
     read(classes) {
-      busy.clear();
-      for (const { class: name, waiting, parked } of classes) if (waiting > parked) busy.add(name);
+      counts.clear();
+      for (const { class: name, waiting, parked } of classes)
+        counts.set(name, (counts.get(name) ?? 0) + Math.max(0, waiting - parked));
     },
     onEntered(listener) {
       tell = listener;
