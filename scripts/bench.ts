@@ -18,7 +18,7 @@ import { benchLists } from '../bench/parts/lists.ts';
 import { benchManySessions } from '../bench/parts/many-sessions.ts';
 import { benchObservers } from '../bench/parts/observers.ts';
 import { benchPeers } from '../bench/parts/peers.ts';
-import { benchManyPolls, benchPollsWhileKeeping, benchTimelyPolls } from '../bench/parts/polls.ts';
+import { benchEndedTasks, benchManyPolls, benchPollsWhileKeeping, benchTimelyPolls } from '../bench/parts/polls.ts';
 import { benchPostgres } from '../bench/parts/postgres.ts';
 import { benchQueue } from '../bench/parts/queue.ts';
 import { benchRelay } from '../bench/parts/relay.ts';
@@ -55,6 +55,7 @@ const PARTS: Record<string, Part> = {
   polls: benchTimelyPolls,
   'kept-polls': benchPollsWhileKeeping,
   'many-polls': benchManyPolls,
+  'ended-tasks': benchEndedTasks,
   relay: benchRelay,
   chats: benchChats,
   observers: benchObservers,

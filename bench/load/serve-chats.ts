@@ -1,8 +1,9 @@
 /**
  * A vendor of chats that costs little, as a process of its own. A chat is answered whole, or as 100
- * events that are sent at once, with what it used. Prints its port.
+ * events with what it used: at once, or within a second for the user `paced`. Prints its port.
  */
 const EVENTS = 100;
+const PAUSE_MS = 10;
 const usage = { prompt_tokens: 20, completion_tokens: EVENTS, total_tokens: 20 + EVENTS };
 const shared = { id: 'chatcmpl-1', created: 1_700_000_000, model: 'chat-x' };
 
@@ -13,11 +14,20 @@ const words = Array.from({ length: EVENTS }, (_, index) =>
     choices: [{ index: 0, delta: { content: ` word${index}` }, logprobs: null, finish_reason: null }],
   }),
 );
-const STREAM = `${words.join('')}${event({ ...shared, choices: [], usage })}${event('[DONE]')}`;
+const LAST = `${event({ ...shared, choices: [], usage })}${event('[DONE]')}`;
+const STREAM = `${words.join('')}${LAST}`;
 const WHOLE = JSON.stringify({
   ...{ ...shared, object: 'chat.completion', usage },
   choices: [{ index: 0, message: { role: 'assistant', content: 'A clear day.' }, finish_reason: 'stop' }],
 });
+
+async function* pace() {
+  for (const word of words) {
+    yield word;
+    await Bun.sleep(PAUSE_MS);
+  }
+  yield LAST;
+}
 
 const server = Bun.serve({
   hostname: '127.0.0.1',
@@ -25,9 +35,10 @@ const server = Bun.serve({
   // The gateway keeps idle connections for some seconds; the vendor must keep them longer.
   idleTimeout: 60,
   async fetch(request) {
-    const { stream } = (await request.json()) as { stream?: boolean };
+    const { stream, user } = (await request.json()) as { stream?: boolean; user?: string };
     const type = stream ? 'text/event-stream' : 'application/json';
-    return new Response(stream ? STREAM : WHOLE, { headers: { 'content-type': type } });
+    const body = !stream ? WHOLE : user === 'paced' ? pace() : STREAM;
+    return new Response(body, { headers: { 'content-type': type } });
   },
 });
 process.stdout.write(`${server.port}\n`);

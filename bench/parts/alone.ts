@@ -19,11 +19,12 @@ const post = (path: string, key: string, body: string): string =>
 
 export const formatSubmission = (key: string): string => post('/v1/tasks/demo', key, SUBMISSION);
 
-export const formatChat = (key: string, stream: boolean): string =>
+/** `user`: `paced` has the vendor take a second for its 100 events. */
+export const formatChat = (key: string, stream: boolean, user?: string): string =>
   post(
     '/v1/chat/completions',
     key,
-    JSON.stringify({ model: CHAT_MODEL, stream, messages: [{ role: 'user', content: 'how is the weather' }] }),
+    JSON.stringify({ model: CHAT_MODEL, stream, user, messages: [{ role: 'user', content: 'how is the weather' }] }),
   );
 
 /** What a request takes that is the only one: nothing is shared with others. */
@@ -75,14 +76,16 @@ export async function benchChats({ build, seconds }: Run): Promise<Figure[]> {
   try {
     const admin = await setUp(gateway);
     const key = await openChannel(admin, { url: `${vendor.url}/v1`, key: 'sk-chats' });
-    const rows = [
+    type Row = { what: string; stream: boolean; connections: number; user?: string };
+    const rows: Row[] = [
       { what: 'relayed chat alone', stream: false, connections: 1 },
       { what: 'relayed chats', stream: false, connections: CONNECTIONS },
       { what: 'relayed stream of 100 events alone', stream: true, connections: 1 },
       { what: 'relayed streams of 100 events', stream: true, connections: CONNECTIONS },
+      { what: '100 relayed streams of 100 events in a second', stream: true, connections: 100, user: 'paced' },
     ];
-    const measure = ({ stream, what, connections }: (typeof rows)[number]) => {
-      const text = formatChat(key, stream);
+    const measure = ({ stream, what, connections, user }: Row) => {
+      const text = formatChat(key, stream, user);
       const load = { gateway, seconds, warmUpRequests: WARM_UP_REQUESTS, next: () => text };
       return measureRequests({ ...load, what, connections });
     };
