@@ -9,6 +9,8 @@ import type { Run } from '../part.ts';
 /** The layout of version 0.1.0 and of all up to the one with balances in users. */
 const BEFORE = migrations.findIndex(({ name }) => name.endsWith('_wallets'));
 const USERS = 10_000;
+/** A node of a shared database makes none itself. */
+const SECRETS = { SESSION_SECRET: 's'.repeat(32), CRYPTO_SECRET: 'c'.repeat(32) };
 
 /** Upgrades of databases with so many paid tasks by `taskgate migrate`, SQLite and PostgreSQL. */
 export async function benchUpgrade({ build, tasks }: Run): Promise<Figure[]> {
@@ -25,7 +27,7 @@ export async function benchUpgrade({ build, tasks }: Run): Promise<Figure[]> {
       const begun = performance.now();
       const command = Bun.spawn([build.binary, 'migrate', '--data-dir', dataDir], {
         cwd: dataDir,
-        env: { ...(databaseUrl === '' ? {} : { DATABASE_URL: databaseUrl }) },
+        env: databaseUrl === '' ? {} : { ...SECRETS, DATABASE_URL: databaseUrl },
         stdin: 'ignore',
         stdout: 'ignore',
         stderr: 'pipe',
