@@ -21,13 +21,17 @@ const WHOLE = JSON.stringify({
   choices: [{ index: 0, message: { role: 'assistant', content: 'A clear day.' }, finish_reason: 'stop' }],
 });
 
-async function* pace() {
-  for (const word of words) {
-    yield word;
-    await Bun.sleep(PAUSE_MS);
-  }
-  yield LAST;
-}
+const pace = () =>
+  new ReadableStream<string>({
+    async start(controller) {
+      for (const word of words) {
+        controller.enqueue(word);
+        await Bun.sleep(PAUSE_MS);
+      }
+      controller.enqueue(LAST);
+      controller.close();
+    },
+  });
 
 const server = Bun.serve({
   hostname: '127.0.0.1',
