@@ -22,7 +22,7 @@ const TIMELY_SIZE = 10_000;
  */
 const SUBMITTED = 1_000;
 const CLIENTS = 32;
-/** Tasks that are polled to their end, and how long their jobs take: up to half of it more or less. */
+/** Tasks that are polled to their end, and how long their jobs take: half as long at the least. */
 const ENDED = 2_000;
 const ENDED_AFTER_MS = 12_000;
 /** A result that is kept beside polls: a video of some seconds. */
