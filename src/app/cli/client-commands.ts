@@ -19,7 +19,7 @@ export const CLIENT_COMMANDS: readonly CommandSpec[] = [
     options: {
       'key-stdin': { type: 'boolean', doc: 'read the key from standard input (default: ask at the terminal)' },
     },
-    load: () => import('./commands/login.ts'),
+    load: async () => (await import('./commands/call-gateway.ts')).login,
   },
   {
     name: 'models',
@@ -27,7 +27,7 @@ export const CLIENT_COMMANDS: readonly CommandSpec[] = [
     positionals: [],
     options: {},
     more: async () => ABOUT,
-    load: () => import('./commands/list-models.ts'),
+    load: async () => (await import('./commands/call-gateway.ts')).listModels,
   },
   {
     name: 'run',
@@ -43,7 +43,7 @@ export const CLIENT_COMMANDS: readonly CommandSpec[] = [
       wait,
     },
     more: async () => `${ABOUT}\nA connection that fails is tried again without buying anything twice.`,
-    load: () => import('./commands/run-model.ts'),
+    load: async () => (await import('./commands/call-gateway.ts')).runModel,
   },
   {
     name: 'get',
@@ -51,7 +51,7 @@ export const CLIENT_COMMANDS: readonly CommandSpec[] = [
     positionals: ['ID'],
     options: { out, wait },
     more: async () => ABOUT,
-    load: () => import('./commands/get-task.ts'),
+    load: async () => (await import('./commands/call-gateway.ts')).getTask,
   },
   {
     name: 'tasks',
@@ -59,6 +59,6 @@ export const CLIENT_COMMANDS: readonly CommandSpec[] = [
     positionals: [],
     options: {},
     more: async () => ABOUT,
-    load: () => import('./commands/list-tasks.ts'),
+    load: async () => (await import('./commands/call-gateway.ts')).listTasks,
   },
 ];

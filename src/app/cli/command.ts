@@ -25,9 +25,6 @@ export type CommandInput = {
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** A module of `cli/commands/` that runs one command; loaded when it is called. */
-type CommandModule = { run(input: CommandInput): Promise<ExitCode> };
-
 /** Wrong usage: exit 2. `message` says what is wrong and what is right; `command` is its name. */
 export class UsageError extends Error {
   readonly command: string | undefined;
@@ -70,7 +67,7 @@ export type CommandSpec = {
   /** Further help, loaded only when asked for. */
   more?: () => Promise<string>;
   /** Lazy: a command loads only its own modules. */
-  load: () => Promise<CommandModule>;
+  load: () => Promise<(input: CommandInput) => Promise<ExitCode>>;
 };
 
 /** Aborted by the first SIGINT (Ctrl-C) or SIGTERM; a second one ends the process at once. */

@@ -61,7 +61,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Writes KEY.js, KEY.fixture.json, jsconfig.json and the folder taskgate-plugin-types, and overwrites nothing. NAME is the display name; the key is\n' +
       'derived from it: "Paper Films" gives paper-films.',
-    load: () => import('./commands/new-plugin.ts'),
+    load: async () => (await import('./commands/author-plugin.ts')).writePlugin,
   },
   {
     name: 'plugin lint',
@@ -70,7 +70,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: {
       'strict-v1': { type: 'boolean', doc: 'refuse what hosts of the first version of the contract would refuse' },
     },
-    load: () => import('./commands/lint-plugin.ts'),
+    load: async () => (await import('./commands/author-plugin.ts')).lintPlugins,
   },
   {
     name: 'plugin test',
@@ -89,7 +89,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'A case has "expected", which must equal the result as JSON, or "expectedError", a part of the message; with neither the hook must only not throw.\n' +
       '--update adds "expected" to the latter and changes nothing else: no existing expectation, no formatting. It never writes "expectedError":\n' +
       'a case that throws fails until you expect the error. It does not write a result that differs each time.',
-    load: () => import('./commands/test-plugin.ts'),
+    load: async () => (await import('./commands/test-plugin.ts')).testPlugin,
   },
   {
     name: 'plugin build',
@@ -101,7 +101,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'The file and what it imports become one module; the same files give the same text. Nothing is written while the plugin has faults. Types are\n' +
       'checked by your editor or by tsc. The other commands for plugins take a file of TypeScript as it is.',
-    load: () => import('./commands/build-plugin.ts'),
+    load: async () => (await import('./commands/author-plugin.ts')).buildPlugin,
   },
   {
     name: 'plugin bench',
@@ -113,7 +113,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     },
     more: async () =>
       'Results are not compared. Exit code 1: a case exceeded the limit of a call, or could not be run.',
-    load: () => import('./commands/bench-plugin.ts'),
+    load: async () => (await import('./commands/test-plugin.ts')).measurePlugin,
   },
   {
     name: 'plugin dev',
@@ -142,7 +142,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'is not served: the last valid one keeps serving. Reads nothing from the environment.\n\n' +
       '--record removes credentials and tokens from the arguments first; "expected" is the result for those arguments. A new file freezes the clock\n' +
       'with "unixNow"; in a file without it, a result that depends on time or randomness is recorded without "expected".',
-    load: () => import('./commands/dev-plugin.ts'),
+    load: async () => (await import('./commands/dev-plugin.ts')).run,
   },
   {
     name: 'plugin record',
@@ -159,7 +159,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Submits the request to POST /v1/videos if the plugin claims it, else to POST /v1/tasks/KEY, waits for the end, and reads task and results. Ctrl-C\n' +
       'ends earlier and keeps what was recorded. Credentials and tokens are removed. Recorded cases that no longer fit are replaced; cases that you wrote\n' +
       'are not touched. The fixture is created if it is absent.',
-    load: () => import('./commands/record-plugin.ts'),
+    load: async () => (await import('./commands/record-plugin.ts')).run,
   },
   {
     name: 'marketplace build',
@@ -193,7 +193,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Plugins are at DIR/KEY/VERSION.js or DIR/*.js, logos beside the latest version as KEY.svg or KEY.png. The same folder gives the same index.\n' +
       'A version in the index cannot get another source. Nothing is written while a plugin has a fault. A signed index that has half of its days left\n' +
       'is written anew when something changes; before its end, run the command again. Without a terminal, passwords of keys are lines of standard input.',
-    load: () => import('./commands/build-marketplace.ts'),
+    load: async () => (await import('./commands/marketplace.ts')).buildMarketplace,
   },
   {
     name: 'marketplace keygen',
@@ -203,7 +203,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Writes NAME.key, the secret key, and NAME.pub in the form of minisign, and overwrites nothing. Without a terminal, the password is the first line\n' +
       'of standard input.',
-    load: () => import('./commands/keygen-marketplace.ts'),
+    load: async () => (await import('./commands/marketplace.ts')).createMarketplaceKeys,
   },
   {
     name: 'marketplace check',
@@ -212,14 +212,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: {
       'public-key': { type: 'string', value: 'KEY', doc: 'check the signature too: a public key, or the file of one' },
     },
-    load: () => import('./commands/check-marketplace.ts'),
+    load: async () => (await import('./commands/marketplace.ts')).checkMarketplace,
   },
   {
     name: 'admin create-root',
     summary: 'create the first administrator',
     positionals: [],
     options: account,
-    load: () => import('./commands/create-root.ts'),
+    load: async () => (await import('./commands/accounts.ts')).createRoot,
   },
   {
     name: 'admin reset-password',
@@ -232,14 +232,14 @@ export const COMMANDS: readonly CommandSpec[] = [
         doc: 'remove two-factor, backup codes, passkeys, the personal access token, bound identities and the mail address as well: for a lost authenticator or a stolen account',
       },
     },
-    load: () => import('./commands/reset-password.ts'),
+    load: async () => (await import('./commands/accounts.ts')).resetPassword,
   },
   {
     name: 'admin export-user',
     summary: 'write all data of an account as JSON to standard output',
     positionals: [],
     options: person,
-    load: () => import('./commands/export-user.ts'),
+    load: async () => (await import('./commands/accounts.ts')).exportAccount,
   },
   {
     name: 'admin erase-user',
@@ -249,7 +249,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Bills, ledger and usage stay, under the number of the account. Tasks that still run are erased after their end, and files of kept results, by the\n' +
       'gateway. Root cannot be erased. An account that was deleted before is named by --id.',
-    load: () => import('./commands/erase-user.ts'),
+    load: async () => (await import('./commands/accounts.ts')).eraseAccount,
   },
   {
     name: 'migrate',
@@ -259,14 +259,14 @@ export const COMMANDS: readonly CommandSpec[] = [
       'dry-run': { type: 'boolean', doc: 'only list the migrations, and what would stop a start' },
       'data-dir': dataDir,
     },
-    load: () => import('./commands/migrate.ts'),
+    load: async () => (await import('./commands/database.ts')).migrate,
   },
   {
     name: 'results accept-folder',
     summary: 'accept the configured folder or bucket of results, even if it is new and empty',
     positionals: [],
     options: { 'data-dir': dataDir },
-    load: () => import('./commands/accept-folder.ts'),
+    load: async () => (await import('./commands/accept-folder.ts')).run,
   },
   {
     name: 'backup create',
@@ -295,14 +295,14 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Contains the database, the secrets (sealed) and the files of kept results, each only once in a location. Without an option and\n' +
       'BACKUP_PASSPHRASE, BACKUP_PASSPHRASE_FILE or BACKUP_RECIPIENTS it asks for a passphrase at the terminal. SQLite needs free space for a copy of the\n' +
       'database in the data directory; PostgreSQL needs pg_dump.',
-    load: () => import('./commands/create-backup.ts'),
+    load: async () => (await import('./commands/backups.ts')).create,
   },
   {
     name: 'backup list',
     summary: 'list backups',
     positionals: [],
     options: { from: backupFrom, 'data-dir': dataDir },
-    load: () => import('./commands/list-backups.ts'),
+    load: async () => (await import('./commands/backups.ts')).list,
   },
   {
     name: 'backup verify',
@@ -316,7 +316,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       identity,
       'data-dir': dataDir,
     },
-    load: () => import('./commands/verify-backup.ts'),
+    load: async () => (await import('./commands/backups.ts')).verify,
   },
   {
     name: 'backup restore',
@@ -330,7 +330,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'without-secrets': { type: 'boolean', doc: 'restore without the secrets' },
       'data-dir': dataDir,
     },
-    load: () => import('./commands/restore-backup.ts'),
+    load: async () => (await import('./commands/backups.ts')).restore,
   },
   ...DATA_COMMANDS,
   {
@@ -342,7 +342,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       port: { type: 'string', value: 'PORT', doc: 'port to ask (overrides PORT)' },
       wait: { type: 'string', value: 'SECONDS', doc: 'how long to wait until it is ready (default 0)' },
     },
-    load: () => import('./commands/healthcheck.ts'),
+    load: async () => (await import('./commands/healthcheck.ts')).run,
   },
   {
     name: 'doctor',
@@ -361,7 +361,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         doc: 'only check pages, indexes and the ledger, table by table with rests between them, as the gateway does each week',
       },
     },
-    load: () => import('./commands/doctor.ts'),
+    load: async () => (await import('./commands/doctor.ts')).run,
   },
   {
     name: 'demo-vendor',
@@ -371,13 +371,13 @@ export const COMMANDS: readonly CommandSpec[] = [
       port: { type: 'string', value: 'PORT', doc: 'port to listen on (default 4010)' },
       strict: { type: 'boolean', doc: 'one with signed requests, creation in two steps and links that expire' },
     },
-    load: () => import('./commands/demo-vendor.ts'),
+    load: async () => (await import('./commands/demo-vendor.ts')).run,
   },
   {
     name: 'version',
     summary: 'print the version',
     positionals: [],
     options: {},
-    load: () => import('./commands/version.ts'),
+    load: async () => (await import('./commands/upgrade.ts')).showVersion,
   },
 ];

@@ -22,7 +22,7 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
       'Takes users with passwords, balances, API keys, identities and second factors, channels, prices and options; names what it cannot take, and why.\n' +
       'Nothing is written before the whole source has been read. A second run changes nothing, and goes on where an earlier one was ended.\n' +
       'Stop new-api first: what happens there afterwards is not imported.',
-    load: () => import('./commands/import-new-api.ts'),
+    load: async () => (await import('./commands/import-new-api.ts')).run,
   },
   {
     name: 'move-database',
@@ -40,7 +40,7 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Moves the database of DATABASE_URL, or of the data directory, into an empty one. Counts, the sums of every wallet and digests of all rows are\n' +
       'compared before the former database is closed for good. A run that was ended goes on when it is started again. Tasks that run or wait go on.',
-    load: () => import('./commands/move-database.ts'),
+    load: async () => (await import('./commands/database.ts')).moveToOther,
   },
   {
     name: 'restore-copy',
@@ -50,7 +50,7 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'FILE is a copy that an upgrade has made (taskgate.db.before-…), or another whole copy of the database of this version or an earlier one.\n' +
       'The database that it replaces is kept beside it, with its log. What happened after the copy was made is in that one alone.',
-    load: () => import('./commands/restore-copy.ts'),
+    load: async () => (await import('./commands/database.ts')).restoreCopy,
   },
   {
     name: 'salvage',
@@ -63,7 +63,7 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Writes each table as TABLE.jsonl, one row a line, and all of them into a new database, DIR/taskgate.db, that restore-copy takes, and of PostgreSQL\n' +
       'move-database. Needs space for three copies of the database. Restore the newest backup where what came after it can be done without: salvaged rows may miss others.',
-    load: () => import('./commands/salvage.ts'),
+    load: async () => (await import('./commands/database.ts')).salvage,
   },
   {
     name: 'maintenance',
@@ -77,7 +77,7 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
       'STATE is on, off, status, drain or resume. While it is on, clients get 503 with the message and Retry-After; tasks that run or wait go on, and results can be read.\n' +
       'drain NODE takes one node of several out of service: its /readyz answers 503, and load balancers send requests to the others. NODE is an id or a host name of status.\n' +
       'It serves again when it is started again, or by resume NODE. The panel has the switch under Settings, Maintenance, and the nodes under System.',
-    load: () => import('./commands/maintenance.ts'),
+    load: async () => (await import('./commands/maintenance.ts')).run,
   },
   {
     name: 'reconcile',
@@ -103,7 +103,7 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Names jobs that only the vendor has, jobs that it bills although their tasks failed here and were refunded, jobs that it lists twice, and jobs that\n' +
       'only the gateway has. Exit code 1: there are some.',
-    load: () => import('./commands/reconcile.ts'),
+    load: async () => (await import('./commands/reconcile.ts')).run,
   },
   {
     name: 'secrets rotate',
@@ -120,6 +120,6 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
       'Runs beside nodes that know the current secret and refuses while one does not. A run that was ended goes on when it is started again.\n' +
       'Afterwards no stored value needs CRYPTO_SECRET_PREVIOUS. Links and backup codes from before still do: they are signed, not encrypted.\n' +
       'Exit code 1: no secret opens some values.',
-    load: () => import('./commands/rotate-secrets.ts'),
+    load: async () => (await import('./commands/rotate-secrets.ts')).run,
   },
 ];

@@ -24,7 +24,7 @@ export const INSTALLATION_COMMANDS: readonly CommandSpec[] = [
       const { describeConfig } = await import('../config/describe-config.ts');
       return `Environment variables:\n\n${describeConfig()}`;
     },
-    load: () => import('./commands/serve.ts'),
+    load: async () => (await import('./commands/serve.ts')).serve,
   },
   {
     name: 'start',
@@ -33,7 +33,7 @@ export const INSTALLATION_COMMANDS: readonly CommandSpec[] = [
     options: { ...listener, 'no-open': { type: 'boolean', doc: 'open no browser' } },
     more: async () =>
       'Where it runs already, only the panel is opened. No browser is opened in a container, by a service, over SSH or without a desktop.',
-    load: () => import('./commands/start.ts'),
+    load: async () => (await import('./commands/serve.ts')).start,
   },
   {
     name: 'open',
@@ -45,7 +45,7 @@ export const INSTALLATION_COMMANDS: readonly CommandSpec[] = [
       'data-dir': dataDir,
       print: { type: 'boolean', doc: 'only print its address; before the set-up, the link to it' },
     },
-    load: () => import('./commands/open.ts'),
+    load: async () => (await import('./commands/serve.ts')).openPanel,
   },
   {
     name: 'service install',
@@ -57,21 +57,21 @@ export const INSTALLATION_COMMANDS: readonly CommandSpec[] = [
       print: { type: 'boolean', doc: 'only print the file that it would write' },
     },
     more: async () => 'Tells systemd, launchd or the Task Scheduler of Windows.',
-    load: async () => ({ run: (await import('./commands/service.ts')).install }),
+    load: async () => (await import('./commands/service.ts')).install,
   },
   {
     name: 'service uninstall',
     summary: 'stop and remove the service; data is kept',
     positionals: [],
     options: serviceScope,
-    load: async () => ({ run: (await import('./commands/service.ts')).uninstall }),
+    load: async () => (await import('./commands/service.ts')).uninstall,
   },
   {
     name: 'service status',
     summary: 'show whether the service is running',
     positionals: [],
     options: serviceScope,
-    load: async () => ({ run: (await import('./commands/service.ts')).status }),
+    load: async () => (await import('./commands/service.ts')).status,
   },
   {
     name: 'upgrade',
@@ -86,6 +86,6 @@ export const INSTALLATION_COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Reads the release at UPGRADE_URL, which UPGRADE_PUBLIC_KEY must have signed. The former executable stays beside the new one. --back is refused\n' +
       'where the newer one has changed the database in a way that cannot be taken back.',
-    load: () => import('./commands/upgrade.ts'),
+    load: async () => (await import('./commands/upgrade.ts')).run,
   },
 ];

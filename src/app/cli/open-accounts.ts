@@ -6,8 +6,8 @@ import { authSettings, createSettingsService, readOptions, type SettingsService 
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import type { AuditAction, Store } from '../../store/ports/index.ts';
 import { configuredNetwork, createSendMail, createUpstream } from '../../upstream/index.ts';
-import { authConfig } from '../config/auth-config.ts';
 import { configuredNode } from '../config/node-address.ts';
+import { authConfig } from '../config/room-settings.ts';
 import { type CommandInput, option, UsageError } from './command.ts';
 import { readSettings } from './read-settings.ts';
 import { requireDatabase } from './require-database.ts';

@@ -3,11 +3,19 @@ import { resolve } from 'node:path';
 import { OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
 import { openBackupLocation } from '../../operations/backup/backup-location.ts';
 import { findBackup } from '../../operations/backup/list-backups.ts';
-import type { BackupConfig, BackupDeps, Manifest } from '../../operations/backup/types.ts';
+import {
+  configuredPassphrase,
+  readPassphraseFile,
+  requirePassphrase,
+  unsealWithIdentities,
+  unsealWithPassphrase,
+} from '../../operations/backup/seal-secrets.ts';
+import type { BackupConfig, BackupDeps, Manifest, Unseal } from '../../operations/backup/types.ts';
 import type { StorageLocation } from '../../operations/storage/result-files.ts';
 import type { Config } from '../config/config-variables.ts';
 import { backupLocation } from '../config/storage-locations.ts';
 import { VERSION } from '../version.ts';
+import { askSecret } from './ask-secret.ts';
 import { type CommandInput, option, stopSignals, UsageError } from './command.ts';
 import { readSettings } from './read-settings.ts';
 
@@ -64,4 +72,28 @@ function parseLocation(given: string): StorageLocation {
   const read = backupLocation.parse(given);
   if (read.ok) return read.value;
   throw new UsageError(`the bucket cannot be understood: ${read.error}; allowed: ${backupLocation.allowed}`);
+}
+
+/** Asks at the terminal; undefined without one. */
+export async function askPassphrase({ twice }: { twice: boolean }): Promise<string | undefined> {
+  const first = await askSecret('Passphrase of the backup: ');
+  if (first === undefined) return undefined;
+  requirePassphrase(first);
+  if (twice && (await askSecret('Once more: ')) !== first) throw new OperatorError('the two passphrases differ');
+  return first;
+}
+
+/**
+ * What opens the secrets of a backup, by the options or the configuration; undefined: nothing is
+ * named.
+ */
+export function configuredUnseal(input: CommandInput, config: Config): Unseal | undefined {
+  const file = option(input, 'passphrase-file');
+  const identity = option(input, 'identity');
+  if (file !== undefined && identity !== undefined) {
+    throw new UsageError('--passphrase-file and --identity cannot be used together');
+  }
+  if (identity !== undefined) return unsealWithIdentities(identity);
+  const passphrase = file === undefined ? configuredPassphrase(config) : readPassphraseFile(file);
+  return passphrase === undefined ? undefined : unsealWithPassphrase(passphrase);
 }

@@ -24,8 +24,8 @@ async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitC
       io.out(parsed.spec ? await describeCommand(parsed.spec) : describeCommands());
       return EXIT.ok;
     }
-    const command = await parsed.spec.load();
-    return await command.run({ ...parsed.input, io });
+    const run = await parsed.spec.load();
+    return await run({ ...parsed.input, io });
   } catch (error) {
     const described = describeError(error);
     const message = `${described}${explainRefusal(described)}`;

@@ -29,7 +29,7 @@ import type { Store } from '../../store/ports/index.ts';
 import { isLoopback } from '../config/check-config.ts';
 import { decidingProxies } from '../config/config-kinds.ts';
 import { servesTls } from '../config/node-address.ts';
-import { isRetentionDecided, marketSources, panelHostNames, retentionSettings } from '../config/option-settings.ts';
+import { isRetentionDecided, marketSources, panelHostNames, retentionSettings } from '../config/room-settings.ts';
 import { createDemoChannel, type DemoChannel } from '../demo-vendor/demo-channel.ts';
 import { measureOperation } from '../telemetry/measure-operation.ts';
 import { VERSION } from '../version.ts';

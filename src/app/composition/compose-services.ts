@@ -29,17 +29,18 @@ import {
 import { measureLag } from '../../telemetry/metrics/event-loop-lag.ts';
 import { configuredNetwork, createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
 import { createSendToVendor } from '../../vendors/index.ts';
-import { authConfig } from '../config/auth-config.ts';
 import { configuredNode } from '../config/node-address.ts';
 import {
+  authConfig,
   billingSettings,
+  linkLimits,
   quietHours,
   resultSettings,
   retentionSettings,
+  taskLimits,
   waitingRules,
-} from '../config/option-settings.ts';
+} from '../config/room-settings.ts';
 import { programCommand } from '../config/sandbox-settings.ts';
-import { linkLimits, taskLimits } from '../config/task-limits.ts';
 import { measureCapacity } from '../telemetry/measure-capacity.ts';
 import { measureHooks } from '../telemetry/measure-hooks.ts';
 import { measureTasks } from '../telemetry/measure-tasks.ts';

@@ -1,5 +1,7 @@
-import { AppError, OperatorError, pluralize, systemClock } from '../../../kernel/index.ts';
-import { type HookCall, type LintReport, lintPlugin, type Manifest } from '../../../plugins/index.ts';
+import { existsSync, readFileSync } from 'node:fs';
+import type { DevelopmentView } from '../../../http/index.ts';
+import { AppError, OperatorError, parseJson, pluralize, systemClock } from '../../../kernel/index.ts';
+import { type HookCall, type LintReport, lintPlugin, type Manifest, runFixture } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { createLogger } from '../../../telemetry/logging/logger.ts';
 import { integer } from '../../config/config-kinds.ts';
@@ -14,13 +16,11 @@ import {
   UsageError,
 } from '../command.ts';
 import { describeHookCall, summarizeHookCall } from '../plugin-dev/describe-hook-call.ts';
-import { describeMismatches, findMismatches } from '../plugin-dev/find-mismatches.ts';
 import { openVendor, type Vendor } from '../plugin-dev/open-vendor.ts';
 import { createRecorder } from '../plugin-dev/record-exchanges.ts';
 import { type DevInstance, startDevInstance } from '../plugin-dev/start-dev-instance.ts';
-import { fixtureBeside, type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
+import { fixtureBeside, type PluginFile, placeInFile, readPlugin, withSandbox } from '../read-plugin.ts';
 import { watchFiles } from '../watch-files.ts';
-import { withSandbox } from '../with-sandbox.ts';
 
 /** Differs from the gateway's 3000 and the demo vendor's 4010. */
 const DEFAULT_PORT = 4020;
@@ -209,3 +209,35 @@ const banner = ({ address, key, version, api_key, root, vendor, submit, page, re
     `  Saving ${file} reloads it; Ctrl-C ends.`,
     '',
   ].join('\n');
+
+type Mismatches = NonNullable<DevelopmentView['mismatches']>;
+
+/**
+ * The cases of a plugin's fixture whose results differ from what a source returns, with commands
+ * for the author; null if all fit, or if there is no fixture that could be run.
+ */
+async function findMismatches(
+  sandbox: Sandbox,
+  { file, source, fixture }: { file: string; source: string; fixture: string },
+): Promise<Mismatches | null> {
+  if (!existsSync(fixture)) return null;
+  const report = await runFixture(sandbox, { source, fixture: parseJson(readFileSync(fixture, 'utf8')) });
+  const cases = report.cases.filter(({ ok }) => !ok).map(({ name }) => name);
+  if (cases.length === 0) return null;
+  const named = fixture === fixtureBeside(file) ? '' : ` --fixture ${quoteForShell(fixture)}`;
+  const commands = ['test', 'record'].map((command) => `taskgate plugin ${command} ${quoteForShell(file)}${named}`);
+  return { fixture, cases, commands };
+}
+
+/** For the terminal: what no longer fits, how to see the difference, and how to record it anew. */
+function describeMismatches({ fixture, cases, commands }: Mismatches): string {
+  const names = cases.slice(0, 3).map((name) => JSON.stringify(name));
+  const more = cases.length > names.length ? ', …' : '';
+  const [see = '', record = ''] = commands;
+  return [
+    `note: ${fixture} has ${pluralize(cases.length, 'case that no longer fits', 'cases that no longer fit')}: ${names.join(', ')}${more}`,
+    `  to see the difference  ${see}`,
+    `  to record it anew      ${record}`,
+    '',
+  ].join('\n');
+}

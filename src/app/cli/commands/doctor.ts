@@ -25,7 +25,7 @@ import { configuredNetwork, createUpstream } from '../../../upstream/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { configuredNode, listeningAddress } from '../../config/node-address.ts';
-import { panelHostNames } from '../../config/option-settings.ts';
+import { panelHostNames } from '../../config/room-settings.ts';
 import { sandboxCommand, sandboxLimits } from '../../config/sandbox-settings.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';

@@ -1,12 +1,19 @@
 import { structuredPatch } from 'diff';
 import { isObject, type Json, OperatorError, parseJson, pluralize, systemClock } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
-import { addExpected, type FixtureReport, runFixture } from '../../../plugins/index.ts';
+import { addExpected, type BenchReport, benchPlugin, type FixtureReport, runFixture } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
-import { answer, type CommandInput, EXIT, type ExitCode, option, stopSignals } from '../command.ts';
-import { describePluginFault, findFixtureFile, type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, stopSignals, UsageError } from '../command.ts';
+import {
+  describePluginFault,
+  findFixtureFile,
+  type PluginFile,
+  placeInFile,
+  readPlugin,
+  readText,
+  withSandbox,
+} from '../read-plugin.ts';
 import { watchFiles } from '../watch-files.ts';
-import { readText, withSandbox } from '../with-sandbox.ts';
 
 /**
  * `written` names the cases to which `--update` added `expected`; `volatile` those whose result
@@ -21,7 +28,7 @@ type OnRead = (plugin: PluginFile) => void;
  * Runs the cases of a fixture against a plugin file; exit 1 unless all pass. `--watch` runs them
  * again after every save, until Ctrl-C.
  */
-export async function run(input: CommandInput): Promise<ExitCode> {
+export async function testPlugin(input: CommandInput): Promise<ExitCode> {
   const [file = ''] = input.positionals;
   const fixtureFile = findFixtureFile(input, file, 'plugin test');
   const once = (sandbox: Sandbox, onRead: OnRead) => testOnce(input, sandbox, { file, fixtureFile, onRead });
@@ -156,3 +163,64 @@ function describeMismatch(expected: Json, actual: Json): string[] {
 }
 
 const spaced = (line: string): string => `${line.slice(0, 1)} ${line.slice(1)}`;
+
+const DEFAULT_SECONDS = 3;
+const MAX_SECONDS = 3600;
+
+/** Measures the hooks that a fixture's cases call; exit 1 if a case exceeds the limit. */
+export async function measurePlugin(input: CommandInput): Promise<ExitCode> {
+  const [file = ''] = input.positionals;
+  const fixtureFile = findFixtureFile(input, file, 'plugin bench');
+  const durationMs = readSeconds(input) * 1000;
+  const plugin = await readPlugin(file);
+  const { source } = plugin;
+  const fixture = parseJson(readText(fixtureFile));
+  if (fixture === undefined) throw new OperatorError(`${fixtureFile} is not JSON`);
+  const benched = await withSandbox((sandbox, { callTimeoutMs }) =>
+    benchPlugin(sandbox, { source, fixture }, { clock: systemClock, durationMs, limitMs: callTimeoutMs }),
+  );
+  if (!benched.ok) {
+    const lines = benched.error.map((fault) =>
+      fault.path === 'fixture' ? describePluginFault(fixtureFile, fault) : plugin.describe(fault),
+    );
+    answer(input, { ok: false, faults: benched.error }, lines.join('\n'));
+    return EXIT.failed;
+  }
+  answer(input, benched.value, describeBench(benched.value).join('\n'));
+  return benched.value.ok ? EXIT.ok : EXIT.failed;
+}
+
+function readSeconds(input: CommandInput): number {
+  const given = option(input, 'seconds');
+  if (given === undefined) return DEFAULT_SECONDS;
+  const seconds = /^\d+(\.\d+)?$/.test(given) ? Number(given) : Number.NaN;
+  if (seconds > 0 && seconds <= MAX_SECONDS) return seconds;
+  throw new UsageError(`--seconds: read "${given}"; allowed: more than 0, at most ${MAX_SECONDS}`, 'plugin bench');
+}
+
+const HEAD = ['hook', 'calls', 'p50 ms', 'p95 ms', 'max ms', 'calls/s', 'bytes in', 'bytes out'];
+
+function describeBench({ hooks, failures, slow, limitMs, recommendedMs }: BenchReport): string[] {
+  const rows = hooks.map((one) => [
+    one.hook,
+    String(one.calls),
+    ...[one.p50, one.p95, one.max].map((ms) => ms.toFixed(2)),
+    String(Math.round(one.callsPerSecond)),
+    String(one.bytesIn),
+    String(one.bytesOut),
+  ]);
+  const widths = HEAD.map((head, column) => Math.max(head.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .join('  ');
+  return [
+    line(HEAD),
+    ...rows.map(line),
+    ...failures.map(({ name, message }) => `FAIL  ${name}: ${message}`),
+    ...slow.map((hook) => `slow  ${hook}: 95 of 100 calls should take at most ${recommendedMs} ms`),
+    failures.length > 0
+      ? `${pluralize(failures.length, 'case')} could not be run within the limit of ${limitMs} ms a call`
+      : `every case is within the limit of ${limitMs} ms a call`,
+  ];
+}

@@ -22,7 +22,7 @@ import {
   writeNext,
 } from '../../../operations/upgrade/swap-executable.ts';
 import { parsePublicKey } from '../../../plugins/index.ts';
-import { databaseVersion, revertStore } from '../../../store/index.ts';
+import { databaseVersion, LATEST_MIGRATION, revertStore } from '../../../store/index.ts';
 import { configuredNetwork } from '../../../upstream/index.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { TARGET, VERSION } from '../../version.ts';
@@ -166,5 +166,15 @@ async function goBack(input: CommandInput, config: Config): Promise<ExitCode> {
     RESTART,
   ];
   answer(input, { ok: true, version, former: VERSION, previous: paths.previous, reverted }, lines.join('\n'));
+  return EXIT.ok;
+}
+
+export async function showVersion(input: CommandInput): Promise<ExitCode> {
+  const platform = TARGET === '' ? {} : { target: TARGET };
+  answer(
+    input,
+    { name: 'taskgate', version: VERSION, ...platform, database: LATEST_MIGRATION, runtime: `bun ${Bun.version}` },
+    `taskgate ${VERSION}`,
+  );
   return EXIT.ok;
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../../kernel/index.ts';
 import type { HookCall } from '../../../plugins/index.ts';
 import { hasEnded } from '../../../store/ports/index.ts';
 import type { Services } from '../../composition/types.ts';
-import { readTaskId } from './call-log.ts';
+import { readTaskId } from './development-view.ts';
 
 export type EndedTask = { id: string; status: string; bill: ReturnType<typeof explainBill> };
 

@@ -1,11 +1,15 @@
+import type { AuthConfig, CleanUpConfig } from '../../auth/index.ts';
 import type { BillingSettings } from '../../billing/index.ts';
 import type { ResultSettings } from '../../files/index.ts';
 import type { Budget, Json } from '../../kernel/index.ts';
+import { createCallbackUrls } from '../../notifications/index.ts';
 import type { RetentionSettings } from '../../operations/index.ts';
 import type { QuietHours } from '../../operations/retention/run-retention.ts';
+import type { Secrets } from '../../operations/secrets/load-secrets.ts';
 import type { MarketSource } from '../../plugins/index.ts';
+import type { LinkLimits } from '../../results/index.ts';
 import { findGroupLimits, MARKET_SOURCES, type OptionValues, parseMarketSources } from '../../settings/index.ts';
-import type { WaitingRules } from '../../tasks/index.ts';
+import type { TaskLimits, WaitingRules } from '../../tasks/index.ts';
 import type { Config } from './config-variables.ts';
 
 /** The settings of the billing room that follow from the options. */
@@ -108,4 +112,66 @@ export const quietHours = (options: OptionValues): QuietHours => ({
   startHour: options.number('retention.start_hour'),
   hours: options.number('retention.hours'),
   zone: options.text('billing.timezone'),
+});
+
+/** A refresh token is valid at most 30 days, as in new-api. */
+const REFRESH_DAYS = 30;
+
+export const authConfig = (config: Config, secrets: Secrets): AuthConfig => ({
+  sessionSecrets: secrets.session,
+  cryptoSecrets: secrets.crypto,
+  refreshDays: REFRESH_DAYS,
+  activeSessionLimit: config.sessionActiveLimit,
+  sessionIssuanceLimit: config.sessionIssuanceLimit,
+  sessionIssuanceWindowSeconds: config.sessionIssuanceWindow,
+  sessionIdleSeconds: config.sessionIdleMinutes * 60,
+  criticalLimit: config.criticalLimit,
+  criticalLimitSeconds: config.criticalLimitSeconds,
+  apiLimit: config.apiLimit,
+  apiLimitSeconds: config.apiLimitSeconds,
+  checkWebhookUrl: createCallbackUrls(config.webhookAllowedHosts).check,
+});
+
+export const cleanUpConfig = (config: Config): CleanUpConfig => ({
+  sessionIssuanceWindowSeconds: config.sessionIssuanceWindow,
+  revokedRetentionDays: config.sessionRevokedRetentionDays,
+  auditSignInDays: config.auditSignInDays,
+});
+
+const MIB = 1024 * 1024;
+/**
+ * How long a node holds claimed tasks; it renews the lease while it works on them. Another node
+ * takes over a dead node's tasks after this time at most.
+ */
+const POLL_LEASE_MS = 30_000;
+
+export const taskLimits = (config: Config): Omit<TaskLimits, 'waiting'> => ({
+  pollIntervalMs: config.pollIntervalSeconds * 1000,
+  pollChannelConcurrency: config.pollChannelConcurrency,
+  pollMaxFailures: config.pollMaxFailures,
+  taskTimeoutMinutes: config.taskTimeoutMinutes,
+  pollLeaseMs: POLL_LEASE_MS,
+  claimLimit: config.taskQueryLimit,
+  submitTimeoutMs: config.protocolTimeoutSeconds * 1000,
+  submitWaitMs: config.submitWaitSeconds * 1000,
+  relayWaitMs: config.relayWaitSeconds * 1000,
+  tickMs: config.protocolTickMs,
+  tickJitterMs: config.protocolTickJitterMs,
+  observations: {
+    node: config.protocolGlobalConcurrency,
+    plugin: config.protocolPluginConcurrency,
+    user: config.protocolUserConcurrency,
+    key: config.protocolKeyConcurrency,
+  },
+  maxFileBytes: config.maxFileMb * MIB,
+});
+
+export const linkLimits = (config: Config): LinkLimits => ({
+  days: config.artifactLinkDays,
+  invalidPerMinute: config.artifactInvalidPerMinute,
+  downloads: {
+    node: config.artifactGlobalConcurrency,
+    address: config.artifactIpConcurrency,
+    artifact: config.artifactObjectConcurrency,
+  },
 });
