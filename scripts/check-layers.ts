@@ -59,7 +59,7 @@ const typesOnly: Record<string, string> = { panel: 'http', settings: 'auth' };
 const folderOrder: FolderOrder = {
   auth: [
     ...['.', 'limits', 'tokens', 'credentials', 'mail', 'accounts', 'sessions', 'two-factor', 'registration'],
-    ...['passwords', 'proofs', 'passkeys', 'oauth', 'telegram', 'wechat', 'api-keys', 'own-account'],
+    ...['passwords', 'proofs', 'passkeys', 'oauth', 'messengers', 'api-keys', 'own-account'],
     ...['administration', 'service'],
   ],
   panel: ['theme', 'i18n', 'api', 'session', 'ui', 'pages', 'shell', 'routes', '.', 'development'],

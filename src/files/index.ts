@@ -5,16 +5,17 @@
 
 export { fileErrors } from './errors.ts';
 export {
-  type HeldBody,
   hasInputsToKeep,
+  type HeldBody,
   holdBody,
+  KEEP_TRIES_MS,
   keepInputs,
   retryableRequest,
-  type StoredInputs,
+  scheduleResultCopies,
   storeBytes,
+  type StoredInputs,
 } from './keep-inputs.ts';
 export { findRetryBlock, type RetryBlock, restoreHeldBody, restoreRequest } from './restore-inputs.ts';
-export { KEEP_TRIES_MS, scheduleResultCopies } from './schedule-copies.ts';
 export { createSmallFiles, type SmallFiles } from './small-files.ts';
 export { resultCleanUpSteps } from './sweep-files.ts';
 export type { ExtractedFile, ExtractedFiles, KeptFiles, RequestBody, RequestFile, ResultSettings } from './types.ts';

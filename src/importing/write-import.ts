@@ -5,8 +5,7 @@ import { type PriceRecord, type Repositories, ROLE, type Store } from '../store/
 import type { PlannedChannel } from './plan-channels.ts';
 import type { PlannedUser } from './plan-context.ts';
 import type { PlannedOption } from './plan-options.ts';
-import type { PlannedPlugin } from './plan-plugins.ts';
-import type { PlannedProvider } from './plan-providers.ts';
+import type { PlannedPlugin, PlannedProvider } from './plan-plugins-and-providers.ts';
 
 type WriteDeps = { store: Store; clock: Clock; secretBox: SecretBox; sourceKey: string };
 

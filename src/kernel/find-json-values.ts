@@ -1,5 +1,4 @@
-import { measureJsonString } from './measure-json-string.ts';
-import { skipJsonString } from './scan-json.ts';
+import { measureJsonString, skipJsonString } from './scan-json.ts';
 
 /**
  * A value in a JSON text and its path: `output[].id` is the member `id` of the items of `output`.

@@ -19,15 +19,17 @@ export {
 export { createByteBuffer, detachBuffer, toStream } from './byte-streams.ts';
 export { canonicalJson } from './canonical-json.ts';
 export {
-  CLOCK_LEEWAY_SECONDS,
   type Clock,
+  CLOCK_LEEWAY_SECONDS,
+  type ClockWatch,
   type Deadline,
   deadlineSignal,
   inStep,
-  isOver,
   isoTime,
+  isOver,
   sleepInStep,
   systemClock,
+  watchClock,
 } from './clock.ts';
 export {
   constantTimeEqual,
@@ -40,7 +42,7 @@ export {
   sha256Hex,
 } from './crypto.ts';
 export { listKeySecrets, listRequestSecrets } from './derived-secrets.ts';
-export { countNames, editJson, type JsonChanges, readJsonMembers } from './edit-json.ts';
+export { countNames, editJson, type JsonChanges, parseLongIds, readJsonMembers } from './edit-json.ts';
 export {
   AppError,
   defineErrors,
@@ -70,7 +72,6 @@ export {
   TOO_LONG_ID,
   type WantedValue,
 } from './find-json-values.ts';
-export { findNearest } from './find-nearest.ts';
 export {
   escapeHiddenCharacters,
   escapeHiddenInJson,
@@ -104,7 +105,6 @@ export {
 } from './json.ts';
 export type { WatchCache } from './logger.ts';
 export { type Logger, silentLogger } from './logger.ts';
-export { parseLongIds } from './parse-long-ids.ts';
 export { MAX_QUOTA, QUOTA_PER_USD } from './quota.ts';
 export {
   createRedactor,
@@ -145,6 +145,7 @@ export { createBase64Splitter } from './split-base64.ts';
 export {
   describeBytes,
   escapeXml,
+  findNearest,
   jsonBytes,
   matchesEntityTag,
   memoizeTexts,
@@ -153,4 +154,3 @@ export {
 } from './texts.ts';
 export { createZoneClock, isTimeZone, readDate, type ZoneClock } from './time-zone.ts';
 export { parseUserAgent } from './user-agents.ts';
-export { type ClockWatch, watchClock } from './watch-clock.ts';

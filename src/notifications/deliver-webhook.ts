@@ -1,9 +1,14 @@
-import type { WebhookDelivery, WebhookOutcome, WebhookRecord } from '../store/ports/index.ts';
+import {
+  LONGEST_WEBHOOK_TRIES_MS,
+  type WebhookDelivery,
+  type WebhookOutcome,
+  type WebhookRecord,
+} from '../store/ports/index.ts';
 import { retryAfterMs } from '../upstream/index.ts';
 import type { AttachArtifacts } from './attach-artifacts.ts';
-import { LONGEST_RETRY_AFTER_MS, retryDelayMs } from './retry-schedule.ts';
 import { signatureHeaders } from './sign-message.ts';
 import type { NotificationDeps } from './types.ts';
+import { jitter, type Random } from '../kernel/index.ts';
 
 /** Bytes of an answer's body that are read and thrown away. */
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -106,4 +111,31 @@ export async function deliverMail(
   if (result === 'refused') return { outcome: { status: 'failed' }, delivery: { ...delivery, error: 'mail_refused' } };
   const outcome = { status: 'retry' as const, inMs: retryDelayMs(notice.retries, 0, random) };
   return { outcome, delivery: { ...delivery, error: 'mail_failed' } };
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** How long a notice is retried after it was created; the last attempt comes at the end. */
+export const GIVE_UP_AFTER_MS = LONGEST_WEBHOOK_TRIES_MS;
+
+/** Pauses after the first, second, … failed attempt. */
+const PAUSES_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR];
+/** Pause after all further attempts. */
+const LONGEST_PAUSE_MS = 2 * HOUR;
+
+/** Spreads the retries of notices that failed together. */
+const JITTER = 0.1;
+
+/** Longest Retry-After of a receiver that is obeyed. */
+const LONGEST_RETRY_AFTER_MS = HOUR;
+
+/**
+ * Milliseconds until the next attempt, after `retries` failed attempts before this one. Retry-After
+ * can only make it longer.
+ */
+function retryDelayMs(retries: number, retryAfterMs: number, random: Random): number {
+  const pause = PAUSES_MS[retries] ?? LONGEST_PAUSE_MS;
+  return Math.max(jitter(pause, JITTER, random), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
 }

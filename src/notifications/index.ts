@@ -5,7 +5,7 @@
 
 export { chooseCallback, createCallbackUrls, refuseCallback, shownUrl } from './callback-urls.ts';
 export { notificationErrors } from './errors.ts';
-export { GIVE_UP_AFTER_MS } from './retry-schedule.ts';
+export { GIVE_UP_AFTER_MS } from './deliver-webhook.ts';
 export { readSecret } from './sign-message.ts';
 export type { AllowedReceivers, GatewayDelivery, WebhookServices } from './types.ts';
 export { createWebhooks, type Notice, type Webhooks } from './webhooks.ts';

@@ -37,14 +37,15 @@ export {
 } from './hooks/decode-requests.ts';
 export { extractUsage, extractUsageOnComplete, extractUsageOnSubmit } from './hooks/extract-usage.ts';
 export {
+  parseBatchResult,
   type ParsedBatchItem,
   type ParsedSubmission,
-  parseBatchResult,
   parseSubmitError,
   parseSubmitResponse,
   parseTaskResult,
   type SubmitError,
 } from './hooks/parse-answers.ts';
+export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
 export { createSubmitStream } from './hooks/parse-submit-events.ts';
 export {
   type RenderedImages,
@@ -62,7 +63,6 @@ export {
 } from './hooks/read-account.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export { isPlaceholder, readPlaceholder } from './hooks/read-descriptor.ts';
-export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
 export {
   type RenderedEvent,
   type RenderedEvents,
@@ -92,8 +92,8 @@ export {
   type OfferedSource,
   type SourceOffer,
 } from './marketplace/create-marketplace.ts';
-export { readRevocations } from './marketplace/publish-revoked.ts';
 export { type PublishedFile, signIndex } from './marketplace/sign-index.ts';
+export { readRevocations } from './marketplace/publish-revoked.ts';
 export { writeIndex } from './marketplace/write-index.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
 export { findDriver, servesPlatform } from './registry/find-task-plugin.ts';

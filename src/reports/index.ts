@@ -4,15 +4,13 @@
  * store. Never touches: tasks' state, money, HTTP requests.
  */
 
-export { addUpBatch, SETTLING_SECONDS } from './add-up-usage.ts';
 export type { CaseAudience, CaseFile, CaseKind } from './cases/case-file.ts';
 export { caseErrors } from './cases/read-case-file.ts';
 export { exportUser } from './export-user.ts';
 export { listOfferedModels } from './list-offered-models.ts';
-export type { ChannelHistory } from './read-channel-history.ts';
+export type { ChannelHealth, ChannelHistory } from './read-channel-history.ts';
 export type { Figures, ModelFigures } from './read-figures.ts';
-export type { ChannelHealth } from './read-health.ts';
-export type { UsageReport } from './read-usage.ts';
+export { addUpBatch, SETTLING_SECONDS, type UsageReport } from './read-usage.ts';
 export { type Reconciliation, readVendorCsv, reconcileVendor } from './reconcile-vendor.ts';
 export { replayErrors } from './replay-bills.ts';
 export { createReports, type Reports } from './reports.ts';

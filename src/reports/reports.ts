@@ -1,11 +1,14 @@
 import type { CleanUpStep, Clock, WatchCache } from '../kernel/index.ts';
 import type { ChannelRecord, Store } from '../store/ports/index.ts';
-import { createUsageAdder, quarterCleanUp } from './add-up-usage.ts';
 import { type CaseFileReader, createCaseFileReader } from './cases/read-case-file.ts';
-import { type ChannelHistoryReader, createChannelHistoryReader } from './read-channel-history.ts';
+import {
+  type ChannelHistoryReader,
+  createChannelHistoryReader,
+  createHealthReader,
+  type HealthReader,
+} from './read-channel-history.ts';
 import { createFigureReader, type FigureReader } from './read-figures.ts';
-import { createHealthReader, type HealthReader } from './read-health.ts';
-import { createUsageReader, type UsageReader } from './read-usage.ts';
+import { createUsageAdder, createUsageReader, quarterCleanUp, type UsageReader } from './read-usage.ts';
 import { type BillReplay, createBillReplay } from './replay-bills.ts';
 
 export type Reports = {

@@ -14,9 +14,7 @@ export {
   type TaskSort,
 } from '../store/ports/index.ts';
 export { taskErrors } from './errors.ts';
-export { digestJson } from './idempotency/digest-json.ts';
-export { stillInProgress } from './idempotency/limit-repeats.ts';
-export { runIdempotently } from './idempotency/run-idempotently.ts';
+export { digestJson, runIdempotently, stillInProgress } from './idempotency/run-idempotently.ts';
 export { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
 export type { TaskEvent } from './observation/follow-task.ts';
 export { type Observation, observeTask } from './observation/limit-observations.ts';
@@ -46,10 +44,9 @@ export { findProtocolOwners, type ProtocolOwner } from './submission/find-protoc
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';
 export { mayStore, readFields, readModel, requestedModel } from './submission/read-request.ts';
-export { createRefusalLog } from './submission/refusal-log.ts';
 export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
 export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
-export { skipUnreadableChannel } from './submission/skip-unreadable-channel.ts';
+export { createRefusalLog, skipUnreadableChannel } from './submission/classify-refusal.ts';
 export { adviseOnFailure, type Doubt } from './submission/submission-doubt.ts';
 export { submitTask } from './submission/submit-task.ts';
 export { createUnrecordedJobs, type JobNotes, type UnrecordedJobs } from './submission/unrecorded-jobs.ts';

@@ -7,9 +7,14 @@
 
 export { BASE64_FROM, BASE64_KEEP, createBase64Cutter, restoreMedia } from './answer/cut-base64.ts';
 export { ASK_AGAIN_SECONDS, hookCause, hookError, pluginAway, tooManyForUser } from './answer/hook-errors.ts';
-export { readReportedFields } from './answer/read-reported-fields.ts';
-export { EventTooLarge, readSubmitEvents } from './answer/read-submit-events.ts';
-export { readVendorAnswer, responseInfo, type VendorAnswer } from './answer/read-vendor-answer.ts';
+export {
+  EventTooLarge,
+  readReportedFields,
+  readSubmitEvents,
+  readVendorAnswer,
+  responseInfo,
+  type VendorAnswer,
+} from './answer/read-vendor-answer.ts';
 export {
   adviseRetry,
   classifyFailure,
@@ -18,6 +23,7 @@ export {
   type VendorOutcome,
 } from './answer/retry-advice.ts';
 export { askVendor } from './content/ask-vendor.ts';
+export { createDownloadLimit } from './content/limit-downloads.ts';
 export { checkRedirects, pointsToSelf } from './content/check-redirects.ts';
 export {
   CONTENT_HEADERS,
@@ -26,8 +32,6 @@ export {
   mayBeSignedForGet,
   pickHeaders,
 } from './content/fetch-content.ts';
-export { createDownloadLimit } from './content/limit-downloads.ts';
-export type { ContentRequest, VendorContent } from './content/types.ts';
 export { vendorErrors } from './errors.ts';
 export { type RunAccountHook, readBalance, readToldLimits } from './request/ask-account.ts';
 export {
@@ -40,10 +44,10 @@ export {
   upstreamContext,
 } from './request/build-contexts.ts';
 export { buildUpstreamRequest, CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './request/build-upstream-request.ts';
-export { fileToken, findFiles, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
 export { createSendToVendor } from './request/send-to-vendor.ts';
+export { fileToken, findFiles, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
 export { createVendorCallbacks } from './request/vendor-callbacks.ts';
 export { type Credential, createKeySecrets, localCredential, resolveCredential } from './resolve-credential.ts';
 export { traceNetwork } from './trial/trace-network.ts';
 export { type ChannelTrial, plainRequest, recordTrial, type TryChannel, tryAccounts } from './trial/try-channel.ts';
-export type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from './types.ts';
+export type { ContentRequest, Intent, OriginTasks, ReceivedRequest, VendorContent, VendorDeps } from './types.ts';

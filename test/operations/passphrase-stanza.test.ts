@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Decrypter, Encrypter, Stanza } from 'age-encryption';
-import { passphraseIdentity, passphraseRecipient } from '../../src/operations/backup/passphrase-stanza.ts';
+import { passphraseIdentity, passphraseRecipient } from '../../src/operations/backup/seal-secrets.ts';
 
 const LOW = 10;
 

@@ -156,16 +156,16 @@ describeEachStore(
 /** Files that seal something. Where does it end up? Add the column to `SEALED_COLUMNS` first. */
 const SEALERS = [
   'src/importing/plan-channels.ts',
-  'src/importing/plan-factors.ts',
+  'src/importing/plan-identities.ts',
   'src/importing/plan-options.ts',
-  'src/importing/plan-providers.ts',
+  'src/importing/plan-plugins-and-providers.ts',
   'src/importing/write-import.ts',
   'src/app/demo-vendor/demo-channel.ts',
   'src/auth/api-keys/edit-api-key.ts',
   'src/auth/api-keys/rotate-api-key.ts',
   'src/auth/oauth/custom-providers.ts',
   // Into auth_flows, which live for minutes: a former secret outlives them.
-  'src/auth/oauth/begin-oauth.ts',
+  'src/auth/oauth/sign-in-with-oauth.ts',
   'src/auth/credentials/authenticator.ts',
   'src/auth/own-account/balance-alert.ts',
   'src/channels/channel-network.ts',

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createZoneClock, isTimeZone, readDate, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { createUsageAdder } from '../../src/reports/add-up-usage.ts';
 import { createChannelHistoryReader } from '../../src/reports/read-channel-history.ts';
-import { createUsageReader, type UsageReport } from '../../src/reports/read-usage.ts';
+import { createUsageAdder, createUsageReader, type UsageReport } from '../../src/reports/read-usage.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import type { Store, UsageLogRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';

@@ -248,7 +248,7 @@ const CALENDAR = [
 
 /**
  * When something happened: shown, sorted by, and removed some days later by work that a clock which
- * is wrong holds back (`watch-clock.ts`).
+ * is wrong holds back (`clock.ts`).
  */
 const RECORDS: Readonly<Record<string, string>> = {
   users: 'access_token_created_at created_at last_login_at deleted_at erased_at',

@@ -4,7 +4,7 @@ import { storeErrors } from '../../src/store/drivers/errors.ts';
 import type { Store, TaskAdvance, TaskRecord } from '../../src/store/ports/index.ts';
 import { createChannelQueues } from '../../src/tasks/polling/channel-queues.ts';
 import type { PollStage } from '../../src/tasks/polling/types.ts';
-import { createTransitionWriter } from '../../src/tasks/state/write-transitions.ts';
+import { createTransitionWriter } from '../../src/tasks/state/record-transition.ts';
 import { addRunningTask, describeEachStore, readLease } from '../contract/each-store.ts';
 
 describe("a channel's queue", () => {

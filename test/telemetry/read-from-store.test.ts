@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test';
-import { boundedLabel } from '../../src/telemetry/metrics/bounded-label.ts';
-import { readFromStore } from '../../src/telemetry/metrics/read-from-store.ts';
+import { boundedLabel, readFromStore } from '../../src/telemetry/metrics/instruments.ts';
 
 test('figures stay as they were while the database is away or hangs, and a hanging read is shared', async () => {
   let reads = 0;

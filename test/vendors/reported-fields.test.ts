@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ParsedBatchItem } from '../../src/plugins/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { readReportedFields } from '../../src/vendors/answer/read-reported-fields.ts';
+import { readReportedFields } from '../../src/vendors/answer/read-vendor-answer.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
 import { openBackupLocation } from '../../operations/backup/backup-location.ts';
-import { findBackup } from '../../operations/backup/list-backups.ts';
+import { findBackup } from '../../operations/backup/manifest.ts';
 import {
   configuredPassphrase,
   readPassphraseFile,

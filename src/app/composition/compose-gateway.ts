@@ -1,7 +1,7 @@
 import { auditRetentionSteps, authCleanUpSteps, warnOfManySessions } from '../../auth/index.ts';
 import type { Listening } from '../../http/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import { findInstallation } from '../../operations/backup/installation.ts';
+import { findInstallation } from '../../operations/backup/manifest.ts';
 import { eraseUnstoredStep, eraseUsersStep, retentionSteps } from '../../operations/index.ts';
 import { createCleanUp, startCleanUp } from '../../operations/retention/clean-up.ts';
 import { createRetention, startRetention } from '../../operations/retention/run-retention.ts';

@@ -1,7 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 import type { TaskMeter } from '../../tasks/index.ts';
-import { boundedLabel } from '../../telemetry/metrics/bounded-label.ts';
-import { createDeferredHistogram } from '../../telemetry/metrics/deferred-histogram.ts';
+import { boundedLabel, createDeferredHistogram } from '../../telemetry/metrics/instruments.ts';
 
 /** Channels and plugins with series of their own; all others share `other`. */
 const MAX_CHANNELS = 200;

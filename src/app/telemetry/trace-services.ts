@@ -2,8 +2,13 @@ import { type SpanContext, SpanKind } from '@opentelemetry/api';
 import type { RequestTracer } from '../../http/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { TaskMeter, TaskTracer } from '../../tasks/index.ts';
-import { markFailed, type Recorder } from '../../telemetry/tracing/create-recorder.ts';
-import { isSampled, readTraceparent, writeTraceparent } from '../../telemetry/tracing/trace-context.ts';
+import {
+  isSampled,
+  markFailed,
+  readTraceparent,
+  type Recorder,
+  writeTraceparent,
+} from '../../telemetry/tracing/create-recorder.ts';
 import type { Upstream } from '../../upstream/index.ts';
 
 /** Requests without a story: files of the panel, unknown paths, and what monitors ask for. */

@@ -8,8 +8,13 @@ import {
   type Store,
   type UserChange,
 } from '../../store/ports/index.ts';
-import { type BudgetFields, validateBudget } from '../accounts/describe-budgets.ts';
-import { describeOwnLimits, type OwnLimitsView, validateOwnLimits } from '../accounts/own-limits.ts';
+import {
+  type BudgetFields,
+  describeOwnLimits,
+  type OwnLimitsView,
+  validateBudget,
+  validateOwnLimits,
+} from '../accounts/budgets-and-limits.ts';
 import {
   validateDisplayName,
   validateGroup,

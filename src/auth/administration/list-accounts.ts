@@ -9,7 +9,6 @@ import type {
   Store,
   UserFilter,
 } from '../../store/ports/index.ts';
-import { type BudgetView, describeBudgets } from '../accounts/describe-budgets.ts';
 import {
   describeFactors,
   describeFields,
@@ -17,7 +16,12 @@ import {
   loadFactors,
   type UserFields,
 } from '../accounts/describe-user.ts';
-import { describeOwnLimits, type OwnLimitsView } from '../accounts/own-limits.ts';
+import {
+  type BudgetView,
+  describeBudgets,
+  describeOwnLimits,
+  type OwnLimitsView,
+} from '../accounts/budgets-and-limits.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';

@@ -8,8 +8,12 @@ import {
   STATUS,
   type Store,
 } from '../../store/ports/index.ts';
-import { type BudgetView, describeBudgets } from '../accounts/describe-budgets.ts';
-import { describeOwnLimits, type OwnLimitsView } from '../accounts/own-limits.ts';
+import {
+  type BudgetView,
+  describeBudgets,
+  describeOwnLimits,
+  type OwnLimitsView,
+} from '../accounts/budgets-and-limits.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';

@@ -8,8 +8,12 @@ import {
   STATUS,
   type UserRecord,
 } from '../../store/ports/index.ts';
-import { type BudgetFields, validateBudget } from '../accounts/describe-budgets.ts';
-import { type OwnLimitsView, validateOwnLimits } from '../accounts/own-limits.ts';
+import {
+  type BudgetFields,
+  type OwnLimitsView,
+  validateBudget,
+  validateOwnLimits,
+} from '../accounts/budgets-and-limits.ts';
 import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';

@@ -16,7 +16,7 @@ import {
   describeCredential,
   loadWebAuthn,
 } from './ceremony.ts';
-import { checkAssertion } from './check-assertion.ts';
+import { checkAssertion } from './log-in-with-passkey.ts';
 
 /** What the operations of this file use. */
 type Deps = {

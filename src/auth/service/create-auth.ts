@@ -24,7 +24,7 @@ import { createAccessTokens } from '../tokens/access-tokens.ts';
 import { createFlows } from '../tokens/flows.ts';
 import { deriveSessionKeys } from '../tokens/keys.ts';
 import { createRefreshTokens } from '../tokens/refresh-tokens.ts';
-import { createIdentifyByCode } from '../wechat/identify-by-code.ts';
+import { createIdentifyByCode } from '../messengers/sign-in-with-wechat.ts';
 import {
   accountOperations,
   addressOperations,

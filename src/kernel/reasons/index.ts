@@ -6,12 +6,10 @@
 
 import { attentionReasons } from './attention.ts';
 import { authReasons } from './auth.ts';
-import { billingReasons } from './billing.ts';
-import { casesReasons } from './cases.ts';
-import { configReasons } from './config.ts';
+import { billingReasons, casesReasons } from './billing.ts';
 import { httpReasons } from './http.ts';
 import { identityReasons } from './identity.ts';
-import { operationsReasons } from './operations.ts';
+import { configReasons, operationsReasons } from './operations.ts';
 import { pluginHintsReasons } from './plugin-hints.ts';
 import { pluginHooksReasons } from './plugin-hooks.ts';
 import { pluginRulesReasons } from './plugin-rules.ts';

@@ -12,8 +12,16 @@ import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
 import type { Notices } from '../watches/queue-notices.ts';
 import { describeLocation } from './backup-location.ts';
-import { claimNotification, describeNotPruned, noteSchedule, pruningFault, scheduledSince } from './backup-notes.ts';
-import { isMade, lastDue, RETRY_SECONDS } from './last-due.ts';
+import {
+  claimNotification,
+  describeNotPruned,
+  isMade,
+  lastDue,
+  noteSchedule,
+  pruningFault,
+  RETRY_SECONDS,
+  scheduledSince,
+} from './last-due.ts';
 import type { BackupConfig } from './types.ts';
 
 /** Looks for what is due soon after the start, then at this interval. */

@@ -5,8 +5,7 @@ import { openResultFiles } from '../storage/result-files.ts';
 import { putPart, removeStaleWork, toByteStream } from './backup-location.ts';
 import { copyResults, keepResults } from './copy-results.ts';
 import { dumpSqlite } from './dump-sqlite.ts';
-import { findInstallation } from './installation.ts';
-import { MANIFEST, newBackupId, SECRETS_PART, UNFINISHED_SECONDS } from './manifest.ts';
+import { findInstallation, MANIFEST, newBackupId, SECRETS_PART, UNFINISHED_SECONDS } from './manifest.ts';
 import { writeSecrets } from './seal-secrets.ts';
 import type { BackupDeps, CreatedBackup, DumpedDatabase, Manifest, NewBackup } from './types.ts';
 

@@ -1,7 +1,8 @@
-import { isObject, isoTime, OperatorError, parseJson, randomAlnum } from '../../kernel/index.ts';
+import { isObject, isoTime, newUuid, OperatorError, parseJson, randomAlnum } from '../../kernel/index.ts';
 import { LATEST_MIGRATION } from '../../store/index.ts';
 import { readBytes } from './streams.ts';
 import type { BackupLocation, Manifest } from './types.ts';
+import type { Store } from '../../store/ports/index.ts';
 
 export const MANIFEST = 'manifest.json';
 export const SECRETS_PART = 'secrets.age';
@@ -25,7 +26,7 @@ export const isBackupId = (text: string): boolean => ID.test(text);
  * The manifest of a backup; undefined: it does not exist, or its making did not end.
  * @throws `OperatorError` when it cannot be understood
  */
-export async function readManifest({ objects }: BackupLocation, id: string): Promise<Manifest | undefined> {
+async function readManifest({ objects }: BackupLocation, id: string): Promise<Manifest | undefined> {
   const stream = isBackupId(id) ? await objects.open(`${id}/${MANIFEST}`) : undefined;
   if (!stream) return undefined;
   const bytes = await readBytes(stream, MAX_BYTES);
@@ -69,3 +70,56 @@ function isManifest(value: unknown): value is Manifest {
   if (secrets !== null && !isPart(secrets)) return false;
   return isPart(results) && isCount(results.count) && isCount(results.total_bytes) && isCount(results.missing);
 }
+
+/** The backups of a place, the newest first. `unfinished`: ids without a manifest. */
+export async function listBackups(place: BackupLocation): Promise<{
+  backups: Manifest[];
+  unfinished: string[];
+  /** Ids whose manifest cannot be understood, with the reason. */
+  unreadable: { id: string; reason: string }[];
+}> {
+  const { folders } = await place.objects.list('');
+  const backups: Manifest[] = [];
+  const unfinished: string[] = [];
+  const unreadable: { id: string; reason: string }[] = [];
+  for (const id of folders.filter(isBackupId).sort().reverse()) {
+    try {
+      const manifest = await readManifest(place, id);
+      if (manifest) backups.push(manifest);
+      else unfinished.push(id);
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      unreadable.push({ id, reason: error.message });
+    }
+  }
+  return { backups, unfinished, unreadable };
+}
+
+/**
+ * The backup with this id, or the newest one.
+ * @throws `OperatorError` when there is none
+ */
+export async function findBackup(place: BackupLocation, id: string | undefined): Promise<Manifest> {
+  if (id === undefined) {
+    const [newest] = (await listBackups(place)).backups;
+    if (newest) return newest;
+    throw new OperatorError(`there is no backup in ${place.name}`);
+  }
+  const manifest = await readManifest(place, id);
+  if (manifest) return manifest;
+  throw new OperatorError(`there is no backup ${id.slice(0, 40)} in ${place.name}, or it was not finished`);
+}
+
+/** Among the options, and none of the catalogue. A restored database gets a new one. */
+const KEY = 'installation.id';
+
+/** The id of this installation, which all its nodes share; the first that asks gives it one. */
+export async function findInstallation({ options }: Pick<Store, 'options'>): Promise<string> {
+  const known = await options.get(KEY);
+  if (known !== undefined) return known;
+  await options.putIfAbsent(KEY, newUuid());
+  return (await options.get(KEY)) ?? '';
+}
+
+/** A restored database is another installation than the one that the backup was made of. */
+export const renewInstallation = ({ options }: Pick<Store, 'options'>): Promise<void> => options.put(KEY, newUuid());

@@ -1,6 +1,5 @@
 import { isoTime } from '../../kernel/index.ts';
-import { listBackups } from './list-backups.ts';
-import { isBackupId, MANIFEST, UNFINISHED_SECONDS } from './manifest.ts';
+import { isBackupId, listBackups, MANIFEST, UNFINISHED_SECONDS } from './manifest.ts';
 import { listResults } from './read-parts.ts';
 import type { BackupLocation, Manifest } from './types.ts';
 

@@ -14,8 +14,7 @@ import { SECRETS_FILE } from '../secrets/load-secrets.ts';
 import { prepareDataDir } from '../start/prepare-data-dir.ts';
 import { openUnguardedFiles, RESULTS_FOLDER } from '../storage/result-files.ts';
 import { sameCounts, withCheckedCopy } from './check-copy.ts';
-import { renewInstallation } from './installation.ts';
-import { requireKnownLayout } from './manifest.ts';
+import { renewInstallation, requireKnownLayout } from './manifest.ts';
 import { listResults, openSecrets, unpackDatabase } from './read-parts.ts';
 import type { BackupDeps, Manifest, Unseal } from './types.ts';
 

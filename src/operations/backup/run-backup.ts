@@ -21,10 +21,9 @@ import { readSecrets } from '../secrets/load-secrets.ts';
 import { openBeside } from '../storage/open-beside.ts';
 import type { StorageLocation } from '../storage/result-files.ts';
 import { openBackupLocation, requireKnownFolder, WORK_FOLDER } from './backup-location.ts';
-import { describeNotPruned, notePruning } from './backup-notes.ts';
 import { createBackup } from './create-backup.ts';
-import { findInstallation } from './installation.ts';
-import { type DueBackup, lastDue, RETRY_SECONDS } from './last-due.ts';
+import { findInstallation } from './manifest.ts';
+import { describeNotPruned, type DueBackup, lastDue, notePruning, RETRY_SECONDS } from './last-due.ts';
 import { type Keep, pruneBackups } from './prune-backups.ts';
 import type { BackupConfig, BackupLocation, CreatedBackup, Seal } from './types.ts';
 

@@ -32,8 +32,7 @@ import { createPluginWorker, type PluginWorker } from '../worker/create-worker.t
 import type { MarketTrust, PinMarketKey } from './check-trust.ts';
 import { createVersionCheck } from './check-versions.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
-import { fetchChangelog } from './fetch-changelog.ts';
-import { createMarketReader, decodeText } from './fetch-file.ts';
+import { createMarketReader, decodeText, fetchChangelog } from './fetch-file.ts';
 import { createListingCache } from './listing-cache.ts';
 import { createMarketMemory } from './market-memory.ts';
 import { type OfferedPlugin, offerPlugin, presentPlugins } from './offer-plugins.ts';

@@ -9,10 +9,9 @@ import type { PermissionChanges } from '../source/describe-permissions.ts';
 import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
 import { type CompiledPlugin, createCompiler } from '../worker/compile-plugin.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
-import { type Activation, activateVersion, rollBack } from './activate-version.ts';
+import { activateVersion, type Activation, deleteVersion, type Deletion, rollBack } from './activate-version.ts';
 import { createPluginChangeMutex } from './change-plugins.ts';
 import { compileOrThrow, refuseInNewVersions } from './compile-source.ts';
-import { type Deletion, deleteVersion } from './delete-version.ts';
 import {
   describePlugin,
   findIcon,
@@ -26,7 +25,6 @@ import {
 import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
 import { movePlugin, type PluginMove, previewMove } from './move-plugin.ts';
-import { type Narrowing, narrowModels } from './narrow-models.ts';
 import {
   type ActivationPreview,
   type PreviewContext,
@@ -34,7 +32,7 @@ import {
   previewActivation,
   requirePreview,
 } from './preview-activation.ts';
-import { type Switch, setPluginEnabled } from './switch-plugin.ts';
+import { type Narrowing, narrowModels, setPluginEnabled, type Switch } from './switch-plugin.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 import { createOutcomeWatch, type FailingVersion, type PluginOutcome } from './watch-outcomes.ts';
 

@@ -10,7 +10,7 @@ import {
   type WaitingCount,
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { endWaiting } from '../state/end-waiting.ts';
+import { endWaiting } from '../state/finish-task.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import type { TaskDeps } from '../types.ts';
 import { dispatchTask, type Sending } from './dispatch-task.ts';

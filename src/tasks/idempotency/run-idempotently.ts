@@ -1,6 +1,10 @@
-import { AppError, sha256Hex } from '../../kernel/index.ts';
+import { AppError, canonicalJson, createSemaphore, nextTurn, sha256Hex } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { BodyDigests, Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
+import type { RepeatLimit } from '../task-node.ts';
+import { createHash } from 'node:crypto';
+import type { ExtractedFile, ExtractedFiles } from '../../files/index.ts';
+import { fileToken } from '../../vendors/index.ts';
 
 /** Keys should be random: 1 to 255 printable ASCII characters are more than any client needs. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
@@ -82,3 +86,55 @@ function hashRequest({ method, path, query, body }: ClientRequest, { raw, meanin
 
 const isKeyTaken = (error: unknown): boolean => error instanceof AppError && error.code === KEY_TAKEN;
 const KEY_TAKEN = taskErrors.idempotency_in_progress().code;
+
+/** Repeats that may wait at once on this node. A well-behaved client has one. */
+const MAX_WAITING = { node: 256, user: 32 };
+const RETRY_AFTER_SECONDS = 5;
+
+export function createRepeatLimit(): RepeatLimit {
+  const limit = createSemaphore();
+  return {
+    acquire(userId) {
+      const slots = limit.tryAcquire([
+        { name: 'node', max: MAX_WAITING.node },
+        { name: `user ${userId}`, max: MAX_WAITING.user },
+      ]);
+      if (slots.full) throw stillInProgress();
+      return slots.release;
+    },
+  };
+}
+
+export const stillInProgress = () => taskErrors.idempotency_in_progress({ retryAfterSeconds: RETRY_AFTER_SECONDS });
+
+/** From this size on, other requests get a turn between the parsing and the digest. */
+const LONG_TEXT = 64 * 1024;
+
+/**
+ * SHA-256 in hex of what valid JSON means: `canonicalJson`. An extracted file counts by the SHA-256
+ * of its Base64 as sent.
+ */
+export async function digestJson(text: string, extracted?: ExtractedFiles): Promise<string> {
+  if (text.length > LONG_TEXT) await nextTurn();
+  if (!extracted) return sha256Hex(canonicalJson(text));
+  const { prefix, files } = extracted;
+  const digests = new Map<string, string>();
+  for (const [index, file] of files.entries()) digests.set(fileToken(prefix, index), await digestFile(file));
+  const digitsLength = fileToken(prefix, 0).length - prefix.length;
+  const describe = (literal: string): string => {
+    const [before = '', ...others] = literal.split(prefix);
+    if (others.length === 0) return literal;
+    const described = others.map(
+      (rest) => `\n${digests.get(prefix + rest.slice(0, digitsLength))}\n${rest.slice(digitsLength)}`,
+    );
+    // No literal contains a line end, so no text can pass for a file.
+    return before + described.join('');
+  };
+  return sha256Hex(canonicalJson(text, describe));
+}
+
+async function digestFile(file: ExtractedFile): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of file.stream()) hash.update(chunk);
+  return hash.digest('hex');
+}

@@ -5,8 +5,7 @@ import { isWaiting } from '../state/describe-task.ts';
 import { fromStoredFailure } from '../state/stored-failure.ts';
 import { waitsOn } from '../submission/await-dispatch.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
-import { stillInProgress } from './limit-repeats.ts';
-import { runIdempotently } from './run-idempotently.ts';
+import { runIdempotently, stillInProgress } from './run-idempotently.ts';
 
 /** `replayed`: an earlier request with the same key submitted this task; this one did not. */
 export type SubmittedTask = TaskRecord & { replayed: boolean };

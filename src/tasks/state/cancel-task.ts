@@ -3,8 +3,7 @@ import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { isWaiting } from './describe-task.ts';
-import { endWaiting } from './end-waiting.ts';
-import { finishTask, toLease } from './finish-task.ts';
+import { endWaiting, finishTask, toLease } from './finish-task.ts';
 import { toStoredFailure } from './stored-failure.ts';
 
 const CANCELLED = sentence('tasks.cancelled');

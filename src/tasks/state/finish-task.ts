@@ -1,5 +1,5 @@
 import { scheduleResultCopies } from '../../files/index.ts';
-import { type Sentence, sentence, withoutMessage } from '../../kernel/index.ts';
+import { type AppError, type Sentence, sentence, toSentence, withoutMessage } from '../../kernel/index.ts';
 import type {
   Lease,
   Repositories,
@@ -12,6 +12,7 @@ import type {
 import type { Ending, TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
 import { traceEvent } from './trace-event.ts';
+import { toStoredFailure } from './stored-failure.ts';
 
 export const toLease = (task: TaskRecord): Lease => ({
   taskId: task.taskId,
@@ -168,3 +169,19 @@ async function recordLateSuccess(deps: TaskDeps, taskId: string, event: Sentence
     deps.logger.warn({ err: error, task_id: taskId }, 'late success could not be added to the timeline');
   }
 }
+
+/**
+ * Ends a task that waits, with a refund. What takes it out of its line wins: this, a dispatch, or
+ * another end. It keeps its Idempotency-Key. False: it does not wait any more.
+ */
+export const endWaiting = (
+  deps: TaskDeps,
+  task: TaskRecord,
+  { error, reason = toSentence(error) }: { error: AppError; reason?: Sentence },
+): Promise<boolean> =>
+  finishTask(deps, {
+    task,
+    ending: { status: 'FAILURE', reason },
+    change: { execution: { ...task.execution, failure: toStoredFailure(error) } },
+    waits: true,
+  });

@@ -1,18 +1,20 @@
-import { isoTime, newMessageId, sha256Hex } from '../../kernel/index.ts';
+import { batchCalls, isoTime, newMessageId, nextTurn, ok, sha256Hex } from '../../kernel/index.ts';
 import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
 import {
   hasEnded,
+  isStoreLocked,
+  isStoreUnavailable,
   type NewWebhook,
   type Repositories,
   type TaskChange,
   type TaskRecord,
 } from '../../store/ports/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
-import type { TaskNode } from '../task-node.ts';
+import type { TaskNode, Transition, WriteTransition } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { taskNotice } from './describe-task.ts';
 
-export type TransitionDeps = Pick<TaskDeps, 'clock' | 'webhooks'> & { node: Pick<TaskNode, 'random'> };
+type TransitionDeps = Pick<TaskDeps, 'clock' | 'webhooks'> & { node: Pick<TaskNode, 'random'> };
 
 /**
  * Writes the webhook notice of a change that clients can see. Call it in the transaction of that
@@ -63,3 +65,28 @@ function describeNotice(
     createdAt: clock.unix(),
   };
 }
+
+type WriterDeps = TransitionDeps & Pick<TaskDeps, 'store'>;
+
+const MAX_GROUP = 128;
+/** Groups that wait for the database at once: one writes while another waits for the disk. */
+const MAX_RUNNING = 2;
+
+/** `gather`: how long a group waits for further transitions. */
+export const createTransitionWriter = (deps: WriterDeps, gather: () => Promise<void> = nextTurn): WriteTransition =>
+  batchCalls<Transition, boolean>({
+    run: async (transitions) => (await writeAll(deps, transitions)).map(ok),
+    maxSize: MAX_GROUP,
+    maxRunning: MAX_RUNNING,
+    gather,
+    // One row that the database refuses must not keep the others from being written.
+    divide: (error) => (isStoreLocked(error) || !isStoreUnavailable(error) ? 'by_call' : undefined),
+  });
+
+const writeAll = (deps: WriterDeps, transitions: readonly Transition[]): Promise<boolean[]> =>
+  deps.store.transaction(async (tx) => {
+    const written = await tx.tasks.advanceAll(transitions);
+    for (const [index, { notify: task, change }] of transitions.entries())
+      if (task && written[index]) await recordTransition(deps, tx, { task, change });
+    return written;
+  });

@@ -8,14 +8,12 @@ import { finishTask, toLease } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
-import type { FailedAttempt } from './classify-refusal.ts';
+import { createRefusalLog, type FailedAttempt, skipUnreadableChannel } from './classify-refusal.ts';
 import { moveTask } from './move-task.ts';
 import { type PreparedSubmission, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
-import { createRefusalLog } from './refusal-log.ts';
 import { returnToLine, type TakenPlace } from './return-to-line.ts';
 import { sendSubmission } from './send-submission.ts';
-import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
 import type { Doubt } from './submission-doubt.ts';
 import { type Choice, takeAccount } from './take-account.ts';
 

@@ -3,7 +3,7 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { watchTask } from '../observation/watch-task.ts';
 import { isWaiting } from '../state/describe-task.ts';
-import { endWaiting } from '../state/end-waiting.ts';
+import { endWaiting } from '../state/finish-task.ts';
 import { fromStoredFailure } from '../state/stored-failure.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 

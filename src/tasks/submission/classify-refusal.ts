@@ -1,11 +1,11 @@
-import type { Refusal as CapacityRefusal, RefusalKind } from '../../channels/index.ts';
-import { type AppError, quoted, sentence, toSentence, userOwner } from '../../kernel/index.ts';
-import type { ParsedSubmission } from '../../plugins/index.ts';
-import { parseSubmitError, type SubmitError } from '../../plugins/index.ts';
+import { isUnreadableKey, type Refusal as CapacityRefusal, type RefusalKind } from '../../channels/index.ts';
+import { type AppError, type Logger, quoted, sentence, toSentence, userOwner } from '../../kernel/index.ts';
+import { type ParsedSubmission, parseSubmitError, type SubmitError } from '../../plugins/index.ts';
 import { adviseRetry, type VendorAnswer, type VendorOutcome } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
+import type { ChannelRecord } from '../../store/ports/index.ts';
 
 type Refusal = { answer: VendorAnswer; plain: FailedAttempt };
 
@@ -118,3 +118,39 @@ export type FailedAttempt = {
 
 /** `isCut`: media were cut out of the answer that the plugin saw. */
 export type SendOutcome = { kind: 'accepted'; result: ParsedSubmission; isCut: boolean } | FailedAttempt;
+
+/**
+ * A channel whose key no CRYPTO_SECRET can decrypt is skipped; another channel may serve. Returns
+ * that error, to be thrown when no other channel is left; undefined for any other `error`.
+ */
+export function skipUnreadableChannel(
+  { logger }: Pick<TaskDeps, 'logger'>,
+  channel: ChannelRecord,
+  error: unknown,
+): AppError | undefined {
+  if (!isUnreadableKey(error)) return undefined;
+  logger.debug({ channel_id: channel.id }, 'channel skipped: no CRYPTO_SECRET decrypts its key; enter the key again');
+  return error;
+}
+
+type Refused = Readonly<Record<string, unknown>> & { channel: string; reason: string };
+
+/**
+ * The log's one line for what vendors refused of a submission. It is written when that ends: only
+ * then is it known whether its client was failed, and which account was the last one.
+ */
+export function createRefusalLog(logger: Logger, message: string) {
+  let refused: Refused[] = [];
+  return {
+    note(fields: Refused): void {
+      refused.push(fields);
+    },
+    write(level: 'info' | 'warn'): void {
+      const last = refused.pop();
+      if (!last) return;
+      const before = refused.map(({ channel, reason }) => `${channel}: ${reason}`);
+      refused = [];
+      logger[level]({ ...last, ...(before.length > 0 && { before }) }, message);
+    },
+  };
+}

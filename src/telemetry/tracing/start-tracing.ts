@@ -13,9 +13,8 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { type Clock, jitter, type Logger, newUuid } from '../../kernel/index.ts';
-import { createRecorder } from './create-recorder.ts';
+import { createRecorder, isSampled } from './create-recorder.ts';
 import { createSender, type SendResult, type SendSpans } from './send-spans.ts';
-import { isSampled } from './trace-context.ts';
 import type { RunningTracing, SamplerName, SamplerSettings, SpanFate, TracingDeps } from './types.ts';
 
 const SERVICE = 'taskgate';

@@ -13,9 +13,10 @@ import {
   sentence,
   sliceChunks,
 } from '../../kernel/index.ts';
-import type { ResponseInfo } from '../../plugins/index.ts';
+import type { ParsedBatchItem, ParsedTask, ResponseInfo, SubmitEvent } from '../../plugins/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { createBase64Cutter } from './cut-base64.ts';
+import { hasEnded, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 
 const MIB = 1024 * 1024;
 /** Most JSON values in an answer: about 15 ms of parsing. A mebibyte of embeddings has 80,000. */
@@ -144,3 +145,83 @@ export const responseInfo = (answer: VendorAnswer): ResponseInfo => ({
   status: answer.status,
   headers: Object.fromEntries(Object.entries(answer.headers).map(([name, values]) => [name, values[0] ?? ''])),
 });
+
+/** Largest event, in characters. */
+const MAX_EVENT = 1024 * 1024;
+
+/** An event is larger than 1 MiB. */
+export class EventTooLarge extends Error {}
+
+/**
+ * The events of a vendor's answer (WHATWG HTML, "Parsing an event stream"), each once its empty
+ * line has come. An event without data is none.
+ * @throws EventTooLarge, and what reading the answer throws
+ */
+export async function* readSubmitEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<SubmitEvent> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  let data: string[] = [];
+  let size = 0;
+  let [event, id] = ['', ''];
+  for await (const chunk of chunks) {
+    rest += decoder.decode(chunk, { stream: true });
+    // A return at the end may be half of a line's end.
+    const lines = rest.slice(0, rest.endsWith('\r') ? -1 : rest.length).split(/\r\n|\r|\n/);
+    const unfinished = `${lines.pop() ?? ''}${rest.endsWith('\r') ? '\r' : ''}`;
+    for (const line of lines) {
+      if (line === '') {
+        if (data.length > 0) yield { event: event || 'message', id, data: data.join('\n') };
+        [data, event, size] = [[], '', 0];
+        continue;
+      }
+      size += line.length;
+      if (size > MAX_EVENT) throw new EventTooLarge();
+      const colon = line.indexOf(':');
+      const name = colon < 0 ? line : line.slice(0, colon);
+      const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
+      if (name === 'data') data.push(value);
+      else if (name === 'event') event = value;
+      else if (name === 'id' && !value.includes('\0')) id = value;
+    }
+    rest = unfinished;
+    if (size + rest.length > MAX_EVENT) throw new EventTooLarge();
+  }
+}
+
+/** Columns that a vendor's batch item may set. */
+export type ReportedFields = Pick<TaskChange, 'action' | 'submitTime' | 'startTime' | 'finishTime'>;
+
+/**
+ * Allowed clock skew of vendors, which is minutes at most. A time further off is not this task's,
+ * or not in seconds.
+ */
+const SKEW_SECONDS = 300;
+const MAX_ACTION = 40;
+
+/**
+ * Reads a batch item's action and times, in Unix seconds. Each time must lie between the previous
+ * step and now: up to five minutes off it is moved there, beyond that it is left out. The
+ * submission never becomes later than recorded here, since the task's age limit counts from it.
+ */
+export function readReportedFields(task: TaskRecord, item: ParsedTask | ParsedBatchItem, now: number): ReportedFields {
+  if (!('raw' in item)) return {};
+  const fields: ReportedFields = {};
+  const ended = hasEnded(item);
+  const action = item.action?.trim() ?? '';
+  if (action !== '' && action.length <= MAX_ACTION && !/\p{Cc}/u.test(action) && action !== task.action) {
+    fields.action = action;
+  }
+  const submitted = within(item.submitTime, task.createdAt, task.submitTime || now);
+  if (submitted !== undefined && submitted !== task.submitTime) fields.submitTime = submitted;
+  const begin = fields.submitTime ?? task.submitTime;
+  const started = ended || item.status === 'IN_PROGRESS' ? within(item.startTime, begin, now) : undefined;
+  if (started !== undefined && started !== task.startTime) fields.startTime = started;
+  const finished = ended ? within(item.finishTime, (started ?? task.startTime) || begin, now) : undefined;
+  if (finished !== undefined) fields.finishTime = finished;
+  return fields;
+}
+
+function within(time: number | undefined, from: number, to: number): number | undefined {
+  if (time === undefined || time < from - SKEW_SECONDS || time > to + SKEW_SECONDS) return undefined;
+  return Math.max(from, Math.min(time, to));
+}

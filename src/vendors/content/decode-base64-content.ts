@@ -1,7 +1,7 @@
 import { createBase64Splitter, createByteBuffer } from '../../kernel/index.ts';
 import { BASE64_FROM } from '../answer/cut-base64.ts';
 import { vendorErrors } from '../errors.ts';
-import type { VendorContent } from './types.ts';
+import type { VendorContent } from '../types.ts';
 
 /** Where a file is in a JSON answer: the `index`-th text of long Base64, counted from 0. */
 export type Base64Place = { index: number; mimeType: string };

@@ -17,10 +17,9 @@ import {
 } from '../../upstream/index.ts';
 import { vendorErrors } from '../errors.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../request/build-upstream-request.ts';
-import type { VendorDeps } from '../types.ts';
+import type { ContentRequest, VendorContent, VendorDeps } from '../types.ts';
 import { checkRedirects, pointsToSelf } from './check-redirects.ts';
 import { decodeBase64Content } from './decode-base64-content.ts';
-import type { ContentRequest, VendorContent } from './types.ts';
 
 /** Client headers that are also sent for content: ranges and conditions. */
 export const CONTENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { ROOT_CONTEXT, type SpanContext, SpanKind, trace } from '@opentelemetry/api';
 import { SamplingDecision } from '@opentelemetry/sdk-trace';
 import { chooseSampler } from '../../../src/telemetry/tracing/start-tracing.ts';
-import { readTraceparent } from '../../../src/telemetry/tracing/trace-context.ts';
+import { readTraceparent } from '../../../src/telemetry/tracing/create-recorder.ts';
 import type { SamplerName } from '../../../src/telemetry/tracing/types.ts';
 
 /** A ratio takes this id first. */

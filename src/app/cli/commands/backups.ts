@@ -1,6 +1,6 @@
 import { setPriority } from 'node:os';
 import { describeBytes, isoTime, OperatorError, pluralize } from '../../../kernel/index.ts';
-import { listBackups } from '../../../operations/backup/list-backups.ts';
+import { listBackups } from '../../../operations/backup/manifest.ts';
 import { restoreBackup } from '../../../operations/backup/restore-backup.ts';
 import { runBackup, runScheduledBackup } from '../../../operations/backup/run-backup.ts';
 import {

@@ -1,7 +1,8 @@
-import { asc, eq, sql } from 'drizzle-orm';
-import type { ChannelStore } from '../../ports/index.ts';
+import { and, asc, eq, lt, ne, sql } from 'drizzle-orm';
+import type { ChannelStore, CredentialStore } from '../../ports/index.ts';
 import { atomic, type Context, isEmpty, lazy } from '../context.ts';
 import { createPages } from '../prepare-by-shape.ts';
+import { type Sentence, withoutMessage } from '../../../kernel/index.ts';
 
 export function createChannelStore(context: Context): ChannelStore {
   const { db, tables } = context;
@@ -52,6 +53,124 @@ export function createChannelStore(context: Context): ChannelStore {
         .update(channels)
         .set({ usedQuota: sql`${channels.usedQuota} + ${delta}` })
         .where(eq(channels.id, id));
+    },
+  };
+}
+
+export function createCredentialStore({ db, tables, lockRows, statement }: Context): CredentialStore {
+  const { channels, credentials, relayObjects, tasks } = tables;
+  const all = lazy(() => db.select().from(credentials).orderBy(asc(credentials.id)).prepare());
+  const find = lazy(() =>
+    db
+      .select()
+      .from(credentials)
+      .where(eq(credentials.id, sql.placeholder('id')))
+      .prepare(),
+  );
+  const findOfChannel = lazy(() =>
+    db
+      .select()
+      .from(credentials)
+      .where(eq(credentials.channelId, sql.placeholder('channelId')))
+      .orderBy(asc(credentials.id))
+      .prepare(),
+  );
+  const isInUse = eq(credentials.removedAt, 0);
+  const isSame = (id: number, at: number) => and(eq(credentials.id, id), eq(credentials.balanceAt, at));
+  const toFault = (failed: Sentence) => ({ ...withoutMessage(failed), message: failed.message });
+
+  return {
+    all: () => all().execute(),
+    byId: async (id) => (await find().execute({ id }))[0],
+    ofChannel: (channelId) => findOfChannel().execute({ channelId }),
+
+    async insert(added) {
+      if (added.length === 0) return [];
+      const rows = await db
+        .insert(credentials)
+        .values([...added])
+        .returning();
+      return rows.sort((a, b) => a.id - b.id);
+    },
+
+    async update(id, change) {
+      const forgotten =
+        change.keySealed === undefined
+          ? {}
+          : { balanceMicros: null, balanceAt: 0, balanceFault: null, toldLimits: null, toldLimitsFault: null };
+      const [row] = await db
+        .update(credentials)
+        .set({ ...change, ...forgotten })
+        .where(and(eq(credentials.id, id), isInUse))
+        .returning();
+      return row;
+    },
+
+    remove: atomic(async (id, at) => {
+      const [found] = await db.select().from(credentials).where(eq(credentials.id, id));
+      if (!found) return false;
+      // Two that are removed at once would each see the other as the one that stays.
+      await statement(sql`select 1 from ${channels} where ${channels.id} = ${found.channelId} ${lockRows}`);
+      const hasOther = sql`exists (select 1 from ${credentials} as other
+        where other.channel_id = ${found.channelId} and other.removed_at = 0 and other.id <> ${id})`;
+      const removed = await db
+        .update(credentials)
+        .set({ removedAt: at, updatedAt: at })
+        .where(and(eq(credentials.id, id), isInUse, hasOther))
+        .returning({ id: credentials.id });
+      return removed.length === 1;
+    }),
+
+    async claimBalance(id, { seen, at }) {
+      const claimed = await db
+        .update(credentials)
+        .set({ balanceAt: at })
+        .where(and(eq(credentials.id, id), eq(credentials.balanceAt, seen), isInUse))
+        .returning({ id: credentials.id });
+      return claimed.length === 1;
+    },
+
+    async noteBalance(id, at, read) {
+      const noted =
+        'usd' in read
+          ? { balanceMicros: Math.round(read.usd * 1_000_000), balanceFault: null }
+          : { balanceFault: toFault(read.failed) };
+      await db.update(credentials).set(noted).where(isSame(id, at));
+    },
+
+    async noteToldLimits(id, at, read) {
+      const noted =
+        'limits' in read
+          ? { toldLimits: read.limits, toldLimitsFault: null }
+          : { toldLimitsFault: toFault(read.failed) };
+      await db.update(credentials).set(noted).where(isSame(id, at));
+    },
+
+    async noteError(id, { said, at }) {
+      await db
+        .update(credentials)
+        .set({ lastError: said.message, lastErrorSentence: withoutMessage(said), lastErrorAt: at })
+        .where(eq(credentials.id, id));
+    },
+
+    async deleteUnused(removedBefore) {
+      const isUsed = (table: typeof tasks | typeof relayObjects) =>
+        sql`exists (select 1 from ${table} where ${table.channelId} = ${credentials.channelId}
+          and coalesce(${table.credentialId},
+            (select min(first.id) from ${credentials} as first where first.channel_id = ${credentials.channelId})
+          ) = ${credentials.id})`;
+      const deleted = await db
+        .delete(credentials)
+        .where(
+          and(
+            ne(credentials.removedAt, 0),
+            lt(credentials.removedAt, removedBefore),
+            sql`not ${isUsed(tasks)}`,
+            sql`not ${isUsed(relayObjects)}`,
+          ),
+        )
+        .returning({ id: credentials.id });
+      return deleted.length;
     },
   };
 }

@@ -1,20 +1,123 @@
-import { type Clock, type Logger, type SecretBox, sanitizeMessage, sentence } from '../../kernel/index.ts';
+import { createHash } from 'node:crypto';
+import {
+  type Clock,
+  isObject,
+  type JsonObject,
+  type Logger,
+  parseJson,
+  randomToken,
+  sanitizeMessage,
+  type SecretBox,
+  sentence,
+} from '../../kernel/index.ts';
 import type { FlowRecord, Store } from '../../store/ports/index.ts';
 import type { AuthConfig, AuthSettings } from '../config.ts';
+import { authErrors } from '../errors.ts';
+import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
+import { rememberSession } from '../sessions/check-session.ts';
+import type { FlowBinding, FlowKey, Flows, FlowTicket } from '../tokens/flows.ts';
+import { bindIdentity, requireUnbound } from './bind-identity.ts';
+import type { FindProvider } from './find-provider.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
-import type { PanelPrincipal, RequestOrigin, SessionPrincipal } from '../principals.ts';
 import { completeLogin } from '../sessions/complete-login.ts';
 import type { SignInAttempt, SignIns } from '../sessions/record-sign-ins.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
-import type { FlowBinding, FlowKey, Flows } from '../tokens/flows.ts';
-import { openSecrets } from './begin-oauth.ts';
-import { bindIdentity } from './bind-identity.ts';
 import { findOrCreateUser, type OwnerLogin } from './find-or-create-user.ts';
-import type { FindProvider } from './find-provider.ts';
 import { type ExternalIdentity, providerFailed } from './identity-provider.ts';
 
 /** What the operations of this file use. */
 type Deps = {
+  store: Store;
+  secretBox: SecretBox;
+  settings: () => AuthSettings;
+  flows: Flows;
+  findProvider: FindProvider;
+};
+
+export type OAuthRequest = {
+  /** The caller, if authenticated. */
+  principal: PanelPrincipal | undefined;
+  provider: string;
+  intent: 'login' | 'bind';
+  /** An affiliate code, for the account that a login may create. */
+  affCode: string;
+};
+
+export type OAuthTicket = FlowTicket & {
+  /** Where to send the browser; the flow token is its `state`. */
+  authorization_url: string;
+};
+
+/** RFC 7636 4.1: 43 to 128 characters; 32 bytes give 43. */
+const VERIFIER_BYTES = 32;
+const NONCE_BYTES = 32;
+
+/**
+ * The first step of a sign-in or binding at a provider.
+ *
+ * @throws `auth.method_disabled`, `auth.provider_failed`; for a binding also `auth.unauthorized`,
+ * `auth.session_required`, or `auth.identity_taken` for a user who has an identity of this provider
+ * already.
+ */
+export async function beginOAuth(
+  ctx: Deps,
+  { principal, provider: slug, intent, affCode }: OAuthRequest,
+): Promise<OAuthTicket> {
+  const { store, secretBox, settings, flows, findProvider } = ctx;
+  const session = intent === 'bind' ? requireCaller(principal) : undefined;
+  const provider = await findProvider(slug);
+  if (session) await requireUnbound(store, session.user.id, slug);
+  const codeVerifier = randomToken(VERIFIER_BYTES);
+  const nonce = randomToken(NONCE_BYTES);
+  // Each provider has its own redirect address, so that no provider's answer passes for another's.
+  const redirectUri = `${settings().serverAddress}/oauth/${slug}`;
+  const binding: FlowBinding = session
+    ? { provider: slug, intent, userId: session.user.id, sessionId: session.sid }
+    : { provider: slug, intent };
+  const secrets = { codeVerifier, nonce, redirectUri, affCode: session ? '' : affCode };
+  const payload = { ...sealSecrets(secretBox, secrets), ...(session ? rememberSession(session) : {}) };
+  const ticket = await flows.begin(store, { purpose: 'oauth', binding, payload });
+  const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url');
+  const request = { redirectUri, state: ticket.flow_token, codeChallenge, nonce };
+  return { ...ticket, authorization_url: await provider.authorizationUrl(request) };
+}
+
+function requireCaller(principal: PanelPrincipal | undefined) {
+  if (!principal) throw authErrors.unauthorized();
+  return requireSession(principal);
+}
+
+/** The secrets of an authorization request that the server keeps until the answer comes back. */
+export type FlowSecrets = {
+  /** PKCE */
+  codeVerifier: string;
+  nonce: string;
+  /** As in the request: the token endpoint must get the same value. */
+  redirectUri: string;
+  /** The affiliate code for a new account; empty: none. */
+  affCode: string;
+};
+
+/** Sealed for the flow's row, so that a reader of the database cannot complete a login. */
+const sealSecrets = (box: SecretBox, secrets: FlowSecrets): JsonObject => ({
+  sealed: box.seal(JSON.stringify(secrets)),
+});
+
+/** @throws `auth.flow_invalid` when no `CRYPTO_SECRET` opens them. */
+function openSecrets(box: SecretBox, payload: JsonObject): FlowSecrets {
+  const opened = parseJson(box.open(String(payload.sealed)) ?? '');
+  if (!isObject(opened)) throw authErrors.flow_invalid();
+  const { codeVerifier, nonce, redirectUri, affCode } = opened;
+  return {
+    codeVerifier: String(codeVerifier),
+    nonce: String(nonce),
+    redirectUri: String(redirectUri),
+    affCode: String(affCode),
+  };
+}
+
+/** What the operations of this file use. */
+type ReturnDeps = {
   store: Store;
   clock: Clock;
   logger: Logger;
@@ -57,7 +160,7 @@ type FoundFlow = { flow: FlowRecord; key: FlowKey };
  * `auth.access_denied`; a login also what `findOrCreateUser` throws and a limit of session
  * issuance; a binding also what `bindIdentity` throws.
  */
-export async function finishOAuth(ctx: Deps, answer: OAuthReturn): Promise<OAuthResult> {
+export async function finishOAuth(ctx: ReturnDeps, answer: OAuthReturn): Promise<OAuthResult> {
   const found = await findFlow(ctx, answer);
   const attempt = { method: `oauth:${answer.provider}`, origin: answer.origin };
   // A binding is no sign-in, so it is not recorded as one.
@@ -83,7 +186,7 @@ async function findFlow(
 const isBinding = ({ key }: FoundFlow): boolean => key.binding.intent === 'bind';
 
 async function identifyAndComplete(
-  ctx: Deps,
+  ctx: ReturnDeps,
   answer: OAuthReturn,
   { attempt, ...found }: FoundFlow & { attempt: SignInAttempt },
 ): Promise<OAuthResult> {
@@ -105,7 +208,7 @@ async function identifyAndComplete(
 }
 
 async function bind(
-  ctx: Pick<Deps, 'store' | 'clock' | 'logger' | 'config' | 'flows' | 'notifyOwner'>,
+  ctx: Pick<ReturnDeps, 'store' | 'clock' | 'logger' | 'config' | 'flows' | 'notifyOwner'>,
   { provider, origin }: OAuthReturn,
   { key, identity: { subject } }: { key: FlowKey; identity: ExternalIdentity },
 ): Promise<OAuthResult> {
@@ -120,7 +223,7 @@ async function bind(
 
 async function logIn(
   ctx: Pick<
-    Deps,
+    ReturnDeps,
     'store' | 'clock' | 'logger' | 'config' | 'settings' | 'tokens' | 'flows' | 'signIns' | 'notifyOwner'
   >,
   { provider, origin, acceptLanguage }: OAuthReturn,
