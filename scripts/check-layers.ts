@@ -79,7 +79,7 @@ const folderOrder: FolderOrder = {
   tasks: ['.', 'state', 'observation', 'polling', 'waiting', 'submission', 'dispatch', 'idempotency'],
   vendors: ['.', 'answer', 'request', 'content', 'trial'],
   results: ['.', 'artifacts', 'links', 'previews', 'copies', 'serving'],
-  surfaces: ['.', 'videos', 'images', 'audio', 'tasks', 'responses', 'mcp', 'batches'],
+  surfaces: ['.', 'videos', 'images', 'tasks', 'responses', 'mcp', 'batches'],
   app: ['.', 'config', 'demo-vendor', 'desktop', 'telemetry', 'composition', 'cli'],
   store: [
     ...['drivers', 'redis', 'schema', 'files', 'postgres', 'sqlite', 'migrate', 'repositories', 'sources'],

@@ -25,48 +25,41 @@ import { balanceAlertRoutes } from './panel-api/accounts/balance-alert.ts';
 import {
   accountRoutes,
   accountSettingsRoutes,
+  artifactLinkRoutes,
   type ExportUser,
   personalTokenRoutes,
 } from './panel-api/accounts/own-account.ts';
-import { userRecordRoutes } from './panel-api/accounts/user-records.ts';
-import { userSessionRoutes } from './panel-api/accounts/user-sessions.ts';
+import { userRecordRoutes, userSessionRoutes } from './panel-api/accounts/user-records.ts';
 import { userRoutes } from './panel-api/accounts/users.ts';
 import { type AnswerOnce, createAnswerOnce, type RequestKeys } from './panel-api/answer-once.ts';
 import { exportRoutes } from './panel-api/export/export-routes.ts';
 import { type BeginExport, createExportLimit } from './panel-api/export/stream-export.ts';
 import { channelCapacityRoutes } from './panel-api/gateway/channel-capacity.ts';
 import { channelCredentialRoutes } from './panel-api/gateway/channel-credentials.ts';
-import { channelHistoryRoutes } from './panel-api/gateway/channel-history.ts';
-import { channelTestRoutes } from './panel-api/gateway/channel-test.ts';
+import { channelHistoryRoutes, channelTestRoutes } from './panel-api/gateway/channel-health.ts';
 import { channelRoutes } from './panel-api/gateway/channels.ts';
 import { marketplaceRoutes } from './panel-api/gateway/marketplace.ts';
 import { pluginReviewRoutes } from './panel-api/gateway/plugin-reviews.ts';
 import { pluginRoutes } from './panel-api/gateway/plugins.ts';
-import { priceQuoteRoutes } from './panel-api/gateway/price-quotes.ts';
-import { priceReplayRoutes } from './panel-api/gateway/price-replay.ts';
+import { priceQuoteRoutes, priceReplayRoutes } from './panel-api/gateway/price-trials.ts';
 import { pluginPriceRoutes, priceRoutes } from './panel-api/gateway/prices.ts';
-import { attentionRoutes } from './panel-api/operation/attention.ts';
-import { backupRoutes } from './panel-api/operation/backups.ts';
 import { caseRoutes } from './panel-api/operation/cases.ts';
 import { nameSearchRoutes } from './panel-api/operation/name-search.ts';
 import { optionRoutes } from './panel-api/operation/options.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/operation/records.ts';
 import { setupRoutes } from './panel-api/operation/setup.ts';
 import { type StatusDeps, statusRoutes } from './panel-api/operation/status.ts';
-import { systemRoutes } from './panel-api/operation/system.ts';
+import { attentionRoutes, backupRoutes, systemRoutes } from './panel-api/operation/system.ts';
 import { statsRoutes, usageRoutes } from './panel-api/operation/usage.ts';
 import { createRecordAudit, type NewAuditRow, type RecordAudit } from './panel-api/record-audit.ts';
-import { mailCodeRoutes } from './panel-api/sign-in/mail-codes.ts';
 import { oauthRoutes } from './panel-api/sign-in/oauth.ts';
 import { oauthProviderRoutes } from './panel-api/sign-in/oauth-providers.ts';
 import { passkeyRoutes } from './panel-api/sign-in/passkeys.ts';
-import { registrationRoutes } from './panel-api/sign-in/registration.ts';
+import { mailCodeRoutes, registrationRoutes } from './panel-api/sign-in/registration.ts';
 import { createSessionCookies } from './panel-api/sign-in/session-cookies.ts';
 import { signInRoutes } from './panel-api/sign-in/sign-in.ts';
-import { telegramRoutes } from './panel-api/sign-in/telegram.ts';
+import { telegramRoutes, wechatRoutes } from './panel-api/sign-in/messengers.ts';
 import { twoFactorRoutes } from './panel-api/sign-in/two-factor.ts';
-import { wechatRoutes } from './panel-api/sign-in/wechat.ts';
-import { artifactLinkRoutes } from './panel-api/tasks/artifact-links.ts';
 import { modelCatalogRoutes } from './panel-api/tasks/model-catalog.ts';
 import { playgroundRoutes } from './panel-api/tasks/playground.ts';
 import { queueRoutes } from './panel-api/tasks/queue.ts';

@@ -14,5 +14,4 @@ export { createSpendCaps } from './mcp/spend-caps.ts';
 export type { NativeRoute } from './native-routes.ts';
 export { createSurfaces, type Surfaces } from './surfaces.ts';
 export type { RequestOptions } from './tasks/json-request.ts';
-export { generationObject, readGeneration } from './videos/generations.ts';
-export { readEdit } from './videos/read-edit.ts';
+export { generationObject, readEdit, readGeneration } from './videos/generations.ts';

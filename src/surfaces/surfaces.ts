@@ -13,21 +13,20 @@ import {
   type SubmittedTask,
   taskErrors,
 } from '../tasks/index.ts';
-import {
-  createSpeech,
-  createTranscription,
-  type SpeechAnswer,
-  type TranscriptionAnswer,
-} from './audio/create-audio.ts';
+import { createSpeech, createTranscription, type SpeechAnswer, type TranscriptionAnswer } from './create-audio.ts';
 import { createImages, findImageMaker, type ImageCreation, type ImagesAnswer } from './images/create-images.ts';
 import { findImagePlugin, outranksRelay } from './images/find-image-plugin.ts';
 import type { ImageOperation } from './images/read-image-request.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './list-models.ts';
 import { type NativePath, openNativePath } from './native-routes.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
-import { type ItemPage, listInputItems } from './responses/list-input-items.ts';
-import { resumeResponse } from './responses/resume-response.ts';
-import { ownResponse, retrieveResponse } from './responses/retrieve-response.ts';
+import {
+  type ItemPage,
+  listInputItems,
+  ownResponse,
+  resumeResponse,
+  retrieveResponse,
+} from './responses/retrieve-response.ts';
 import { jsonRequest, type RequestOptions } from './tasks/json-request.ts';
 import { quoteRequest, type RequestToQuote } from './tasks/quote-request.ts';
 import { retryTask, submitGeneric, submitVideo } from './tasks/submit-surfaces.ts';

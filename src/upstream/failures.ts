@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
-import { type Sentence, SentenceError, sentence, toSentence } from '../kernel/index.ts';
+import { type Sentence, sentence, SentenceError, toSentence } from '../kernel/index.ts';
 import { ProxyFailure } from './open-tunnel.ts';
 import { InvalidAnswer } from './parse-answer.ts';
 import type { UpstreamFailure } from './types.ts';
@@ -66,3 +66,16 @@ export function brokenFailure(error?: unknown): UpstreamFailure {
 
 export const abortedFailure = (notSent: boolean): UpstreamFailure =>
   failure('aborted', notSent, sentence('upstream.cancelled'));
+
+/** Longest Retry-After of a vendor that is obeyed. */
+export const MAX_RETRY_AFTER_MS = 5 * 60_000;
+
+/**
+ * Milliseconds of a Retry-After header (seconds or an HTTP date), at most `maxMs`; 0 without one.
+ */
+export function retryAfterMs(header: string | undefined, nowMs: number, maxMs = MAX_RETRY_AFTER_MS): number {
+  if (header === undefined) return 0;
+  if (/^\d+$/.test(header.trim())) return Math.min(Number(header.trim()) * 1000, maxMs);
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? 0 : Math.min(Math.max(0, at - nowMs), maxMs);
+}

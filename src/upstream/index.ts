@@ -18,7 +18,7 @@ export {
   parseDirectHosts,
   parseProxy,
 } from './proxies.ts';
-export { MAX_RETRY_AFTER_MS, retryAfterMs } from './retry-after.ts';
+export { MAX_RETRY_AFTER_MS, retryAfterMs } from './failures.ts';
 export { createSendMail } from './send-mail.ts';
 export {
   createServiceAccountTokens,

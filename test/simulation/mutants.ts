@@ -165,7 +165,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'Retry-After is obeyed without bound',
     edits: [
       {
-        file: 'src/upstream/retry-after.ts',
+        file: 'src/upstream/failures.ts',
         search: 'MAX_RETRY_AFTER_MS = 5 * 60_000',
         replace: 'MAX_RETRY_AFTER_MS = 500 * 60_000',
       },

@@ -1,5 +1,5 @@
 import type { CapacityKey, CountedAccount, DeclaredLimit, Repositories } from '../../store/ports/index.ts';
-import { COUNTED_MS, nextStartMs } from './start-times.ts';
+import { COUNTED_MS, nextStartMs } from './running-slots.ts';
 import type { Dispatch, FreeSlots, Scope, Start } from './types.ts';
 
 /** A declared limit of a pool, or of one of its models. */

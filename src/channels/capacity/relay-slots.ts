@@ -1,8 +1,7 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { CapacityKey, DeclaredLimit } from '../../store/ports/index.ts';
 import { heldSlots } from './pools.ts';
-import type { RunningSlots } from './running-slots.ts';
-import { COUNTED_MS, nextStartMs } from './start-times.ts';
+import { COUNTED_MS, nextStartMs, type RunningSlots } from './running-slots.ts';
 import type { Capacity, HeldSlots, Scope } from './types.ts';
 
 /**

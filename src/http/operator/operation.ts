@@ -1,5 +1,5 @@
 import type { AttentionItem, NodeControl, SystemHistory, SystemView } from '../../operations/index.ts';
-import type { BackupRouteDeps } from '../panel-api/operation/backups.ts';
+import type { BackupRouteDeps } from '../panel-api/operation/system.ts';
 import type { DemoChannel } from '../panel-api/operation/setup.ts';
 import type { Maintenance } from '../pipeline/close-for-maintenance.ts';
 import type { ReadinessChecks } from './health.ts';

@@ -5,8 +5,7 @@ import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { createIfRelayed } from './relay-requests.ts';
-import { readWait, waitForChange } from './wait-for-change.ts';
-import { withQueuePosition } from './with-queue-position.ts';
+import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 
 export type OrderScope = {
   request: Request;

@@ -21,8 +21,7 @@ import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { relayedResponse } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
-import { readWait, waitForChange, waitWithAccess } from './wait-for-change.ts';
-import { withQueuePosition } from './with-queue-position.ts';
+import { readWait, waitForChange, waitWithAccess, withQueuePosition } from './wait-for-change.ts';
 
 /**
  * The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content.

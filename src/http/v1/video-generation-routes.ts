@@ -8,8 +8,7 @@ import { fileStorage, type V1Deps } from './caller.ts';
 import { type OrderScope, orderVideo } from './order-video.ts';
 import { findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { ownVideo } from './video-routes.ts';
-import { readWait, waitForChange } from './wait-for-change.ts';
-import { withQueuePosition } from './with-queue-position.ts';
+import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 
 /** The video API that most community apps speak, under both of its addresses. */
 export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {

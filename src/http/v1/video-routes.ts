@@ -22,8 +22,7 @@ import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { type OrderScope, orderVideo } from './order-video.ts';
 import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
-import { readWait, waitForChange } from './wait-for-change.ts';
-import { withQueuePosition } from './with-queue-position.ts';
+import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 
 /** OpenAI's video API: plugins that claim `proto_video` serve it, the relay serves other models. */
 export function videoRoutes(kit: Kit, deps: V1Deps) {

@@ -1,5 +1,7 @@
-import { constantTimeEqual, hmacSha256Base64Url, type WatchCache } from '../../kernel/index.ts';
-import type { LinkTerms, VerifiedLink, VerifiedLinks } from '../types.ts';
+import { constantTimeEqual, createSemaphore, hmacSha256Base64Url, type WatchCache } from '../../kernel/index.ts';
+import type { LinkLimit, LinkLimits, LinkTerms, VerifiedLink, VerifiedLinks } from '../types.ts';
+import type { Counters } from '../../store/ports/index.ts';
+import { vendorErrors } from '../../vendors/index.ts';
 
 const UNLIMITED: LinkTerms = { expiresAt: 0, version: 0 };
 const WITH_TERMS = /^(\d{1,12})\.(\d{1,12})(?:\.(\d{1,12}))?\.([\w-]{43})$/;
@@ -64,6 +66,36 @@ export function createVerifiedLinks(secrets: readonly string[], watchCache?: Wat
       known.set(presented, verified);
       if (known.size > MAX_KNOWN) known.delete(known.keys().next().value as string);
       return verified;
+    },
+  };
+}
+
+const INVALID_WINDOW_SECONDS = 60;
+/** Downloads may take long, but players retry soon. */
+const BUSY_RETRY_SECONDS = 5;
+
+export function createLinkLimit(
+  { counters, watchCache }: { counters: Counters; watchCache?: WatchCache },
+  limits: Omit<LinkLimits, 'days'>,
+): LinkLimit {
+  const limit = createSemaphore();
+  // At most two names for each running download.
+  watchCache?.('downloads_by_link', limit.size);
+  return {
+    async countInvalid(address) {
+      const { count } = await counters.add(`artifact-link:${address}`, 1, INVALID_WINDOW_SECONDS);
+      if (count <= limits.invalidPerMinute) return;
+      // Always the whole window, so that a client that guesses links learns nothing of the clock.
+      throw vendorErrors.artifact_access_limited({ retryAfterSeconds: INVALID_WINDOW_SECONDS });
+    },
+    acquire({ address, artifact }) {
+      const slots = limit.tryAcquire([
+        { name: 'node', max: limits.downloads.node },
+        { name: `address ${address}`, max: limits.downloads.address },
+        { name: `artifact ${artifact}`, max: limits.downloads.artifact },
+      ]);
+      if (!slots.full) return slots.release;
+      throw vendorErrors.artifact_access_limited({ retryAfterSeconds: BUSY_RETRY_SECONDS });
     },
   };
 }

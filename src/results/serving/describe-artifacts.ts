@@ -6,7 +6,7 @@ import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import { resultErrors } from '../errors.ts';
 import { issueArtifactLinks, readLinkLife } from '../links/issue-artifact-links.ts';
 import { describePreview, type Preview } from '../previews/describe-previews.ts';
-import { findPicture, schedulePreviews } from '../previews/schedule-previews.ts';
+import { findPicture, schedulePreviews } from '../previews/make-preview.ts';
 import type { ResultDeps } from '../types.ts';
 
 /** Whether the gateway keeps a result; nothing where it does not. */

@@ -24,9 +24,8 @@ import { languageQuery, textsInLanguage } from '../../responses/texts-in-languag
 import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { describeCapacity, limitsBody, readLimits } from './channel-capacity.ts';
-import { readChannelChoices } from './channel-choices.ts';
 import { credentialsBody, readCredential, showCredential } from './channel-credentials.ts';
-import { describeChannel, describeHealth } from './describe-channel.ts';
+import { describeChannel, describeHealth, readChannelChoices } from './describe-channel.ts';
 
 type Channel = SavedChannel['channel'];
 

@@ -1,7 +1,11 @@
 import { Elysia, t } from 'elysia';
-import type { NodeControl, SystemHistory, SystemView } from '../../../operations/index.ts';
+import type { AttentionItem, BackupsView, NodeControl, SystemHistory, SystemView } from '../../../operations/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import type { Auth } from '../../../auth/index.ts';
+import { sentence } from '../../../kernel/index.ts';
+import { readProof } from '../../pipeline/access-levels.ts';
+import { httpErrors } from '../../responses/errors.ts';
 
 const PERIODS = { '24': 24, '168': 168, '336': 336 } as const;
 
@@ -69,5 +73,53 @@ export function systemRoutes(
         return ok({ id, drained: false });
       },
       { root: true, params: nodeName, detail: { summary: 'Put a node back into service' } },
+    );
+}
+
+export function attentionRoutes(kit: Kit, { attention }: { attention: () => Promise<AttentionItem[]> }) {
+  return new Elysia({ normalize: false, tags: ['System'] })
+    .use(kit)
+    .get('/api/attention', async () => ok(await attention()), {
+      admin: true,
+      detail: {
+        summary: 'List what needs attention, most severe first',
+        description:
+          'code is stable; target names the page (kind) and the item on it. Plugins appear as this node sees them; the ledger is checked at most every six hours.',
+      },
+    });
+}
+
+export type BackupRouteDeps = {
+  auth: Auth;
+  backups: { view(): Promise<BackupsView>; begin(): boolean };
+  audit: RecordAudit;
+};
+
+export function backupRoutes(kit: Kit, { auth, backups, audit }: BackupRouteDeps) {
+  return new Elysia({ normalize: false, tags: ['System'] })
+    .use(kit)
+    .get('/api/backup', async () => ok(await backups.view()), {
+      root: true,
+      detail: { summary: 'Get the backup schedule and latest runs' },
+    })
+    .post(
+      '/api/backup',
+      async ({ request, panel, origin }) => {
+        await auth.proofs.require(panel, readProof(request), 'settings.security');
+        if (!backups.begin()) {
+          throw httpErrors.validation_failed({ message: sentence('backup.no_place') });
+        }
+        await audit({ panel, origin }, { action: 'backup.begin', target: 'backup:now', detail: {} });
+        return ok({ started: true });
+      },
+      {
+        root: true,
+        critical: true,
+        proof: { scope: 'settings.security' },
+        detail: {
+          summary: 'Start a backup',
+          description: 'Answers when it is begun; the runs of GET /api/backup say how it ends.',
+        },
+      },
     );
 }

@@ -2,6 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { type ProofNeed, readProof } from '../../pipeline/access-levels.ts';
 
 const mailAddress = t.String({ minLength: 1, maxLength: 320 });
 
@@ -73,10 +74,126 @@ export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
 }
 
 /** The captcha token in the body. 2048 characters is Turnstile's own limit. */
-export const challengeField = {
+const challengeField = {
   turnstile: t.Optional(t.String({ maxLength: 2048, description: 'The captcha token, if a captcha is configured.' })),
 };
 
 /** Reads the captcha token from the body, otherwise from `?turnstile=`. */
-export const readChallengeToken = (body: { turnstile?: string }, request: Request): string | undefined =>
+const readChallengeToken = (body: { turnstile?: string }, request: Request): string | undefined =>
   body.turnstile ?? new URL(request.url).searchParams.get('turnstile') ?? undefined;
+
+const ADDRESS_PROOF: ProofNeed = {
+  scope: 'account.email',
+  when: 'if the account has a password, a passkey or two-factor',
+};
+
+/**
+ * Mailed codes and links: resetting a password, and binding the mail address of a signed-in user.
+ */
+export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+  return new Elysia({ normalize: false, tags: ['Mail'] })
+    .use(kit)
+    .post(
+      '/api/reset_password',
+      async ({ body, request, origin }) => {
+        await auth.passwords.byMail.request({
+          email: body.email,
+          challengeToken: readChallengeToken(body, request),
+          acceptLanguage: request.headers.get('accept-language') ?? undefined,
+          origin,
+        });
+        return ok(null);
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({ email: mailAddress, ...challengeField }),
+        detail: {
+          summary: 'Email a link to choose a new password',
+          description: 'The response is the same whether or not the address has an account.',
+        },
+      },
+    )
+    .post(
+      '/api/user/reset',
+      async ({ body, request, origin }) => {
+        const mailedLink = await auth.passwords.byMail.finish({
+          ...body,
+          acceptLanguage: request.headers.get('accept-language') ?? undefined,
+          origin,
+        });
+        const target = `user:${mailedLink.userId}`;
+        await audit({ mailedLink, origin }, { action: 'user.password_reset', target, detail: {} });
+        return ok(null);
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({
+          email: mailAddress,
+          token: t.String({ minLength: 1, maxLength: 200, description: 'From the link.' }),
+          password: t.String({ minLength: 1, maxLength: 1000, description: '8 to 128 characters.' }),
+        }),
+        detail: {
+          summary: 'Set the new password; all sessions end',
+          description: 'Does not sign in. A second factor stays and is required at the next sign-in.',
+        },
+      },
+    )
+    .post(
+      '/api/user/email/code',
+      async ({ panel, body, origin }) => {
+        await auth.mail.address.sendCode(panel, { email: body.email, origin });
+        return ok(null);
+      },
+      {
+        session: true,
+        critical: true,
+        body: strictObject({ email: mailAddress }),
+        detail: { summary: 'Email a code to an address you want to add' },
+      },
+    )
+    .post(
+      '/api/oauth/email/bind',
+      async ({ request, panel, origin, body }) => {
+        const bound = await auth.mail.address.bind(panel, { ...body, proof: readProof(request) });
+        await audit(
+          { panel, origin },
+          {
+            action: 'user.email_bind',
+            target: `user:${panel.user.id}`,
+            detail: { before: panel.user.email, after: bound.email },
+          },
+        );
+        return ok(bound);
+      },
+      {
+        session: true,
+        critical: true,
+        proof: ADDRESS_PROOF,
+        body: strictObject({ email: mailAddress, code: t.String({ minLength: 1, maxLength: 64 }) }),
+        detail: { summary: 'Add the confirmed address; the previous one is notified' },
+      },
+    )
+    .delete(
+      '/api/user/email',
+      async ({ request, panel, origin }) => {
+        await auth.mail.address.unbind(panel, { proof: readProof(request) });
+        await audit(
+          { panel, origin },
+          {
+            action: 'user.email_unbind',
+            target: `user:${panel.user.id}`,
+            detail: { before: panel.user.email, after: null },
+          },
+        );
+        return ok(null);
+      },
+      {
+        session: true,
+        critical: true,
+        proof: ADDRESS_PROOF,
+        detail: { summary: 'Remove the email address from your account; it is notified' },
+      },
+    );
+}

@@ -1,6 +1,6 @@
-import { isObject, type Json, type JsonObject, parseJson } from '../../kernel/index.ts';
-import { type Content, projectArtifacts, requirePlugin } from '../../results/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
+import { isObject, type Json, type JsonObject, parseJson } from '../kernel/index.ts';
+import { type Content, projectArtifacts, requirePlugin } from '../results/index.ts';
+import type { TaskRecord } from '../store/ports/index.ts';
 import {
   adviseOnFailure,
   type Caller,
@@ -11,11 +11,11 @@ import {
   submitOnce,
   submitTask,
   taskErrors,
-} from '../../tasks/index.ts';
-import { awaitEnd } from '../await-end.ts';
-import { surfaceErrors } from '../errors.ts';
-import { findImagePlugin } from '../images/find-image-plugin.ts';
-import type { SurfaceDeps } from '../types.ts';
+} from '../tasks/index.ts';
+import { awaitEnd } from './await-end.ts';
+import { surfaceErrors } from './errors.ts';
+import { findImagePlugin } from './images/find-image-plugin.ts';
+import type { SurfaceDeps } from './types.ts';
 
 type Creation = { caller: Caller; requestId: string; request: ClientRequest };
 /** `replayed`: it answers an earlier request with the same Idempotency-Key. */
