@@ -14,7 +14,7 @@ import {
 } from '../tasks/index.ts';
 import { awaitEnd } from './await-end.ts';
 import { surfaceErrors } from './errors.ts';
-import { findImagePlugin } from './images/find-image-plugin.ts';
+import { findImagePlugin } from './find-image-plugin.ts';
 import type { SurfaceDeps } from './types.ts';
 
 type Creation = { caller: Caller; requestId: string; request: ClientRequest };

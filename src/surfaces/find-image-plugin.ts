@@ -1,9 +1,9 @@
-import { mapModel } from '../../channels/index.ts';
-import { findDriver, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
-import type { Relay } from '../../relay/index.ts';
-import { STATUS } from '../../store/ports/index.ts';
-import type { Caller } from '../../tasks/index.ts';
-import type { SurfaceDeps } from '../types.ts';
+import { mapModel } from '../channels/index.ts';
+import { findDriver, type Generation, type LoadedPlugin } from '../plugins/index.ts';
+import type { Relay } from '../relay/index.ts';
+import { STATUS } from '../store/ports/index.ts';
+import type { Caller } from '../tasks/index.ts';
+import type { SurfaceDeps } from './types.ts';
 
 export type WantedPlugin = { generation: Generation; model: string; group: string };
 
