@@ -19,7 +19,7 @@ import { applyBranding } from './theme/apply-branding.ts';
 import { loadFont } from './theme/load-font.ts';
 import { theme } from './theme/theme.ts';
 import { ConnectionNotice, ConnectionProvider } from './ui/page/connection-notice.tsx';
-import { ErrorBoundary } from './ui/page/error-boundary.tsx';
+import { ErrorBoundary } from './ui/page/full-page.tsx';
 
 /**
  * Owns: the panel's pages in the browser. May touch: this origin's API, `contracts`, the types of

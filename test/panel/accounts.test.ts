@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { readFieldErrors } from '../../src/panel/api/field-errors.ts';
+import { readFieldErrors } from '../../src/panel/api/api-error.ts';
 import { affiliateQuery, readAffiliateCode, readResetLink } from '../../src/panel/pages/accounts/link-parameters.ts';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
 import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';

@@ -10,7 +10,7 @@ import { validatePassword, validateUsername } from '../../src/panel/pages/accoun
 import { readSetupToken } from '../../src/panel/pages/setup/setup-token.ts';
 import { tookSeconds } from '../../src/panel/pages/tasks/read-task.ts';
 import { safeRedirect } from '../../src/panel/session/panel-address.ts';
-import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
+import { chooseMark } from '../../src/panel/ui/display/plugin-icon.tsx';
 import { pendingValues } from '../../src/panel/ui/form/use-filters.ts';
 import { groupFor, OPTION_KEYS } from '../../src/settings/catalogue/option-catalogue.ts';
 import { panelStates } from '../support/panel-states/walk-states.ts';

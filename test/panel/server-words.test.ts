@@ -5,9 +5,8 @@ import { authErrors } from '../../src/auth/errors.ts';
 import { describeCodes } from '../../src/http/openapi/describe-codes.ts';
 import { describeBytes, type Sentence, sentence } from '../../src/kernel/index.ts';
 import { reasons as catalogue } from '../../src/kernel/reasons/index.ts';
-import { ApiError } from '../../src/panel/api/api-error.ts';
+import { ApiError, readFieldErrors } from '../../src/panel/api/api-error.ts';
 import { codeTexts, errorMessage, fieldMessage } from '../../src/panel/api/error-message.ts';
-import { readFieldErrors } from '../../src/panel/api/field-errors.ts';
 import { saySentence } from '../../src/panel/api/say-sentence.ts';
 import { speak } from './speak.ts';
 

@@ -1,6 +1,6 @@
 import { createInstance } from 'i18next';
 import { readTexts } from '../../scripts/check-texts.ts';
-import { addValueFormats } from '../../src/panel/i18n/localise.ts';
+import { addValueFormats } from '../../src/panel/i18n/texts.ts';
 
 /** The panel's texts in a language. */
 export async function speak(language: string, texts: Readonly<Record<string, string>> = readTexts(language)) {

@@ -1,9 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../i18n/texts.ts';
-import { ApiError } from './api-error.ts';
-import type { FieldError } from './field-errors.ts';
+import { ApiError, type FieldError, UserError } from './api-error.ts';
 import { saySentence, translateOrQuote } from './say-sentence.ts';
-import { UserError } from './user-error.ts';
 
 /** Says what went wrong and what to do, in the user's language. */
 export function errorMessage(error: unknown, t: TFunction, language: string): string {

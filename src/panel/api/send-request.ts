@@ -1,5 +1,4 @@
-import { ApiError } from './api-error.ts';
-import { readFieldErrors, readSaid } from './field-errors.ts';
+import { ApiError, readFieldErrors, readSaid } from './api-error.ts';
 
 export type ApiRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';

@@ -2,8 +2,7 @@ import type { LaterTextPart } from 'panel:languages';
 import { createInstance, type i18n } from 'i18next';
 import { initReactI18next } from 'react-i18next';
 import { languages, preferredLanguage, rememberLanguage } from './languages.ts';
-import { addValueFormats } from './localise.ts';
-import type { Texts } from './texts.ts';
+import { addValueFormats, type Texts } from './texts.ts';
 
 declare module 'i18next' {
   interface CustomTypeOptions {

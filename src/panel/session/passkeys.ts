@@ -2,7 +2,7 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser';
-import { UserError } from '../api/user-error.ts';
+import { UserError } from '../api/api-error.ts';
 
 /** Browsers support passkeys in secure contexts only: https or localhost. */
 export const hasPasskeys = (): boolean => window.isSecureContext && 'PublicKeyCredential' in window;

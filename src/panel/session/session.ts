@@ -1,7 +1,6 @@
-import { ApiError } from '../api/api-error.ts';
+import { ApiError, UserError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
 import type { LoginResponse, SessionBundle, SessionRotation } from '../api/types.ts';
-import { UserError } from '../api/user-error.ts';
 import { forgetLists } from './panel-address.ts';
 import { createRefresh, withRefreshLock } from './refresh-session.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';

@@ -12,7 +12,7 @@ import {
 import { IconArrowRight } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelChoices } from '../../api/types.ts';
-import { localise } from '../../i18n/localise.ts';
+import { localise } from '../../i18n/texts.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import { ExternalLink } from '../../ui/page/links.tsx';

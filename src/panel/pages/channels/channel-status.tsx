@@ -1,9 +1,8 @@
 import { Anchor, Switch, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { channelStatus } from '../../api/record-status.ts';
 import { translateOrQuote } from '../../api/say-sentence.ts';
-import type { Channel } from '../../api/types.ts';
+import { type Channel, channelStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';

@@ -1,12 +1,11 @@
 import { Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { channelStatus } from '../../api/record-status.ts';
-import type { Channel, ChannelPage } from '../../api/types.ts';
+import { type Channel, type ChannelPage, channelStatus } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/links.tsx';
 
 /** Confirms with the consequences, deletes the channel and returns to the list. */
 export function useDeleteChannel(channel: Channel): {

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsageReport, UsageStats } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
-import { Share } from '../../ui/display/share.tsx';
+import { Share } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';

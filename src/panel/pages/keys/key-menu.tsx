@@ -2,8 +2,7 @@ import { ActionIcon, Menu } from '@mantine/core';
 import { IconDots } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { keyStatus } from '../../api/record-status.ts';
-import type { ApiKey } from '../../api/types.ts';
+import { type ApiKey, keyStatus } from '../../api/types.ts';
 import type { KeyChanges } from './use-key-changes.ts';
 
 type KeyMenuProps = {

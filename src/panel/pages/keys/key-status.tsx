@@ -1,6 +1,5 @@
 import { useTranslation } from 'react-i18next';
-import { keyStatus } from '../../api/record-status.ts';
-import type { ApiKey } from '../../api/types.ts';
+import { type ApiKey, keyStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';

@@ -10,7 +10,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
+import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { KeyShownOnce } from './key-shown-once.tsx';
 
 /** How long the old key may still work, in seconds. */

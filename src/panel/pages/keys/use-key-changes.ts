@@ -1,6 +1,5 @@
 import { useTranslation } from 'react-i18next';
-import { keyStatus } from '../../api/record-status.ts';
-import type { ApiKey } from '../../api/types.ts';
+import { type ApiKey, keyStatus } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';

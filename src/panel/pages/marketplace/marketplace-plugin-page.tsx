@@ -11,18 +11,17 @@ import type {
   MarketplaceSourceText,
   PluginPreview,
 } from '../../api/types.ts';
-import { localise } from '../../i18n/localise.ts';
+import { localise } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
 import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { BackLink, ExternalLink } from '../../ui/page/links.tsx';
+import { BackLink, ExternalLink, useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
+import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { PreviewChanges, PreviewReplay } from '../plugins/activation-preview.tsx';
 import { ChangelogSection } from '../plugins/change-log.tsx';
 import { Codes } from '../plugins/overview-tab.tsx';

@@ -5,8 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import type { ModelCard as Model, ModelCatalog, TaskFeed, TaskSummary } from '../../api/types.ts';
-import { localise } from '../../i18n/localise.ts';
-import type { TextKey } from '../../i18n/texts.ts';
+import { localise, type TextKey } from '../../i18n/texts.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
@@ -19,7 +18,7 @@ import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { RequestTabs } from '../playground/code-tabs.tsx';
 import { guessMedium, type Medium } from '../playground/find-medium.ts';
-import { playgroundPath } from '../playground/playground-path.ts';
+import { playgroundPath } from '../plugins/plugin-paths.ts';
 import { TaskPoster } from '../tasks/task-poster.tsx';
 import classes from './models.module.css';
 

@@ -1,7 +1,7 @@
 import { Group, Select, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel, ModelCard, PluginSummary, TaskSummary } from '../../api/types.ts';
-import { localise } from '../../i18n/localise.ts';
+import { localise } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useLocalisedQuery } from '../../session/use-api.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';

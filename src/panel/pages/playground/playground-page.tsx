@@ -12,7 +12,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/links.tsx';
 import type { PagedRows } from '../../ui/table/data-table.tsx';
 import type { RequestBody } from './attached-files.ts';
 import { withFileHints } from './attached-files.ts';

@@ -14,7 +14,7 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { PreviewChanges, PreviewReplay } from './activation-preview.tsx';
 import { ChangelogSection } from './change-log.tsx';
 import { BackToVersions, VersionDiff } from './diff-page.tsx';

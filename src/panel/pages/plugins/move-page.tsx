@@ -8,10 +8,9 @@ import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
-import { BackLink } from '../../ui/page/links.tsx';
+import { BackLink, useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { PluginErrors } from './plugin-errors.tsx';
 import { movePath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 

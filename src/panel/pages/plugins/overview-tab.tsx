@@ -1,7 +1,7 @@
 import { Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginDetail, PluginPrices, PluginSummary, PluginVersion } from '../../api/types.ts';
-import { localise } from '../../i18n/localise.ts';
+import { localise } from '../../i18n/texts.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';

@@ -22,3 +22,7 @@ export const isModelConflict = (error: unknown): boolean =>
   (error.details as { kind?: unknown } | undefined)?.kind === 'protocol_model';
 
 export const iconPath = (key: string): string => `${pluginPath(key)}/icon`;
+
+/** The playground with a model chosen. */
+export const playgroundPath = (plugin: string, model: string): string =>
+  `/playground?${new URLSearchParams({ plugin, model })}`;

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginRuntime, PluginSummary } from '../../api/types.ts';
-import { localise } from '../../i18n/localise.ts';
+import { localise } from '../../i18n/texts.ts';
 import { useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';

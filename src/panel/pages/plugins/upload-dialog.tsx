@@ -1,14 +1,13 @@
 import { Alert, Button, FileInput, Group, Stack, Switch, Text, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { ApiError } from '../../api/api-error.ts';
+import { ApiError, UserError } from '../../api/api-error.ts';
 import type { StoredPlugin } from '../../api/types.ts';
-import { UserError } from '../../api/user-error.ts';
 import { useApiMutation, withQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { PluginErrorList, PluginErrors } from './plugin-errors.tsx';
 import { isModelConflict, pluginDependentPaths } from './plugin-paths.ts';
 

@@ -1,7 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { PluginSummary } from '../../api/types.ts';
-import { localise } from '../../i18n/localise.ts';
-import type { TextKey } from '../../i18n/texts.ts';
+import { localise, type TextKey } from '../../i18n/texts.ts';
 
 export type UsageField = NonNullable<NonNullable<PluginSummary['meta']>['usageSchema']>[string];
 

@@ -10,13 +10,13 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { BackLink, ExternalLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
+import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { playgroundPath } from '../playground/playground-path.ts';
+import { playgroundPath } from '../plugins/plugin-paths.ts';
 import { PriceReplay } from './price-replay.tsx';
 import { isEmptyDraft, listForms, type PriceDraft, PriceRow, toDraft, toExpression } from './price-row.tsx';
 import classes from './prices.module.css';
-import { useSavePrices } from './use-save-prices.ts';
+import { useSavePrices } from './use-prices.ts';
 
 /** `/prices/:key`: the prices of all models of a plugin in one table. */
 export function PluginPricesPage() {

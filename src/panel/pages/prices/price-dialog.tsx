@@ -8,7 +8,7 @@ import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { PriceReplay } from './price-replay.tsx';
 import { QuotePreview } from './quote-preview.tsx';
-import { useAllPrices } from './use-all-prices.ts';
+import { useAllPrices } from './use-prices.ts';
 
 /** The price being edited; `model` is empty for a new one. `pluginKey` `*` means every plugin. */
 export type PriceSubject = { pluginKey: string; model: string; expression: string };

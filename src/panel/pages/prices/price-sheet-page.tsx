@@ -31,7 +31,7 @@ import {
   useFormName,
 } from './price-row.tsx';
 import classes from './price-sheet.module.css';
-import { useSavePrices } from './use-save-prices.ts';
+import { useSavePrices } from './use-prices.ts';
 
 /** `/prices/sheet`: the prices of all plugins in one table. */
 export function PriceSheetPage() {

@@ -19,7 +19,7 @@ import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
 import classes from './prices.module.css';
-import type { PriceList } from './use-all-prices.ts';
+import type { PriceList } from './use-prices.ts';
 
 const problems: Record<NonNullable<Price['problem']>['code'], TextKey> = {
   unreadable: 'prices.problem.unreadable',

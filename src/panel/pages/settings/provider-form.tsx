@@ -12,7 +12,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import {
   emptyProvider,

@@ -1,8 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import { ApiError } from '../../api/api-error.ts';
-import { type FieldError, fieldsViolating } from '../../api/field-errors.ts';
+import { ApiError, type FieldError, fieldsViolating } from '../../api/api-error.ts';
 import type { Option } from '../../api/types.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';

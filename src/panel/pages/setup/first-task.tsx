@@ -12,8 +12,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { isFinished } from '../tasks/read-task.ts';
-import { TaskFailure } from '../tasks/task/task-failure.tsx';
-import { TaskProgress } from '../tasks/task/task-headline.tsx';
+import { TaskFailure, TaskProgress } from '../tasks/task/task-headline.tsx';
 import { useTask } from '../tasks/task/use-task.ts';
 import classes from './first-task.module.css';
 

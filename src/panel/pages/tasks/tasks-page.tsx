@@ -12,11 +12,10 @@ import { DataTable, TableSkeleton } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import { BulkBar } from './bulk/bulk-actions.tsx';
 import { FailureReasons } from './failure-reasons.tsx';
-import { useListPreferences } from './list-preferences.ts';
+import { useListPreferences } from './use-saved-views.ts';
 import { isFinished } from './read-task.ts';
 import { SavedViews } from './saved-views.tsx';
-import { TaskFilterChips } from './task-filter-chips.tsx';
-import { TaskFilters } from './task-filters.tsx';
+import { TaskFilterChips, TaskFilters } from './task-filters.tsx';
 import { TaskBrief, useTaskColumns, useTaskTitle } from './use-task-columns.tsx';
 import { type TaskQuery, useTaskQuery } from './use-task-query.ts';
 

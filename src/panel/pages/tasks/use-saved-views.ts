@@ -1,10 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import type { TaskView } from '../../api/types.ts';
 import type { Session } from '../../session/session.ts';
 import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
-import { readStored, writeStored } from './list-preferences.ts';
 
 const path = '/api/user/self/views';
 
@@ -74,5 +73,52 @@ function useMoveToAccount(storageKey: string, known: readonly TaskView[] | undef
 async function moveViews(session: Session, views: readonly ViewFields[]): Promise<void> {
   for (const { name, query } of [...views].reverse()) {
     await session.send({ method: 'PUT', path, body: { name, query } });
+  }
+}
+
+/** How this browser shows lists of tasks. */
+type ListPreferences = { pageSize: number };
+
+const storageKey = 'taskgate.task-list';
+const initial: ListPreferences = { pageSize: 20 };
+
+export function readListPreferences(text: string | null): ListPreferences {
+  try {
+    const stored = JSON.parse(text ?? '{}') as Partial<Record<keyof ListPreferences, unknown>> | null;
+    const size = Number(stored?.pageSize);
+    return { pageSize: [20, 50, 100].includes(size) ? size : initial.pageSize };
+  } catch {
+    return initial;
+  }
+}
+
+export function useListPreferences(): [ListPreferences, (change: Partial<ListPreferences>) => void] {
+  const [preferences, setPreferences] = useState(() => readListPreferences(readStored(storageKey)));
+  const change = useCallback((edit: Partial<ListPreferences>) => {
+    setPreferences((before) => {
+      const next = { ...before, ...edit };
+      writeStored(storageKey, JSON.stringify(next));
+      return next;
+    });
+  }, []);
+  return [preferences, change];
+}
+
+/** Browsers may refuse storage; then nothing is remembered. */
+function readStored(key: string): string | null {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/** Null forgets it. */
+function writeStored(key: string, value: string | null): void {
+  try {
+    if (value === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, value);
+  } catch {
+    // See above.
   }
 }

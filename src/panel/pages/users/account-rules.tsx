@@ -1,7 +1,6 @@
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
-import { accountStatus } from '../../api/record-status.ts';
-import type { AccountRow } from '../../api/types.ts';
+import { type AccountRow, accountStatus } from '../../api/types.ts';
 import { roles, roleTextKey } from '../../session/roles.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 

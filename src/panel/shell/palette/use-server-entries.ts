@@ -1,6 +1,6 @@
 import { useDebouncedValue } from '@mantine/hooks';
 import type { AccountPage, CallableModel, ChannelName, KeyName, PluginSummary, TaskSummary } from '../../api/types.ts';
-import { playgroundPath } from '../../pages/playground/playground-path.ts';
+import { playgroundPath } from '../../pages/plugins/plugin-paths.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';

@@ -2,6 +2,8 @@ import { Button, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import classes from './empty-state.module.css';
+import { Link } from 'react-router';
+import type { TextKey } from '../../i18n/texts.ts';
 
 type EmptyStateProps = {
   heading: string;
@@ -37,6 +39,30 @@ export function NoMatches({ text, onClear }: { text: string; onClear(): void }) 
       action={
         <Button variant="default" onClick={onClear}>
           {t('list.clear')}
+        </Button>
+      }
+    />
+  );
+}
+
+type ResourceNotFoundProps = {
+  heading: string;
+  /** What may have happened to it, and what to do. */
+  text: string;
+  /** The list it would be in. */
+  list: { to: string; name: TextKey };
+};
+
+/** Shown when the resource in the URL does not exist. */
+export function ResourceNotFound({ heading, text, list }: ResourceNotFoundProps) {
+  const { t } = useTranslation();
+  return (
+    <EmptyState
+      heading={heading}
+      text={text}
+      action={
+        <Button component={Link} to={list.to} variant="default">
+          {t(list.name)}
         </Button>
       }
     />

@@ -1,7 +1,8 @@
-import { TextInput, type TextInputProps } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
+import { Button, TextInput, type TextInputProps } from '@mantine/core';
+import { IconSearch, IconX } from '@tabler/icons-react';
+import { type ReactNode, useRef } from 'react';
 import classes from './filter-bar.module.css';
+import { useTranslation } from 'react-i18next';
 
 /** What narrows a list: a text to search for, then choices. */
 export function FilterBar({ search, children }: { search: ReactNode; children: ReactNode }) {
@@ -22,3 +23,40 @@ export const SearchField = (props: TextInputProps) => (
     {...props}
   />
 );
+
+/** A filter that is set: what it is about, and what it lets through. */
+export type FilterChip = { key: string; label: string; value: ReactNode; onRemove(): void };
+
+/** The filters of a list, each of which can be removed, and all at once. */
+export function FilterChips({ chips, onClear }: { chips: readonly FilterChip[]; onClear(): void }) {
+  const { t } = useTranslation();
+  const group = useRef<HTMLUListElement>(null);
+  return (
+    <ul ref={group} className={classes.chips} aria-label={t('tasks.filters')} tabIndex={-1}>
+      {chips.map(({ key, label, value, onRemove }) => (
+        <li key={key}>
+          <button
+            type="button"
+            className={classes.chip}
+            title={t('filters.remove')}
+            onClick={() => {
+              // The button goes; the keyboard stays where it was.
+              group.current?.focus();
+              onRemove();
+            }}
+          >
+            <span className={classes.label}>{label}</span>
+            <span className={classes.value}>{value}</span>
+            <span className={classes.unseen}>{t('filters.remove')}</span>
+            <IconX size={14} stroke={1.8} aria-hidden="true" />
+          </button>
+        </li>
+      ))}
+      <li>
+        <Button variant="subtle" size="xs" className={classes.clear} onClick={onClear}>
+          {t('tasks.clear')}
+        </Button>
+      </li>
+    </ul>
+  );
+}

@@ -1,9 +1,8 @@
 import type { UseMutationResult } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { ApiError } from '../../api/api-error.ts';
+import { ApiError, type FieldError } from '../../api/api-error.ts';
 import { codeMessage, fieldMessage } from '../../api/error-message.ts';
-import type { FieldError } from '../../api/field-errors.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useUnsavedChanges } from './unsaved-changes.tsx';
 

@@ -10,7 +10,7 @@ import { useApiMutation } from '../../../session/use-api.ts';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../../ui/display/notify.ts';
 import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
-import { useScopedNavigate } from '../../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../../ui/page/links.tsx';
 import { isFinished } from '../read-task.ts';
 
 /** Longer than a vendor may take to accept a task. */
