@@ -29,9 +29,14 @@ import {
   checkSettings,
   type PluginFacts,
 } from './check-channel.ts';
-import { checkCredentials, replaceOnlyKey, sealCredential } from './credentials.ts';
+import {
+  checkCredentials,
+  createCredentialService,
+  type CredentialService,
+  replaceOnlyKey,
+  sealCredential,
+} from './credentials.ts';
 import { channelErrors } from './errors.ts';
-import { type CredentialService, createCredentialService } from './manage-credentials.ts';
 import { type Account, type PickRequest, pickAccount } from './pick-account.ts';
 
 export type ChannelChange = Partial<ChannelInput>;

@@ -37,7 +37,6 @@ export {
   RELAY_TYPE,
   TASK_PLUGIN_TYPE,
 } from './check-channel.ts';
-export { MAX_CREDENTIALS, shortenKey } from './credentials.ts';
+export { type CredentialChange, type CredentialService, MAX_CREDENTIALS, shortenKey } from './credentials.ts';
 export { channelErrors, isUnreadableKey } from './errors.ts';
-export type { CredentialChange, CredentialService } from './manage-credentials.ts';
 export { type Account, type PickRequest, serves } from './pick-account.ts';

@@ -73,12 +73,6 @@ export {
   type WantedValue,
 } from './find-json-values.ts';
 export {
-  escapeHiddenCharacters,
-  escapeHiddenInJson,
-  hasHiddenCharacters,
-  removeHiddenCharacters,
-} from './hidden-characters.ts';
-export {
   jitter,
   newBatchId,
   newFileId,
@@ -109,13 +103,17 @@ export { MAX_QUOTA, QUOTA_PER_USD } from './quota.ts';
 export {
   createRedactor,
   createWholeRedactor,
+  escapeHiddenCharacters,
+  escapeHiddenInJson,
+  hasHiddenCharacters,
   listSecrets,
-  type Redactor,
   redactJson,
   redactJsonWith,
+  type Redactor,
   redactSecrets,
-  type Secrets,
+  removeHiddenCharacters,
   sanitizeMessage,
+  type Secrets,
 } from './redact.ts';
 export { createReplica, type Replica } from './replica.ts';
 export {

@@ -10,5 +10,9 @@ export { operationErrors } from './errors.ts';
 export type { NodeControl } from './nodes/drain-node.ts';
 export type { AttentionItem, BackupsView, SystemHistory, SystemView } from './overview/types.ts';
 export { eraseUsersStep } from './retention/erase-users.ts';
-export { eraseUnstoredStep, retentionSteps } from './retention/retention-steps.ts';
-export type { RetentionSettings, RetentionStep } from './retention/types.ts';
+export {
+  eraseUnstoredStep,
+  type RetentionSettings,
+  type RetentionStep,
+  retentionSteps,
+} from './retention/retention-steps.ts';

@@ -8,11 +8,10 @@
  */
 export type * from '../../contracts/v1.d.ts';
 export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';
-export { addCases, addExpected, removeCases } from './author/edit-fixture.ts';
 export { type LintReport, lintPlugin } from './author/lint-plugin.ts';
 export { newPlugin } from './author/new-plugin.ts';
 export { openPlugin } from './author/open-plugin.ts';
-export { readFixture } from './author/read-fixture.ts';
+export { addCases, addExpected, readFixture, removeCases } from './author/fixture-file.ts';
 export { cleanExchange, isRecorded, recordCall } from './author/record-call.ts';
 export { type FixtureReport, runFixture } from './author/run-fixture.ts';
 export { pluginErrors } from './errors.ts';

@@ -1,7 +1,7 @@
 /** Each command of the documents is one that the program understands. */
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
-import { parseCommand } from '../../src/app/cli/parse-command.ts';
+import { parseCommand } from '../../src/app/cli/run-cli.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const documents = ['README.md', 'SECURITY.md'].concat(

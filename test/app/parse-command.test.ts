@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { CommandIo } from '../../src/app/cli/command.ts';
 import { COMMANDS } from '../../src/app/cli/commands.ts';
-import { parseCommand } from '../../src/app/cli/parse-command.ts';
-import { runCli } from '../../src/app/cli/run-cli.ts';
+import { parseCommand, runCli } from '../../src/app/cli/run-cli.ts';
 import { VARIABLES } from '../../src/app/config/config-variables.ts';
 
 async function run(...argv: string[]) {

@@ -2,8 +2,11 @@
 import { expect, test } from 'bun:test';
 import { newUuid, quoted, silentLogger, systemClock, withoutMessage } from '../../src/kernel/index.ts';
 import { eraseUsersStep } from '../../src/operations/retention/erase-users.ts';
-import { retentionSteps } from '../../src/operations/retention/retention-steps.ts';
-import type { RetentionSettings, RetentionStep } from '../../src/operations/retention/types.ts';
+import {
+  type RetentionSettings,
+  type RetentionStep,
+  retentionSteps,
+} from '../../src/operations/retention/retention-steps.ts';
 import type { NewTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addRunningTask, describeEachStore, newTask, readLease } from './each-store.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { drawScene } from '../../src/app/demo-vendor/draw-scene.ts';
+import { drawScene } from '../../src/app/demo-vendor/serve-video.ts';
 import { createDemoVendor, type DemoVendorOptions } from '../../src/app/demo-vendor/index.ts';
 import { type Clock, sha256Hex, systemClock } from '../../src/kernel/index.ts';
 

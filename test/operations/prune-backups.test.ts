@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Config } from '../../src/app/config/config-variables.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openBackupLocation } from '../../src/operations/backup/backup-location.ts';
-import { copyResults, keepResults } from '../../src/operations/backup/copy-results.ts';
+import { copyResults, keepResults } from '../../src/operations/backup/create-backup.ts';
 import { pruneBackups } from '../../src/operations/backup/prune-backups.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

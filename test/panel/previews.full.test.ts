@@ -4,7 +4,7 @@
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { drawScene } from '../../src/app/demo-vendor/draw-scene.ts';
+import { drawScene } from '../../src/app/demo-vendor/serve-video.ts';
 import { addArtifactPlugins, startVendor } from '../http/v1/artifact-harness.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Gateway, ROOT } from '../support/gateway.ts';

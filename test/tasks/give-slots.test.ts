@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { ChannelRecord, WaitingCount } from '../../src/store/ports/index.ts';
-import { giveSlots } from '../../src/tasks/dispatch/give-slots.ts';
-import { createUserShares } from '../../src/tasks/dispatch/user-shares.ts';
+import { createUserShares, giveSlots } from '../../src/tasks/dispatch/give-slots.ts';
 import { toAccount } from '../support/accounts.ts';
 
 type Line = { name: string; priority: number; tasks: string[] };

@@ -14,8 +14,7 @@ import { requireMailAddress, setEmail } from '../mail/mail-address.ts';
 import type { PanelPrincipal } from '../principals.ts';
 import { requireBalance } from './change-quota.ts';
 import { type AccountView, describeAccount, loadAccount } from './list-accounts.ts';
-import { requireGrantableRole } from './rank-rules.ts';
-import { requireUnchanged } from './with-locked-accounts.ts';
+import { requireGrantableRole, requireUnchanged } from './with-locked-accounts.ts';
 
 /** What the operations of this file use. */
 type Deps = {

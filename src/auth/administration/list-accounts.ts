@@ -25,7 +25,7 @@ import {
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
-import { requireRank } from './rank-rules.ts';
+import { requireRank } from './with-locked-accounts.ts';
 
 /**
  * All accounts with names, roles and balances, root's included. Deleted accounts appear too, with

@@ -1,5 +1,4 @@
-import type { Clock } from '../../kernel/index.ts';
-import { isOver } from '../../kernel/index.ts';
+import { type Clock, isOver } from '../../kernel/index.ts';
 import { addUpBatch, SETTLING_SECONDS } from '../../reports/index.ts';
 import {
   type AgedTask,
@@ -9,7 +8,30 @@ import {
   type Store,
 } from '../../store/ports/index.ts';
 import { CONTENT_PARTS, type ContentPart, type ErasedPart, stripContent } from './strip-content.ts';
-import type { RetentionSettings, RetentionStep } from './types.ts';
+
+/** How long old rows are kept, in days; 0: without end. */
+export type RetentionSettings = {
+  /** While false, nothing is removed but notices, and what deleted accounts have left. */
+  enabled: boolean;
+  promptDays: number;
+  requestDays: number;
+  answerDays: number;
+  taskDays: number;
+  eventDays: number;
+  usageDays: number;
+  ledgerDays: number;
+  webhookDays: number;
+};
+
+/**
+ * One kind of old rows. `run` goes through about `limit` rows; `walked` 0 means that there are no
+ * more for now.
+ */
+export type RetentionStep = {
+  /** Names the rows in the log. */
+  step: string;
+  run(limit: number): Promise<{ walked: number; changed: number }>;
+};
 
 const DAY_SECONDS = 86_400;
 

@@ -1,6 +1,6 @@
 import { type Clock, createZoneClock, isOver, type Logger, sleepInStep } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import type { RetentionStep } from './types.ts';
+import type { RetentionStep } from './retention-steps.ts';
 
 /** After the clean-up that follows the start. */
 const FIRST_RUN_MS = 5_000;

@@ -2,7 +2,7 @@ import { type Clock, err, jsonBytes, ok, type Result } from '../../kernel/index.
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { PluginFault } from '../types.ts';
 import { type OpenPlugin, openPlugin, type TrialFailure } from './open-plugin.ts';
-import { type FixtureCase, readFixture } from './read-fixture.ts';
+import { type FixtureCase, readFixture } from './fixture-file.ts';
 
 /**
  * Times are in ms, measured in the sandbox's process: from the arrival of the arguments to the

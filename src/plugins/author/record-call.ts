@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isObject, type Json, jsonBytes } from '../../kernel/index.ts';
 import type { HookCall } from '../types.ts';
 import type { OpenPlugin } from './open-plugin.ts';
-import type { Fixture, FixtureCase } from './read-fixture.ts';
+import type { Fixture, FixtureCase } from './fixture-file.ts';
 import { repeat } from './run-fixture.ts';
 
 /**

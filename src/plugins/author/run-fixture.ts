@@ -6,7 +6,7 @@ import { pickPlace } from '../registry/load-plugin.ts';
 import type { PluginFault } from '../types.ts';
 import type { Compiler } from '../worker/compile-plugin.ts';
 import { type OpenPlugin, openPlugin } from './open-plugin.ts';
-import { type Fixture, type FixtureCase, readFixture } from './read-fixture.ts';
+import { type Fixture, type FixtureCase, readFixture } from './fixture-file.ts';
 
 export type FixtureCaseReport = {
   name: string;

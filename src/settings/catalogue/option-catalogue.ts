@@ -1,8 +1,13 @@
-import { brandingOptions, gatewayOptions, legalOptions, maintenanceOptions } from './gateway.ts';
-import { billingOptions, limitOptions, pluginOptions } from './limits.ts';
-import { alertOptions, mailOptions } from './mail.ts';
+import {
+  alertOptions,
+  brandingOptions,
+  gatewayOptions,
+  legalOptions,
+  mailOptions,
+  maintenanceOptions,
+} from './gateway.ts';
+import { billingOptions, limitOptions, pluginOptions, queueOptions } from './limits.ts';
 import type { OptionRule, OptionTrial, OptionType } from './option-rule.ts';
-import { queueOptions } from './queue.ts';
 import { backupOptions, resultOptions, retentionOptions } from './retention.ts';
 import {
   challengeOptions,

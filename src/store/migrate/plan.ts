@@ -1,6 +1,7 @@
 import { type Migration, type MigrationCheck, migrations } from '../../../migrations/index.ts';
-import { AppError } from '../../kernel/index.ts';
+import { AppError, isObject, isoTime, parseJson } from '../../kernel/index.ts';
 import { storeErrors } from '../drivers/errors.ts';
+import type { OptionStore } from '../ports/index.ts';
 
 export const CREATE_HISTORY =
   'create table if not exists schema_migrations (number integer primary key not null, name text not null, applied_at bigint not null)';
@@ -107,3 +108,23 @@ const NOTHING = { back: 'select 1', again: 'select 1' };
 /** What the way back and the next upgrade move for the program that runs then. */
 export const findMoves = ({ back }: Migration): { back: string; again: string } =>
   ('moved' in back && back.moved) || NOTHING;
+
+/** Among the options, and none of the catalogue. */
+export const MOVE_NOTE = 'database.move';
+
+/**
+ * A database that was moved away must never serve again, nor one that has a part of another.
+ * @throws `store.moved`
+ */
+export async function requireNotMoved(options: Pick<OptionStore, 'get'>): Promise<void> {
+  const text = await options.get(MOVE_NOTE);
+  if (text === undefined) return;
+  const note = parseJson(text);
+  const at = isObject(note) ? isoTime(Number(note.at) * 1000).slice(0, 16) : '';
+  throw storeErrors.moved({
+    message:
+      isObject(note) && note.state === 'gone'
+        ? `This database was moved into another one at ${at} and is closed for good: set DATABASE_URL, or --data-dir, to the new one.`
+        : `A move into this database was begun at ${at} and has not ended: run "taskgate move-database" again.`,
+  });
+}

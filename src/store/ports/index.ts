@@ -3,7 +3,7 @@ export * from './backups.ts';
 export * from './batches.ts';
 export * from './capacity.ts';
 export * from './channels.ts';
-export * from './clock.ts';
+export * from './nodes.ts';
 export * from './counters.ts';
 export * from './files.ts';
 export * from './imports.ts';

@@ -1,6 +1,6 @@
 /**
  * The entry of the thread that copies the write-ahead log into the database, which
- * `checkpoint-thread.ts` starts. Also an entry of the executable.
+ * `schedule-checkpoints.ts` starts. Also an entry of the executable.
  */
 import { Database as SqliteFile } from 'bun:sqlite';
 

@@ -13,13 +13,11 @@ import { taskErrors } from '../errors.ts';
 import { endWaiting } from '../state/finish-task.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import type { TaskDeps } from '../types.ts';
-import { dispatchTask, type Sending } from './dispatch-task.ts';
+import { dispatchTask, putBackUnsent, type Sending } from './dispatch-task.ts';
 import { fallBack } from './fall-back.ts';
 import { createCallerSearch } from './find-caller.ts';
-import { giveSlots, type Plan } from './give-slots.ts';
+import { createUserShares, giveSlots, type Plan } from './give-slots.ts';
 import { lockOwnRoom, type OwnedHead, releaseParked } from './own-room.ts';
-import { putBackUnsent } from './put-back-unsent.ts';
-import { createUserShares } from './user-shares.ts';
 
 /** A node counts as alive this long after its last heartbeat. */
 const ALIVE_SECONDS = 35;

@@ -6,7 +6,7 @@ import type { AcceptedPrice, TaskExecution, TaskRecord, WaitingCount, WaitingRec
 import { localCredential } from '../../vendors/index.ts';
 import { isWaiting } from '../state/describe-task.ts';
 import { toLease } from '../state/finish-task.ts';
-import { decodeOtherModel, type OtherSubmission } from '../submission/decode-other-model.ts';
+import { decodeOtherModel, type OtherSubmission } from '../submission/find-protocol-owner.ts';
 import { readAccepted } from '../submission/move-task.ts';
 import { type PreparedSubmission, prepareSubmission } from '../submission/prepare-submission.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';

@@ -1,6 +1,6 @@
-import { Button } from '@mantine/core';
+import { Button, SegmentedControl, Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconCoin } from '@tabler/icons-react';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
@@ -10,10 +10,14 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import type { Rights } from './account-rules.tsx';
-import { AccountStatus, RoleName } from './account-rules.tsx';
-import { BalanceDialog } from './balance-dialog.tsx';
+import { AccountStatus, type Rights, RoleName } from './account-rules.tsx';
 import classes from './users.module.css';
+import { useQueryClient } from '@tanstack/react-query';
+import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
+import { toQuota } from '../../ui/form/decimal.ts';
+import { MoneyField } from '../../ui/form/decimal-field.tsx';
+import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
 
 /** Balance, role, status and usage of an account. */
 export function AccountOverview({ account, rights }: { account: Account; rights: Rights }) {
@@ -79,3 +83,145 @@ export function AccountLinks({ account }: { account: Account }) {
     </Section>
   );
 }
+
+type Mode = 'add' | 'subtract' | 'override';
+const reasons = ['topup', 'refund', 'correction', 'other'] as const;
+type Reason = (typeof reasons)[number];
+/** `reason` is empty until one is chosen: then the usual one of the mode stands for it. */
+type BalanceValues = { mode: Mode; value: string; reason: Reason | ''; note: string; task_id: string };
+type BalanceRequest = { mode: Mode; value: number | null; reason: Reason; note?: string; task_id?: string };
+type BalanceDialogProps = { account: Account; isOpen: boolean; onClose(): void };
+type BalanceChange = ReturnType<typeof useBalanceChange>;
+
+function BalanceDialog({ account, isOpen, onClose }: BalanceDialogProps) {
+  const { t } = useTranslation();
+  const change = useBalanceChange(account, onClose);
+  return (
+    <FormDialog
+      isOpen={isOpen}
+      onClose={() => {
+        change.reset();
+        onClose();
+      }}
+      title={t('users.balanceOf', { name: account.username })}
+      size="md"
+    >
+      <BalanceForm account={account} change={change} />
+    </FormDialog>
+  );
+}
+
+/**
+ * Lives as long as the account page, not as the dialog: a request with an unknown outcome keeps its
+ * idempotency key when it is repeated, until the balance changes or an outcome is known.
+ */
+function useBalanceChange(account: Account, onDone: () => void) {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const [settledCount, setSettledCount] = useState(0);
+  const key = useMemo(createIdempotencyKey, [account.quota, settledCount]);
+  return useApiMutation<BalanceRequest>({
+    request: (asked) => ({
+      method: 'POST',
+      path: '/api/user/manage',
+      body: { id: account.id, action: 'add_quota', ...asked, idempotency_key: `${key}-${asked.mode}-${asked.value}` },
+    }),
+    invalidates: ['/api/user'],
+    onResponse: () => setSettledCount((count) => count + 1),
+    onSuccess: () => {
+      notifySuccess(t('users.balanceChanged', { name: account.username }));
+      onDone();
+    },
+    onError: (error) => {
+      if (isOutcomeKnown(error)) setSettledCount((count) => count + 1);
+      else void queries.invalidateQueries({ queryKey: ['api', `/api/user/${account.id}`] });
+    },
+  });
+}
+
+type BalanceFormProps = { account: Account; change: BalanceChange };
+
+/** Adds to, subtracts from or sets the balance, and previews the result. */
+function BalanceForm({ account, change }: BalanceFormProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const form = useForm<BalanceValues, BalanceRequest>({
+    initial: { mode: 'add', value: '', reason: '', note: '', task_id: '' },
+    validate: (values) => ({
+      value: toQuota(values.value) === null ? t('users.amountInvalid') : null,
+      note: readReason(values) === 'other' && values.note.trim() === '' ? t('users.balance.noteMissing') : null,
+    }),
+    toVariables: (values) => ({
+      mode: values.mode,
+      value: toQuota(values.value),
+      reason: readReason(values),
+      ...(values.note.trim() === '' ? {} : { note: values.note.trim() }),
+      ...(values.task_id.trim() === '' ? {} : { task_id: values.task_id.trim() }),
+    }),
+    change,
+  });
+  const { mode, value } = form.values;
+  const amount = toQuota(value);
+  const changes = {
+    add: account.quota + (amount ?? 0),
+    subtract: account.quota - (amount ?? 0),
+    override: amount ?? 0,
+  };
+  const after = amount === null ? account.quota : changes[mode];
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap="md">
+        {form.error !== null && <ErrorNotice error={form.error} />}
+        <SegmentedControl
+          aria-label={t('users.balanceHow')}
+          value={mode}
+          onChange={(next) => form.set('mode', next as Mode)}
+          data={[
+            { value: 'add', label: t('users.balance.add') },
+            { value: 'subtract', label: t('users.balance.subtract') },
+            { value: 'override', label: t('users.balance.set') },
+          ]}
+          fullWidth
+        />
+        <MoneyField
+          label={t(mode === 'override' ? 'users.balance.to' : 'users.amount')}
+          data-autofocus
+          {...form.bindValue('value')}
+        />
+        <Select
+          label={t('users.balance.reason')}
+          allowDeselect={false}
+          data={reasons.map((reason) => ({ value: reason, label: t(`ledger.kind.${reason}`) }))}
+          value={readReason(form.values)}
+          onChange={(reason) => form.set('reason', (reason ?? '') as Reason | '')}
+        />
+        <TextInput
+          label={t('users.balance.note')}
+          description={t('users.balance.noteHelp')}
+          maxLength={255}
+          {...form.bind('note')}
+        />
+        <TextInput
+          label={t('users.balance.task')}
+          description={t('users.balance.taskHelp')}
+          autoComplete="off"
+          spellCheck={false}
+          {...form.bind('task_id')}
+        />
+        <Text size="sm" aria-live="polite">
+          {amount === null
+            ? t('users.balanceNow', { amount: format.exactMoney(account.quota) })
+            : t('users.balancePreview', { before: format.exactMoney(account.quota), after: format.exactMoney(after) })}
+        </Text>
+        {after < 0 && (
+          <Text size="sm" c="dimmed">
+            {t('users.balanceNegative')}
+          </Text>
+        )}
+        <FormDialogButtons action={t('users.changeBalance')} isPending={form.isPending} />
+      </Stack>
+    </form>
+  );
+}
+
+const readReason = ({ mode, reason }: BalanceValues): Reason => reason || (mode === 'add' ? 'topup' : 'correction');
