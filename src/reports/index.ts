@@ -8,7 +8,7 @@ export type { CaseAudience, CaseFile, CaseKind } from './cases/case-file.ts';
 export { caseErrors } from './cases/read-case-file.ts';
 export { exportUser } from './export-user.ts';
 export { listOfferedModels } from './list-offered-models.ts';
-export type { ChannelHealth, ChannelHistory } from './read-channel-history.ts';
+export type { ChannelHealth, ChannelHistory } from './read-channel-health.ts';
 export type { Figures, ModelFigures } from './read-figures.ts';
 export { addUpBatch, SETTLING_SECONDS, type UsageReport } from './read-usage.ts';
 export { type Reconciliation, readVendorCsv, reconcileVendor } from './reconcile-vendor.ts';

@@ -6,7 +6,7 @@ import {
   createChannelHistoryReader,
   createHealthReader,
   type HealthReader,
-} from './read-channel-history.ts';
+} from './read-channel-health.ts';
 import { createFigureReader, type FigureReader } from './read-figures.ts';
 import { createUsageAdder, createUsageReader, quarterCleanUp, type UsageReader } from './read-usage.ts';
 import { type BillReplay, createBillReplay } from './replay-bills.ts';

@@ -2,7 +2,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lastDue } from '../../src/operations/backup/last-due.ts';
+import { lastDue } from '../../src/operations/backup/due-backups.ts';
 import { openBackdoor } from '../support/backdoor.ts';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { startMailServer } from '../support/smtp.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { SQL } from 'bun';
 import { systemClock } from '../../src/kernel/index.ts';
 import { describeSystemHistory } from '../../src/operations/overview/describe-system.ts';
-import { createChannelHistoryReader } from '../../src/reports/read-channel-history.ts';
+import { createChannelHistoryReader } from '../../src/reports/read-channel-health.ts';
 import { createFigureReader } from '../../src/reports/read-figures.ts';
 import { createUsageAdder, createUsageReader } from '../../src/reports/read-usage.ts';
 import type { UsageDimension } from '../../src/store/ports/index.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { isMade, lastDue } from '../../src/operations/backup/last-due.ts';
+import { isMade, lastDue } from '../../src/operations/backup/due-backups.ts';
 import { chooseKept } from '../../src/operations/backup/prune-backups.ts';
 import type { Manifest } from '../../src/operations/backup/types.ts';
 import type { BackupRun, BackupTrigger } from '../../src/store/ports/index.ts';

@@ -156,7 +156,7 @@ describeEachStore(
 /** Files that seal something. Where does it end up? Add the column to `SEALED_COLUMNS` first. */
 const SEALERS = [
   'src/importing/plan-channels.ts',
-  'src/importing/plan-identities.ts',
+  'src/importing/plan-sign-in.ts',
   'src/importing/plan-options.ts',
   'src/importing/plan-plugins-and-providers.ts',
   'src/importing/write-import.ts',

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { GatewayNotice } from '../../src/operations/watches/queue-notices.ts';
 import { createChannelWatch } from '../../src/operations/watches/watch-channels.ts';
-import type { ChannelHealth } from '../../src/reports/read-channel-history.ts';
+import type { ChannelHealth } from '../../src/reports/read-channel-health.ts';
 import { type ChannelRecord, type Repositories, STATUS } from '../../src/store/ports/index.ts';
 
 /** Nodes that share the notes. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createZoneClock, isTimeZone, readDate, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { createChannelHistoryReader } from '../../src/reports/read-channel-history.ts';
+import { createChannelHistoryReader } from '../../src/reports/read-channel-health.ts';
 import { createUsageAdder, createUsageReader, type UsageReport } from '../../src/reports/read-usage.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import type { Store, UsageLogRecord } from '../../src/store/ports/index.ts';

@@ -21,7 +21,7 @@ import {
   pruningFault,
   RETRY_SECONDS,
   scheduledSince,
-} from './last-due.ts';
+} from './due-backups.ts';
 import type { BackupConfig } from './types.ts';
 
 /** Looks for what is due soon after the start, then at this interval. */

@@ -91,7 +91,7 @@ function restItems(
   return [{ code: 'channel_resting', severity: 'warning', target, ...sentence('attention.channel_resting', params) }];
 }
 
-/** What a channel's health gives reason to; `read-channel-history.ts` of the reports decides it. */
+/** What a channel's health gives reason to; `read-channel-health.ts` of the reports decides it. */
 function failingChannelItems(health: ChannelHealth, name: string, target: AttentionItem['target']): AttentionItem[] {
   const { state } = health;
   if (state !== 'failing' && state !== 'degraded') return [];

@@ -1,6 +1,6 @@
 import { quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import { type AdminUserRecord, type ChannelRecord, STATUS, type Store } from '../../store/ports/index.ts';
-import type { ChannelHistoryReader } from '../read-channel-history.ts';
+import type { ChannelHistoryReader } from '../read-channel-health.ts';
 import type { UsageReader } from '../read-usage.ts';
 import { type CaseAudience, type CaseContent, type CaseFile, listFacts, toUsd } from './case-file.ts';
 
