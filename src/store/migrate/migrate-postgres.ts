@@ -2,8 +2,8 @@ import type { SQL } from 'bun';
 import { getTableName } from 'drizzle-orm';
 import { type Migration, migrations } from '../../../migrations/index.ts';
 import type { Clock } from '../../kernel/index.ts';
-import { storeErrors, toStoreError } from '../drivers/errors.ts';
-import { connectPostgres } from '../postgres/open-postgres.ts';
+import { storeErrors } from '../drivers/errors.ts';
+import { withConnection } from '../postgres/open-postgres.ts';
 import { tablesFor } from '../schema/index.ts';
 import {
   CREATE_HISTORY,
@@ -70,17 +70,6 @@ export const revertPostgres = (databaseUrl: string, steps: readonly Migration[])
       }
     }),
   );
-
-async function withConnection<T>(databaseUrl: string, work: (sql: SQL) => Promise<T>): Promise<T> {
-  const sql = connectPostgres(databaseUrl, 1);
-  try {
-    return await work(sql);
-  } catch (error) {
-    throw toStoreError(error);
-  } finally {
-    await sql.close();
-  }
-}
 
 /**
  * What the user of the address may not do, although migrations and the gateway need it.

@@ -65,7 +65,8 @@ export type PresentedKey = Omit<
 /** What requests with an API key need of its owner. */
 export type KeyOwner = Pick<UserRecord, 'id' | 'role' | 'status' | 'group' | keyof OwnLimits>;
 
-type DefaultedFields =
+/** What a new key may leave out. */
+export type DefaultedFields =
   | 'formerHash'
   | 'formerPrefix'
   | 'formerUntil'

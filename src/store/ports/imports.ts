@@ -1,6 +1,6 @@
-import type { ApiKeyRecord } from './api-keys.ts';
+import type { ApiKeyRecord, DefaultedFields } from './api-keys.ts';
 import type { IdentityRecord, PasskeyRecord, TwoFactorRecord } from './sign-in.ts';
-import type { OwnLimits, UserRecord } from './users.ts';
+import type { UserRecord } from './users.ts';
 
 /**
  * Rows taken from another gateway's database. `store.ts` states the rules for every implementation.
@@ -33,21 +33,7 @@ export type ImportedUser = Pick<
   remark: string;
 };
 
-export type ImportedKey = Omit<
-  ApiKeyRecord,
-  | 'id'
-  | 'lastUsedIp'
-  | 'formerHash'
-  | 'formerPrefix'
-  | 'formerUntil'
-  | 'webhookUrl'
-  | 'webhookSecretSealed'
-  | 'webhookFormers'
-  | 'keepResults'
-  | 'storeRequests'
-  | 'budget'
-  | keyof OwnLimits
->;
+export type ImportedKey = Omit<ApiKeyRecord, 'id' | 'lastUsedIp' | DefaultedFields>;
 
 export type ImportedLine = { walletId: number; amount: number; grantKey: string; note: string; createdAt: number };
 

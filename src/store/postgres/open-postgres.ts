@@ -88,6 +88,22 @@ export function connectPostgres(databaseUrl: string, max: number, deadlines = DE
   });
 }
 
+/** Runs `work` over one connection of its own. */
+export async function withConnection<T>(
+  databaseUrl: string,
+  work: (sql: SQL) => Promise<T>,
+  deadlines?: typeof DEADLINES,
+): Promise<T> {
+  const sql = connectPostgres(databaseUrl, 1, deadlines);
+  try {
+    return await work(sql);
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    await sql.close();
+  }
+}
+
 /**
  * Connections to a pooler, which gives each transaction another session of the server: no statement
  * stays prepared, and settings of a session cannot be sent. Each transaction sets its own.

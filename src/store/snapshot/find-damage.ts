@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import type { SQL } from 'bun';
-import { readSqlState, toStoreError } from '../drivers/errors.ts';
-import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
+import { readSqlState } from '../drivers/errors.ts';
+import { READER_DEADLINES, withConnection } from '../postgres/open-postgres.ts';
 import { requireOneFile } from '../sqlite/log-owner.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
 import { checkSqliteDatabase, checkSqliteTables } from './sqlite-snapshot.ts';
@@ -70,23 +70,21 @@ function readPageSize(path: string): number {
   }
 }
 
-async function findPostgresDamage(databaseUrl: string, rest: Rest = async () => {}): Promise<DamageReport> {
-  const sql = connectPostgres(databaseUrl, 1, READER_DEADLINES);
-  try {
-    const faults = [...(await findFailedChecksums(sql)), ...(await findInvalidIndexes(sql))];
-    const [amcheck] = await sql`select 1 from pg_extension where extname = 'amcheck'`;
-    if (amcheck) {
-      const indexes = await checkIndexes(sql, rest);
-      return { ...indexes, faults: [...faults, ...indexes.faults] };
-    }
-    const unchecked = 'its indexes: run "create extension amcheck" in the database as a superuser, and check again';
-    return { faults, unchecked };
-  } catch (error) {
-    throw toStoreError(error);
-  } finally {
-    await sql.close();
-  }
-}
+const findPostgresDamage = (databaseUrl: string, rest: Rest = async () => {}): Promise<DamageReport> =>
+  withConnection(
+    databaseUrl,
+    async (sql) => {
+      const faults = [...(await findFailedChecksums(sql)), ...(await findInvalidIndexes(sql))];
+      const [amcheck] = await sql`select 1 from pg_extension where extname = 'amcheck'`;
+      if (amcheck) {
+        const indexes = await checkIndexes(sql, rest);
+        return { ...indexes, faults: [...faults, ...indexes.faults] };
+      }
+      const unchecked = 'its indexes: run "create extension amcheck" in the database as a superuser, and check again';
+      return { faults, unchecked };
+    },
+    READER_DEADLINES,
+  );
 
 /** What the server has found in pages that it read, where it was set up with checksums. */
 async function findFailedChecksums(sql: SQL): Promise<string[]> {

@@ -1,8 +1,8 @@
 import type { SQL } from 'bun';
 import type { Clock } from '../../kernel/index.ts';
-import { storeErrors, toStoreError } from '../drivers/errors.ts';
+import { storeErrors } from '../drivers/errors.ts';
 import type { Repositories } from '../ports/index.ts';
-import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
+import { READER_DEADLINES, withConnection } from '../postgres/open-postgres.ts';
 import { createRepositories } from '../repositories/index.ts';
 import { tablesFor } from '../schema/index.ts';
 import { renewOwnSchema } from './own-schema.ts';
@@ -183,18 +183,3 @@ export async function requireNoPostgresRestore(databaseUrl: string): Promise<voi
 
 const notEmpty = (what: string) =>
   storeErrors.in_use({ message: `The database ${what}. A backup is restored into an empty one only: create one.` });
-
-async function withConnection<T>(
-  databaseUrl: string,
-  work: (sql: SQL) => Promise<T>,
-  deadlines?: typeof READER_DEADLINES,
-): Promise<T> {
-  const sql = connectPostgres(databaseUrl, 1, deadlines);
-  try {
-    return await work(sql);
-  } catch (error) {
-    throw toStoreError(error);
-  } finally {
-    await sql.close();
-  }
-}

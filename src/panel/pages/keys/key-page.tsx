@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'react-router';
 import { type ApiKey, type ApiKeyFields, keyStatus } from '../../api/types.ts';
@@ -7,6 +7,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { SaveForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink, useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
@@ -93,17 +94,9 @@ function KeySettings({ apiKey }: { apiKey: ApiKey }) {
   });
   return (
     <SettingsBlock heading={t('keys.settings')} intro={t('keys.settings.intro')}>
-      <form onSubmit={form.submit} noValidate>
-        <Stack gap={24}>
-          {form.error !== null && <ErrorNotice error={form.error} />}
-          <KeyForm form={form} apiKey={apiKey} />
-          <Group>
-            <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
-              {t('app.save')}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      <SaveForm form={form}>
+        <KeyForm form={form} apiKey={apiKey} />
+      </SaveForm>
     </SettingsBlock>
   );
 }

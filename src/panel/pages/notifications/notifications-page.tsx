@@ -14,6 +14,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
+import { SaveForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { SettingsBlock } from '../../ui/page/section.tsx';
@@ -87,53 +88,45 @@ function LowBalanceForm({ alert }: { alert: BalanceAlert }) {
   const { isOn } = form.values;
   return (
     <>
-      <form onSubmit={form.submit} noValidate>
-        <Stack gap={20} maw={460}>
-          {form.error !== null && <ErrorNotice error={form.error} />}
-          <Switch
-            {...form.bindChecked('isOn')}
-            label={t('notifications.warn')}
-            description={t('notifications.warnHelp')}
-          />
-          {isOn && (
-            <>
-              <MoneyField
-                {...form.bindValue('threshold')}
-                label={t('notifications.threshold')}
-                description={
-                  alert.default_threshold > 0
-                    ? t('notifications.thresholdDefault', { amount: format.money(alert.default_threshold) })
-                    : t('notifications.thresholdHelp')
-                }
-                styles={{ wrapper: { maxWidth: 220 } }}
-              />
-              <Switch
-                {...form.bindChecked('mail')}
-                disabled={!alert.can_mail}
-                label={t('notifications.mail')}
-                description={
-                  alert.can_mail ? (
-                    t('notifications.mailHelp')
-                  ) : (
-                    <>
-                      {t('notifications.noMail')}{' '}
-                      <Anchor component={Link} to="/profile" inherit underline="always">
-                        {t('nav.profile')}
-                      </Anchor>
-                    </>
-                  )
-                }
-              />
-              <WebhookInput {...form.bind('webhook_url')} help={t('notifications.webhookHelp')} />
-            </>
-          )}
-          <Group>
-            <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
-              {t('app.save')}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      <SaveForm form={form} maxWidth={460}>
+        <Switch
+          {...form.bindChecked('isOn')}
+          label={t('notifications.warn')}
+          description={t('notifications.warnHelp')}
+        />
+        {isOn && (
+          <>
+            <MoneyField
+              {...form.bindValue('threshold')}
+              label={t('notifications.threshold')}
+              description={
+                alert.default_threshold > 0
+                  ? t('notifications.thresholdDefault', { amount: format.money(alert.default_threshold) })
+                  : t('notifications.thresholdHelp')
+              }
+              styles={{ wrapper: { maxWidth: 220 } }}
+            />
+            <Switch
+              {...form.bindChecked('mail')}
+              disabled={!alert.can_mail}
+              label={t('notifications.mail')}
+              description={
+                alert.can_mail ? (
+                  t('notifications.mailHelp')
+                ) : (
+                  <>
+                    {t('notifications.noMail')}{' '}
+                    <Anchor component={Link} to="/profile" inherit underline="always">
+                      {t('nav.profile')}
+                    </Anchor>
+                  </>
+                )
+              }
+            />
+            <WebhookInput {...form.bind('webhook_url')} help={t('notifications.webhookHelp')} />
+          </>
+        )}
+      </SaveForm>
       {secret !== null && (
         <OneTimeSecret heading={t('keys.secret.once')} text={t('notifications.secretText')} secret={secret} />
       )}

@@ -1,5 +1,4 @@
-import { Alert, Button, Checkbox, Group, Text } from '@mantine/core';
-import { IconAlertTriangle } from '@tabler/icons-react';
+import { Button, Checkbox, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -10,7 +9,6 @@ import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { ServerText } from '../../ui/display/server-text.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
@@ -19,7 +17,7 @@ import { PreviewChanges, PreviewReplay } from './activation-preview.tsx';
 import { ChangelogSection } from './change-log.tsx';
 import { BackToVersions, VersionDiff } from './diff-page.tsx';
 import { PermissionSection } from './permission-list.tsx';
-import { PluginErrors } from './plugin-errors.tsx';
+import { ConflictAlert, PluginErrors } from './plugin-errors.tsx';
 import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 /** Previews the changes of an activation before it happens. */
@@ -85,19 +83,7 @@ export function ActivatePage() {
       <QueryResult query={preview}>
         {(data) => (
           <>
-            {data.conflict !== null && (
-              <Alert
-                color="red"
-                variant="light"
-                role="alert"
-                icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
-                title={t('plugins.preview.conflict', { key: data.conflict.with })}
-              >
-                <Text size="sm">
-                  <ServerText text={data.conflict.message} sentence={data.conflict} />
-                </Text>
-              </Alert>
-            )}
+            {data.conflict !== null && <ConflictAlert conflict={data.conflict} />}
             <ChangelogSection changelog={data.changelog} />
             {data.sharing.models.length > 0 && (
               <Section heading={t('plugins.share')}>

@@ -1,5 +1,4 @@
 import { Alert, Button, Code, Group, Text } from '@mantine/core';
-import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
@@ -7,11 +6,10 @@ import type { PluginMove } from '../../api/types.ts';
 import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { ServerText } from '../../ui/display/server-text.tsx';
 import { BackLink, useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { PluginErrors } from './plugin-errors.tsx';
+import { ConflictAlert, PluginErrors } from './plugin-errors.tsx';
 import { movePath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 /** `/plugins/:key/move?to=`: what follows when another plugin takes the place of this one. */
@@ -49,19 +47,7 @@ export function MovePage() {
       <QueryResult query={preview}>
         {(data) => (
           <>
-            {data.conflict !== null && (
-              <Alert
-                color="red"
-                variant="light"
-                role="alert"
-                icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
-                title={t('plugins.preview.conflict', { key: data.conflict.with })}
-              >
-                <Text size="sm">
-                  <ServerText text={data.conflict.message} sentence={data.conflict} />
-                </Text>
-              </Alert>
-            )}
+            {data.conflict !== null && <ConflictAlert conflict={data.conflict} />}
             <MoveEffects move={data} />
             <Group gap="sm">
               <Button

@@ -2,6 +2,7 @@ import { Alert, Code, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { TFunction } from 'i18next';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { isObject } from '../../../kernel/json.ts';
 import { ApiError } from '../../api/api-error.ts';
@@ -9,6 +10,7 @@ import { type SaidSentence, saySentence } from '../../api/say-sentence.ts';
 import type { MarketplaceSourceText, PluginDetail } from '../../api/types.ts';
 import { loadPluginRules } from '../../i18n/create-i18n.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import classes from './plugins.module.css';
 
 type PluginError = PluginDetail['errors'][number];
@@ -24,16 +26,37 @@ export function PluginErrors({ error }: { error: Error }) {
   if (error instanceof ApiError && error.code === 'PLUGIN_ICON_INVALID') return <IconError error={error} />;
   if (errors.length === 0) return <ErrorNotice error={error} />;
   return (
+    <PluginAlert title={t('plugins.faults', { count: errors.length })}>
+      <Text size="sm">{t('plugins.faults.author')}</Text>
+      <PluginErrorList errors={errors} />
+    </PluginAlert>
+  );
+}
+
+/** What stands in a plugin's way. */
+function PluginAlert({ title, children }: { title?: string; children: ReactNode }) {
+  return (
     <Alert
       color="red"
       variant="light"
       role="alert"
       icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
-      title={t('plugins.faults', { count: errors.length })}
+      title={title}
     >
-      <Text size="sm">{t('plugins.faults.author')}</Text>
-      <PluginErrorList errors={errors} />
+      {children}
     </Alert>
+  );
+}
+
+/** That another plugin has what this one claims. */
+export function ConflictAlert({ conflict }: { conflict: SaidSentence & { with: string } }) {
+  const { t } = useTranslation();
+  return (
+    <PluginAlert title={t('plugins.preview.conflict', { key: conflict.with })}>
+      <Text size="sm">
+        <ServerText text={conflict.message} sentence={conflict} />
+      </Text>
+    </PluginAlert>
   );
 }
 
@@ -41,23 +64,17 @@ export function PluginErrors({ error }: { error: Error }) {
 export function NewerContract({ needs }: { needs: readonly ContractNeed[] }) {
   const { t } = useTranslation();
   return (
-    <Alert
-      color="red"
-      variant="light"
-      role="alert"
-      icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
-      title={t('plugins.newerContract', { needs: describeNeeds(needs, t) })}
-    >
+    <PluginAlert title={t('plugins.newerContract', { needs: describeNeeds(needs, t) })}>
       <Text size="sm">{t('plugins.newerContract.text')}</Text>
-    </Alert>
+    </PluginAlert>
   );
 }
 
 function IconError({ error }: { error: ApiError }) {
   return (
-    <Alert color="red" variant="light" role="alert" icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}>
+    <PluginAlert>
       <RuleText said={error} />
-    </Alert>
+    </PluginAlert>
   );
 }
 

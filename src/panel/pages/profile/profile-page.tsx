@@ -1,4 +1,4 @@
-import { Button, Group, Select, Skeleton, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Select, Skeleton, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, User } from '../../api/types.ts';
@@ -12,6 +12,7 @@ import { DescriptionList } from '../../ui/display/figures.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { SaveForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { SettingsBlock } from '../../ui/page/section.tsx';
@@ -76,31 +77,23 @@ function ProfileDetails({ user }: { user: User }) {
     change: save,
   });
   return (
-    <form onSubmit={form.submit} noValidate>
-      <Stack gap={20} maw={420}>
-        {form.error !== null && <ErrorNotice error={form.error} />}
-        <TextInput
-          {...form.bind('display_name')}
-          label={t('profile.name')}
-          description={t('profile.nameHint')}
-          autoComplete="name"
-        />
-        <Select
-          label={t('profile.language')}
-          description={t('profile.languageHint')}
-          data={Object.entries(languages).map(([value, { name }]) => ({ value, label: name }))}
-          value={form.values.language}
-          onChange={(value) => value !== null && form.set('language', value)}
-          error={form.readError('language')}
-          allowDeselect={false}
-        />
-        <Group>
-          <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
-            {t('app.save')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <SaveForm form={form} maxWidth={420}>
+      <TextInput
+        {...form.bind('display_name')}
+        label={t('profile.name')}
+        description={t('profile.nameHint')}
+        autoComplete="name"
+      />
+      <Select
+        label={t('profile.language')}
+        description={t('profile.languageHint')}
+        data={Object.entries(languages).map(([value, { name }]) => ({ value, label: name }))}
+        value={form.values.language}
+        onChange={(value) => value !== null && form.set('language', value)}
+        error={form.readError('language')}
+        allowDeselect={false}
+      />
+    </SaveForm>
   );
 }
 

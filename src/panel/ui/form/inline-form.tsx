@@ -5,6 +5,30 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { ErrorNotice } from '../display/error-notice.tsx';
 import type { Form } from './use-form.ts';
 
+type SaveFormProps = {
+  form: Pick<Form<unknown>, 'submit' | 'error' | 'isPending' | 'isDirty'>;
+  maxWidth?: number | 'none';
+  children: ReactNode;
+};
+
+/** A form that is always open, and saves what was changed. */
+export function SaveForm({ form, maxWidth = 'none', children }: SaveFormProps) {
+  const { t } = useTranslation();
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap={20} maw={maxWidth}>
+        {form.error !== null && <ErrorNotice error={form.error} />}
+        {children}
+        <Group>
+          <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
+            {t('app.save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
 type InlineFormProps = {
   form: Pick<Form<unknown>, 'submit' | 'error' | 'isPending'>;
   /** Label of the submit button. */
