@@ -7,7 +7,7 @@ import { type Backdoor, insertUser, openBackdoor } from '../support/backdoor.ts'
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
-import { withoutTimeout } from '../support/redis-without-timeout.ts';
+import { withoutTimeout } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { longestEntry } from './longest-entry.ts';
 

@@ -8,8 +8,7 @@ import { type Clock, randomBelow, silentLogger } from '../../src/kernel/index.ts
 import { createMemoryCounters, createMemorySuccessLists } from '../../src/store/index.ts';
 import type { Counters, SuccessLists } from '../../src/store/ports/index.ts';
 import { connectRedis, createRedisCounters, createRedisSuccessLists } from '../../src/store/redis.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
-import { withoutTimeout } from '../support/redis-without-timeout.ts';
+import { startRedis, type TestRedis, withoutTimeout } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { testSettings } from './harness.ts';
 import { refusal } from './refusal.ts';

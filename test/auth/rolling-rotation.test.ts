@@ -5,7 +5,7 @@ import type { SessionCache, Store } from '../../src/store/ports/index.ts';
 import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts';
 import { addUser } from '../support/add-user.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
-import { withoutTimeout } from '../support/redis-without-timeout.ts';
+import { withoutTimeout } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
 

@@ -7,7 +7,7 @@ import type { SessionCache, Store } from '../../src/store/ports/index.ts';
 import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
-import { withoutTimeout } from '../support/redis-without-timeout.ts';
+import { withoutTimeout } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { type Dialect, openAuth, overriding } from './harness.ts';

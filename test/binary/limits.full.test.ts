@@ -17,8 +17,7 @@ import {
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
-import { withoutTimeout } from '../support/redis-without-timeout.ts';
+import { startRedis, type TestRedis, withoutTimeout } from '../support/redis.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
 

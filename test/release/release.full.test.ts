@@ -15,12 +15,11 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { releaseTargets } from '../../scripts/release/targets.ts';
 import { generateSigningKey, writePublicKeyFile, writeSecretKeyFile } from '../../src/plugins/index.ts';
-import { makeBareRoot } from '../support/bare-root.ts';
+import { canOverlay, makeBareRoot, overlayRoot } from '../support/bare-root.ts';
 import { findProgram } from '../support/find-program.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Administrator, ask, ROOT, signIn, startVendor } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
-import { canOverlay, overlayRoot } from '../support/overlay-root.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -1,7 +1,6 @@
 /** The terminals in which guides are tested. */
 import { afterAll, expect, test } from 'bun:test';
-import { listChildren } from '../support/child-processes.ts';
-import { describeProcesses } from '../support/describe-processes.ts';
+import { describeProcesses, listChildren } from '../support/child-processes.ts';
 import { Terminal } from '../support/guide-terminal.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /**
  * The ids of a process's children, of which those that have a word in their command line. Linux.
@@ -26,5 +26,48 @@ function readCommand(pid: number): string {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {
     return '';
+  }
+}
+
+/**
+ * What a process and all that it started are doing, for the message of a test that waits in vain:
+ * the command, where each thread stands in the kernel, open files. Empty outside of Linux.
+ */
+export function describeProcesses(pid: number): string {
+  const command = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
+  const state = /^State:\s*(.*)$/m.exec(read(`/proc/${pid}/status`))?.[1];
+  if (state === undefined) return '';
+  const lines = [
+    `process ${pid} (${state}): ${command}`,
+    ...list(`/proc/${pid}/task`).map(
+      (thread) => `  thread ${thread}: ${describeThread(`/proc/${pid}/task/${thread}`)}`,
+    ),
+    ...list(`/proc/${pid}/fd`).map((fd) => `  file ${fd}: ${target(`/proc/${pid}/fd/${fd}`)}`),
+  ];
+  const children = attempt(() => listChildren(pid), []);
+  return [lines.join('\n'), ...children.map(describeProcesses)].filter((text) => text !== '').join('\n');
+}
+
+/** Its name, the call that it is in, and the kernel's stack, which only root may read. */
+function describeThread(folder: string): string {
+  const stack = read(`${folder}/stack`)
+    .replaceAll(/\[<0>\] |\+\S+/g, '')
+    .trim()
+    .split('\n')
+    .join(' < ');
+  const [call = ''] = read(`${folder}/syscall`).split('\n');
+  return [read(`${folder}/comm`).trim(), read(`${folder}/wchan`), `call ${call}`, stack].join(', ');
+}
+
+/** Empty when the process is gone, or another person's. */
+const read = (file: string): string => attempt(() => readFileSync(file, 'utf8'), '');
+const list = (folder: string): string[] => attempt(() => readdirSync(folder), []);
+const target = (link: string): string => attempt(() => readlinkSync(link), '');
+
+function attempt<T>(act: () => T, otherwise: T): T {
+  try {
+    return act();
+  } catch {
+    return otherwise;
   }
 }

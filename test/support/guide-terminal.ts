@@ -3,7 +3,7 @@ import { expect } from 'bun:test';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeProcesses } from './describe-processes.ts';
+import { describeProcesses } from './child-processes.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 

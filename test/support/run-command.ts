@@ -1,5 +1,5 @@
 /** Commands of the compiled binary, as processes of their own. */
-import { describeProcesses } from './describe-processes.ts';
+import { describeProcesses } from './child-processes.ts';
 
 export const BINARY = process.env.TASKGATE_BINARY ?? new URL('../../dist/taskgate', import.meta.url).pathname;
 
