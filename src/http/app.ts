@@ -16,9 +16,8 @@ import { assemblePipeline, type HttpConfig } from './assemble-pipeline.ts';
 import { createUploadBudget, openUploadFolder } from './bodies/upload-folder.ts';
 import { describeApi } from './openapi/openapi-document.ts';
 import { openApiRoutes } from './openapi/openapi-routes.ts';
-import { createHealth } from './operator/health.ts';
+import { createHealth, type ReadinessChecks } from './operator/health.ts';
 import { createMetricsRoute, type Metrics } from './operator/metrics.ts';
-import type { Operation } from './operator/operation.ts';
 import { developmentRoutes, type ViewDevelopment } from './operator/plugin-development.ts';
 import { apiKeyRoutes, type GroupLimits, keyUsageRoutes } from './panel-api/accounts/api-keys.ts';
 import { balanceAlertRoutes } from './panel-api/accounts/balance-alert.ts';
@@ -47,9 +46,9 @@ import { caseRoutes } from './panel-api/operation/cases.ts';
 import { nameSearchRoutes } from './panel-api/operation/name-search.ts';
 import { optionRoutes } from './panel-api/operation/options.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/operation/records.ts';
-import { setupRoutes } from './panel-api/operation/setup.ts';
+import { type DemoChannel, setupRoutes } from './panel-api/operation/setup.ts';
 import { type StatusDeps, statusRoutes } from './panel-api/operation/status.ts';
-import { attentionRoutes, backupRoutes, systemRoutes } from './panel-api/operation/system.ts';
+import { type SystemViews, systemRoutes } from './panel-api/operation/system.ts';
 import { statsRoutes, usageRoutes } from './panel-api/operation/usage.ts';
 import { createRecordAudit, type NewAuditRow, type RecordAudit } from './panel-api/record-audit.ts';
 import { oauthRoutes } from './panel-api/sign-in/oauth.ts';
@@ -68,7 +67,7 @@ import { panelTaskRoutes } from './panel-api/tasks/tasks.ts';
 import { webhookRoutes } from './panel-api/tasks/webhooks.ts';
 import type { PanelManifest } from './panel-files/panel-manifest.ts';
 import type { SeenProxies } from './pipeline/client-ip.ts';
-import { closeForMaintenance } from './pipeline/close-for-maintenance.ts';
+import { closeForMaintenance, type Maintenance } from './pipeline/close-for-maintenance.ts';
 import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts';
 import type { Kit } from './pipeline/route-kit.ts';
 import type { InRequest, RequestHandler, RequestLimits, RequestTracer } from './pipeline/types.ts';
@@ -126,6 +125,16 @@ type GatewayRooms = {
   tryChannel: TryChannel;
   /** Reads what is left at the vendor of each key of a channel; returns of how many. */
   readAccounts: (channelId: number, signal: AbortSignal) => Promise<number>;
+};
+
+/** What the operator is shown of the installation. */
+type Operation = SystemViews & {
+  demoChannel: () => Promise<DemoChannel>;
+  readiness: ReadinessChecks;
+  /** What clients are told while submissions are refused; undefined: they are not. */
+  maintenance: () => Maintenance | undefined;
+  /** Why `/readyz` sends proxies elsewhere although no part has failed. */
+  outOfService: () => string | undefined;
 };
 
 /** What makes tasks and shows them. */
@@ -363,10 +372,8 @@ const firstGroup = (kit: Kit, deps: HttpDeps) =>
 
 const operationGroup = (kit: Kit, { http, audit }: RouteDeps) =>
   [
-    attentionRoutes(kit, http.operation),
     nameSearchRoutes(kit, { auth: http.auth, channels: http.gateway.channels }),
-    systemRoutes(kit, { ...http.operation, audit }),
-    backupRoutes(kit, { auth: http.auth, audit, backups: http.operation.backups }),
+    systemRoutes(kit, { ...http.operation, auth: http.auth, audit }),
     createMetricsRoute({ kit, metrics: http.observed.metrics }),
   ] as const;
 

@@ -11,19 +11,18 @@ const PERIODS = { '24': 24, '168': 168, '336': 336 } as const;
 
 const nodeName = t.Object({ id: t.String({ maxLength: 255, description: 'The id or host name of a running node.' }) });
 
+/** What the routes of the System page show and do. */
+export type SystemViews = {
+  system: () => Promise<SystemView>;
+  systemHistory: (hours: 24 | 168 | 336) => Promise<SystemHistory>;
+  attention: () => Promise<AttentionItem[]>;
+  backups: { view(): Promise<BackupsView>; begin(): boolean };
+  nodes: NodeControl;
+};
+
 export function systemRoutes(
   kit: Kit,
-  {
-    system,
-    systemHistory,
-    nodes,
-    audit,
-  }: {
-    system: () => Promise<SystemView>;
-    systemHistory: (hours: 24 | 168 | 336) => Promise<SystemHistory>;
-    nodes: NodeControl;
-    audit: RecordAudit;
-  },
+  { system, systemHistory, attention, backups, nodes, auth, audit }: SystemViews & { auth: Auth; audit: RecordAudit },
 ) {
   return new Elysia({ normalize: false, tags: ['System'] })
     .use(kit)
@@ -73,12 +72,7 @@ export function systemRoutes(
         return ok({ id, drained: false });
       },
       { root: true, params: nodeName, detail: { summary: 'Put a node back into service' } },
-    );
-}
-
-export function attentionRoutes(kit: Kit, { attention }: { attention: () => Promise<AttentionItem[]> }) {
-  return new Elysia({ normalize: false, tags: ['System'] })
-    .use(kit)
+    )
     .get('/api/attention', async () => ok(await attention()), {
       admin: true,
       detail: {
@@ -86,18 +80,7 @@ export function attentionRoutes(kit: Kit, { attention }: { attention: () => Prom
         description:
           'code is stable; target names the page (kind) and the item on it. Plugins appear as this node sees them; the ledger is checked at most every six hours.',
       },
-    });
-}
-
-export type BackupRouteDeps = {
-  auth: Auth;
-  backups: { view(): Promise<BackupsView>; begin(): boolean };
-  audit: RecordAudit;
-};
-
-export function backupRoutes(kit: Kit, { auth, backups, audit }: BackupRouteDeps) {
-  return new Elysia({ normalize: false, tags: ['System'] })
-    .use(kit)
+    })
     .get('/api/backup', async () => ok(await backups.view()), {
       root: true,
       detail: { summary: 'Get the backup schedule and latest runs' },
