@@ -38,6 +38,8 @@ export type WeChatAnswer = {
   acceptLanguage?: string | undefined;
 };
 
+/** The provider name of WeChat identities. */
+const WECHAT = 'wechat';
 const LOGIN: FlowBinding = { provider: WECHAT, intent: 'login' };
 
 export async function beginWeChatLogin({
@@ -133,9 +135,6 @@ const bindingIn = ({ user, sid }: SessionPrincipal): FlowBinding => ({
   userId: user.id,
   sessionId: sid,
 });
-
-/** The provider name of WeChat identities. */
-const WECHAT = 'wechat';
 
 export type WeChatServer = { serverAddress: string; serverToken: string };
 
