@@ -12,7 +12,7 @@ import sideBySide from '../../ui/form/side-by-side.module.css';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { passwordError, usernameError } from './account-rules.tsx';
-import { GroupSelect } from './group-select.tsx';
+import { GroupSelect } from './account-fields.tsx';
 
 type NewUserValues = {
   username: string;
