@@ -10,8 +10,8 @@
  */
 
 export { type AuditAction, DELETED, ROLE, STATUS } from '../store/ports/index.ts';
-export { rootHasOtherSignInMethod } from './accounts/last-sign-in-method.ts';
 export { describeOwnLimits, MAX_OWN_LIMIT, type OwnLimitsView } from './accounts/budgets-and-limits.ts';
+export { rootHasOtherSignInMethod } from './accounts/last-sign-in-method.ts';
 export { isUsername } from './accounts/validate-account.ts';
 export type { AccountView } from './administration/list-accounts.ts';
 export { assertKeyAllows } from './api-keys/authenticate-api-key.ts';

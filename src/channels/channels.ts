@@ -30,9 +30,9 @@ import {
   type PluginFacts,
 } from './check-channel.ts';
 import {
+  type CredentialService,
   checkCredentials,
   createCredentialService,
-  type CredentialService,
   replaceOnlyKey,
   sealCredential,
 } from './credentials.ts';

@@ -4,9 +4,9 @@ import { checkPool } from './capacity/declared-limits.ts';
 import {
   boundPlugin,
   type ChannelInput,
+  type CredentialInput,
   checkEnteredKey,
   checkLabel,
-  type CredentialInput,
   type PluginFacts,
 } from './check-channel.ts';
 import { channelErrors } from './errors.ts';

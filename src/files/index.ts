@@ -5,15 +5,15 @@
 
 export { fileErrors } from './errors.ts';
 export {
-  hasInputsToKeep,
   type HeldBody,
+  hasInputsToKeep,
   holdBody,
   KEEP_TRIES_MS,
   keepInputs,
   retryableRequest,
+  type StoredInputs,
   scheduleResultCopies,
   storeBytes,
-  type StoredInputs,
 } from './keep-inputs.ts';
 export { findRetryBlock, type RetryBlock, restoreHeldBody, restoreRequest } from './restore-inputs.ts';
 export { createSmallFiles, type SmallFiles } from './small-files.ts';

@@ -1,9 +1,9 @@
+import { DEFAULT_FIELDS, MAX_CLIENT_SECRET, toProviderRecord, validateProvider, validateSlug } from '../auth/index.ts';
 import { AppError, sha256Hex } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { AUTH_STYLE, type NewOAuthProvider, type NewPlugin, type OAuthAuthStyle } from '../store/ports/index.ts';
 import type { PlanContext } from './plan-context.ts';
 import { findFault, readFlag, readNumber, readText } from './read-source.ts';
-import { DEFAULT_FIELDS, MAX_CLIENT_SECRET, toProviderRecord, validateProvider, validateSlug } from '../auth/index.ts';
 
 /** A stored version of a plugin; `active`: it served there. */
 export type PlannedPlugin = { plugin: NewPlugin; active: boolean };

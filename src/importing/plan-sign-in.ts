@@ -1,9 +1,9 @@
+import { trimTrailing } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { type IdentityRecord, STATUS } from '../store/ports/index.ts';
 import { IDENTITY_COLUMNS } from './new-api-mapping.ts';
 import type { PlanContext, PlannedUser } from './plan-context.ts';
 import { findFault, isDeleted, isFlag, readFlag, readNumber, readText } from './read-source.ts';
-import { trimTrailing } from '../kernel/index.ts';
 
 type Identity = Pick<IdentityRecord, 'provider' | 'subject'>;
 /** Identities at custom providers, by the user's id in the source. */

@@ -3,8 +3,8 @@ import { hasHiddenCharacters, OperatorError, pluralize } from '../kernel/index.t
 import type { SourceRow } from '../store/index.ts';
 import { ROLE, type Role, STATUS } from '../store/ports/index.ts';
 import { type PlanContext, type PlannedUser, readObject, toQuota, toUsed } from './plan-context.ts';
-import { planFactors, planIdentities, readBindings, readFactors, readIdentities } from './plan-sign-in.ts';
 import { hashKeys, planKeys } from './plan-keys.ts';
+import { planFactors, planIdentities, readBindings, readFactors, readIdentities } from './plan-sign-in.ts';
 import { findFault, isDeleted, readNumber, readText } from './read-source.ts';
 
 /** Users that are read, checked and written at once. */

@@ -19,14 +19,14 @@ export {
 export { createByteBuffer, detachBuffer, toStream } from './byte-streams.ts';
 export { canonicalJson } from './canonical-json.ts';
 export {
-  type Clock,
   CLOCK_LEEWAY_SECONDS,
+  type Clock,
   type ClockWatch,
   type Deadline,
   deadlineSignal,
   inStep,
-  isoTime,
   isOver,
+  isoTime,
   sleepInStep,
   systemClock,
   watchClock,
@@ -107,13 +107,13 @@ export {
   escapeHiddenInJson,
   hasHiddenCharacters,
   listSecrets,
+  type Redactor,
   redactJson,
   redactJsonWith,
-  type Redactor,
   redactSecrets,
   removeHiddenCharacters,
-  sanitizeMessage,
   type Secrets,
+  sanitizeMessage,
 } from './redact.ts';
 export { createReplica, type Replica } from './replica.ts';
 export {

@@ -1,3 +1,4 @@
+import { jitter, type Random } from '../kernel/index.ts';
 import {
   LONGEST_WEBHOOK_TRIES_MS,
   type WebhookDelivery,
@@ -8,7 +9,6 @@ import { retryAfterMs } from '../upstream/index.ts';
 import type { AttachArtifacts } from './attach-artifacts.ts';
 import { signatureHeaders } from './sign-message.ts';
 import type { NotificationDeps } from './types.ts';
-import { jitter, type Random } from '../kernel/index.ts';
 
 /** Bytes of an answer's body that are read and thrown away. */
 const MAX_ANSWER_BYTES = 64 * 1024;

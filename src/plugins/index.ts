@@ -8,10 +8,10 @@
  */
 export type * from '../../contracts/v1.d.ts';
 export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';
+export { addCases, addExpected, readFixture, removeCases } from './author/fixture-file.ts';
 export { type LintReport, lintPlugin } from './author/lint-plugin.ts';
 export { newPlugin } from './author/new-plugin.ts';
 export { openPlugin } from './author/open-plugin.ts';
-export { addCases, addExpected, readFixture, removeCases } from './author/fixture-file.ts';
 export { cleanExchange, isRecorded, recordCall } from './author/record-call.ts';
 export { type FixtureReport, runFixture } from './author/run-fixture.ts';
 export { pluginErrors } from './errors.ts';
@@ -36,15 +36,14 @@ export {
 } from './hooks/decode-requests.ts';
 export { extractUsage, extractUsageOnComplete, extractUsageOnSubmit } from './hooks/extract-usage.ts';
 export {
-  parseBatchResult,
   type ParsedBatchItem,
   type ParsedSubmission,
+  parseBatchResult,
   parseSubmitError,
   parseSubmitResponse,
   parseTaskResult,
   type SubmitError,
 } from './hooks/parse-answers.ts';
-export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
 export { createSubmitStream } from './hooks/parse-submit-events.ts';
 export {
   type RenderedImages,
@@ -62,6 +61,7 @@ export {
 } from './hooks/read-account.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export { isPlaceholder, readPlaceholder } from './hooks/read-descriptor.ts';
+export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
 export {
   type RenderedEvent,
   type RenderedEvents,
@@ -91,8 +91,8 @@ export {
   type OfferedSource,
   type SourceOffer,
 } from './marketplace/create-marketplace.ts';
-export { type PublishedFile, signIndex } from './marketplace/sign-index.ts';
 export { readRevocations } from './marketplace/publish-revoked.ts';
+export { type PublishedFile, signIndex } from './marketplace/sign-index.ts';
 export { writeIndex } from './marketplace/write-index.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
 export { findDriver, servesPlatform } from './registry/find-task-plugin.ts';

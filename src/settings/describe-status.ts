@@ -1,8 +1,8 @@
 import type { AuthSettings, RelyingParty } from '../auth/index.ts';
 import { type Result, sha256Hex } from '../kernel/index.ts';
+import { decodePng } from './catalogue/is-still-png.ts';
 import type { OptionValues } from './read-options.ts';
 import type { PublicSettings } from './types.ts';
-import { decodePng } from './catalogue/is-still-png.ts';
 
 /**
  * What anybody may know of the options. `auth` holds the settings that follow from them; it lists
@@ -56,9 +56,7 @@ export function describeStatus(
 }
 
 /** How the panel looks, and what it tells everybody. The path of the logo changes with it. */
-function readBranding(
-  options: OptionValues,
-): Pick<PublicSettings, 'logo' | 'accent' | 'notice' | 'balance_hint'> {
+function readBranding(options: OptionValues): Pick<PublicSettings, 'logo' | 'accent' | 'notice' | 'balance_hint'> {
   const logo = options.text('branding.logo');
   return {
     logo: logo === '' ? '' : `/api/branding/logo?v=${sha256Hex(logo).slice(0, 12)}`,

@@ -14,8 +14,8 @@ import {
   taskErrors,
 } from '../tasks/index.ts';
 import { createSpeech, createTranscription, type SpeechAnswer, type TranscriptionAnswer } from './create-audio.ts';
-import { createImages, findImageMaker, type ImageCreation, type ImagesAnswer } from './images/create-images.ts';
 import { findImagePlugin, outranksRelay } from './find-image-plugin.ts';
+import { createImages, findImageMaker, type ImageCreation, type ImagesAnswer } from './images/create-images.ts';
 import type { ImageOperation } from './images/read-image-request.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './list-models.ts';
 import { type NativePath, openNativePath } from './native-routes.ts';

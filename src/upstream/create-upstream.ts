@@ -11,7 +11,7 @@ import {
 } from '../kernel/index.ts';
 import { canonicalHost } from './check-address.ts';
 import { checkRequest, checkTarget } from './check-request.ts';
-import { refusedLiteral, type Resolve } from './dial.ts';
+import { type Resolve, refusedLiteral } from './dial.ts';
 import { abortedFailure, refused } from './failures.ts';
 import { openConnections, type Route } from './open-connections.ts';
 import { DIRECT_NETWORK, type Network, type ProxyServer } from './proxies.ts';

@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
-import { type Sentence, sentence, SentenceError, toSentence } from '../kernel/index.ts';
+import { type Sentence, SentenceError, sentence, toSentence } from '../kernel/index.ts';
 import { ProxyFailure } from './open-tunnel.ts';
 import { InvalidAnswer } from './parse-answer.ts';
 import type { UpstreamFailure } from './types.ts';

@@ -7,6 +7,7 @@ export { canonicalHost, checkAddress, isInRanges, readRange } from './check-addr
 export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-request.ts';
 export { decodeBody, decodedStream, findDecoder, readEncodings } from './content-encodings.ts';
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';
+export { MAX_RETRY_AFTER_MS, retryAfterMs } from './failures.ts';
 export type * from './mail-types.ts';
 export { type CallProvider, openProvider, type ProviderAnswer, type ProviderRequest } from './provider-requests.ts';
 export {
@@ -18,7 +19,6 @@ export {
   parseDirectHosts,
   parseProxy,
 } from './proxies.ts';
-export { MAX_RETRY_AFTER_MS, retryAfterMs } from './failures.ts';
 export { createSendMail } from './send-mail.ts';
 export {
   createServiceAccountTokens,

@@ -23,7 +23,6 @@ export {
   type VendorOutcome,
 } from './answer/retry-advice.ts';
 export { askVendor } from './content/ask-vendor.ts';
-export { createDownloadLimit } from './content/limit-downloads.ts';
 export { checkRedirects, pointsToSelf } from './content/check-redirects.ts';
 export {
   CONTENT_HEADERS,
@@ -32,6 +31,7 @@ export {
   mayBeSignedForGet,
   pickHeaders,
 } from './content/fetch-content.ts';
+export { createDownloadLimit } from './content/limit-downloads.ts';
 export { vendorErrors } from './errors.ts';
 export { type RunAccountHook, readBalance, readToldLimits } from './request/ask-account.ts';
 export {
@@ -44,8 +44,8 @@ export {
   upstreamContext,
 } from './request/build-contexts.ts';
 export { buildUpstreamRequest, CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './request/build-upstream-request.ts';
-export { createSendToVendor } from './request/send-to-vendor.ts';
 export { fileToken, findFiles, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
+export { createSendToVendor } from './request/send-to-vendor.ts';
 export { createVendorCallbacks } from './request/vendor-callbacks.ts';
 export { type Credential, createKeySecrets, localCredential, resolveCredential } from './resolve-credential.ts';
 export { traceNetwork } from './trial/trace-network.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { drawScene } from '../../src/app/demo-vendor/serve-video.ts';
 import { createDemoVendor, type DemoVendorOptions } from '../../src/app/demo-vendor/index.ts';
+import { drawScene } from '../../src/app/demo-vendor/serve-video.ts';
 import { type Clock, sha256Hex, systemClock } from '../../src/kernel/index.ts';
 
 /** A clock that only the test moves; sleeping takes no time. */

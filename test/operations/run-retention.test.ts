@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Clock } from '../../src/kernel/index.ts';
-import { createRetention, isQuietHour } from '../../src/operations/retention/run-retention.ts';
 import type { RetentionStep } from '../../src/operations/retention/retention-steps.ts';
+import { createRetention, isQuietHour } from '../../src/operations/retention/run-retention.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
 
 const DAY = 86_400;

@@ -1,8 +1,8 @@
+import { parseArgs } from 'node:util';
 import { AppError, describeBytes, OperatorError } from '../../kernel/index.ts';
 import { explainRefusal } from './become-owner.ts';
 import { type CommandInput, type CommandIo, EXIT, type ExitCode, UsageError } from './command.ts';
 import { COMMANDS, type CommandSpec } from './commands.ts';
-import { parseArgs } from 'node:util';
 
 const STDIN_LIMIT = 64 * 1024;
 

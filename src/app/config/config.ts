@@ -1,13 +1,13 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { err, findNearest, ok, type Result, sentence } from '../../kernel/index.ts';
 import type { SettingWarning } from '../../settings/index.ts';
 import { completeAddress } from '../../store/index.ts';
 import { checkConfig } from './check-config.ts';
-import { type Config, type VariableName, VARIABLES } from './config-variables.ts';
+import { type Config, VARIABLES, type VariableName } from './config-variables.ts';
 import type { Variable } from './define-variable.ts';
 import { findDataDir } from './find-data-dir.ts';
-import { execFileSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 
 /** Command-line flags that override environment variables: `--port` overrides `PORT`. */
 export type ConfigOverrides = Partial<Record<VariableName, { flag: string; value: string }>>;

@@ -5,8 +5,8 @@ import type { TaskMeter, TaskTracer } from '../../tasks/index.ts';
 import {
   isSampled,
   markFailed,
-  readTraceparent,
   type Recorder,
+  readTraceparent,
   writeTraceparent,
 } from '../../telemetry/tracing/create-recorder.ts';
 import type { Upstream } from '../../upstream/index.ts';

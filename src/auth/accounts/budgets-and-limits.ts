@@ -1,6 +1,6 @@
 import {
-  type Budget,
   BUDGET_PERIODS,
+  type Budget,
   type BudgetOwner,
   type BudgetPeriod,
   type Clock,
@@ -9,8 +9,8 @@ import {
   sentence,
 } from '../../kernel/index.ts';
 import type { OwnLimits, Store } from '../../store/ports/index.ts';
-import { invalidField } from '../errors.ts';
 import type { AuthSettings } from '../config.ts';
+import { invalidField } from '../errors.ts';
 
 /** As the API has them; null: no such limit. */
 export type OwnLimitsView = { requests_per_minute: number | null; max_running: number | null };

@@ -1,7 +1,12 @@
+import { type AppError, isObject, parseJson, sentence, sha256Hex } from '../../kernel/index.ts';
 import type { Counters, Store } from '../../store/ports/index.ts';
+import { openProvider, type Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
+import { authErrors } from '../errors.ts';
+import { createFailureLimit, failureRuleFor } from '../limits/limit-guesses.ts';
 import { bindIdentity, requireUnbound } from '../oauth/bind-identity.ts';
 import { findOrCreateUser, type OwnerLogin } from '../oauth/find-or-create-user.ts';
+import { readSubject } from '../oauth/identity-provider.ts';
 import {
   type DecidingIp,
   type PanelPrincipal,
@@ -12,11 +17,6 @@ import {
 import { rememberSession } from '../sessions/check-session.ts';
 import { completeLogin, type LoginDeps } from '../sessions/complete-login.ts';
 import type { FlowBinding, FlowKey, Flows, FlowTicket } from '../tokens/flows.ts';
-import { type AppError, isObject, parseJson, sentence, sha256Hex } from '../../kernel/index.ts';
-import { openProvider, type Upstream } from '../../upstream/index.ts';
-import { authErrors } from '../errors.ts';
-import { createFailureLimit, failureRuleFor } from '../limits/limit-guesses.ts';
-import { readSubject } from '../oauth/identity-provider.ts';
 
 /** What the operations of this file use. */
 type Deps = LoginDeps & {

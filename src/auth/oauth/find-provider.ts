@@ -6,8 +6,8 @@ import { authErrors } from '../errors.ts';
 import { customProvider } from './custom-provider.ts';
 import { createUseMetadata } from './discover.ts';
 import { type IdentityProvider, type OpenProvider, readSubject, readText } from './identity-provider.ts';
-import { oidcProvider } from './oidc-provider.ts';
 import { authorizationUrl, exchangeCode, readProfile } from './oauth-requests.ts';
+import { oidcProvider } from './oidc-provider.ts';
 
 /**
  * The provider with this slug under the present configuration; it is not contacted yet.

@@ -6,23 +6,23 @@ import {
   type Logger,
   parseJson,
   randomToken,
-  sanitizeMessage,
   type SecretBox,
+  sanitizeMessage,
   sentence,
 } from '../../kernel/index.ts';
 import type { FlowRecord, Store } from '../../store/ports/index.ts';
 import type { AuthConfig, AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
 import { rememberSession } from '../sessions/check-session.ts';
-import type { FlowBinding, FlowKey, Flows, FlowTicket } from '../tokens/flows.ts';
-import { bindIdentity, requireUnbound } from './bind-identity.ts';
-import type { FindProvider } from './find-provider.ts';
-import type { NotifyOwner } from '../mail/notify-owner.ts';
 import { completeLogin } from '../sessions/complete-login.ts';
 import type { SignInAttempt, SignIns } from '../sessions/record-sign-ins.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
+import type { FlowBinding, FlowKey, Flows, FlowTicket } from '../tokens/flows.ts';
+import { bindIdentity, requireUnbound } from './bind-identity.ts';
 import { findOrCreateUser, type OwnerLogin } from './find-or-create-user.ts';
+import type { FindProvider } from './find-provider.ts';
 import { type ExternalIdentity, providerFailed } from './identity-provider.ts';
 
 /** What the operations of this file use. */

@@ -1,8 +1,8 @@
 import type { Clock, Logger, SecretBox } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
-import { ensureAffiliateCode } from '../accounts/create-account.ts';
 import { describeBudgets } from '../accounts/budgets-and-limits.ts';
+import { ensureAffiliateCode } from '../accounts/create-account.ts';
 import { changeQuota } from '../administration/change-quota.ts';
 import { createUser } from '../administration/create-user.ts';
 import { deleteByOperator, deleteUser } from '../administration/delete-user.ts';

@@ -13,8 +13,8 @@ import type {
   UserFilter,
 } from '../../store/ports/index.ts';
 import type { MailStep } from '../../upstream/index.ts';
-import type { PanelUser } from '../accounts/describe-user.ts';
 import type { BudgetView, OwnLimitsView } from '../accounts/budgets-and-limits.ts';
+import type { PanelUser } from '../accounts/describe-user.ts';
 import type { QuotaChange, QuotaChanged } from '../administration/change-quota.ts';
 import type { NewUserFields } from '../administration/create-user.ts';
 import type { OperatorsAccount, UserDeleted, UserErased } from '../administration/delete-user.ts';
@@ -33,11 +33,14 @@ import type { ApiKeyFields } from '../api-keys/validate-api-key.ts';
 import type { ModelRequestLimit } from '../limits/limit-model-requests.ts';
 import type { RequestLimit, UserLimit } from '../limits/limit-requests.ts';
 import type { StoredNotice } from '../mail/outbox.ts';
-import type { OAuthRequest, OAuthResult, OAuthReturn, OAuthTicket } from '../oauth/sign-in-with-oauth.ts';
+import type { ReadQrCode } from '../messengers/qr-code-cache.ts';
+import type { TelegramLogin } from '../messengers/sign-in-with-telegram.ts';
+import type { WeChatAnswer } from '../messengers/sign-in-with-wechat.ts';
 import type { BindingView } from '../oauth/bind-identity.ts';
 import type { DiscoveredProvider, ProviderChange, PublicProvider } from '../oauth/custom-providers.ts';
 import type { ProviderView } from '../oauth/describe-provider.ts';
 import type { OwnerLogin } from '../oauth/find-or-create-user.ts';
+import type { OAuthRequest, OAuthResult, OAuthReturn, OAuthTicket } from '../oauth/sign-in-with-oauth.ts';
 import type { BalanceAlertEdit, BalanceAlertSaved, BalanceAlertView } from '../own-account/balance-alert.ts';
 import type { ProfileEdit, ProfileEdited } from '../own-account/edit-own-account.ts';
 import type { CreatedPersonalToken, PersonalTokenView } from '../own-account/personal-token.ts';
@@ -60,7 +63,6 @@ import type { LoginResult } from '../sessions/complete-login.ts';
 import type { RotationBundle, SessionView, SignedIn } from '../sessions/describe-session.ts';
 import type { LogoutRequest, LogoutResult } from '../sessions/log-out.ts';
 import type { RefreshRequest } from '../sessions/rotate-refresh.ts';
-import type { TelegramLogin } from '../messengers/sign-in-with-telegram.ts';
 import type { FlowTicket } from '../tokens/flows.ts';
 import type { TwoFactorLogin } from '../two-factor/finish-two-factor-login.ts';
 import type {
@@ -69,8 +71,6 @@ import type {
   TwoFactorSetup,
   TwoFactorStatus,
 } from '../two-factor/manage-two-factor.ts';
-import type { ReadQrCode } from '../messengers/qr-code-cache.ts';
-import type { WeChatAnswer } from '../messengers/sign-in-with-wechat.ts';
 import type { AccessWatcher } from './watch-access.ts';
 
 /**

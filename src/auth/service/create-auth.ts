@@ -13,6 +13,7 @@ import { createAccountSlowdown } from '../limits/slow-account.ts';
 import { createCodeRequestLimit, createMailCodes, createMailLimit } from '../mail/mail-codes.ts';
 import { createNotifyOwner } from '../mail/notify-owner.ts';
 import { createOutbox, findMailedAdministrators, mailUser, tryMail } from '../mail/outbox.ts';
+import { createIdentifyByCode } from '../messengers/sign-in-with-wechat.ts';
 import { createFindProvider } from '../oauth/find-provider.ts';
 import { changePassword } from '../passwords/change-password.ts';
 import { logIn } from '../passwords/log-in.ts';
@@ -24,7 +25,6 @@ import { createAccessTokens } from '../tokens/access-tokens.ts';
 import { createFlows } from '../tokens/flows.ts';
 import { deriveSessionKeys } from '../tokens/keys.ts';
 import { createRefreshTokens } from '../tokens/refresh-tokens.ts';
-import { createIdentifyByCode } from '../messengers/sign-in-with-wechat.ts';
 import {
   accountOperations,
   addressOperations,

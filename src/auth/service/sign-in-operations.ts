@@ -1,17 +1,26 @@
 import type { Clock, Logger, SecretBox } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
-import { loadPanelUser } from '../accounts/describe-user.ts';
 import { describeBudgets, describeOwnLimits } from '../accounts/budgets-and-limits.ts';
+import { loadPanelUser } from '../accounts/describe-user.ts';
 import { createApiKeyAuthenticator } from '../api-keys/authenticate-api-key.ts';
 import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
 import type { Authenticator } from '../credentials/authenticator.ts';
 import type { BackupCodes } from '../credentials/backup-codes.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
-import { beginOAuth, finishOAuth } from '../oauth/sign-in-with-oauth.ts';
+import { createQrCodeCache } from '../messengers/qr-code-cache.ts';
+import { beginTelegramBinding, finishTelegramBinding, logInWithTelegram } from '../messengers/sign-in-with-telegram.ts';
+import {
+  beginWeChatBinding,
+  beginWeChatLogin,
+  bindWeChat,
+  type IdentifyByCode,
+  logInWithWeChat,
+} from '../messengers/sign-in-with-wechat.ts';
 import { listBindings, unbindIdentity } from '../oauth/bind-identity.ts';
 import type { FindProvider } from '../oauth/find-provider.ts';
+import { beginOAuth, finishOAuth } from '../oauth/sign-in-with-oauth.ts';
 import { createPersonalToken, describePersonalToken, revokePersonalToken } from '../own-account/personal-token.ts';
 import { beginPasskeyConfirmation, finishPasskeyConfirmation } from '../passkeys/confirm-with-passkey.ts';
 import { beginPasskeyLogin, finishPasskeyLogin } from '../passkeys/log-in-with-passkey.ts';
@@ -32,7 +41,6 @@ import {
 import type { SignIns } from '../sessions/record-sign-ins.ts';
 import { rotateRefresh } from '../sessions/rotate-refresh.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import { beginTelegramBinding, finishTelegramBinding, logInWithTelegram } from '../messengers/sign-in-with-telegram.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import { finishTwoFactorLogin } from '../two-factor/finish-two-factor-login.ts';
 import {
@@ -42,14 +50,6 @@ import {
   replaceBackupCodes,
   setUpTwoFactor,
 } from '../two-factor/manage-two-factor.ts';
-import { createQrCodeCache } from '../messengers/qr-code-cache.ts';
-import {
-  beginWeChatBinding,
-  beginWeChatLogin,
-  bindWeChat,
-  type IdentifyByCode,
-  logInWithWeChat,
-} from '../messengers/sign-in-with-wechat.ts';
 import type { GuardedAuth } from './auth.ts';
 import { authenticateOptional, authenticatePanel } from './authenticate-panel.ts';
 

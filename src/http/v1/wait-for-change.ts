@@ -1,7 +1,7 @@
 import { type ApiPrincipal, authErrors } from '../../auth/index.ts';
+import type { TaskQueue } from '../../tasks/index.ts';
 import { readInteger } from '../pipeline/paging.ts';
 import { toCaller, type V1Deps } from './caller.ts';
-import type { TaskQueue } from '../../tasks/index.ts';
 
 /** Shorter than the idle timeouts of proxies and of the listener. */
 const MAX_SECONDS = 60;

@@ -1,3 +1,5 @@
+import { createReadStream } from 'node:fs';
+import { mkdir, open, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { OperatorError, type Sentence, sentence, silentLogger, toSentence } from '../../kernel/index.ts';
 import type { FileStore, Store } from '../../store/ports/index.ts';
@@ -5,11 +7,9 @@ import { openResultFiles } from '../storage/result-files.ts';
 import { putPart, removeStaleWork, toByteStream, WORK_FOLDER } from './backup-location.ts';
 import { dumpSqlite } from './dump-sqlite.ts';
 import { findInstallation, MANIFEST, newBackupId, RESULTS_PART, SECRETS_PART, UNFINISHED_SECONDS } from './manifest.ts';
+import { listResults } from './read-parts.ts';
 import { writeSecrets } from './seal-secrets.ts';
 import type { BackupDeps, CreatedBackup, DumpedDatabase, Manifest, NewBackup } from './types.ts';
-import { createReadStream } from 'node:fs';
-import { mkdir, open, rm } from 'node:fs/promises';
-import { listResults } from './read-parts.ts';
 
 /**
  * Makes one backup beside a running gateway: database, secrets, kept results, and last the

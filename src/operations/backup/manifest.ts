@@ -1,8 +1,8 @@
 import { isObject, isoTime, newUuid, OperatorError, parseJson, randomAlnum } from '../../kernel/index.ts';
 import { LATEST_MIGRATION } from '../../store/index.ts';
+import type { Store } from '../../store/ports/index.ts';
 import { readBytes } from './streams.ts';
 import type { BackupLocation, Manifest } from './types.ts';
-import type { Store } from '../../store/ports/index.ts';
 
 export const MANIFEST = 'manifest.json';
 export const SECRETS_PART = 'secrets.age';

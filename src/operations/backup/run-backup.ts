@@ -22,8 +22,8 @@ import { openBeside } from '../storage/open-beside.ts';
 import type { StorageLocation } from '../storage/result-files.ts';
 import { openBackupLocation, requireKnownFolder, WORK_FOLDER } from './backup-location.ts';
 import { createBackup } from './create-backup.ts';
+import { type DueBackup, describeNotPruned, lastDue, notePruning, RETRY_SECONDS } from './due-backups.ts';
 import { findInstallation } from './manifest.ts';
-import { describeNotPruned, type DueBackup, lastDue, notePruning, RETRY_SECONDS } from './due-backups.ts';
 import { type Keep, pruneBackups } from './prune-backups.ts';
 import type { BackupConfig, BackupLocation, CreatedBackup, Seal } from './types.ts';
 

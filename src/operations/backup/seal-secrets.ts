@@ -1,10 +1,10 @@
+import { randomBytes, scrypt } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
+import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
+import type { Identity, Recipient } from 'age-encryption';
 import { isObject, OperatorError, parseJson, unreadable } from '../../kernel/index.ts';
 import type { Secrets } from '../secrets/load-secrets.ts';
 import type { BackupConfig, Seal, Unseal } from './types.ts';
-import { randomBytes, scrypt } from 'node:crypto';
-import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
-import type { Identity, Recipient } from 'age-encryption';
 
 const MIN_PASSPHRASE = 12;
 const MAX_FILE_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
-import type { SaidSentence } from './say-sentence.ts';
-import type { TextKey } from '../i18n/texts.ts';
 import { isObject } from '../../kernel/json.ts';
+import type { TextKey } from '../i18n/texts.ts';
+import type { SaidSentence } from './say-sentence.ts';
 
 type ApiErrorInput = {
   status: number;

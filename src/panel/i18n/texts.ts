@@ -1,6 +1,6 @@
-import type en from './en.json';
 import type { i18n } from 'i18next';
 import { VALUE_FORMATS } from '../../kernel/texts.ts';
+import type en from './en.json';
 
 /** The keys of all texts, and the content of one language file. */
 export type TextKey = keyof typeof en;

@@ -1,8 +1,8 @@
 import { type Clock, err, jsonBytes, ok, type Result } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { PluginFault } from '../types.ts';
-import { type OpenPlugin, openPlugin, type TrialFailure } from './open-plugin.ts';
 import { type FixtureCase, readFixture } from './fixture-file.ts';
+import { type OpenPlugin, openPlugin, type TrialFailure } from './open-plugin.ts';
 
 /**
  * Times are in ms, measured in the sandbox's process: from the arrival of the arguments to the

@@ -1,5 +1,5 @@
-import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
 import { parseExpressionAt } from 'acorn';
+import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
 
 export type FixtureCase = {
   name: string;

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type Json, jsonBytes } from '../../kernel/index.ts';
 import type { HookCall } from '../types.ts';
-import type { OpenPlugin } from './open-plugin.ts';
 import type { Fixture, FixtureCase } from './fixture-file.ts';
+import type { OpenPlugin } from './open-plugin.ts';
 import { repeat } from './run-fixture.ts';
 
 /**

@@ -5,8 +5,8 @@ import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import { pickPlace } from '../registry/load-plugin.ts';
 import type { PluginFault } from '../types.ts';
 import type { Compiler } from '../worker/compile-plugin.ts';
-import { type OpenPlugin, openPlugin } from './open-plugin.ts';
 import { type Fixture, type FixtureCase, readFixture } from './fixture-file.ts';
+import { type OpenPlugin, openPlugin } from './open-plugin.ts';
 
 export type FixtureCaseReport = {
   name: string;

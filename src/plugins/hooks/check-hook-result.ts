@@ -22,11 +22,11 @@ import {
   readProtocolIntent,
 } from './decode-requests.ts';
 import { readBatchItems, readSubmission, readSubmitError } from './parse-answers.ts';
-import { readTaskResult } from './read-task-result.ts';
 import { readDelta, readSubmitEvent } from './parse-submit-events.ts';
 import { readImages, readVideo } from './present-tasks.ts';
 import { readBalanceAmount, readBalanceRequest, readCapacityAnswer } from './read-account.ts';
 import type { KnownFiles } from './read-descriptor.ts';
+import { readTaskResult } from './read-task-result.ts';
 import { readRenderedEvents, readRenderedFinal } from './render-answers.ts';
 import { readArtifacts, readContentRequest, readResolution } from './serve-artifacts.ts';
 

@@ -1,6 +1,7 @@
 import { findNearest } from '../../kernel/index.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { decodedFields, RESULT_FIELDS, UTILS, UTILS_EXTENSIONS } from './contract-fields.ts';
+import { listResultMembers, type ResultMember } from './follow-results.ts';
 import {
   collectNodes,
   type PluginSyntax,
@@ -10,7 +11,6 @@ import {
   readPluginSyntax,
   type Syntax,
 } from './plugin-syntax.ts';
-import { listResultMembers, type ResultMember } from './follow-results.ts';
 import { makeWarning } from './warning-rules.ts';
 
 /** What a plugin finds beside `utils` and `console`: the language of the sandbox. */

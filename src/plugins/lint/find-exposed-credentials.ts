@@ -1,6 +1,6 @@
 import type { PluginFault } from '../types.ts';
-import { type PluginSyntax, readKey, readName, type Syntax } from './plugin-syntax.ts';
 import { listMembers, listResultMembers, type ResultMember } from './follow-results.ts';
+import { type PluginSyntax, readKey, readName, type Syntax } from './plugin-syntax.ts';
 import { createTracer, type Exposure, type Scope } from './trace-credentials.ts';
 import { makeWarning, type WarningId } from './warning-rules.ts';
 

@@ -6,8 +6,8 @@ import type { LocalizedText, Manifest, PluginFault } from '../types.ts';
 import { findUnknownNames, findUnusedFields } from './compare-with-contract.ts';
 import { findExposedCredentials } from './find-exposed-credentials.ts';
 import { findStatusFallbacks } from './find-status-fallbacks.ts';
-import { collectNodes, type PluginSyntax, readKey, readName, readPluginSyntax, type Syntax } from './plugin-syntax.ts';
 import { listResultMembers } from './follow-results.ts';
+import { collectNodes, type PluginSyntax, readKey, readName, readPluginSyntax, type Syntax } from './plugin-syntax.ts';
 import { makeWarning, type WarningId } from './warning-rules.ts';
 
 /** new-api refuses more than this; here it is only a warning. */

@@ -12,10 +12,10 @@ import { narrowFactory, readSnapshot, setFactoryEnabled, setSharing } from '../r
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import { applyChange, type ChangeContext } from './change-plugins.ts';
 import { type CompileContext, compileFound } from './compile-source.ts';
-import { FACTORY, findActiveRow, findSource, type FoundSource, readRow, type SourceContext } from './find-source.ts';
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
-import { type ConflictContext, refuseConflict, serveSource } from './serve-source.ts';
+import { FACTORY, type FoundSource, findActiveRow, findSource, readRow, type SourceContext } from './find-source.ts';
 import { refuseUse, type UseContext } from './find-use.ts';
+import { type ConflictContext, refuseConflict, serveSource } from './serve-source.ts';
 
 export type ActivationContext = SourceContext & CompileContext & ConflictContext & ChangeContext & { store: Store };
 

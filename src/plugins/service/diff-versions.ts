@@ -3,7 +3,7 @@ import { publishMeta } from '../manifest/normalize-meta.ts';
 import type { ValueChange } from '../source/compare-versions.ts';
 import type { Compiler } from '../worker/compile-plugin.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
-import { findSource, type FoundSource, type SourceContext } from './find-source.ts';
+import { type FoundSource, findSource, type SourceContext } from './find-source.ts';
 
 export type VersionDiff = {
   from: { version: string; sourceHash: string };

@@ -9,7 +9,7 @@ import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import type { ActivationContext } from './activate-version.ts';
 import { applyChange, notifyNodes } from './change-plugins.ts';
 import { compileFound } from './compile-source.ts';
-import { findActiveRow, findSource, type FoundSource } from './find-source.ts';
+import { type FoundSource, findActiveRow, findSource } from './find-source.ts';
 import { boundChannels } from './find-use.ts';
 import { serveSource } from './serve-source.ts';
 

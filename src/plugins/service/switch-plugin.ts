@@ -1,16 +1,16 @@
-import type { Store } from '../../store/ports/index.ts';
-import { readSnapshot, setFactoryEnabled, setFactoryModels } from '../registry/choose-sources.ts';
-import { applyChange, type ChangeContext, notifyNodes } from './change-plugins.ts';
-import { type CompileContext, compileFound, invalidPlugin } from './compile-source.ts';
-import { FACTORY, findActiveRow, findSource, type FoundSource, type SourceContext } from './find-source.ts';
-import { findEnabledChannels, refuseUse, type UseContext } from './find-use.ts';
-import { type ConflictContext, refuseConflict } from './serve-source.ts';
 import { sentence } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { toHint } from '../manifest/faults.ts';
+import { readSnapshot, setFactoryEnabled, setFactoryModels } from '../registry/choose-sources.ts';
 import type { PluginFault } from '../types.ts';
 import type { ActivationContext } from './activate-version.ts';
+import { applyChange, type ChangeContext, notifyNodes } from './change-plugins.ts';
+import { type CompileContext, compileFound, invalidPlugin } from './compile-source.ts';
 import { type PluginVersion, toFactoryVersion, toVersion } from './describe-plugins.ts';
+import { FACTORY, type FoundSource, findActiveRow, findSource, type SourceContext } from './find-source.ts';
+import { findEnabledChannels, refuseUse, type UseContext } from './find-use.ts';
+import { type ConflictContext, refuseConflict } from './serve-source.ts';
 
 type SwitchContext = SourceContext & CompileContext & ConflictContext & ChangeContext & UseContext & { store: Store };
 

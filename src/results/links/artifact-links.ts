@@ -1,7 +1,7 @@
 import { constantTimeEqual, createSemaphore, hmacSha256Base64Url, type WatchCache } from '../../kernel/index.ts';
-import type { LinkLimit, LinkLimits, LinkTerms, VerifiedLink, VerifiedLinks } from '../types.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
+import type { LinkLimit, LinkLimits, LinkTerms, VerifiedLink, VerifiedLinks } from '../types.ts';
 
 const UNLIMITED: LinkTerms = { expiresAt: 0, version: 0 };
 const WITH_TERMS = /^(\d{1,12})\.(\d{1,12})(?:\.(\d{1,12}))?\.([\w-]{43})$/;

@@ -1,3 +1,4 @@
+import { err, ok, type Result, type Sentence, toSentence } from '../../kernel/index.ts';
 import { type CopiedFile, PREVIEW_KIND } from '../../store/ports/index.ts';
 import { ownTask, taskErrors } from '../../tasks/index.ts';
 import { previewKey } from '../artifacts/artifact-keys.ts';
@@ -5,7 +6,6 @@ import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import { resultErrors } from '../errors.ts';
 import type { ResultDeps } from '../types.ts';
 import { readStillImage } from './images/read-still-image.ts';
-import { err, ok, type Result, type Sentence, toSentence } from '../../kernel/index.ts';
 import type { StillImage } from './images/still-image.ts';
 
 /** `readerId`: whose browser made it; null for an administrator, who may see every task. */

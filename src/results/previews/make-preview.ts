@@ -6,9 +6,9 @@ import { previewedKey, previewKey } from '../artifacts/artifact-keys.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import type { Content, CopyFailure, ResultDeps } from '../types.ts';
+import { storePreview } from './accept-preview.ts';
 import { readStillImage } from './images/read-still-image.ts';
 import { MAX_PREVIEW_BYTES, type StillImage } from './images/still-image.ts';
-import { storePreview } from './accept-preview.ts';
 
 const RETRY_MS = 20_000;
 

@@ -28,7 +28,7 @@ export interface Pool {
 
 /**
  * The pool of child processes. A job waits in `queue` until a process has a slot for it
- * (`send-jobs.ts`), and is settled by the answer or by the end of the process (`settle-jobs.ts`).
+ * (`settle-jobs.ts`), and is settled by the answer or by the end of the process (`settle-jobs.ts`).
  * A timer checks the processes from outside (`check-workers.ts`).
  */
 export function createPool(options: PoolOptions): Pool {

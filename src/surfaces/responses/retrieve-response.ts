@@ -1,3 +1,4 @@
+import { fileErrors } from '../../files/index.ts';
 import { deadlineSignal, isObject, type Json, type JsonObject, userOwner } from '../../kernel/index.ts';
 import { relayErrors } from '../../relay/index.ts';
 import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
@@ -5,11 +6,10 @@ import { type Caller, type ClientRequest, observeTask, taskErrors } from '../../
 import { pluginAway, protocolContext } from '../../vendors/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import type { SurfaceDeps } from '../types.ts';
+import { streamResponse } from './follow-response.ts';
 import { findResponseRenderer, renderEnded } from './render-response.ts';
 import { pendingResponse, readTaskId } from './response-objects.ts';
-import { streamResponse } from './follow-response.ts';
 import type { ResponseEvent } from './write-response-events.ts';
-import { fileErrors } from '../../files/index.ts';
 
 /** How long a retrieval waits for a busy sandbox. */
 const DEADLINE_MS = 10_000;

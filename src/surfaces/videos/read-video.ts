@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject, userOwner } from '../../kernel/index.ts';
-import { describeHookFailure, renderVideo as callRender } from '../../plugins/index.ts';
+import { renderVideo as callRender, describeHookFailure } from '../../plugins/index.ts';
 import type { LinkVideo } from '../../results/index.ts';
 import type { TaskProperties, TaskShown, TaskStatus } from '../../store/ports/index.ts';
 import {

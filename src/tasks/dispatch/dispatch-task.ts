@@ -1,13 +1,13 @@
 import { type Account, type Dispatch, heldSlots, type Scope } from '../../channels/index.ts';
 import { AppError, sentence } from '../../kernel/index.ts';
 import { FILES_NODE, isStoreUnavailable, type TakenWaiting } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import { toLease } from '../state/finish-task.ts';
 import { attemptChannels, failSubmission } from '../submission/attempt-channels.ts';
+import { putBack } from '../submission/return-to-line.ts';
 import type { TaskDeps } from '../types.ts';
 import { restoreSubmission } from '../waiting/stored-request.ts';
 import type { FindCaller } from './find-caller.ts';
-import { taskErrors } from '../errors.ts';
-import { toLease } from '../state/finish-task.ts';
-import { putBack } from '../submission/return-to-line.ts';
 
 /** How long a task waits whose plugin may not be called just now. */
 const PLUGIN_AWAY_MS = 10_000;

@@ -1,10 +1,10 @@
-import { AppError, canonicalJson, createSemaphore, nextTurn, sha256Hex } from '../../kernel/index.ts';
-import { taskErrors } from '../errors.ts';
-import type { BodyDigests, Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
-import type { RepeatLimit } from '../task-node.ts';
 import { createHash } from 'node:crypto';
 import type { ExtractedFile, ExtractedFiles } from '../../files/index.ts';
+import { AppError, canonicalJson, createSemaphore, nextTurn, sha256Hex } from '../../kernel/index.ts';
 import { fileToken } from '../../vendors/index.ts';
+import { taskErrors } from '../errors.ts';
+import type { RepeatLimit } from '../task-node.ts';
+import type { BodyDigests, Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 
 /** Keys should be random: 1 to 255 printable ASCII characters are more than any client needs. */
 const KEY = /^[\x20-\x7e]{1,255}$/;

@@ -1,8 +1,8 @@
 import { type Clock, deadlineSignal, detachFromRequest, type Logger, type Random } from '../../kernel/index.ts';
 import { hasEnded, type SeenTask, type Store, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import type { Observer, TaskWatcher, TaskWatchers } from '../task-node.ts';
 import { publicStatus } from '../state/describe-task.ts';
+import type { Observer, TaskWatcher, TaskWatchers } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { observeTask } from './limit-observations.ts';
 

@@ -3,9 +3,9 @@ import { inStep, type Sentence, sentence, sleepInStep, watchClock } from '../../
 import { isStoreUnavailable, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, toLease } from '../state/finish-task.ts';
+import { createTransitionWriter } from '../state/record-transition.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
-import { createTransitionWriter } from '../state/record-transition.ts';
 import type { TaskDeps } from '../types.ts';
 import { applyVerdict } from './apply-verdict.ts';
 import { createChannelQueues, type PollGroup } from './channel-queues.ts';

@@ -11,8 +11,8 @@ import type {
 } from '../../store/ports/index.ts';
 import type { Ending, TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
-import { traceEvent } from './trace-event.ts';
 import { toStoredFailure } from './stored-failure.ts';
+import { traceEvent } from './trace-event.ts';
 
 export const toLease = (task: TaskRecord): Lease => ({
   taskId: task.taskId,

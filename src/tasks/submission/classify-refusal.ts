@@ -1,11 +1,11 @@
-import { isUnreadableKey, type Refusal as CapacityRefusal, type RefusalKind } from '../../channels/index.ts';
+import { type Refusal as CapacityRefusal, isUnreadableKey, type RefusalKind } from '../../channels/index.ts';
 import { type AppError, type Logger, quoted, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import { type ParsedSubmission, parseSubmitError, type SubmitError } from '../../plugins/index.ts';
+import type { ChannelRecord } from '../../store/ports/index.ts';
 import { adviseRetry, type VendorAnswer, type VendorOutcome } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
-import type { ChannelRecord } from '../../store/ports/index.ts';
 
 type Refusal = { answer: VendorAnswer; plain: FailedAttempt };
 

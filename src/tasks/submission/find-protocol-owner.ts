@@ -1,4 +1,5 @@
 import { type Channels, mapModel, serves } from '../../channels/index.ts';
+import { userOwner } from '../../kernel/index.ts';
 import {
   decodeProtocolRequest,
   findDriver,
@@ -8,7 +9,6 @@ import {
   type ProtocolName,
   readOriginTaskIds,
 } from '../../plugins/index.ts';
-import { userOwner } from '../../kernel/index.ts';
 import { protocolContext } from '../../vendors/index.ts';
 import type { PluginOrder, Submission, TaskDeps } from '../types.ts';
 import { nameOtherModel } from '../waiting/stored-request.ts';

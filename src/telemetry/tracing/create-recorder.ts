@@ -7,8 +7,8 @@ import {
   type SpanContext,
   type SpanKind,
   SpanStatusCode,
-  trace,
   type Tracer,
+  trace,
 } from '@opentelemetry/api';
 import { AppError } from '../../kernel/index.ts';
 

@@ -14,9 +14,9 @@ import {
   sliceChunks,
 } from '../../kernel/index.ts';
 import type { ParsedBatchItem, ParsedTask, ResponseInfo, SubmitEvent } from '../../plugins/index.ts';
+import { hasEnded, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { createBase64Cutter } from './cut-base64.ts';
-import { hasEnded, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 
 const MIB = 1024 * 1024;
 /** Most JSON values in an answer: about 15 ms of parsing. A mebibyte of embeddings has 80,000. */

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia';
 import { pickLanguage } from '../../../src/auth/mail/mail-languages.ts';
-import { parseAuthorization } from '../../../src/auth/principals.ts';
 import { MAX_CHARACTERS, readAssertion } from '../../../src/auth/messengers/sign-in-with-telegram.ts';
+import { parseAuthorization } from '../../../src/auth/principals.ts';
 import { MAX_SOURCE, parsePriceExpression } from '../../../src/billing/parse-price.ts';
 import { mediaType } from '../../../src/http/bodies/read-body.ts';
 import { MAX_PART_HEADER_BYTES, readPartHeader } from '../../../src/http/bodies/read-part-header.ts';

@@ -1,16 +1,16 @@
 import { Elysia, t } from 'elysia';
+import { STATUS } from '../../../auth/index.ts';
 import {
   type Account,
   type CapacityService,
-  channelErrors,
   type Channels,
+  channelErrors,
   type RestEvent,
 } from '../../../channels/index.ts';
 import type { ChannelHistory, Reports } from '../../../reports/index.ts';
+import type { ChannelTrial, TryChannel } from '../../../vendors/index.ts';
 import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { STATUS } from '../../../auth/index.ts';
-import type { ChannelTrial, TryChannel } from '../../../vendors/index.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { describeTold } from './channel-credentials.ts';
 

@@ -1,9 +1,9 @@
 import type { SavedChannel, ShownNetwork } from '../../../channels/index.ts';
+import { type PluginService, type PluginSummary, toKeyPattern, type VendorInfo } from '../../../plugins/index.ts';
 import type { ChannelHealth } from '../../../reports/index.ts';
+import type { SettingsService } from '../../../settings/index.ts';
 import { panelCode } from '../../responses/errors.ts';
 import { describeLimits } from './channel-capacity.ts';
-import { type PluginService, type PluginSummary, toKeyPattern, type VendorInfo } from '../../../plugins/index.ts';
-import type { SettingsService } from '../../../settings/index.ts';
 
 type Channel = SavedChannel['channel'];
 

@@ -2,12 +2,12 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
 import { type JsonObject, sentence } from '../../../kernel/index.ts';
+import type { Reports } from '../../../reports/index.ts';
 import type { RequestOptions, Surfaces } from '../../../surfaces/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin, isRoot } from '../../pipeline/admit-request.ts';
 import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
-import type { Reports } from '../../../reports/index.ts';
 
 const quoteBody = strictObject({
   plugin_key: t.Optional(

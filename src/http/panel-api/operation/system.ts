@@ -1,11 +1,11 @@
 import { Elysia, t } from 'elysia';
-import type { AttentionItem, BackupsView, NodeControl, SystemHistory, SystemView } from '../../../operations/index.ts';
-import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
 import type { Auth } from '../../../auth/index.ts';
 import { sentence } from '../../../kernel/index.ts';
+import type { AttentionItem, BackupsView, NodeControl, SystemHistory, SystemView } from '../../../operations/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
+import type { RecordAudit } from '../record-audit.ts';
 
 const PERIODS = { '24': 24, '168': 168, '336': 336 } as const;
 

@@ -4,11 +4,11 @@ import type { Auth } from '../../../auth/index.ts';
 import { type Clock, constantTimeEqual, sentence } from '../../../kernel/index.ts';
 import { guardNavigation } from '../../pipeline/guard-origin.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { answersIcon } from '../../responses/describe-answer.ts';
 import { httpErrors, logFailure, toAppError } from '../../responses/errors.ts';
+import { serveIcon } from '../../responses/serve-icon.ts';
 import { auditNewUser, type RecordAudit } from '../record-audit.ts';
 import { createLoginResponse, type SessionCookies } from './session-cookies.ts';
-import { answersIcon } from '../../responses/describe-answer.ts';
-import { serveIcon } from '../../responses/serve-icon.ts';
 
 const BIND_PATH = '/api/oauth/telegram/bind';
 /**

@@ -1,8 +1,8 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
+import { type ProofNeed, readProof } from '../../pipeline/access-levels.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { type ProofNeed, readProof } from '../../pipeline/access-levels.ts';
 
 const mailAddress = t.String({ minLength: 1, maxLength: 320 });
 

@@ -6,18 +6,18 @@ import { useTranslation } from 'react-i18next';
 import { useLocation, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { CaseFile, CaseLink, SharedCase } from '../../api/types.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
+import { CopyField } from '../../ui/display/copy-field.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PublicFrame } from '../../ui/page/public-frame.tsx';
 import { CaseView } from './case-view.tsx';
-import { roles, useRole } from '../../session/roles.ts';
-import { CopyField } from '../../ui/display/copy-field.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 
 const backTo = { task: '/tasks', user: '/users', channel: '/channels' } as const;
 

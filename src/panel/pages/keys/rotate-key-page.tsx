@@ -5,12 +5,12 @@ import { Link, useParams } from 'react-router';
 import type { ApiKey, RotatedKey } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
+import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { KeyShownOnce } from './key-shown-once.tsx';
 
 /** How long the old key may still work, in seconds. */

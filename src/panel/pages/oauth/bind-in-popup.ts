@@ -1,5 +1,5 @@
-import type { OAuthTicket } from '../../api/types.ts';
 import { UserError } from '../../api/api-error.ts';
+import type { OAuthTicket } from '../../api/types.ts';
 import type { Session } from '../../session/session.ts';
 import { markPopup } from './oauth-sign-in.ts';
 

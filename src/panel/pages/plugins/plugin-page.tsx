@@ -8,12 +8,12 @@ import type { PluginDetail, PluginSummary, PluginVersion, Price } from '../../ap
 import { localise } from '../../i18n/texts.ts';
 import { useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
+import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PageTabs } from '../../ui/page/page-tabs.tsx';
-import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { downloadText } from '../../ui/table/export-menu.tsx';

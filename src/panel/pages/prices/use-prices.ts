@@ -1,8 +1,8 @@
-import { useMutation, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
+import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
 import type { Price } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { withQuery } from '../../session/use-api.ts';
-import { useTranslation } from 'react-i18next';
 import { notifySuccess } from '../../ui/display/notify.ts';
 
 export type PriceList = { page: number; page_size: number; total: number; items: Price[] };

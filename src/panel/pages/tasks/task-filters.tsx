@@ -5,14 +5,14 @@ import type { CallableModel } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useApiQuery } from '../../session/use-api.ts';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { type FilterChip, FilterChips, SearchField } from '../../ui/form/filter-bar.tsx';
 import { NameSelect, useNamed } from '../../ui/form/name-select.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-filters.ts';
+import { useFailureReasons } from './failure-reasons.tsx';
 import classes from './tasks-page.module.css';
 import { usePluginNames } from './use-plugin-names.ts';
 import { narrowingNames, periods, type TaskQuery, taskSorts } from './use-task-query.ts';
-import { ServerText } from '../../ui/display/server-text.tsx';
-import { useFailureReasons } from './failure-reasons.tsx';
 
 const taskStatusTexts = {
   QUEUED: 'task.status.QUEUED',

@@ -12,10 +12,10 @@ import { DataTable, TableSkeleton } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import { BulkBar } from './bulk/bulk-actions.tsx';
 import { FailureReasons } from './failure-reasons.tsx';
-import { useListPreferences } from './use-saved-views.ts';
 import { isFinished } from './read-task.ts';
 import { SavedViews } from './saved-views.tsx';
 import { TaskFilterChips, TaskFilters } from './task-filters.tsx';
+import { useListPreferences } from './use-saved-views.ts';
 import { TaskBrief, useTaskColumns, useTaskTitle } from './use-task-columns.tsx';
 import { type TaskQuery, useTaskQuery } from './use-task-query.ts';
 

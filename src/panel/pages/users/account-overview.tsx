@@ -1,7 +1,9 @@
 import { Button, SegmentedControl, Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconCoin } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { Account } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -9,15 +11,13 @@ import { DescriptionList } from '../../ui/display/figures.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { Section } from '../../ui/page/section.tsx';
-import { AccountStatus, type Rights, RoleName } from './account-rules.tsx';
-import classes from './users.module.css';
-import { useQueryClient } from '@tanstack/react-query';
-import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import { toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
+import { Section } from '../../ui/page/section.tsx';
+import { AccountStatus, type Rights, RoleName } from './account-rules.tsx';
+import classes from './users.module.css';
 
 /** Balance, role, status and usage of an account. */
 export function AccountOverview({ account, rights }: { account: Account; rights: Rights }) {

@@ -11,8 +11,8 @@ import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/links.tsx';
-import { passwordError, usernameError } from './account-rules.tsx';
 import { GroupSelect } from './account-fields.tsx';
+import { passwordError, usernameError } from './account-rules.tsx';
 
 type NewUserValues = {
   username: string;

@@ -1,9 +1,9 @@
 import { Button, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import classes from './empty-state.module.css';
 import { Link } from 'react-router';
 import type { TextKey } from '../../i18n/texts.ts';
+import classes from './empty-state.module.css';
 
 type EmptyStateProps = {
   heading: string;

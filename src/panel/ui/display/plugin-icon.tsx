@@ -1,7 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
-import { useSession } from '../../session/session-context.tsx';
-import classes from './plugin-icon.module.css';
 import alibaba from '@lobehub/icons-static-svg/icons/alibaba-color.svg';
 import alibabacloud from '@lobehub/icons-static-svg/icons/alibabacloud-color.svg';
 import bytedance from '@lobehub/icons-static-svg/icons/bytedance-color.svg';
@@ -24,6 +20,10 @@ import suno from '@lobehub/icons-static-svg/icons/suno.svg';
 import vertexai from '@lobehub/icons-static-svg/icons/vertexai-color.svg';
 import vidu from '@lobehub/icons-static-svg/icons/vidu-color.svg';
 import volcengine from '@lobehub/icons-static-svg/icons/volcengine-color.svg';
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { useSession } from '../../session/session-context.tsx';
+import classes from './plugin-icon.module.css';
 
 type PluginIconProps = {
   name: string;

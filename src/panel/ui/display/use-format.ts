@@ -1,6 +1,6 @@
 import { useTranslation } from 'react-i18next';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
-import { localise, type LocalisedText } from '../../i18n/texts.ts';
+import { type LocalisedText, localise } from '../../i18n/texts.ts';
 import { type Axis, decimalsOfStep, roundTicks } from '../chart/chart-axis.ts';
 
 export type Format = {

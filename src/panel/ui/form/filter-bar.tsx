@@ -1,8 +1,8 @@
 import { Button, TextInput, type TextInputProps } from '@mantine/core';
 import { IconSearch, IconX } from '@tabler/icons-react';
 import { type ReactNode, useRef } from 'react';
-import classes from './filter-bar.module.css';
 import { useTranslation } from 'react-i18next';
+import classes from './filter-bar.module.css';
 
 /** What narrows a list: a text to search for, then choices. */
 export function FilterBar({ search, children }: { search: ReactNode; children: ReactNode }) {

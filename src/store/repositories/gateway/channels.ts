@@ -1,8 +1,8 @@
 import { and, asc, eq, lt, ne, sql } from 'drizzle-orm';
+import { type Sentence, withoutMessage } from '../../../kernel/index.ts';
 import type { ChannelStore, CredentialStore } from '../../ports/index.ts';
 import { atomic, type Context, isEmpty, lazy } from '../context.ts';
 import { createPages } from '../prepare-by-shape.ts';
-import { type Sentence, withoutMessage } from '../../../kernel/index.ts';
 
 export function createChannelStore(context: Context): ChannelStore {
   const { db, tables } = context;

@@ -3,14 +3,14 @@ import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
+import { ServerText } from '../../../ui/display/server-text.tsx';
 import { StatusLabel, TaskStatus, type Tone } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
+import { IconAlert } from '../../../ui/icons.tsx';
 import { sayPlace, sayStart } from '../../queue/queue-place.ts';
 import { isFinished, parsePercent, sentAt, tookSeconds } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-headline.module.css';
-import { ServerText } from '../../../ui/display/server-text.tsx';
-import { IconAlert } from '../../../ui/icons.tsx';
 
 const waiting: { text: TextKey; tone: Tone } = { text: 'task.status.WAITING', tone: 'waiting' };
 
