@@ -27,9 +27,9 @@ export interface Pool {
 }
 
 /**
- * The pool of child processes. A job waits in `queue` until a process has a slot for it
- * (`settle-jobs.ts`), and is settled by the answer or by the end of the process (`settle-jobs.ts`).
- * A timer checks the processes from outside (`check-workers.ts`).
+ * The pool of child processes. A job waits in `queue` until a process has a slot for it, and is
+ * settled by the answer or by the end of the process (`settle-jobs.ts`). A timer checks the
+ * processes from outside (`check-workers.ts`).
  */
 export function createPool(options: PoolOptions): Pool {
   const workers = new Set<Worker>();
