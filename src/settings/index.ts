@@ -13,7 +13,7 @@ export {
   replaceSources,
 } from './catalogue/market-sources.ts';
 export { isOptionKey, type OptionKey, ruleFor } from './catalogue/option-catalogue.ts';
-export { describeStatus, readLogo } from './describe-status.ts';
+export { describeStatus } from './describe-status.ts';
 export { createLiveOptions, type LiveOptions } from './live-options.ts';
 export { createOptionTrials } from './option-trials.ts';
 export {
@@ -23,6 +23,7 @@ export {
   serverAddress,
   taskPublicAddress,
 } from './public-address.ts';
+export { readLogo } from './read-branding.ts';
 export { type OptionValues, readOptions } from './read-options.ts';
 export { FEATURES, missingFor } from './requirements.ts';
 export { createRiskLog, describeRisks, type SettingWarning } from './risk-log.ts';
