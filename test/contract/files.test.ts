@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { readdirSync, symlinkSync, utimesSync } from 'node:fs';
+import { existsSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { createFolderFiles } from '../../src/store/index.ts';
@@ -100,9 +100,40 @@ describe.each(places)('the files of kept results in %s', (_, open) => {
     expect(await files.open(sha256Hex('a'))).toBeUndefined();
     expect(await files.size(sha256Hex('a'))).toBeUndefined();
   });
+
+  test.each([
+    '../secrets.json',
+    './../secrets.json',
+    '../../../../../../etc/passwd',
+    '.partial/one',
+    `${'a'.repeat(62)}/x`,
+    `${'a'.repeat(64)}/../x`,
+    `${'A'.repeat(64)}`,
+    `${'a'.repeat(64)}\n`,
+    `${'a'.repeat(64)}?versionId=1`,
+    '',
+  ])('path traversal by a row of a forged backup: %j names no file', async (name) => {
+    const { files } = await opened;
+    expect(await files.open(name)).toBeUndefined();
+    expect(await files.size(name)).toBeUndefined();
+    expect(await files.withDescriptor(name, limit(), async () => 'read')).toBeUndefined();
+    expect(files.presign(name, { seconds: 60, mimeType: 'video/mp4', disposition: 'inline' })).toBeUndefined();
+    await files.delete(name);
+  });
 });
 
 describe('a folder of results', () => {
+  test('path traversal: neither reads nor deletes a file beside it', async () => {
+    const dataDir = temporaryFolder();
+    const secrets = join(dataDir, 'secrets.json');
+    writeFileSync(secrets, '{}');
+    const files = createFolderFiles({ folder: join(dataDir, 'results'), minFreeBytes: 0 });
+    await files.put(chunks('x'), limit());
+    expect(await files.open('./../secrets.json')).toBeUndefined();
+    await files.delete('./../secrets.json');
+    expect(existsSync(secrets)).toBe(true);
+  });
+
   test('loses what a killed process left half written, but not what is being written', async () => {
     const folder = temporaryFolder();
     const files = createFolderFiles({ folder, minFreeBytes: 0 });

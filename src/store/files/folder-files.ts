@@ -2,11 +2,11 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
 import type { FileStore } from '../ports/index.ts';
+import { isDigest, onlyDigests } from './only-digests.ts';
 import { createFileWriter, listEntries, removeOldFiles, statOrNothing } from './write-file.ts';
 
 /** Files in the making; a file's place under its digest is taken by renaming it. */
 const PARTIAL = '.partial';
-const DIGEST = /^[0-9a-f]{64}$/;
 
 /**
  * Files in a folder, which several nodes may share. `ab/abcdef…` holds the file with this digest. A
@@ -19,7 +19,7 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
 
   const writeFile = createFileWriter({ folder, partial, minFreeBytes });
 
-  return {
+  return onlyDigests({
     kind: 'folder',
     findFault: async () => undefined,
 
@@ -52,7 +52,7 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
         if (!/^[0-9a-f]{2}$/.test(prefix) || prefix < after.slice(0, 2)) continue;
         const names = (await listEntries(join(folder, prefix))).map(({ name }) => name).sort();
         for (const name of names) {
-          if (!DIGEST.test(name) || name <= after) continue;
+          if (!isDigest(name) || name <= after) continue;
           const file = await statOrNothing(toPath(name));
           if (file) found.push({ sha256: name, changedAt: Math.floor(file.mtimeMs / 1000), bytes: file.size });
           if (found.length >= limit) return found;
@@ -66,7 +66,7 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
     },
 
     presign: () => undefined,
-  };
+  });
 }
 
 function unavailable(cause: NodeJS.ErrnoException): never {

@@ -1,12 +1,12 @@
 import { type Clock, err, toSentence } from '../../../kernel/index.ts';
 import { resultsUnavailable } from '../../drivers/errors.ts';
 import type { FileStore, StoredFile } from '../../ports/index.ts';
+import { isDigest, onlyDigests } from '../only-digests.ts';
 import { removeOldFiles, toFileFault, writeHashed } from '../write-file.ts';
 import { expectAnswer, findChildren, openBucket, readList, readText } from './call-bucket.ts';
 import type { BucketCredentials, BucketLocation, SendToBucket } from './types.ts';
 import { abortOldUploads, uploadFile, withSpoolFile } from './upload-file.ts';
 
-const DIGEST = /^[0-9a-f]{64}$/;
 const PAGE = 1000;
 /** Somebody waits for the answer. */
 const READ_ATTEMPTS = 2;
@@ -48,7 +48,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
     return Number(length?.[0]) === bytes && now - Date.parse(changed?.[0] ?? '') < FRESH_MS;
   }
 
-  return {
+  return onlyDigests({
     kind: 's3',
     findFault: async () => undefined,
 
@@ -125,7 +125,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
         const page = await readList(bucket, query, resultsUnavailable);
         for (const item of findChildren(page, 'Contents')) {
           const sha256 = readText(item, 'Key').split('/').at(-1) ?? '';
-          if (!DIGEST.test(sha256) || sha256 <= after || files.length >= limit) continue;
+          if (!isDigest(sha256) || sha256 <= after || files.length >= limit) continue;
           const changedAt = Math.floor(Date.parse(readText(item, 'LastModified')) / 1000);
           files.push({ sha256, changedAt, bytes: Number(readText(item, 'Size')) });
         }
@@ -136,9 +136,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
 
     async sweep(before) {
       const removed = await removeOldFiles(spoolFolder, before);
-      return (
-        removed + (await abortOldUploads(bucket, { before, isOwn: (key) => DIGEST.test(key) }, resultsUnavailable))
-      );
+      return removed + (await abortOldUploads(bucket, { before, isOwn: isDigest }, resultsUnavailable));
     },
 
     presign(sha256, { seconds, mimeType, disposition }) {
@@ -149,5 +147,5 @@ export function createS3Files(options: S3FilesOptions): FileStore {
       };
       return bucket.presign(sha256, { query, seconds });
     },
-  };
+  });
 }
