@@ -1,5 +1,6 @@
 import type { Channels } from '../../channels/index.ts';
-import { canonicalHost, type Upstream, type UpstreamRequest } from '../../upstream/index.ts';
+import { allowsHost } from '../../plugins/index.ts';
+import type { Upstream, UpstreamRequest } from '../../upstream/index.ts';
 import type { SendToVendor } from '../types.ts';
 
 /** Sends each request of a channel the way that the channel names, with its headers. */
@@ -7,7 +8,9 @@ export const createSendToVendor =
   ({ upstream, channels }: { upstream: Upstream; channels: Pick<Channels, 'network'> }): SendToVendor =>
   (channel, request) => {
     const { proxy, headers } = channels.network(channel);
-    const isOwnHost = URL.parse(request.url)?.host === canonicalHost(new URL(channel.baseUrl));
+    const url = URL.parse(request.url);
+    // Their values are secret like the key: never without TLS where the channel has it.
+    const isOwnHost = url !== null && allowsHost({ allowedHosts: [] }, channel.baseUrl, url);
     return upstream.request({
       ...request,
       ...(proxy === undefined ? {} : { proxy }),
