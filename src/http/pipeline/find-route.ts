@@ -9,6 +9,8 @@ import type { DeclaredRoute, FindNativePath, NativePathHandler } from './types.t
 export type RouteMatch = {
   /** Undefined: no route takes this method and path. HEAD is served by the route of GET. */
   readonly route?: DeclaredRoute | undefined;
+  /** How the path is declared, where it does not take the method. */
+  readonly pattern?: string;
   /** The path's segments where the route has parameters, from the left, with their escapes. */
   readonly values?: readonly string[];
   /** The methods that the path takes, HEAD wherever GET is; empty for an unknown path. */
@@ -119,7 +121,7 @@ function addRoute(path: PathRoutes, route: DeclaredRoute): void {
     path.matches.set(method, { route: path.byMethod.get(method) ?? get, methods, isOpenToOtherSites: false, yields });
   }
   const isOpen = [...path.byMethod.values()].some(({ access }) => isOpenToOtherSites(access));
-  path.other = { methods, isOpenToOtherSites: isOpen, yields };
+  path.other = { pattern: route.pattern, methods, isOpenToOtherSites: isOpen, yields };
 }
 
 function enterSegment(from: Segment, name: string): Segment {

@@ -1,6 +1,6 @@
 import type { Logger } from '../../kernel/index.ts';
 import type { RouteResolution } from './find-route.ts';
-import type { DeclaredRoute, RequestScope } from './types.ts';
+import type { RequestScope } from './types.ts';
 
 type FinishedRequest = {
   request: Request;
@@ -20,7 +20,9 @@ export function logRequest(logger: Logger, finished: FinishedRequest): void {
       method: request.method,
       // Without the query, which carries capabilities and one-time codes. For a plugin's route the
       // pattern: its path holds clients' task ids and whatever else a vendor's clients put there.
-      path: resolution.native?.route ? resolution.native.route.pattern : hideTokens(path, resolution.route),
+      path: resolution.native?.route
+        ? resolution.native.route.pattern
+        : hideTokens(path, resolution.route?.pattern ?? resolution.pattern),
       status,
       ms: Math.round(milliseconds * 10) / 10,
       ip: scope.origin.ip,
@@ -31,9 +33,9 @@ export function logRequest(logger: Logger, finished: FinishedRequest): void {
 }
 
 /** Replaces each segment whose parameter is named as a token by that name. */
-function hideTokens(path: string, route: DeclaredRoute | undefined): string {
-  if (!route?.pattern.includes('token')) return path;
-  const names = route.pattern.split('/');
+function hideTokens(path: string, pattern = ''): string {
+  if (!pattern.includes('token')) return path;
+  const names = pattern.split('/');
   return path
     .split('/')
     .map((part, i) => (/^:\w*token$/.test(names[i] ?? '') ? names[i] : part))
