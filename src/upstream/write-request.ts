@@ -118,12 +118,14 @@ function toPieces(
   return ok(pieces);
 }
 
+const ESCAPES: Readonly<Record<string, string>> = { '"': '%22', '\r': '%0D', '\n': '%0A', '\\': '%5C' };
+
 /**
  * RFC 7578 4.2 by way of the WHATWG form encoding: quotes and line breaks in names are
- * percent-encoded, the rest is UTF-8.
+ * percent-encoded, the rest is UTF-8. So is the backslash, which many parsers take for an escape:
+ * a name that ends with one would take the quote with it, and make the file name a parameter.
  */
-const escapeName = (name: string): string =>
-  name.replace(/["\r\n]/g, (char) => ({ '"': '%22', '\r': '%0D', '\n': '%0A' })[char] ?? '');
+const escapeName = (name: string): string => name.replace(/["\r\n\\]/g, (char) => ESCAPES[char] ?? '');
 
 async function pump({ size, stream }: StreamedBytes, put: PutChunk) {
   let sent = 0;

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { readPartHeader } from '../../src/http/bodies/read-part-header.ts';
 import type { MultipartPart, Upstream } from '../../src/upstream/index.ts';
 import { type Exchange, get, type RawServer, reply, startRawServer, testUpstream, until } from './harness.ts';
 
@@ -99,6 +100,20 @@ describe('multipart', () => {
     expect(body).toContain(
       'filename="x%22%0D%0AContent-Type: text/html%0D%0A%0D%0A<script>"\r\nContent-Type: image/png\r\n',
     );
+  });
+
+  test('parameter injection: a backslash escapes no quote, so no file is read as another field', async () => {
+    const { url, exchanges } = await start();
+    const names = { name: 'x\\', filename: '; name=model; y=\\' };
+    await send(url, [
+      { name: 'model\\', value: '1' },
+      file(names.name, { filename: names.filename, bytes: new Uint8Array([1]) }),
+    ]);
+    const lines = exchanges[0]?.body.toString().match(/form-data;.*/g) ?? [];
+    expect(lines).toEqual(['form-data; name="model%5C"', 'form-data; name="x%5C"; filename="; name=model; y=%5C"']);
+    // The gateway's own parser takes backslashes for escapes, as those of many vendors do.
+    const read = lines.map((line) => readPartHeader({ 'content-disposition': [line] }));
+    expect(read.map(({ filename }) => filename)).toEqual([undefined, '; name=model; y=%5C']);
   });
 
   test('header injection through the content type of a file', async () => {
