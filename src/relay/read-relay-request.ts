@@ -16,7 +16,7 @@ import { writeJson } from './build-relay-request.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { relayErrors } from './errors.ts';
 import { readReferences, referencesObject } from './read-references.ts';
-import { checkMembers, namesDuration, namesOfKind, readQuantities } from './request-members.ts';
+import { checkMembers, namesDuration, namesOfKind, plainName, readQuantities } from './request-members.ts';
 import type { RelayedRequest, RelayIntent } from './types.ts';
 
 /** Limits of JSON in a form field. Its size is already limited with that of all fields. */
@@ -141,7 +141,10 @@ function formValues(kind: RelayKind, { fields, files }: Multipart): JsonObject {
     }
   }
   for (const name of single) {
-    const isFile = files.some(({ field }) => field === name) && name !== 'video';
+    // Many servers take a file without a name for a text.
+    const isFile = files.some(
+      ({ field, filename }) => plainName(field) === name && (name !== 'video' || filename === ''),
+    );
     if ((fields[name]?.length ?? 0) > 1 || isFile) throw notOnce(name);
   }
   const length = files.find(({ field }) => namesDuration(kind, field));

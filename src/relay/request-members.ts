@@ -101,11 +101,14 @@ export function checkMembers({ kind, values, isForm }: Members): void {
 
 /**
  * The name as vendors may read it. Many match names without regard to case, some of them by
- * Unicode's folding: `Model`, `STREAM` and `ſtream` would reach them as what the gateway has not
- * read.
+ * Unicode's folding, and some end a text at a NUL: `Model`, `STREAM`, `ſtream` and `model\0x` would
+ * reach them as what the gateway has not read.
  */
-export const plainName = (name: string): string =>
-  name.length > MAX_NAME || /^[a-z0-9_]*$/.test(name) ? name : name.normalize('NFKC').toLowerCase().trim();
+export function plainName(name: string): string {
+  const end = name.indexOf('\0');
+  const text = end === -1 ? name : name.slice(0, end);
+  return text.length > MAX_NAME || /^[a-z0-9_]*$/.test(text) ? text : text.normalize('NFKC').toLowerCase().trim();
+}
 
 function refuseOtherSpellings(values: JsonObject, names: readonly string[], prefix = ''): void {
   const known = new Set(names);

@@ -798,6 +798,9 @@ const describeRelay = (opened: () => OpenedStore) => {
   const forms: [name: string, fields: Record<string, string[]>, files: string[], param: string][] = [
     ['two models', { model: ['vid-x', 'vid-dear'], seconds: ['1'] }, [], 'model'],
     ['a model as a file', { model: ['vid-x'], seconds: ['1'] }, ['model'], 'model'],
+    ['a model as a file of another spelling', { model: ['vid-x'], seconds: ['1'] }, ['Model'], 'model'],
+    ['a model before a NUL', { model: ['vid-x'], 'model\0': ['vid-dear'], seconds: ['1'] }, [], 'model\0'],
+    ['a video as a file without a name', { model: ['vid-x'], seconds: ['1'] }, ['video|'], 'video'],
     ['two lengths', { model: ['vid-x'], seconds: ['1', '60'] }, [], 'seconds'],
     ['a length as a file', { model: ['vid-x'], seconds: ['1'] }, ['seconds'], 'seconds'],
     ['another length as a file', { model: ['vid-x'], seconds: ['1'] }, ['duration'], 'duration'],
@@ -814,7 +817,10 @@ const describeRelay = (opened: () => OpenedStore) => {
       const body = {
         kind: 'multipart',
         fields,
-        files: files.map((field) => ({ ref: '', field, filename: 'f', mimeType: '', size: 0, stream: empty })),
+        files: files.map((file) => {
+          const [field = '', filename = 'f'] = file.split('|');
+          return { ref: '', field, filename, mimeType: '', size: 0, stream: empty };
+        }),
       } as const;
       const error = await catchFailure(create(caller, { model: 'vid-x' }, { body: body as never }));
       expect(error).toMatchObject({ code: 'tasks.relay_request_invalid', param });

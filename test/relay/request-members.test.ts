@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../src/kernel/index.ts';
-import { largestLimit, readQuantities } from '../../src/relay/request-members.ts';
+import { largestLimit, plainName, readQuantities } from '../../src/relay/request-members.ts';
 import type { RelayKind } from '../../src/store/ports/index.ts';
 
 const NO_LIMIT = 4096;
+
+test('a name is read as vendors may read it', () => {
+  const names = ['model', 'Model', ' model', 'ｍodel', 'model\0', `model\0${'x'.repeat(100)}`, 'Model\0x'];
+  for (const name of names) expect(plainName(name)).toBe('model');
+  expect(plainName('models')).toBe('models');
+});
 
 describe('the limit of an answer', () => {
   const OWN: Readonly<Record<RelayKind, readonly string[]>> = {
