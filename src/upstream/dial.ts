@@ -51,6 +51,8 @@ export type Dial = (way: Way, signal: AbortSignal, onConnected: () => void) => P
 const TCP_KEEP_ALIVE_MS = 1000;
 /** A proxy that takes names is not kept waiting for a resolver that does not answer. */
 const RESOLVE_BEFORE_PROXY_MS = 1000;
+/** With the dot at its end. SOCKS would read the rest of a longer name as a port and more. */
+const MAX_NAME_LENGTH = 254;
 
 /**
  * Creates what opens connections. An address is checked right before it is connected to, and no
@@ -90,7 +92,8 @@ export function createDial(options: DialOptions): Dial {
       return (found.value.find(({ family }) => family === 4) ?? found.value[0])?.address ?? host;
     }
     if (found.error instanceof AddressRefused || !takesNames) throw found.error;
-    if (isKnown || (network.proxyResolves && !looksLocal(host))) return host;
+    const isName = host.length <= MAX_NAME_LENGTH;
+    if (isName && (isKnown || (network.proxyResolves && !looksLocal(host)))) return host;
     throw new ProxyFailure(sentence('upstream.proxy_name', { code: errorCode(found.error) }));
   }
 

@@ -198,6 +198,19 @@ describe.each(SCHEMES)('a proxy with %s', (scheme) => {
       expect(proxy.asked).toEqual(scheme === 'socks5' ? [] : ['stranger.test:80']);
     });
 
+    test('SSRF: a name longer than names can be does not become a shorter one at the proxy', async () => {
+      const proxy = await readProxy({ scheme, names: {} });
+      const upstream = through(proxy.url, { proxyResolves: true });
+      const inside = 'metadata.google.internal';
+      const host = `${inside}ab${'.x'.repeat(127)}`;
+      expect(host.length % 256).toBe(inside.length);
+      for (const isKnown of [true, false]) {
+        const request = get(`http://${host}/`, { isKnownHost: () => isKnown, privateHosts: [] });
+        expect(await upstream.request(request)).toMatchObject({ ok: false, error: { notSent: true } });
+      }
+      expect(proxy.asked).toEqual([]);
+    });
+
     test('a connection that was opened by name is not lent to a stranger’s request', async () => {
       const proxy = await readProxy({ scheme });
       const vendor = await readVendor(({ socket }) => void socket.write(reply('ok')));
