@@ -1,5 +1,7 @@
 /** The input of a command and how it answers. */
 
+import { escapeHiddenCharacters, escapeHiddenInJson } from '../../kernel/index.ts';
+
 export type CommandIo = {
   out(text: string): void;
   err(text: string): void;
@@ -43,8 +45,15 @@ export const option = (input: CommandInput, name: string): string | undefined =>
 
 /** Prints `data` as one JSON line, or `text` for people. */
 export function answer(input: CommandInput, data: unknown, text: string): void {
-  input.io.out(input.json ? `${JSON.stringify(data)}\n` : text.endsWith('\n') ? text : `${text}\n`);
+  const printed = input.json ? escapeHiddenInJson(JSON.stringify(data)) : toPrintable(text);
+  input.io.out(printed.endsWith('\n') ? printed : `${printed}\n`);
 }
+
+/**
+ * Texts of gateways, vendors and files may hold sequences that control a terminal: they are shown,
+ * not obeyed. Lines and tabs stay.
+ */
+export const toPrintable = (text: string): string => text.replace(/[^\n\t]+/g, escapeHiddenCharacters);
 
 type OptionSpec = {
   type: 'string' | 'boolean';

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { AppError, describeBytes, OperatorError } from '../../kernel/index.ts';
+import { AppError, describeBytes, escapeHiddenInJson, OperatorError } from '../../kernel/index.ts';
 import { explainRefusal } from './become-owner.ts';
-import { type CommandInput, type CommandIo, EXIT, type ExitCode, UsageError } from './command.ts';
+import { type CommandInput, type CommandIo, EXIT, type ExitCode, toPrintable, UsageError } from './command.ts';
 import { COMMANDS, type CommandSpec } from './commands.ts';
 
 const STDIN_LIMIT = 64 * 1024;
@@ -31,8 +31,8 @@ async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitC
     const message = `${described}${explainRefusal(described)}`;
     const usage = error instanceof UsageError ? error : undefined;
     const help = usage ? `See: taskgate ${usage.command ? `${usage.command} ` : ''}--help\n` : '';
-    if (json) io.out(`${JSON.stringify({ ok: false, error: message })}\n`);
-    else io.err(`taskgate: ${message}\n${help}`);
+    if (json) io.out(`${escapeHiddenInJson(JSON.stringify({ ok: false, error: message }))}\n`);
+    else io.err(`taskgate: ${toPrintable(message)}\n${help}`);
     return usage ? EXIT.usage : EXIT.failed;
   }
 }

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { isObject, type Json, type JsonObject } from '../../../kernel/index.ts';
+import { escapeHiddenCharacters, isObject, type Json, type JsonObject } from '../../../kernel/index.ts';
 import { hasEnded } from '../../../store/ports/task-records.ts';
 import { answer, type CommandInput, type CommandIo, EXIT, type ExitCode, option } from '../command.ts';
 import type { GatewayClient } from './gateway-client.ts';
@@ -28,7 +28,9 @@ export async function followTask(client: GatewayClient, id: string, io: CommandI
 
 function describeProgress({ id, status, progress, queue }: JsonObject): string {
   const place = isObject(queue) ? `, place ${String(queue.position)} in line` : '';
-  return `${String(id)} ${String(status).toLowerCase().replace('_', ' ')} ${String(progress)}${place}`;
+  return escapeHiddenCharacters(
+    `${String(id)} ${String(status).toLowerCase().replace('_', ' ')} ${String(progress)}${place}`,
+  );
 }
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
