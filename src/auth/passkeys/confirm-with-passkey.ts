@@ -5,7 +5,7 @@ import type { AuthSettings } from '../config.ts';
 import { requireRelyingParty } from '../credentials/relying-party.ts';
 import { authErrors } from '../errors.ts';
 import { localOrigin, type PanelPrincipal, requireSession, type SessionPrincipal } from '../principals.ts';
-import { isOldEnough, PROOF_SCOPES, type ProofBundle, type ProofScope } from '../proofs/proof-methods.ts';
+import { findProofFactors, PROOF_SCOPES, type ProofBundle, type ProofScope } from '../proofs/proof-methods.ts';
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import type { SignIns } from '../sessions/record-sign-ins.ts';
 import type { Flows } from '../tokens/flows.ts';
@@ -42,12 +42,9 @@ export async function beginPasskeyConfirmation(
   principal: PanelPrincipal,
   scope: ProofScope,
 ): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>> {
-  const { store, clock, settings } = ctx;
   const { user, sid } = requireSession(principal);
-  const party = requireRelyingParty(settings());
-  const usable = (await store.passkeys.list(user.id)).filter(
-    ({ rpId, createdAt }) => rpId === party.id && isOldEnough({ user, scope, addedAt: createdAt, now: clock.unix() }),
-  );
+  const party = requireRelyingParty(ctx.settings());
+  const { passkeys: usable } = await findProofFactors(ctx, user, scope);
   if (usable.length === 0) {
     throw authErrors.passkey_not_found({ message: sentence('auth.no_usable_passkey') });
   }
@@ -89,7 +86,7 @@ async function finish(
   session: SessionPrincipal,
   { flowToken, credential }: PasskeyConfirmation,
 ): Promise<ProofBundle> {
-  const { store, clock, logger, settings, flows, proofs } = ctx;
+  const { store, logger, settings, flows, proofs } = ctx;
   const { user, sid } = session;
   const party = requireRelyingParty(settings());
   const binding = { userId: user.id, sessionId: sid };
@@ -102,7 +99,8 @@ async function finish(
   if (!asserted.ok) throw refused(asserted.error);
   const { passkey, storeUse } = asserted.value;
   if (passkey.userId !== user.id) throw refused("the passkey is another user's");
-  if (!isOldEnough({ user, scope, addedAt: passkey.createdAt, now: clock.unix() })) {
+  const counting = await findProofFactors(ctx, user, scope);
+  if (!counting.passkeys.some(({ id }) => id === passkey.id)) {
     throw refused('the passkey was added too recently for this scope');
   }
 

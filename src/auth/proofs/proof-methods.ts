@@ -1,5 +1,5 @@
 import { type AppError, type Clock, type Sentence, sentence } from '../../kernel/index.ts';
-import type { Store, UserRecord } from '../../store/ports/index.ts';
+import type { PasskeyRecord, Store, UserRecord } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { findRelyingParty } from '../credentials/relying-party.ts';
 import { proofErrors } from '../errors.ts';
@@ -26,39 +26,48 @@ export type ProofBundle = { proof_token: string; expires_at: number; method: Pro
 
 /**
  * Scopes that allow a lasting takeover of the account or of others: the security settings of all,
- * and a new password through another mail address. A session alone can add a first factor, so a
- * thief with a stolen session could confirm with a factor of their own. For these scopes a factor
- * counts one day after it was added; until then the older factors count, else the password.
+ * and a new password through another mail address. For these a password counts before a new factor.
  */
 const TAKEOVER_SCOPES: readonly ProofScope[] = [PROOF_SCOPE.settingsSecurity, PROOF_SCOPE.accountEmail];
 const NEW_FACTOR_SECONDS = 24 * 60 * 60;
 
-type FactorUse = { user: UserRecord; scope: ProofScope; addedAt: number; now: number };
+type FactorDeps = { store: Store; clock: Clock; settings: () => AuthSettings };
+type Factors = { hasTwoFactor: boolean; passkeys: readonly PasskeyRecord[] };
 
 /**
- * Whether a factor that was added at `addedAt` counts for `scope`. It always does for an account
- * without a password, which has nothing else.
- */
-export const isOldEnough = ({ user, scope, addedAt, now }: FactorUse): boolean =>
-  !TAKEOVER_SCOPES.includes(scope) || user.passwordHash === null || addedAt <= now - NEW_FACTOR_SECONDS;
-
-/**
- * The methods by which this user may confirm: only the strongest that the account has, so that a
- * stolen password never replaces a second factor. A passkey counts while it can be used here:
+ * The factors by which this user may confirm `scope`. A session alone can add a first factor, so a
+ * thief with a stolen session could confirm with a factor of their own: one that was added within a
+ * day counts only where the account has no older one. A passkey counts while it can be used here:
  * browsers accept ceremonies under the present settings, and the passkey was made for the present
  * relying party.
  */
+export async function findProofFactors(
+  { store, clock, settings }: FactorDeps,
+  user: UserRecord,
+  scope: ProofScope,
+): Promise<Factors> {
+  const party = findRelyingParty(settings());
+  const [twoFactor, stored] = await Promise.all([store.twoFactor.byUser(user.id), store.passkeys.list(user.id)]);
+  const isOld = ({ createdAt }: { createdAt: number }) => createdAt <= clock.unix() - NEW_FACTOR_SECONDS;
+  const app = twoFactor?.enabled === true ? twoFactor : undefined;
+  const passkeys = stored.filter(({ rpId }) => party.ok && rpId === party.value.id);
+  const old = { hasTwoFactor: app !== undefined && isOld(app), passkeys: passkeys.filter(isOld) };
+  const hasOlder =
+    old.hasTwoFactor || old.passkeys.length > 0 || (TAKEOVER_SCOPES.includes(scope) && user.passwordHash !== null);
+  return hasOlder ? old : { hasTwoFactor: app !== undefined, passkeys };
+}
+
+/**
+ * The methods by which this user may confirm: only the strongest that the account has, so that a
+ * stolen password never replaces a second factor.
+ */
 export async function allowedProofMethods(
-  { store, clock, settings }: { store: Store; clock: Clock; settings: () => AuthSettings },
+  ctx: FactorDeps,
   { user }: PanelPrincipal,
   scope: ProofScope,
 ): Promise<readonly ProofMethod[]> {
-  const party = findRelyingParty(settings());
-  const [twoFactor, passkeys] = await Promise.all([store.twoFactor.byUser(user.id), store.passkeys.list(user.id)]);
-  const counts = ({ createdAt }: { createdAt: number }) =>
-    isOldEnough({ user, scope, addedAt: createdAt, now: clock.unix() });
-  const hasTwoFactor = twoFactor?.enabled === true && counts(twoFactor);
-  const hasPasskey = party.ok && passkeys.some((passkey) => passkey.rpId === party.value.id && counts(passkey));
+  const { hasTwoFactor, passkeys } = await findProofFactors(ctx, user, scope);
+  const hasPasskey = passkeys.length > 0;
   if (hasTwoFactor) return hasPasskey ? ['2fa', 'passkey'] : ['2fa'];
   if (hasPasskey) return ['passkey'];
   return user.passwordHash === null ? [] : ['password'];
