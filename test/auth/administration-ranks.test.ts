@@ -138,6 +138,28 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.apiKeys.names({ keyword: `${prefix.slice(0, 10)}?`, firstOf: 0 }, 100)).toEqual([]);
     });
 
+    test('rank escape: from where root and peers use their keys is no matter of an administrator', async () => {
+      const used = { at: 1_790_000_000, ip: '203.0.113.9' };
+      const owners: [Name, UserRecord][] = [];
+      for (const name of ['user', 'admin', 'root'] as const) {
+        const owner = await addEquipped(ROLES[name]);
+        await store.apiKeys.touch(keyIds.get(owner.id) ?? 0, used);
+        owners.push([name, owner]);
+      }
+      const seenBy = async (operator: Name) => {
+        const caller = callers.get(operator);
+        if (!caller) throw new Error('unknown operator');
+        const rows: string[] = [];
+        for (const [name, { id: userId }] of owners) {
+          const [key] = await auth.apiKeys.names(caller, { all: true, userId });
+          rows.push(`${name} ${key?.lastUsedIp} ${key?.lastUsedAt}`);
+        }
+        return rows;
+      };
+      expect(await seenBy('admin')).toEqual(['user 203.0.113.9 1790000000', 'admin  0', 'root  0']);
+      expect(await seenBy('root')).toEqual(owners.map(([name]) => `${name} 203.0.113.9 1790000000`));
+    });
+
     const MADE: [Name, Role, string][] = [
       ['user', 1, DENIED],
       ['user', 10, DENIED],

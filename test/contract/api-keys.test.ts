@@ -144,7 +144,7 @@ describeEachStore('API keys', (opened) => {
     await store.apiKeys.touch(second.id, { at: 4711, ip: '203.0.113.9' });
     expect(await store.apiKeys.names({ id: second.id, firstOf: owner.id }, 10)).toEqual([
       {
-        ...{ id: second.id, name: second.name, userId: other.id, username: other.username },
+        ...{ id: second.id, name: second.name, userId: other.id, username: other.username, role: other.role },
         ...{ lastUsedAt: 4711, lastUsedIp: '203.0.113.9' },
       },
     ]);

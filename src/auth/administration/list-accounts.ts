@@ -25,7 +25,7 @@ import {
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
-import { requireRank } from './with-locked-accounts.ts';
+import { mayView, requireRank } from './with-locked-accounts.ts';
 
 /**
  * All accounts with names, roles and balances, root's included. Deleted accounts appear too, with
@@ -127,11 +127,17 @@ export async function findUserNames(
 
 /**
  * Lists API keys. The caller says whose; whether they may ask is decided before. Without `userId`
- * and `all` they are the caller's own.
+ * and `all` they are the caller's own. The last use of a key shows only to those who may view its
+ * owner.
  */
-export const findKeyNames = (
+export async function findKeyNames(
   { store }: { store: Store },
   { user }: PanelPrincipal,
   { all = false, ...find }: Omit<ApiKeySearch, 'firstOf'> & { all?: boolean },
-): Promise<ApiKeyName[]> =>
-  store.apiKeys.names({ ...(all ? {} : { userId: user.id }), ...find, firstOf: user.id }, MAX_NAMES);
+): Promise<ApiKeyName[]> {
+  const whose = all ? {} : { userId: user.id };
+  const found = await store.apiKeys.names({ ...whose, ...find, firstOf: user.id }, MAX_NAMES);
+  return found.map((key) =>
+    mayView(user, { id: key.userId, role: key.role }) ? key : { ...key, lastUsedAt: 0, lastUsedIp: '' },
+  );
+}

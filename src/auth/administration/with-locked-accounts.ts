@@ -102,14 +102,18 @@ export function requireRank(operator: RankedUser, target: RankedUser, action: Ad
   const isOwn = operator.id === target.id;
   if (operator.role < ROLE.admin) throw authErrors.insufficient_privilege();
   if (operator.role < ROLE.root) {
-    const mayView = isOwn && action === 'view';
-    if (ROOT_ONLY.includes(action) || (target.role >= operator.role && !mayView)) {
+    const viewsOwn = isOwn && action === 'view';
+    if (ROOT_ONLY.includes(action) || (target.role >= operator.role && !viewsOwn)) {
       throw authErrors.insufficient_privilege();
     }
   }
   if (target.role >= ROLE.root && NEVER_ON_ROOT.includes(action)) throw authErrors.root_protected();
   if (isOwn && !ON_OWN_ACCOUNT.includes(action)) throw authErrors.own_account();
 }
+
+/** Whether somebody may see more of an account than its name: their own, or by the rank rules. */
+export const mayView = (reader: RankedUser, target: RankedUser): boolean =>
+  reader.id === target.id || reader.role === ROLE.root || (reader.role >= ROLE.admin && target.role < reader.role);
 
 /**
  * Operators create accounts below their own rank only: root creates administrators and users,

@@ -1,6 +1,6 @@
 import type { Budget } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
-import type { EnabledStatus, OwnLimits, UserRecord } from './users.ts';
+import type { EnabledStatus, OwnLimits, Role, UserRecord } from './users.ts';
 
 /**
  * A replaced webhook secret: sealed, with the time (Unix seconds) from which it no longer signs
@@ -89,6 +89,8 @@ export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | '
 /** What a key is called, whose it is, and who used it last. */
 export type ApiKeyName = Pick<ApiKeyRecord, 'id' | 'name' | 'userId' | 'lastUsedAt' | 'lastUsedIp'> & {
   username: string;
+  /** Of its owner. */
+  role: Role;
 };
 
 /** `keyword`: a part of the key's name or of its owner's, an id, or how the key begins. */

@@ -167,7 +167,7 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
         : undefined;
       return db
         .select({
-          ...{ id: keys.id, name: keys.name, userId: keys.userId, username: users.username },
+          ...{ id: keys.id, name: keys.name, userId: keys.userId, username: users.username, role: users.role },
           ...{ lastUsedAt: keys.lastUsedAt, lastUsedIp: keys.lastUsedIp },
         })
         .from(keys)
