@@ -10,7 +10,8 @@ export type WantedPlugin = { generation: Generation; model: string; group: strin
 /**
  * The plugin whose artifacts serve a model that no plugin claims: that of an enabled channel which
  * lists the model, if it has artifacts and does not make videos of this model. One with a channel
- * of the group goes before the others, which `hasChannel` tells apart. Undefined: none.
+ * of the group goes before the others, which `hasChannel` tells apart: plugins whose channels are
+ * of other groups, and last those that know the model and have no channel. Undefined: none.
  */
 export function findImagePlugin(
   { channels }: Pick<SurfaceDeps['vendors'], 'channels'>,
@@ -21,16 +22,20 @@ export function findImagePlugin(
     if (channel.status !== STATUS.enabled || !channel.models.includes(model)) continue;
     const upstreamModel = mapModel(channel.modelMapping, model);
     const plugin = findDriver(generation, channel, upstreamModel);
-    if (!plugin?.manifest.hasArtifacts) continue;
-    const makesVideos = plugin.manifest.protocols.some(
-      ({ name, models }) => name === 'proto_video' && (models.includes(model) || models.includes(upstreamModel)),
-    );
-    if (makesVideos) continue;
+    if (!plugin || !makesOthers(plugin, [model, upstreamModel])) continue;
     if (channel.groups.includes(group)) return { plugin, hasChannel: true };
     other ??= plugin;
   }
+  other ??= [...generation.plugins.values()].find(
+    (plugin) => plugin.manifest.models.includes(model) && makesOthers(plugin, [model]),
+  );
   return other && { plugin: other, hasChannel: false };
 }
+
+/** Whether its artifacts are something else than videos, for each name of the model. */
+const makesOthers = ({ manifest }: LoadedPlugin, names: readonly string[]): boolean =>
+  manifest.hasArtifacts &&
+  !manifest.protocols.some(({ name, models }) => name === 'proto_video' && names.some((each) => models.includes(each)));
 
 /**
  * Whether the plugin that `find` gives serves the model to the caller. One that has no channel for

@@ -39,6 +39,7 @@ describe('speech', () => {
     ['a vendor that gives up', { end: 'FAILURE' }, [400, 'audio_failed']],
     ['a result without sound', { list: [{ key: 'cover', type: 'image' }] }, [502, 'audio_missing']],
     ['a model of videos', { model: 'acme-1' }, [404, 'model_not_found']],
+    ['a plugin without a channel', { model: 'eleven_v3' }, [503, 'no_available_channel']],
   ])('%s is refused', async (_name, body, expected) => {
     const { status, body: answer } = await speak(body);
     expect([status, (answer.error as { code?: string } | undefined)?.code]).toEqual(expected as [number, string]);
