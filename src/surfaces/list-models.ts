@@ -117,6 +117,8 @@ function listEndpoints({ plugin: { manifest }, protoVideo, protoImage, responseM
 /** A relay takes what its vendor takes; name and price say what that is. */
 function relayEndpoints(model: string, expression = ''): string[] {
   if (/embed/i.test(model)) return ['embeddings'];
+  if (/whisper|transcri|tts|speech/i.test(model)) return ['audio'];
+  if (/gpt-image|dall-e/i.test(model)) return ['image-generation'];
   if (/u\("images"\)/.test(expression)) return ['image-generation'];
   if (/u\("seconds"\)/.test(expression)) return ['openai-video'];
   return ['openai', 'openai-response'];

@@ -35,6 +35,26 @@ test('models say what takes them, and on request inputs, price and usual time', 
   });
 });
 
+test('relayed models say what takes them, by name and price', async () => {
+  const priced: [model: string, expression: string, types: string[]][] = [
+    ['chat-x', '0.000001 * u("input_tokens")', ['openai', 'openai-response']],
+    ['gpt-image-x', '0.000001 * u("output_tokens")', ['image-generation']],
+    ['draw-x', '0.25 * u("images")', ['image-generation']],
+    ['vid-x', '0.1 * u("seconds")', ['openai-video']],
+    ['whisper-x', '0.0001 * u("seconds")', ['audio']],
+    ['gpt-x-mini-tts', '0.01', ['audio']],
+    ['text-embedding-x', '0.01', ['embeddings']],
+  ];
+  await world.admin.call('POST', '/api/channel', {
+    ...{ name: 'relay', type: 1, key: 'sk-1', base_url: world.vendor.url, models: priced.map(([model]) => model) },
+  });
+  for (const [model, expression] of priced)
+    await world.admin.call('PUT', '/api/price', { plugin_key: '*', model, expression });
+  const { data } = (await get('/v1/models')) as { data: { id: string; supported_endpoint_types: string[] }[] };
+  for (const [model, , types] of priced)
+    expect([model, data.find(({ id }) => id === model)?.supported_endpoint_types]).toEqual([model, types]);
+});
+
 test('apps that read /api/pricing find models, prices and endpoints', async () => {
   const { data, ...rest } = (await get('/api/pricing')) as { data: { model_name: string }[] };
   expect(data.find((model) => model.model_name === 'acme-1')).toMatchObject({
