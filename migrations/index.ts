@@ -56,6 +56,7 @@ import postgres50 from './postgres/0050_told_limits.sql' with { type: 'text' };
 import postgres51 from './postgres/0051_rest_events.sql' with { type: 'text' };
 import postgres52 from './postgres/0052_key_addresses.sql' with { type: 'text' };
 import postgres53 from './postgres/0053_relayed_tasks.sql' with { type: 'text' };
+import postgres54 from './postgres/0054_followed_requests.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -109,6 +110,7 @@ import sqlite50 from './sqlite/0050_told_limits.sql' with { type: 'text' };
 import sqlite51 from './sqlite/0051_rest_events.sql' with { type: 'text' };
 import sqlite52 from './sqlite/0052_key_addresses.sql' with { type: 'text' };
 import sqlite53 from './sqlite/0053_relayed_tasks.sql' with { type: 'text' };
+import sqlite54 from './sqlite/0054_followed_requests.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -553,5 +555,12 @@ export const migrations: readonly Migration[] = [
       'select relay_id from relay_requests where hidden_at <> 0 limit 1',
       'Users have deleted relayed requests, which the earlier version would show again.',
     ),
+  },
+  {
+    number: 54,
+    name: '0054_followed_requests',
+    sql: { sqlite: sqlite54, postgres: postgres54 },
+    checks: [],
+    back: ALWAYS,
   },
 ];

@@ -874,6 +874,7 @@ CREATE TABLE rest_events (
   at integer not null
 );
 CREATE INDEX rest_events_channel on rest_events (channel_id, reason, id);
+CREATE INDEX relay_requests_followed on relay_requests (user_id, id) where kind in ('image', 'image_edit');
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

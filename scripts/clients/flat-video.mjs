@@ -41,6 +41,11 @@ await check('videos: url without key', async () => {
   const { id } = await ask('/videos', { ...order, seconds: '4', size: '1280x720' });
   await follow(`/videos/${id}`);
 });
+await check('videos: relayed url without key', async () => {
+  const { id } = await ask('/videos', { model: 'video-x', prompt: 'a lighthouse', seconds: '4', size: '1280x720' });
+  await follow(`/videos/${id}`);
+  await follow(`/video/generations/${id}`);
+});
 await check('models with prices', async () => {
   const { data } = await ask('/models?detail=true');
   if (!data.some(({ price }) => price.priced)) throw new Error('no price');

@@ -139,7 +139,7 @@ export {
   toSentence,
   withoutMessage,
 } from './sentences.ts';
-export { createBase64Splitter } from './split-base64.ts';
+export { createBase64Splitter, findImageType } from './split-base64.ts';
 export {
   describeBytes,
   escapeXml,

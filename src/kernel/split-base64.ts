@@ -132,3 +132,15 @@ function createJsonEscapeReader(): JsonEscapeReader {
     },
   };
 }
+
+/** How the Base64 of an image begins, by its media type. */
+const IMAGES: Readonly<Record<string, string>> = {
+  'image/png': 'iVBORw0KGgo',
+  'image/jpeg': '/9j/',
+  'image/webp': 'UklGR',
+  'image/gif': 'R0lGOD',
+};
+
+/** The media type of an image in Base64, by its first bytes. */
+export const findImageType = (base64: string): string | undefined =>
+  Object.keys(IMAGES).find((type) => base64.startsWith(IMAGES[type] ?? ''));

@@ -24,15 +24,23 @@ export function readAskedVideo(
   };
 }
 
-/** `createdAt`: Unix seconds. */
-type Known = { asked: AskedVideo | undefined; createdAt: number };
+/**
+ * What the gateway knows of a video. `createdAt`: Unix seconds. `link`: of its content here, and
+ * needs no key.
+ */
+export type KnownVideo = {
+  asked: AskedVideo | undefined;
+  createdAt: number;
+  link?: string | undefined;
+  cost?: JsonObject | undefined;
+};
 
 /**
  * A vendor's answer with the members that its video object lacks. Clients that check answers need
- * all of OpenAI's: without them they would fail after the purchase. What the vendor said stays as
- * it wrote it, and so does any other answer.
+ * all of OpenAI's: without them they would fail after the purchase. Price and links are the
+ * gateway's own. What else the vendor said stays as it wrote it, and so does any other answer.
  */
-export function completeVideo(answer: Uint8Array, { asked, createdAt }: Known): Uint8Array {
+export function completeVideo(answer: Uint8Array, { asked, createdAt, link, cost }: KnownVideo): Uint8Array {
   if (createJsonScanner(BOUNDS).scan(answer) || !isUtf8(answer)) return answer;
   const text = new TextDecoder().decode(answer);
   const video = parseJson(text);
@@ -45,7 +53,12 @@ export function completeVideo(answer: Uint8Array, { asked, createdAt }: Known): 
   const missing = Object.entries(known).filter(([name]) =>
     REQUIRED.includes(name) ? (video[name] ?? null) === null : video[name] === undefined,
   );
-  return missing.length === 0 ? answer : new TextEncoder().encode(editJson(text, Object.fromEntries(missing)));
+  const own: JsonObject = {
+    ...(cost ? { cost } : {}),
+    ...(link !== undefined && video.status === 'completed' ? { content_url: link, url: link } : {}),
+  };
+  const changes = { ...Object.fromEntries(missing), ...own };
+  return Object.keys(changes).length === 0 ? answer : new TextEncoder().encode(editJson(text, changes));
 }
 
 const isVideo = ({ id = null, object = null }: JsonObject): boolean =>

@@ -3,6 +3,7 @@ import { taskErrors } from '../tasks/index.ts';
 import { asksToThink, calculateBill } from './bill-answer.ts';
 import { completeVideo, readAskedVideo } from './complete-video.ts';
 import { deliverStream } from './deliver-stream.ts';
+import { describeVideo } from './describe-relay.ts';
 import { ENDPOINTS, keepsObject } from './endpoints.ts';
 import { relayErrors } from './errors.ts';
 import { isReadAgain, storeAnswer } from './kept-answers.ts';
@@ -70,6 +71,6 @@ async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap |
     for await (const slice of sliceChunks([body.value])) watch.push(slice);
     if (!tap && watch.hasFailed()) await refundFailedJob(deps, relay.relayId);
   }
-  const sent = video ? completeVideo(redacted, { asked: video, createdAt: relay.createdAt }) : redacted;
+  const sent = video ? completeVideo(redacted, await describeVideo(deps, { ...relay, video })) : redacted;
   return { status, headers: vendorHeaders(response, { whole: true }), body: sent, replayed: false };
 }

@@ -1,6 +1,6 @@
 import type { ReportedFact } from '../billing/index.ts';
 import type { WantedValue } from '../kernel/index.ts';
-import type { RelayKind, RelayObjectKind } from '../store/ports/index.ts';
+import { FOLLOWED_KINDS, type RelayKind, type RelayObjectKind } from '../store/ports/index.ts';
 
 /** One collection of OpenAI's API that relay channels serve. */
 export type Endpoint = {
@@ -33,11 +33,6 @@ export type Endpoint = {
   asksForUsage?: boolean;
   /** No tokens are reserved for its answers. */
   hasNoOutput?: boolean;
-  /**
-   * Its work may take longer than a client waits, and no vendor keeps the answer: the client may
-   * follow it as a task, or ask again with its Idempotency-Key.
-   */
-  mayBeFollowed?: boolean;
 };
 
 const TOKENS = ['input_tokens', 'output_tokens', 'cached_tokens'] as const;
@@ -114,7 +109,6 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     counted: {},
     opaque: { type: 'string' },
     isOpaque: true,
-    mayBeFollowed: true,
   },
   image_edit: {
     path: '/images/edits',
@@ -125,7 +119,6 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     counted: {},
     opaque: { type: 'string' },
     isOpaque: true,
-    mayBeFollowed: true,
   },
   speech: {
     path: '/audio/speech',
@@ -151,3 +144,6 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
 
 /** Whether the vendor keeps what this request makes, so that its client can read it again. */
 export const keepsObject = (kind: RelayKind): kind is RelayObjectKind => kind === 'response' || kind === 'video';
+
+/** Whether the client of such a request may follow it as a task. */
+export const mayBeFollowed = (kind: RelayKind): boolean => FOLLOWED_KINDS.includes(kind);

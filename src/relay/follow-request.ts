@@ -1,7 +1,8 @@
 import { deadlineSignal, RELAY_PREFIX } from '../kernel/index.ts';
 import type { RelayRecord } from '../store/ports/index.ts';
 import { type Caller, ownTask, type TaskDeps, type TaskEvent, taskErrors, taskObject } from '../tasks/index.ts';
-import { ENDPOINTS } from './endpoints.ts';
+import { relayTask } from './describe-relay.ts';
+import { mayBeFollowed } from './endpoints.ts';
 import { relayErrors } from './errors.ts';
 import { findMessage, openKeptAnswer, sendKeptAnswer } from './kept-answers.ts';
 import { RELAY_PLUGIN_KEY } from './relay-billing.ts';
@@ -91,17 +92,6 @@ const jsonAnswer = (status: number, value: object): RelayAnswer => ({
   replayed: false,
 });
 
-const STATUS = { OPEN: 'IN_PROGRESS', BILLED: 'SUCCESS', REFUNDED: 'FAILURE' } as const;
-
-const relayTask = (relay: RelayRecord, failReason = '') =>
-  taskObject({
-    ...{ taskId: relay.relayId, platform: RELAY_PLUGIN_KEY, action: relay.kind, userId: relay.userId },
-    ...{ status: STATUS[relay.status], progress: relay.status === 'OPEN' ? '0%' : '100%', failReason },
-    ...{ createdAt: relay.createdAt, finishTime: relay.finishedAt, quota: relay.quota, billing: relay.billing },
-    properties: { originModelName: relay.model, upstreamModelName: '', input: '' },
-    ...{ hiddenAt: 0, linkVersions: '' },
-  });
-
 export const isRelayId = (id: string): boolean => id.startsWith(RELAY_PREFIX);
 
 export type OwnRelayTask = { caller: Caller; id: string };
@@ -114,20 +104,27 @@ export type RelayTaskRead = OwnRelayTask & { waitMs: number; left: AbortSignal }
  * @throws tasks.task_not_found, tasks.rate_limit_exceeded when too many wait already,
  * tasks.artifact_access_limited
  */
-export async function readRelayTask(deps: TaskDeps, { waitMs, left, ...own }: RelayTaskRead): Promise<RelayAnswer> {
-  const found = await findOwn(deps, own);
-  const { caller, id } = own;
-  const wait = () => ({ relayId: id, waitMs, left, release: deps.node.observations.acquire(toObserver(caller)) });
-  const { relay = found } = found.status === 'OPEN' && waitMs > 0 ? await awaitRelayEnd(deps, wait()) : {};
-  // Another request may have deleted it.
-  if (relay.hiddenAt > 0) throw taskErrors.task_not_found();
+export async function readRelayTask(deps: TaskDeps, read: RelayTaskRead): Promise<RelayAnswer> {
+  const relay = await awaitOwn(deps, read);
   if (relay.status !== 'BILLED') return jsonAnswer(200, await describeRelay(deps, relay));
+  const { caller, id, left } = read;
   const kept = await openIfReadable(deps, id);
   const task = relayTask(relay);
   const answer = jsonAnswer(200, task);
   if (!kept) return answer;
   const before = `${JSON.stringify(task).slice(0, -1)},"result":`;
   return { ...answer, body: sendKeptAnswer(deps, kept, { userId: caller.user.id, left, before, after: '}' }) };
+}
+
+/** The user's own request, once it has ended or the wait for that is over. */
+export async function awaitOwn(deps: TaskDeps, { waitMs, left, ...own }: RelayTaskRead): Promise<RelayRecord> {
+  const found = await findOwn(deps, own);
+  const { caller, id } = own;
+  const wait = () => ({ relayId: id, waitMs, left, release: deps.node.observations.acquire(toObserver(caller)) });
+  const { relay = found } = found.status === 'OPEN' && waitMs > 0 ? await awaitRelayEnd(deps, wait()) : {};
+  // Another request may have deleted it.
+  if (relay.hiddenAt > 0) throw taskErrors.task_not_found();
+  return relay;
 }
 
 const toObserver = ({ user, key }: Caller) => ({
@@ -137,14 +134,14 @@ const toObserver = ({ user, key }: Caller) => ({
 });
 
 /** The request as a task without `result`; a failed one says why. */
-async function describeRelay(deps: TaskDeps, relay: RelayRecord): Promise<ReturnType<typeof relayTask>> {
+export async function describeRelay(deps: TaskDeps, relay: RelayRecord): Promise<ReturnType<typeof relayTask>> {
   if (relay.status !== 'REFUNDED') return relayTask(relay);
   const kept = await openIfReadable(deps, relay.relayId);
   const failure = kept && findMessage(await new Response(kept).bytes());
   return relayTask(relay, failure ?? UNKNOWN_END);
 }
 
-const openIfReadable = (deps: TaskDeps, relayId: string) =>
+export const openIfReadable = (deps: TaskDeps, relayId: string) =>
   openKeptAnswer(deps, relayId).catch((error) => {
     deps.logger.warn({ err: error, relay_id: relayId }, 'a kept answer could not be read');
     return undefined;
@@ -199,11 +196,29 @@ export async function followRelayTask(
   return events;
 }
 
+export type RelayTaskPage = { tasks: ReturnType<typeof relayTask>[]; hasMore: boolean };
+
+/**
+ * A page of the user's requests as tasks, by creation. Why one failed is only told with it alone.
+ * @throws tasks.page_not_found when `after` is none of them
+ */
+export async function pageRelayTasks(
+  { store }: TaskDeps,
+  userId: number,
+  page: Parameters<TaskDeps['store']['relays']['pageByUser']>[1],
+): Promise<RelayTaskPage> {
+  // One more tells whether there is another page.
+  const found = await store.relays.pageByUser(userId, { ...page, limit: page.limit + 1 });
+  if (!found) throw taskErrors.page_not_found({ param: 'after' });
+  const tasks = found.slice(0, page.limit).map((relay) => relayTask(relay));
+  return { tasks, hasMore: found.length > page.limit };
+}
+
 /** @throws tasks.task_not_found */
 async function findOwn({ store }: TaskDeps, { caller, id }: OwnRelayTask): Promise<RelayRecord> {
   const found = await store.relays.byRelayId(id);
   const isShown = found?.userId === caller.user.id && found.hiddenAt === 0;
-  if (!isShown || !ENDPOINTS[found.kind].mayBeFollowed) throw taskErrors.task_not_found();
+  if (!isShown || !mayBeFollowed(found.kind)) throw taskErrors.task_not_found();
   return found;
 }
 

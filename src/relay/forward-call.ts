@@ -2,9 +2,17 @@ import { type Account, RELAY_TYPE } from '../channels/index.ts';
 import { deadlineSignal, holdSlotUntilSent, isJsonType } from '../kernel/index.ts';
 import type { ChannelRecord, RelayObject, RelayObjectKind } from '../store/ports/index.ts';
 import { type TaskDeps, taskErrors } from '../tasks/index.ts';
-import { CONTENT_HEADERS, checkRedirects, mayBeSignedForGet, pointsToSelf } from '../vendors/index.ts';
+import {
+  CONTENT_HEADERS,
+  type ContentRequest,
+  checkRedirects,
+  mayBeSignedForGet,
+  pointsToSelf,
+  type VendorContent,
+} from '../vendors/index.ts';
 import { buildRelayRequest, pickHeaders, RELAYED_HEADERS, vendorHost } from './build-relay-request.ts';
 import { completeVideo } from './complete-video.ts';
+import { describeVideo } from './describe-relay.ts';
 import { relayErrors } from './errors.ts';
 import { readEvents } from './read-events.ts';
 import {
@@ -93,6 +101,29 @@ export async function findMaker(
 export const forwardTo = async (deps: RelayDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
   holdSlotUntilSent(acquireSlot(deps, object, call), (onStreamEnd) => send(deps, { object, call, onStreamEnd }));
 
+/** A relayed video that a link opens. */
+export type LinkedVideo = Pick<RelayObject, 'userId' | 'createdAt'> & {
+  /**
+   * Downloads it from its vendor; the slots of links are the caller's to take.
+   * @throws tasks.relay_object_gone, tasks.vendor_*
+   */
+  open(request: ContentRequest): Promise<VendorContent>;
+};
+
+/** The video that a request has made. */
+export async function findLinkedVideo(deps: RelayDeps, relayId: string): Promise<LinkedVideo | undefined> {
+  const object = await deps.store.relays.findObject(relayId);
+  if (object?.kind !== 'video') return undefined;
+  const { userId, createdAt } = object;
+  return {
+    ...{ userId, createdAt },
+    open({ method, headers, signal, onStreamEnd = () => {} }) {
+      const call = { operation: 'content', headersOnly: method === 'HEAD', query: {}, headers, signal } as const;
+      return send(deps, { object, call, onStreamEnd });
+    },
+  };
+}
+
 function acquireSlot(
   { vendors: { downloads } }: TaskDeps,
   { userId }: RelayObject,
@@ -166,7 +197,7 @@ async function send(
     // A video's bytes are never searched for the key.
     const redacted =
       operation === 'content' ? body.value : redactKey(body.value, deps.vendors.channels.secrets(account));
-    const whole = isVideo ? completeVideo(redacted, { asked: object.video, createdAt: object.createdAt }) : redacted;
+    const whole = isVideo ? completeVideo(redacted, await describeVideo(deps, object)) : redacted;
     return { status, headers: vendorHeaders(sent.value, { whole: true }), body: whole, replayed: false };
   }
   const body = streamThrough(sent.value.stream(), {

@@ -5,8 +5,10 @@
  */
 
 export { relayErrors } from './errors.ts';
-export { isRelayId } from './follow-request.ts';
+export { isRelayId, type RelayTaskPage } from './follow-request.ts';
+export type { LinkedVideo } from './forward-call.ts';
 export { createRelay, type Relay } from './relay.ts';
 export { RELAY_PLUGIN_KEY } from './relay-billing.ts';
 export { readFlag } from './request-members.ts';
+export type { ShownRelayTask } from './show-request.ts';
 export type { Follow, RelayAnswer, RelayCall } from './types.ts';

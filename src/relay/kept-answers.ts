@@ -12,7 +12,7 @@ import {
 import { ANSWER_KIND, type NewInputs, type RelayRecord } from '../store/ports/index.ts';
 import { type Caller, mayStore, type TaskDeps } from '../tasks/index.ts';
 import { createBase64Cutter } from '../vendors/index.ts';
-import { ENDPOINTS } from './endpoints.ts';
+import { mayBeFollowed } from './endpoints.ts';
 import { streamThrough } from './relay-answers.ts';
 import type { RelayAnswer, RelayedRequest, RelayIntent } from './types.ts';
 
@@ -41,7 +41,7 @@ export const isReadAgain = (
   intent: RelayIntent,
 ): boolean =>
   features.has('relay_tasks@1') &&
-  ENDPOINTS[intent.kind].mayBeFollowed === true &&
+  mayBeFollowed(intent.kind) &&
   !intent.stream &&
   (intent.isFollowed || typeof idempotencyKey === 'string');
 

@@ -13,7 +13,7 @@ import type { ChannelRecord, RelayKind } from '../store/ports/index.ts';
 import { type ClientRequest, readModel, taskErrors } from '../tasks/index.ts';
 import { fileToken, findFiles } from '../vendors/index.ts';
 import { writeJson } from './build-relay-request.ts';
-import { ENDPOINTS } from './endpoints.ts';
+import { ENDPOINTS, mayBeFollowed } from './endpoints.ts';
 import { relayErrors } from './errors.ts';
 import { readReferences, referencesObject } from './read-references.ts';
 import { checkMembers, namesDuration, namesOfKind, plainName, readQuantities } from './request-members.ts';
@@ -33,7 +33,7 @@ type Multipart = Extract<ClientRequest['body'], { kind: 'multipart' }>;
 export function readRelayRequest({ kind, client: request, remix, follow }: RelayedRequest): RelayIntent {
   const { body } = request;
   if (body.kind === 'none') throw taskErrors.body_required();
-  const { bodies, streams, asksForUsage, mayBeFollowed = false } = ENDPOINTS[kind];
+  const { bodies, streams, asksForUsage } = ENDPOINTS[kind];
   if (body.kind === 'form' || !bodies.includes(body.kind)) throw taskErrors.unsupported_media();
   const isForm = body.kind === 'multipart';
   const values = isForm ? formValues(kind, body) : (body.value as JsonObject);
@@ -42,7 +42,7 @@ export function readRelayRequest({ kind, client: request, remix, follow }: Relay
   if (!isForm) refuseRepeatedNames(writeJson(body), values);
   checkMembers({ kind, values, isForm });
   const isSet = (name: string): boolean => values[name] === true || (isForm && values[name] === 'true');
-  const isFollowed = mayBeFollowed && follow !== undefined && (follow.isPreferred || isSet('background'));
+  const isFollowed = mayBeFollowed(kind) && follow !== undefined && (follow.isPreferred || isSet('background'));
   const stream = !isFollowed && (streams === 'bytes' || (streams === 'events' && isSet('stream')));
   // OpenAI's `background` of an image is a text, which says what is behind a picture.
   const isFlag = isSet('background') || values.background === false || (isForm && values.background === 'false');
@@ -65,7 +65,7 @@ export function readRelayRequest({ kind, client: request, remix, follow }: Relay
     ],
     isFollowed,
     ownMembers: [
-      ...(mayBeFollowed && isFlag ? ['background'] : []),
+      ...(mayBeFollowed(kind) && isFlag ? ['background'] : []),
       ...(isFollowed ? ['stream', 'partial_images'] : []),
     ],
   };

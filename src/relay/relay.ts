@@ -11,13 +11,31 @@ import {
   deleteRelayTask,
   followRelayTask,
   type OwnRelayTask,
+  pageRelayTasks,
+  type RelayTaskPage,
   type RelayTaskRead,
   readRelayTask,
   refuseRelayArtifacts,
 } from './follow-request.ts';
-import { findOwnObject, forwardCall, noSuchObject, type ObjectName } from './forward-call.ts';
+import {
+  findLinkedVideo,
+  findOwnObject,
+  forwardCall,
+  type LinkedVideo,
+  noSuchObject,
+  type ObjectName,
+} from './forward-call.ts';
 import { refundInterrupted } from './relay-billing.ts';
-import type { RelayAnswer, RelayCall, RelayDeps, RelayedRequest, RemixSource, Settlements } from './types.ts';
+import { type ShownRelayTask, showRelayTask } from './show-request.ts';
+import type {
+  RelayAnswer,
+  RelayCall,
+  RelayDeps,
+  RelayedRequest,
+  RelayLinks,
+  RemixSource,
+  Settlements,
+} from './types.ts';
 
 /** Relays requests for models that no plugin serves to OpenAI-compatible vendors, unchanged. */
 export type Relay = {
@@ -39,6 +57,8 @@ export type Relay = {
   remixSource(userId: number, id: string): Promise<RemixSource>;
   /** Calls an object that the user's own request created. @throws tasks.not_found for any other */
   forward(object: ObjectName, call: RelayCall): Promise<RelayAnswer>;
+  /** The video that a request has made, for who has its link. */
+  linkedVideo(relayId: string): Promise<LinkedVideo | undefined>;
   /** Requests that their clients follow as tasks. */
   readonly tasks: RelayTasks;
   /** Starts to refund requests that earlier processes left open. */
@@ -55,6 +75,10 @@ export type Relay = {
 type RelayTasks = {
   /** @throws tasks.rate_limit_exceeded, tasks.artifact_access_limited */
   read(read: RelayTaskRead): Promise<RelayAnswer>;
+  /** As `read`, with the images one by one. */
+  show(read: RelayTaskRead): Promise<ShownRelayTask>;
+  /** @throws tasks.page_not_found */
+  page(userId: number, page: Parameters<typeof pageRelayTasks>[2]): Promise<RelayTaskPage>;
   /** @throws tasks.rate_limit_exceeded */
   follow(following: OwnRelayTask & { left: AbortSignal }): ReturnType<typeof followRelayTask>;
   /** @throws tasks.task_finished, tasks.cancel_unsupported in any case */
@@ -80,7 +104,7 @@ const hasProtocol = (kind: RelayKind): kind is keyof typeof PROTOCOLS => Object.
 /** The only node of a database expires the leases of an earlier process when it starts. */
 const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
 
-export function createRelay(deps: TaskDeps): Relay {
+export function createRelay(deps: TaskDeps & RelayLinks): Relay {
   const { store, clock, logger } = deps;
   const { channels } = deps.vendors;
   const stopping = new AbortController();
@@ -150,8 +174,11 @@ export function createRelay(deps: TaskDeps): Relay {
       return { id, video, model: made.model, facts: { ...facts, ...submissionFacts, ...completionFacts } };
     },
     forward: (object, call) => forwardCall(relayDeps, object, call),
+    linkedVideo: (relayId) => findLinkedVideo(relayDeps, relayId),
     tasks: {
       read: (read) => readRelayTask(deps, read),
+      page: (userId, page) => pageRelayTasks(deps, userId, page),
+      show: (read) => showRelayTask(deps, read),
       follow: (following) => followRelayTask(deps, following),
       cancel: (own) => cancelRelayTask(deps, own),
       delete: (own) => deleteRelayTask(deps, own),

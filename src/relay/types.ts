@@ -14,7 +14,12 @@ import type { VendorContent } from '../vendors/index.ts';
 import type { AccountConcurrency } from './account-concurrency.ts';
 import type { CallerConcurrency } from './caller-concurrency.ts';
 
-export type RelayDeps = TaskDeps & { shared: RelayShared };
+export type RelayDeps = TaskDeps & RelayLinks & { shared: RelayShared };
+
+export type RelayLinks = {
+  /** A link to a video that a request has made, which needs no key; undefined: none can be made. */
+  linkVideo(made: Pick<RelayRecord, 'relayId' | 'userId'>): Promise<string | undefined>;
+};
 
 /** What the relayed requests of this node share. */
 export type RelayShared = {

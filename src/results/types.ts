@@ -1,7 +1,7 @@
 import type { SmallFiles } from '../files/index.ts';
 import type { Sentence } from '../kernel/index.ts';
 import type { TaskDeps } from '../tasks/index.ts';
-import type { VendorContent } from '../vendors/index.ts';
+import type { ContentRequest, VendorContent } from '../vendors/index.ts';
 
 /** Why a result was not kept, in words for its owner, and when to try again; null: never. */
 export type CopyFailure = {
@@ -26,6 +26,15 @@ export type ResultDeps = Pick<
   };
   /** Call after the commit that writes a notice. */
   wakeWebhooks: () => void;
+  /** The video that a relayed request has made, by the id of the request. */
+  findRelayed: (relayId: string) => Promise<RelayedVideo | undefined>;
+};
+
+/** A relayed video: its vendor has the content. */
+export type RelayedVideo = {
+  userId: number;
+  createdAt: number;
+  open(client: ContentRequest): Promise<VendorContent>;
 };
 
 /** An address that a look-up found, for so many seconds. */

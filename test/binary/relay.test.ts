@@ -55,23 +55,58 @@ describe('the relay of the executable', () => {
       (error: unknown) => error,
     );
 
-  test('the flat form of a video has the gateway’s address, which needs the key, and not the vendor’s', async () => {
+  test('a video has its price and our link, which needs no key, and not the vendor’s', async () => {
     const path = '/v1/video/generations';
     const order = { model: 'vid-x', prompt: 'linked', duration: 4, width: 1280, height: 720 };
     const made = await ask(`${gateway.url}${path}`, { token: key, body: order });
-    const flat = { model: 'vid-x', metadata: { duration: 4, width: 1280, height: 720 }, error: null };
+    const cost = { reserved: 0.4, charged: 0.4, currency: 'USD', usd: 0.4 };
+    const flat = { model: 'vid-x', metadata: { duration: 4, width: 1280, height: 720 }, error: null, cost };
     expect([made.status, made.body]).toMatchObject([200, { ...flat, status: 'queued', url: null }]);
     const { body } = await ask(`${gateway.url}${path}/${made.body.id}`, { method: 'GET', token: key });
     expect(body).toMatchObject({ ...flat, status: 'completed', progress: 100 });
-    const { pathname } = new URL(String(body.url));
-    expect(pathname).toBe(`/v1/videos/${made.body.id}/content`);
-    const fetched = (headers: Record<string, string>) => fetch(`${gateway.url}${pathname}`, { headers });
-    expect((await fetched({})).status).toBe(401);
-    const film = await fetched({ authorization: `Bearer ${key}` });
-    expect(new Uint8Array(await film.arrayBuffer())).toEqual(VIDEO);
-    // In OpenAI's form what the vendor says stays.
     const { body: video } = await ask(`${gateway.url}/v1/videos/${made.body.id}`, { method: 'GET', token: key });
-    expect(video).toMatchObject({ url: 'https://cdn.vendor.example/video.mp4', seconds: '4', size: '1280x720' });
+    expect(video).toMatchObject({ content_url: body.url, url: body.url, seconds: '4', size: '1280x720', cost });
+    const { pathname, search } = new URL(String(body.url));
+    const fetched = (address: string, init: RequestInit = {}) => fetch(`${gateway.url}${address}`, init);
+    const film = await fetched(pathname + search);
+    expect([film.status, film.headers.get('content-type')]).toEqual([200, 'video/mp4']);
+    expect(new Uint8Array(await film.arrayBuffer())).toEqual(VIDEO);
+    const part = await fetched(pathname + search, { headers: { range: 'bytes=1-2' } });
+    expect([part.status, new Uint8Array(await part.arrayBuffer())]).toEqual([206, VIDEO.slice(1, 3)]);
+    expect((await fetched(pathname + search, { method: 'HEAD' })).status).toBe(200);
+    // With a key the vendor's id leads to it, as ever.
+    const byKey = await fetched(`/v1/videos/${made.body.id}/content`, { headers: { authorization: `Bearer ${key}` } });
+    expect(byKey.status).toBe(200);
+    const other = await ask(`${gateway.url}/v1/videos`, { token: key, body: { model: 'vid-x', seconds: '4' } });
+    for (const address of [
+      pathname,
+      `${pathname}?access=${'a'.repeat(43)}`,
+      `/v1/videos/${made.body.id}/content${search}`,
+      `/v1/videos/${other.body.id}/content${search}`,
+      `${pathname.replace('/videos/', '/tasks/').replace(/content$/, 'artifacts/video/content')}${search}`,
+    ])
+      expect([address, (await fetched(address)).status]).toEqual([address, address === pathname ? 401 : 404]);
+    await ask(`${gateway.url}/v1/videos/${made.body.id}`, { method: 'DELETE', token: key });
+    expect((await fetched(pathname + search)).status).toBe(404);
+  });
+
+  test('revocation and a disabled owner end the links of relayed videos', async () => {
+    const id = await admin.createUser({ username: 'maker', quota: 10_000_000 });
+    const maker = await signIn(gateway.url, { username: 'maker' });
+    const token = await maker.createKey();
+    const { body: made } = await ask(`${gateway.url}/v1/videos`, { token, body: { model: 'vid-x', seconds: '4' } });
+    const readLink = async () => {
+      const { body } = await ask(`${gateway.url}/v1/videos/${made.id}`, { method: 'GET', token });
+      const { pathname, search } = new URL(String(body.url));
+      return `${gateway.url}${pathname}${search}`;
+    };
+    const [first, status] = [await readLink(), async (link: string) => (await fetch(link)).status];
+    expect(await status(first)).toBe(200);
+    await maker.call('POST', '/api/user/links/revoke');
+    const second = await readLink();
+    expect([await status(first), await status(second)]).toEqual([404, 200]);
+    await admin.call('POST', '/api/user/manage', { id, action: 'disable' });
+    expect(await status(second)).toBe(404);
   });
 
   test('the official client makes, reads, streams, continues, cancels and deletes responses', async () => {

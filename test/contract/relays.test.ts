@@ -49,6 +49,27 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.byRelayId(relayId)).toMatchObject({ status: 'BILLED', quota: 250_000, hiddenAt: 105 });
   });
 
+  test('are listed page by page for their user: those that may be followed, without hidden ones', async () => {
+    const { relays } = store();
+    const userId = 70_001;
+    const open = async (more: Parameters<typeof newRelay>[0] = {}) =>
+      (await relays.open(newRelay({ kind: 'image', userId, ...more }))).relayId;
+    const ids = [await open(), await open({ kind: 'image_edit' }), await open()];
+    const [first = '', second = '', third = ''] = ids;
+    const foreign = await open({ userId: userId + 1 });
+    const chat = await open({ kind: 'chat' });
+    const page = async (more: Partial<Parameters<typeof relays.pageByUser>[1]> = {}) =>
+      (await relays.pageByUser(userId, { limit: 9, order: 'desc', ...more }))?.map(({ relayId }) => relayId);
+    expect(await page()).toEqual([third, second, first]);
+    expect(await page({ limit: 1, after: third })).toEqual([second]);
+    expect(await page({ order: 'asc', after: first })).toEqual([second, third]);
+    for (const after of [foreign, chat, 'relay_unknown']) expect(await page({ after })).toBeUndefined();
+    await relays.end({ relayId: second, by: owner, reserved: 250_000 }, billed);
+    await relays.hide(second, 105);
+    expect(await page()).toEqual([third, first]);
+    expect(await page({ after: second })).toBeUndefined();
+  });
+
   test('are open, then are ended once by the node that waits for the answer', async () => {
     const { relays } = store();
     const relay = await relays.open(newRelay());

@@ -1,12 +1,12 @@
 /** What a vendor's video object lacks is written into it, and nothing else of it changes. */
 import { expect, test } from 'bun:test';
-import { completeVideo } from '../../src/relay/complete-video.ts';
+import { completeVideo, type KnownVideo } from '../../src/relay/complete-video.ts';
 
 const known = {
   asked: { model: 'vid-x', seconds: '4', size: '1280x720', remixed_from_video_id: 'video_0' },
   createdAt: 100,
 };
-const complete = (answer: string, more: Partial<typeof known> | { asked: undefined } = {}): string =>
+const complete = (answer: string, more: Partial<KnownVideo> = {}): string =>
   new TextDecoder().decode(completeVideo(new TextEncoder().encode(answer), { ...known, ...more }));
 
 const OPEN = { completed_at: null, expires_at: null, error: null };
@@ -19,6 +19,19 @@ test('what is missing comes from the request', () => {
     ...{ object: 'video', model: 'vid-x', created_at: 100, progress: 100 },
     ...{ seconds: '4', size: '1280x720', remixed_from_video_id: 'video_0' },
   });
+});
+
+test('price and links are the gateway’s own, and a link belongs to a video that is there', () => {
+  const own = { link: 'https://gate.example/v', cost: { usd: 1 } };
+  const said = '"url":"https://cdn.example/v.mp4","content_url":"https://cdn.example/w","cost":{"usd":0.1}';
+  const links = { content_url: own.link, url: own.link };
+  expect(JSON.parse(complete(`{"id":"v","status":"completed",${said}}`, own))).toMatchObject({
+    ...links,
+    cost: own.cost,
+  });
+  const running = JSON.parse(complete('{"id":"v","status":"in_progress"}', own)) as object;
+  expect(running).toMatchObject({ cost: own.cost });
+  expect(running).not.toHaveProperty('url');
 });
 
 test('what nobody said is there all the same', () => {

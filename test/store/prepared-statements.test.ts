@@ -313,7 +313,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   previews: 'add forgetOldest usage want',
   prices: 'all delete put',
   providers: 'all bySlug delete insert lock update',
-  relays: 'addParts deleteEnded deleteObjects expireLeases hide interrupted rebill refundBilled',
+  relays: 'addParts deleteEnded deleteObjects expireLeases hide interrupted pageByUser rebill refundBilled',
   results:
     'releaseHeld releaseLeftHeld claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers listInputs keep keepInputs knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   personalData:

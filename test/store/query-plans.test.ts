@@ -209,6 +209,12 @@ const accounts: Query[] = [
   ['byAccessToken', ({ users }) => users.byAccessToken('h'), 'users', 'users_access_token'],
   ['interrupted', ({ relays }) => relays.interrupted(10), 'relay_requests', 'relay_requests_open'],
   ['byRelayId', ({ relays }) => relays.byRelayId('relay_7'), 'relay_requests', 'relay_requests_relay_id'],
+  [
+    'relayPage',
+    ({ relays }) => relays.pageByUser(7, { limit: 10, order: 'desc' }),
+    'relay_requests',
+    'relay_requests_followed',
+  ],
   ['ownObject', ({ relays }) => relays.ownObject(7, 'video', 'video_7'), 'relay_objects', 'relay_objects_name'],
   ['objectOf', ({ relays }) => relays.findObject('relay_7'), 'relay_objects', 'relay_objects_relay'],
   ['ownParts', ({ relays }) => relays.ownParts(7, 'item', ['rs_7', 'rs_8']), 'relay_objects', 'relay_objects_name'],

@@ -120,7 +120,13 @@ export function composeTasks(parts: TaskParts): TaskRooms {
     }),
   };
   const tasks = createTasks(deps);
-  const relay = createRelay(deps);
+  const relay = createRelay({
+    ...deps,
+    async linkVideo({ relayId, userId }) {
+      const linkVideo = await results.linkVideos(userId);
+      return linkVideo({ taskId: relayId, linkVersions: '', status: 'SUCCESS' });
+    },
+  });
   const resultDeps: ResultDeps = {
     ...{ store, clock, logger, vendors: deps.vendors, pin: deps.pin, kept: deps.kept },
     ...{ telemetry: deps.telemetry, node: deps.node },
@@ -130,6 +136,7 @@ export function composeTasks(parts: TaskParts): TaskRooms {
       smallFiles: createSmallFiles(parts.kept, watchCache),
     },
     wakeWebhooks: () => webhooks.taskChanged(),
+    findRelayed: relay.linkedVideo,
   };
   const results = createResults(resultDeps);
   const webhooks = createWebhooks({

@@ -124,7 +124,8 @@ const VideoGeneration = object(
 const vendorId = (own: string) => ({ type: 'string', not: { pattern: own } });
 const RelayedVideo = {
   ...ANY_OBJECT,
-  description: 'A video of a relayed model: the answer of its vendor, with the members that it lacks.',
+  description:
+    'A video of a relayed model: the answer of its vendor, with the members that it lacks, its price and its link.',
   properties: { id: vendorId('^task_') },
 };
 const Model = object(

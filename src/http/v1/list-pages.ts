@@ -1,4 +1,5 @@
 import { t } from 'elysia';
+import type { RelayTaskPage } from '../../relay/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import { readInteger } from '../pipeline/paging.ts';
 import { integerText, strictObject } from '../pipeline/route-kit.ts';
@@ -6,11 +7,22 @@ import { integerText, strictObject } from '../pipeline/route-kit.ts';
 const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 20;
 
-/** The query of OpenAI's lists. */
-export const cursorQuery = strictObject({
+const cursor = {
   after: t.Optional(t.String({ maxLength: 191, description: 'The id of the last object of the page before.' })),
   limit: t.Optional(integerText({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
   order: t.Optional(t.Union([t.Literal('asc'), t.Literal('desc')], { description: 'By creation; default desc.' })),
+};
+
+/** The query of OpenAI's lists. */
+export const cursorQuery = strictObject(cursor);
+/** The query of the list of tasks. */
+export const taskQuery = strictObject({
+  ...cursor,
+  relayed: t.Optional(
+    t.Union([t.Literal('true'), t.Literal('false')], {
+      description: 'true: the list of relayed requests that are followed as tasks, instead of the tasks of plugins.',
+    }),
+  ),
 });
 
 type Cursor = { after?: string | undefined; limit?: string | undefined; order?: 'asc' | 'desc' | undefined };
@@ -31,14 +43,22 @@ export async function toPage<T extends object>(
   describe: (task: Page['tasks'][number]) => T,
 ) {
   const places = await queue.find(tasks);
-  return {
-    object: 'list' as const,
-    data: tasks.map((task) => {
-      const place = places.get(task.taskId);
-      return place ? { ...describe(task), queue: place } : describe(task);
-    }),
-    first_id: tasks[0]?.taskId ?? null,
-    last_id: tasks.at(-1)?.taskId ?? null,
-    has_more: hasMore,
-  };
+  const data = tasks.map((task) => {
+    const place = places.get(task.taskId);
+    return place ? { ...describe(task), queue: place } : describe(task);
+  });
+  return { ...pageObject(tasks[0]?.taskId, tasks.at(-1)?.taskId), data, has_more: hasMore };
 }
+
+/** A page of relayed requests. */
+export const toRelayPage = ({ tasks, hasMore }: RelayTaskPage) => ({
+  ...pageObject(tasks[0]?.id, tasks.at(-1)?.id),
+  data: tasks,
+  has_more: hasMore,
+});
+
+const pageObject = (first: string | undefined, last: string | undefined) => ({
+  object: 'list' as const,
+  first_id: first ?? null,
+  last_id: last ?? null,
+});

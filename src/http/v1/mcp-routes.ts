@@ -49,9 +49,9 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
             });
           }
           let counted = async () => {};
-          const { surfaces, tasks, results, prices } = deps;
+          const { surfaces, tasks, relay, results, prices } = deps;
           const answer = await answerMessage(
-            { surfaces, tasks, results, clock: prices.clock },
+            { surfaces, tasks, relay, results, clock: prices.clock },
             {
               ...{ caller: toCaller(api), requestId, files: body.extracted, signal: request.signal, cap },
               async admit(model) {

@@ -18,7 +18,7 @@ import {
   waits,
 } from './answer-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
-import { cursorQuery, readCursor, toPage } from './list-pages.ts';
+import { readCursor, taskQuery, toPage, toRelayPage } from './list-pages.ts';
 import { relayedResponse } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange, waitWithAccess, withQueuePosition } from './wait-for-change.ts';
@@ -122,10 +122,13 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     )
     .get(
       '/v1/tasks',
-      async ({ query, api }) => toPage(tasks, await tasks.page(api.user.id, readCursor(query)), taskObject),
+      async ({ query, api }) =>
+        query.relayed === 'true'
+          ? toRelayPage(await relay.tasks.page(api.user.id, readCursor(query)))
+          : toPage(tasks, await tasks.page(api.user.id, readCursor(query)), taskObject),
       {
         apiKey: true,
-        query: cursorQuery,
+        query: taskQuery,
         detail: {
           operationId: 'listTasks',
           summary: 'List tasks',

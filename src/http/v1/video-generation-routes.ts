@@ -14,10 +14,7 @@ import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts
 export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
   const { relay, results, surfaces, tasks } = deps;
 
-  /**
-   * A relayed video in the flat form. Its vendor has the content, so that its address here needs
-   * the key; the vendor's own are no part of this form.
-   */
+  /** A relayed video in the flat form. Addresses of its vendor are no part of it. */
   async function flatten(answer: Response): Promise<Response> {
     if (!answer.ok) return answer;
     const text = await answer.text();
@@ -26,9 +23,9 @@ export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
     headers.delete('content-length');
     if (!isObject(video)) return new Response(text, { status, headers });
     const base = results.publicAddress();
-    const isThere = video.status === 'completed' && base !== undefined;
-    const url = isThere ? `${base}/v1/videos/${encodeURIComponent(String(video.id))}/content` : null;
-    const flat = generationObject({ ...(video as JsonObject), url });
+    const link = String(video.content_url);
+    const isOurs = video.status === 'completed' && base !== undefined && link.startsWith(`${base}/`);
+    const flat = generationObject({ ...(video as JsonObject), url: isOurs ? link : null });
     return new Response(JSON.stringify(flat), { status, headers });
   }
 

@@ -1,4 +1,4 @@
-import { AppError, holdSlotUntilSent } from '../../kernel/index.ts';
+import { AppError, holdSlotUntilSent, RELAY_PREFIX } from '../../kernel/index.ts';
 import { type LinkedResult, STATUS } from '../../store/ports/index.ts';
 import type { ContentRequest } from '../../vendors/index.ts';
 import { previewedKey, previewKey, VIDEO_LINK } from '../artifacts/artifact-keys.ts';
@@ -47,6 +47,7 @@ export async function openLinkedArtifact(
   try {
     return await holdSlotUntilSent(release, async (onStreamEnd) => {
       const request = { ...client, onStreamEnd };
+      if (taskId.startsWith(RELAY_PREFIX)) return await openRelayed(deps, { link, terms: verified.terms, request });
       if (verified.wasKept) {
         const kept = await deps.store.tasks.linkedResult(taskId, artifactKey);
         if (kept) {
@@ -71,6 +72,20 @@ export async function openLinkedArtifact(
     deps.logger.info(logFields, 'download by link failed');
     throw resultErrors.artifact_not_found({ cause: error });
   }
+}
+
+type RelayedDownload = { link: ArtifactLink; terms: LinkTerms; request: ContentRequest };
+
+/** A relayed video at its vendor. It has no links of its own that could be ended. */
+async function openRelayed(deps: ResultDeps, { link, terms, request }: RelayedDownload): Promise<Content> {
+  const video = link.artifactKey === VIDEO_LINK ? await deps.findRelayed(link.taskId) : undefined;
+  if (!video) throw resultErrors.artifact_not_found();
+  const owner = await deps.store.users.byId(video.userId);
+  const own = { status: 'SUCCESS', hiddenAt: 0, finishTime: video.createdAt, linkVersions: '' } as const;
+  assertOpens(deps, { task: { taskId: link.taskId, ...own }, owner }, { artifactKey: VIDEO_LINK, terms });
+  const content = await video.open(request);
+  if (content.status >= 400 && content.status !== 416) throw resultErrors.artifact_not_found();
+  return content;
 }
 
 /** Read anew for each download, so that an end counts at once: deletion, revocation, expiry. */

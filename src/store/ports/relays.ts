@@ -7,6 +7,12 @@ export type RelayObjectKind = 'response' | 'video';
 /** The kinds of requests. */
 export type RelayKind = RelayObjectKind | 'chat' | 'embedding' | 'image' | 'image_edit' | 'speech' | 'transcription';
 
+/**
+ * Kinds whose work may take longer than a client waits, and of which no vendor keeps the answer:
+ * the client may follow such a request as a task, or ask again with its Idempotency-Key.
+ */
+export const FOLLOWED_KINDS: readonly RelayKind[] = ['image', 'image_edit'];
+
 /** `OPEN`: money is reserved and the bill is not known yet. The other two are final. */
 export type RelayStatus = 'OPEN' | 'BILLED' | 'REFUNDED';
 
@@ -127,6 +133,14 @@ export interface RelayStore {
    * billed, or another amount is: then nothing was written.
    */
   rebill(relayId: string, billed: number, bill: Pick<RelayRecord, 'quota' | 'billing'>): Promise<boolean>;
+  /**
+   * A page of the user's requests that may be followed and are not hidden, by creation. `after`:
+   * the request before the page. Undefined when `after` is not one of these.
+   */
+  pageByUser(
+    userId: number,
+    page: { after?: string; limit: number; order: 'asc' | 'desc' },
+  ): Promise<RelayRecord[] | undefined>;
   /** Hides an ended request from its user. False: it is open, or hidden already. */
   hide(relayId: string, at: number): Promise<boolean>;
   /**

@@ -1,5 +1,5 @@
 import { AppError, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
-import { taskErrors } from '../../tasks/index.ts';
+import { taskErrors, taskObject } from '../../tasks/index.ts';
 import { isArguments, MCP_TOOLS, type McpCall, type McpRooms } from './mcp-tools.ts';
 
 /** Revisions of the Model Context Protocol, the newest first. */
@@ -110,15 +110,25 @@ async function callTool(rooms: McpRooms, call: McpCall, { name, arguments: args 
   }
 }
 
-async function listResults({ tasks }: McpRooms, { caller }: McpCall): Promise<JsonObject[]> {
-  const page = await tasks.page(caller.user.id, { limit: LISTED, order: 'desc' });
-  return page.tasks
+/** The latest results, the newest first. */
+async function listResults({ tasks, relay }: McpRooms, { caller }: McpCall): Promise<JsonObject[]> {
+  const latest = { limit: LISTED, order: 'desc' } as const;
+  const [own, relayed] = await Promise.all([
+    tasks.page(caller.user.id, latest),
+    relay.tasks.page(caller.user.id, latest),
+  ]);
+  const results = [
+    ...own.tasks.map((task) => ({ ...taskObject(task), input: task.properties.input })),
+    ...relayed.tasks.map((task) => ({ ...task, input: '' })),
+  ];
+  return results
     .filter(({ status }) => status === 'SUCCESS')
-    .map(({ taskId, properties }) => ({
-      uri: `${RESULT_PREFIX}${taskId}`,
-      name: `${properties.originModelName} ${taskId}`,
+    .sort((one, other) => other.created_at - one.created_at)
+    .map(({ id, model, input }) => ({
+      uri: `${RESULT_PREFIX}${id}`,
+      name: `${model} ${id}`,
       mimeType: 'application/json',
-      ...(properties.input === '' ? {} : { description: properties.input.slice(0, 200) }),
+      ...(input === '' ? {} : { description: input.slice(0, 200) }),
     }));
 }
 
@@ -126,9 +136,13 @@ async function readResult(rooms: McpRooms, call: McpCall, { uri }: JsonObject): 
   const id = typeof uri === 'string' && uri.startsWith(RESULT_PREFIX) ? uri.slice(RESULT_PREFIX.length) : undefined;
   if (id === undefined) throw new RpcFault('not_found', 'There is no such resource.');
   try {
-    const { structuredContent } = (await MCP_TOOLS.get_task?.run(rooms, call, { id })) ?? {};
+    const { structuredContent, content = [] } = (await MCP_TOOLS.get_task?.run(rooms, call, { id })) ?? {};
+    const images = content.flatMap((part) => (part.type === 'image' ? [part] : []));
     return {
-      contents: [{ uri: uri as string, mimeType: 'application/json', text: JSON.stringify(structuredContent) }],
+      contents: [
+        { uri: uri as string, mimeType: 'application/json', text: JSON.stringify(structuredContent) },
+        ...images.map(({ data, mimeType }, n) => ({ uri: `${uri}/images/${n + 1}`, mimeType, blob: data })),
+      ],
     };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== taskErrors.task_not_found().code) throw error;

@@ -1,5 +1,6 @@
 import type { Quote } from '../../billing/index.ts';
 import { AppError, type Clock, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import { isRelayId, type Relay, type ShownRelayTask } from '../../relay/index.ts';
 import type { Results } from '../../results/index.ts';
 import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import { type Caller, type SubmittedTask, type Tasks, taskCost, taskErrors, taskObject } from '../../tasks/index.ts';
@@ -18,7 +19,13 @@ type Surfaces = {
     input: { requestId: string; pluginKey: string; body: JsonObject; options: RequestOptions },
   ): Promise<SubmittedTask>;
 };
-export type McpRooms = { surfaces: Surfaces; tasks: Tasks; results: Results; clock: Pick<Clock, 'monotonicMs'> };
+export type McpRooms = {
+  surfaces: Surfaces;
+  tasks: Tasks;
+  relay: Pick<Relay, 'tasks'>;
+  results: Results;
+  clock: Pick<Clock, 'monotonicMs'>;
+};
 
 /** One call of an agent. */
 export type McpCall = {
@@ -32,7 +39,10 @@ export type McpCall = {
   admit(model: string): Promise<void>;
 };
 
-type Content = { type: 'text'; text: string } | { type: 'resource_link'; uri: string; name: string; mimeType?: string };
+type Content =
+  | { type: 'text'; text: string }
+  | { type: 'image'; data: string; mimeType: string }
+  | { type: 'resource_link'; uri: string; name: string; mimeType?: string };
 export type ToolResult = { content: Content[]; structuredContent?: JsonObject; isError?: true };
 
 type Tool = {
@@ -43,9 +53,10 @@ type Tool = {
 };
 
 const MAX_WAIT_SECONDS = 60;
-const ID = { type: 'string', description: 'The id of a task: task_…' };
+const ID = { type: 'string', description: 'The id of a task: task_… or relay_…' };
 const oneTask = (more: JsonObject = {}) => ({ type: 'object', required: ['id'], properties: { id: ID, ...more } });
 
+const ORDERED = { video: 'a video', image: 'an image', audio: 'audio' } as const;
 /** What makes each kind of result, in the words of `supported_endpoint_types`. */
 const MAKES = { video: 'openai-video', image: 'image-generation', audio: 'audio' } as const;
 
@@ -77,39 +88,32 @@ export const MCP_TOOLS: Readonly<Record<string, Tool>> = {
   create_image: creation('image'),
   create_audio: creation('audio'),
   get_task: {
-    description: 'A task as it is now, with links to its results once it has succeeded.',
+    description: 'A task as it is now, with its results once it has succeeded: links, or images of relayed requests.',
     readOnly: true,
     schema: () => oneTask(),
-    run: async (rooms, call, args) => describe(rooms, await own(rooms, call, args)),
+    run: (rooms, call, args) => show(rooms, call, { id: readId(args), seconds: 0 }),
   },
   wait_for_task: {
     description: `Waits until a task has ended, at most ${MAX_WAIT_SECONDS} seconds, and answers as get_task does. Call it again while the status is QUEUED, SUBMITTED or IN_PROGRESS.`,
     readOnly: true,
     schema: () => oneTask({ seconds: { type: 'integer', minimum: 1, maximum: MAX_WAIT_SECONDS } }),
-    async run(rooms, call, args) {
-      const seconds = Math.min(Math.max(Number(args.seconds ?? MAX_WAIT_SECONDS) || 1, 1), MAX_WAIT_SECONDS);
-      const deadline = rooms.clock.monotonicMs() + seconds * 1000;
-      let task = await own(rooms, call, args);
-      while (!hasEnded(task)) {
-        const ms = deadline - rooms.clock.monotonicMs();
-        if (ms <= 0 || call.signal.aborted) break;
-        task = await rooms.tasks.awaitChange(call.caller, task, { ms, left: call.signal });
-      }
-      return describe(rooms, task);
-    },
+    run: (rooms, call, args) => show(rooms, call, { id: readId(args), seconds: readSeconds(args) }),
   },
   cancel_task: {
     description: 'Cancels a task that no vendor has accepted; its reservation is refunded.',
     readOnly: false,
     schema: () => oneTask(),
-    run: async (rooms, { caller }, args) =>
-      structured(taskObject(await rooms.tasks.cancel(caller.user.id, readId(args)))),
+    async run({ relay, tasks }, { caller }, args) {
+      const id = readId(args);
+      if (isRelayId(id)) return relay.tasks.cancel({ caller, id });
+      return structured(taskObject(await tasks.cancel(caller.user.id, id)));
+    },
   },
 };
 
 function creation(kind: keyof typeof MAKES): Tool {
   return {
-    description: `Orders ${kind === 'audio' ? 'audio' : `a ${kind}`} and answers with its task, which costs money. Use wait_for_task for the result.`,
+    description: `Orders ${ORDERED[kind]} and answers with its task, which costs money. Use wait_for_task for the result.`,
     readOnly: false,
     schema: (models) => requestSchema(models.filter(({ endpoints }) => endpoints.includes(MAKES[kind]))),
     async run(rooms, call, args) {
@@ -186,8 +190,41 @@ function readId({ id }: JsonObject): string {
   throw taskErrors.task_not_found({ message: 'id must be the id of a task.', param: 'id' });
 }
 
-const own = ({ tasks }: McpRooms, { caller }: McpCall, args: JsonObject): Promise<TaskRecord> =>
-  tasks.own(caller.user.id, readId(args));
+const readSeconds = ({ seconds }: JsonObject): number =>
+  Math.min(Math.max(Number(seconds ?? MAX_WAIT_SECONDS) || 1, 1), MAX_WAIT_SECONDS);
+
+/** The caller's own task once it has ended, at the latest after so many seconds. */
+async function show(rooms: McpRooms, { caller, signal }: McpCall, { id, seconds }: { id: string; seconds: number }) {
+  if (isRelayId(id)) {
+    return describeRelayed(await rooms.relay.tasks.show({ caller, id, waitMs: seconds * 1000, left: signal }));
+  }
+  const deadline = rooms.clock.monotonicMs() + seconds * 1000;
+  let task = await rooms.tasks.own(caller.user.id, id);
+  while (!hasEnded(task)) {
+    const ms = deadline - rooms.clock.monotonicMs();
+    if (ms <= 0 || signal.aborted) break;
+    task = await rooms.tasks.awaitChange(caller, task, { ms, left: signal });
+  }
+  return describe(rooms, task);
+}
+
+const describeLack = (lacks: ShownRelayTask['lacks'], id: string): string =>
+  lacks === 'too_large'
+    ? `Its images are too large for a message: GET /v1/tasks/${id} answers with them.`
+    : 'Its images are not kept any more.';
+
+/** A relayed request with its images, which have no links: no plugin lists them as artifacts. */
+function describeRelayed({ task, images, lacks }: ShownRelayTask): ToolResult {
+  const result = structured({ ...task, images: images.length });
+  const shown = images.map(
+    (image, n): Content =>
+      'url' in image
+        ? { type: 'resource_link', uri: image.url, name: `${task.id} image ${n + 1}` }
+        : { type: 'image', ...image },
+  );
+  const said: Content[] = lacks ? [{ type: 'text', text: describeLack(lacks, task.id) }] : [];
+  return { ...result, content: [...result.content, ...said, ...shown] };
+}
 
 /** A task with links to what it has made, which need no key. */
 async function describe({ results }: McpRooms, task: TaskRecord): Promise<ToolResult> {

@@ -166,7 +166,7 @@ test('its events tell its begin and its end, without the images', async () => {
   vendor.requests.splice(0);
 });
 
-test('what its vendor does not offer is refused with the reason, and it is in no list', async () => {
+test('what its vendor does not offer is refused with the reason', async () => {
   const { id } = (await (await order({ background: true, user: 'hang' })).json()) as { id: string };
   const call = async (method: string, path: string, token = key) => {
     const { status, body } = await ask(`${gateway.url}/v1/tasks/${id}${path}`, { method, token });
@@ -191,9 +191,34 @@ test('what its vendor does not offer is refused with the reason, and it is in no
   const token = await (await signIn(gateway.url, { username: 'stranger' })).createKey();
   for (const [method, path] of [['POST', '/cancel'], ['GET', '/events'], ['DELETE', ''], ...artifacts] as const)
     expect([path, ...(await call(method, path, token))]).toEqual([path, 404, 'task_not_found']);
-  const list = await ask(`${gateway.url}/v1/tasks`, { method: 'GET', token: key });
-  expect(list.body.data).toEqual([]);
   vendor.requests.splice(0);
+});
+
+test('they are a list of their own, page by page, and only for their owner', async () => {
+  await admin.createUser({ username: 'lister', quota: 10_000_000 });
+  const token = await (await signIn(gateway.url, { username: 'lister' })).createKey();
+  const ids: string[] = [];
+  for (const body of [{}, { user: '400' }, {}]) {
+    const made = (await (await order({ background: true, ...body }, { token })).json()) as { id: string };
+    ids.unshift(made.id);
+  }
+  await Promise.all(ids.slice(0, 2).map((id) => read(id, { query: '?wait=60', token })));
+  const list = async (query: string, by = token) =>
+    (await ask(`${gateway.url}/v1/tasks?${query}`, { method: 'GET', token: by })).body;
+  const [newest, failed, oldest] = ids;
+  const first = await list('relayed=true&limit=2');
+  expect(first).toMatchObject({ object: 'list', first_id: newest, last_id: failed, has_more: true });
+  expect(first.data).toMatchObject([
+    { id: newest, object: 'task', status: 'SUCCESS', cost: { charged: 0.25 } },
+    { id: failed, status: 'FAILURE', cost: { charged: 0 } },
+  ]);
+  expect(await list(`relayed=true&after=${failed}`)).toMatchObject({ data: [{ id: oldest }], has_more: false });
+  expect(await list(`relayed=true&order=asc&limit=1`)).toMatchObject({ data: [{ id: oldest }], has_more: true });
+  expect((await list('limit=9')).data).toEqual([]);
+  expect(JSON.stringify((await list('relayed=true', key)).data)).not.toContain(newest);
+  expect(await list(`relayed=true&after=${newest}`, key)).toMatchObject({ error: { code: 'page_not_found' } });
+  await ask(`${gateway.url}/v1/tasks/${newest}`, { method: 'DELETE', token });
+  expect((await list('relayed=true')).data).toMatchObject([{ id: failed }, { id: oldest }]);
 });
 
 test('what cannot be ordered is refused at once', async () => {

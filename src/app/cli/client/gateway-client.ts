@@ -8,7 +8,8 @@ import type { ClientSettings } from './client-settings.ts';
 
 /** Longer than the gateway waits for a change, and than a submission takes. */
 const TIMEOUT_MS = 330_000;
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+/** More than the images of one relayed request in Base64. */
+const MAX_ANSWER_BYTES = 80 * 1024 * 1024;
 /** Requests that are safe to send again are, when the connection fails. */
 const ATTEMPTS = 3;
 const MAX_REDIRECTS = 3;
@@ -18,8 +19,11 @@ export type GatewayClient = {
   get(path: string): Promise<JsonObject>;
   /** Submits once, however often the connection fails: `idempotencyKey` names the request. */
   post(path: string, body: JsonObject, idempotencyKey: string): Promise<JsonObject>;
-  /** Downloads into `file`, which is there whole or not at all. Returns its type. */
-  download(path: string, name: (mimeType: string) => string): Promise<string>;
+  /**
+   * Downloads a path below `/v1`, or from an address elsewhere, into a file that is there whole or
+   * not at all. Returns the file.
+   */
+  download(place: string, name: (mimeType: string) => string): Promise<string>;
 };
 
 /** Calls a gateway with an API key. */
@@ -43,9 +47,10 @@ export function createGatewayClient({ url, key }: ClientSettings): GatewayClient
   return {
     get: (path) => call('GET', path),
     post: (path, body, idempotencyKey) => call('POST', path, { body, idempotencyKey }),
-    async download(path, name) {
-      let address = `${url}/v1${path}`;
-      let headers: Record<string, string> = { authorization: `Bearer ${key}` };
+    async download(place, name) {
+      const isElsewhere = /^https?:/i.test(place);
+      let address = isElsewhere ? place : `${url}/v1${place}`;
+      let headers: Record<string, string> = isElsewhere ? {} : { authorization: `Bearer ${key}` };
       for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
         const response = await open(address, { method: 'GET', headers });
         const status = response.statusCode ?? 0;
@@ -69,7 +74,7 @@ export function createGatewayClient({ url, key }: ClientSettings): GatewayClient
         }
         return file;
       }
-      throw new OperatorError(`${path} is redirected too often`);
+      throw new OperatorError(`${place} is redirected too often`);
     },
   };
 }

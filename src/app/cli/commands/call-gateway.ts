@@ -33,7 +33,7 @@ export async function listModels(input: CommandInput): Promise<ExitCode> {
   return EXIT.ok;
 }
 
-/** Submits a request to the plugin that serves the model, and waits for it where asked to. */
+/** Submits a request to what serves the model, and waits for it where asked to. */
 export async function runModel(input: CommandInput): Promise<ExitCode> {
   const [model = ''] = input.positionals;
   const client = openClient();
@@ -41,13 +41,20 @@ export async function runModel(input: CommandInput): Promise<ExitCode> {
   const { plugin, supported_endpoint_types: types } = await client.get(
     `/models/${model.split('/').map(encodeURIComponent).join('/')}?detail=true`,
   );
+  const makes = Array.isArray(types) ? types : [];
   if (typeof plugin !== 'string') {
-    throw new OperatorError(
-      `"${model}" is passed on to a vendor, and makes no tasks: call it with a client of OpenAI's API`,
-    );
+    if (!makes.includes('image-generation') || body.image !== undefined) {
+      throw new OperatorError(
+        `"${model}" is passed on to a vendor, and makes tasks of pictures from texts alone: call it with a client of OpenAI's API`,
+      );
+    }
+    const answered = await client.post('/images/generations', { ...body, background: true }, newUuid());
+    // A gateway that can keep no files answers with the pictures.
+    return answered.id === undefined
+      ? reportTask(client, { id: model, status: 'SUCCESS', result: answered }, input)
+      : showTask(client, String(answered.id), input);
   }
-  const isVideo = Array.isArray(types) && types.includes('openai-video');
-  const path = isVideo ? '/video/generations' : `/tasks/${encodeURIComponent(plugin)}`;
+  const path = makes.includes('openai-video') ? '/video/generations' : `/tasks/${encodeURIComponent(plugin)}`;
   const created = await client.post(path, body, newUuid());
   return showTask(client, String(created.id), input);
 }
@@ -99,8 +106,12 @@ async function showTask(client: GatewayClient, id: string, input: CommandInput):
 
 /** Lists the latest tasks of the key's owner. */
 export async function listTasks(input: CommandInput): Promise<ExitCode> {
-  const { data } = await openClient().get('/tasks?limit=20');
-  const tasks = (Array.isArray(data) ? data : []) as JsonObject[];
+  const client = openClient();
+  const lists = await Promise.all([client.get('/tasks?limit=20'), client.get('/tasks?limit=20&relayed=true')]);
+  const tasks = lists
+    .flatMap(({ data }) => (Array.isArray(data) ? data : []) as JsonObject[])
+    .sort((one, other) => Number(other.created_at) - Number(one.created_at))
+    .slice(0, 20);
   const lines = tasks.map(({ id, status, progress, model, created_at: at }) =>
     [id, isoTime(Number(at) * 1000), String(status).padEnd(11), String(progress).padStart(4), model].join('  '),
   );

@@ -1,8 +1,9 @@
-import { and, asc, desc, eq, getTableColumns, inArray, lte, ne, not, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, inArray, lt, lte, ne, not, sql } from 'drizzle-orm';
 import { sha256Hex } from '../../../kernel/index.ts';
 import {
   type AskedVideo,
   type EndedRelay,
+  FOLLOWED_KINDS,
   LONGEST_LEASE_MS,
   type NewRelay,
   type RelayObject,
@@ -18,6 +19,8 @@ import { columnPlaceholders, lazyByShape } from '../prepare-by-shape.ts';
  * A literal and not a parameter, so that the partial indexes of open and of ended requests apply.
  */
 const OPEN = sql.raw(`'OPEN'`);
+/** As the partial index has it. */
+const FOLLOWED = sql.raw(FOLLOWED_KINDS.map((kind) => `'${kind}'`).join(', '));
 const KINDS: RelayObjectKind[] = ['response', 'video'];
 
 /** Bytes of an id that is stored as it is. An index row of PostgreSQL holds at most 2,704 bytes. */
@@ -46,6 +49,7 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
   const { id: _, ...objectColumns } = getTableColumns(objects);
   const at = sql.placeholder;
   const isOpen = sql`${requests.status} = ${OPEN}`;
+  const isFollowed = sql`${requests.kind} in (${FOLLOWED})`;
   const leaseHasExpired = isOverIn(requests.leaseUntilMs, nowMs, LONGEST_LEASE_MS);
   const leaseUntilMs = sql`${nowMs} + ${at('leaseForMs')}`;
   const isRelay = eq(requests.relayId, at('theRelay'));
@@ -220,6 +224,19 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
 
     async rebill(relayId, billed, bill) {
       return (await rebill(bill).execute({ ...bill, theRelay: relayId, billed })).length === 1;
+    },
+
+    async pageByUser(userId, { after, limit, order }) {
+      const start = after === undefined ? undefined : (await byRelayId().execute({ theRelay: after }))[0];
+      const isListed = start?.userId === userId && start.hiddenAt === 0 && FOLLOWED_KINDS.includes(start.kind);
+      if (after !== undefined && !isListed) return undefined;
+      const isBeyond = start && (order === 'asc' ? gt : lt)(requests.id, start.id);
+      return db
+        .select()
+        .from(requests)
+        .where(and(eq(requests.userId, userId), isFollowed, eq(requests.hiddenAt, 0), isBeyond))
+        .orderBy((order === 'asc' ? asc : desc)(requests.id))
+        .limit(limit);
     },
 
     async hide(relayId, at) {

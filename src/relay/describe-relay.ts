@@ -1,0 +1,26 @@
+import type { RelayObject, RelayRecord } from '../store/ports/index.ts';
+import { taskObject } from '../tasks/index.ts';
+import type { KnownVideo } from './complete-video.ts';
+import { RELAY_PLUGIN_KEY } from './relay-billing.ts';
+import type { RelayDeps } from './types.ts';
+
+const STATUS = { OPEN: 'IN_PROGRESS', BILLED: 'SUCCESS', REFUNDED: 'FAILURE' } as const;
+
+/** A request as a task. */
+export const relayTask = (relay: RelayRecord, failReason = '') =>
+  taskObject({
+    ...{ taskId: relay.relayId, platform: RELAY_PLUGIN_KEY, action: relay.kind, userId: relay.userId },
+    ...{ status: STATUS[relay.status], progress: relay.status === 'OPEN' ? '0%' : '100%', failReason },
+    ...{ createdAt: relay.createdAt, finishTime: relay.finishedAt, quota: relay.quota, billing: relay.billing },
+    properties: { originModelName: relay.model, upstreamModelName: '', input: '' },
+    ...{ hiddenAt: 0, linkVersions: '' },
+  });
+
+/** What the gateway knows of a video: what was asked, what it costs, and its link. */
+export async function describeVideo(
+  { store, linkVideo }: Pick<RelayDeps, 'store' | 'linkVideo'>,
+  { relayId, userId, video: asked, createdAt }: Pick<RelayObject, 'relayId' | 'userId' | 'video' | 'createdAt'>,
+): Promise<KnownVideo> {
+  const [relay, link] = await Promise.all([store.relays.byRelayId(relayId), linkVideo({ relayId, userId })]);
+  return { asked, createdAt, link, cost: relay && relayTask(relay).cost };
+}
