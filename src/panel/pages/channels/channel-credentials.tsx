@@ -1,4 +1,5 @@
-import { Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Group, Menu, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { IconDots, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
@@ -193,6 +194,7 @@ function KeyActions({ channel, credential, onEdit }: KeyActionsProps) {
   const confirm = useConfirm();
   const path = `/api/channel/${channel.id}/credentials/${credential.id}`;
   const isOn = credential.status === 1;
+  const icon = { size: 18, stroke: 1.6, 'aria-hidden': true } as const;
   const change = useApiMutation<'remove' | 'switch'>({
     request: (what) =>
       what === 'remove' ? { method: 'DELETE', path } : { method: 'PUT', path, body: { status: isOn ? 2 : 1 } },
@@ -213,14 +215,23 @@ function KeyActions({ channel, credential, onEdit }: KeyActionsProps) {
         <Button variant="default" size="xs" onClick={onEdit}>
           {t('channels.keyEdit')}
         </Button>
-        <Button variant="default" size="xs" loading={change.isPending} onClick={() => change.mutate('switch')}>
-          {t(isOn ? 'channels.keyDisable' : 'channels.keyEnable')}
-        </Button>
-        {channel.credentials.length > 1 && (
-          <Button variant="default" size="xs" onClick={() => void remove()}>
-            {t('channels.keyRemove')}
-          </Button>
-        )}
+        <Menu width={200} position="bottom-end">
+          <Menu.Target>
+            <ActionIcon variant="default" size={30} loading={change.isPending} aria-label={t('app.more')}>
+              <IconDots {...icon} />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item onClick={() => change.mutate('switch')}>
+              {t(isOn ? 'channels.keyDisable' : 'channels.keyEnable')}
+            </Menu.Item>
+            {channel.credentials.length > 1 && (
+              <Menu.Item color="red" leftSection={<IconTrash {...icon} />} onClick={() => void remove()}>
+                {t('channels.keyRemove')}
+              </Menu.Item>
+            )}
+          </Menu.Dropdown>
+        </Menu>
       </div>
       {change.error !== null && <ErrorNotice error={change.error} />}
     </>
