@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { LIMIT_RULES } from './check-limits.ts';
+import { MONEY_RULES } from './check-money.ts';
 import { QUEUE_RULES } from './check-queue.ts';
 import { RELAY_RULES } from './check-relays.ts';
 import { GONE } from './clients.ts';
-import { answeredIds, type Facts, gatherFacts, hasEnded, mayBeOwed, type Rule, sum, type Violation } from './facts.ts';
+import { answeredIds, type Facts, gatherFacts, hasEnded, type Rule, sum, type Violation } from './facts.ts';
 import type { History } from './history.ts';
 import type { Exchange } from './network.ts';
-import { quotaPerSecond, USERS } from './prepared-world.ts';
 import type { BookedTask } from './read-books.ts';
 import type { Job, Statement } from './vendor.ts';
 
@@ -135,41 +135,6 @@ const RULES: Record<string, Rule> = {
     }
   },
 
-  'sums are right': ({ books, orderOf, jobOf, plan }, say) => {
-    for (const task of books.tasks) {
-      const lines = books.lines.filter(({ taskId }) => taskId === task.taskId);
-      const { user, fate } = orderOf(task) ?? {};
-      const ratio = USERS.find(({ name }) => name === user)?.ratio ?? Number.NaN;
-      const price = quotaPerSecond(jobOf(task)?.key) * ratio;
-      const bill = task.status === 'SUCCESS' ? Math.round((fate?.usedSeconds ?? Number.NaN) * price) : 0;
-      const charged = -sum(lines.map(({ amount }) => amount));
-      if (charged !== bill || task.quota !== bill)
-        say(`${task.taskId} is ${task.status}, says ${task.quota}, was charged ${charged}, and costs ${bill}`);
-    }
-    for (const { name, balance } of USERS) {
-      const lines = books.lines.filter(({ user, kind }) => user === name && kind !== 'grant');
-      const billed = sum(
-        [
-          ...books.tasks.filter(({ user, status }) => user === name && status === 'SUCCESS'),
-          ...books.relays.filter(({ user, status }) => user === name && status === 'BILLED'),
-        ].map(({ quota }) => quota),
-      );
-      const { quota, usedQuota } = books.balances.get(name) ?? {};
-      const { used } = books.keys.get(name) ?? {};
-      if (quota !== balance + sum(lines.map(({ amount }) => amount)))
-        say(`${name} has ${quota} left, and the lines say otherwise`);
-      if (quota !== balance - billed || usedQuota !== billed)
-        say(`${name} has ${quota} of ${balance} left, used ${usedQuota}, and was billed ${billed}`);
-      if (used !== billed) say(`the key of ${name} used ${used}, and was billed ${billed}`);
-      let left: number = balance;
-      for (const { kind, amount, taskId } of lines) {
-        left += amount;
-        if (kind === 'reserve' && left < 0 && !mayBeOwed(plan, taskId))
-          say(`${name} reserved ${-amount} for ${taskId} with ${left - amount} left`);
-      }
-    }
-  },
-
   'old rows go, and the money stays': ({ books, late }, say) => {
     if (!late) return;
     for (const { taskId } of late.books.tasks) {
@@ -292,7 +257,13 @@ function mayFail(
 export function checkHistory(history: History): Violation[] {
   const facts = gatherFacts(history);
   const violations: Violation[] = [];
-  for (const [rule, check] of Object.entries({ ...RULES, ...QUEUE_RULES, ...LIMIT_RULES, ...RELAY_RULES }))
+  for (const [rule, check] of Object.entries({
+    ...RULES,
+    ...MONEY_RULES,
+    ...QUEUE_RULES,
+    ...LIMIT_RULES,
+    ...RELAY_RULES,
+  }))
     check(facts, (what) => violations.push({ rule, what }));
   return violations;
 }

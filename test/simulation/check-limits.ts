@@ -1,4 +1,4 @@
-import { mayBeOwed, type Rule } from './facts.ts';
+import type { Rule } from './facts.ts';
 import { MINUTE, SECOND } from './plan.ts';
 import { SPARE_KEY } from './plan-queue.ts';
 import { OTHER_MODEL, vendorKeyFor } from './prepared-world.ts';
@@ -43,19 +43,6 @@ export const LIMIT_RULES: Record<string, Rule> = {
       if (running > own.maxRunning)
         say(`${order} is job ${running} of ${own.user} at ${createdMs / 1000} s, who may run ${own.maxRunning}`);
     }
-  },
-
-  'nobody spends more than their budget': ({ books, plan }, say) => {
-    const { budget } = plan.queue;
-    if (!budget) return;
-    let spent = 0;
-    for (const { user, kind, amount, taskId } of books.lines) {
-      if (user !== budget.user || kind === 'grant') continue;
-      spent -= amount;
-      if (kind === 'reserve' && spent > budget.amount && !mayBeOwed(plan, taskId))
-        say(`${user} may spend ${budget.amount}, and reserved up to ${spent} with ${taskId}`);
-    }
-    if (books.budgeted !== spent) say(`${budget.user} has spent ${spent}, and their budget says ${books.budgeted}`);
   },
 
   'another model serves only who allows it, and after their wait': ({ vendor, plan, orders, limits }, say) => {

@@ -1,6 +1,7 @@
 import { drawImage, PIECE, type RelayArrival } from './chat-vendor.ts';
-import { type Facts, mayBeOwed, type Rule, sum } from './facts.ts';
-import { RELAY_ACCOUNTS, RELAY_PRICES, USERS } from './prepared-world.ts';
+import { type Facts, mayBeHeld, type Rule, sum } from './facts.ts';
+import { estimateRelay } from './plan-relays.ts';
+import { RELAY_ACCOUNTS, RELAY_PRICES, ratioOf } from './prepared-world.ts';
 import type { BookedRelay } from './read-books.ts';
 import { nameAttempt, type PlacedRelay, type RelayAttempt } from './relay-clients.ts';
 
@@ -37,7 +38,7 @@ export const RELAY_RULES: Record<string, Rule> = {
         else if (answer.end && !mayBeUnbilled(facts, answer))
           say(`${relay.name} was answered at ${answer.end.atMs / 1000} s, and is ${row?.status}`);
         else if (!row && facts.plan.rates.database === 0)
-          forgotten.set(answer.by, (forgotten.get(answer.by) ?? 0) + priceAnswer(relay, answer));
+          forgotten.set(answer.by, (forgotten.get(answer.by) ?? 0) + estimateRelay(relay, answer.account));
       }
     }
     for (const [process, quota] of forgotten)
@@ -110,21 +111,6 @@ export const RELAY_RULES: Record<string, Rule> = {
       if (own && ofUser > own.maxRunning) say(`${own.user} has ${ofUser} requests open at ${atMs / 1000} s`);
     }
   },
-
-  'a key spends no more than it may': ({ books, plan }, say) => {
-    const { ofKey } = plan.relays;
-    if (!ofKey) return;
-    let spent = 0;
-    for (const { user, kind, amount, taskId } of books.lines) {
-      if (user !== ofKey.user || kind === 'grant') continue;
-      spent -= amount;
-      if (kind === 'reserve' && spent > ofKey.amount && !mayBeOwed(plan, taskId))
-        say(`the key of ${user} may spend ${ofKey.amount}, and reserved up to ${spent} with ${taskId}`);
-    }
-    const { left } = books.keys.get(ofKey.user) ?? {};
-    if (left !== ofKey.amount - spent)
-      say(`the key of ${ofKey.user} has ${left} of ${ofKey.amount}, and spent ${spent}`);
-  },
 };
 
 const ENDED: ReadonlySet<string> = new Set(['SUCCESS', 'FAILURE']);
@@ -134,10 +120,6 @@ const arrivalsFor = ({ arrivals }: Facts, { name }: PlacedRelay): RelayArrival[]
 
 const findRow = ({ books }: Facts, { relay, index }: { relay: PlacedRelay; index: number }): BookedRelay | undefined =>
   books.relays.find(({ requestId }) => requestId === nameAttempt(relay, index));
-
-/** A request that is reserved in memory gets its row at its end. */
-const mayBeHeld = ({ plan }: Facts, { model, idempotencyKey }: PlacedRelay): boolean =>
-  plan.relays.mostHeld > 0 && model !== 'draw' && idempotencyKey === null;
 
 /** The attempt that was under way: each begins when the one before has ended. */
 const findAsking = ({ attempts }: PlacedRelay, atMs: number): RelayAttempt | undefined =>
@@ -166,8 +148,7 @@ const findAnswer = (
 
 /** What the answer costs that the gateway has read. */
 function priceAnswer({ user, model, maxTokens, fate }: PlacedRelay, answer: RelayArrival): number {
-  const ratio = USERS.find(({ name }) => name === user)?.ratio ?? Number.NaN;
-  const bill = (count: number): number => Math.round(count * RELAY_PRICES[model] * ratio);
+  const bill = (count: number): number => Math.round(count * RELAY_PRICES[model] * ratioOf(user));
   const { readPieces, hasReadUsage } = answer;
   if (model === 'chat-flat') return bill(1);
   if (model === 'draw') return bill(readPieces);

@@ -1,6 +1,7 @@
 import type { PlacedOrder } from './clients.ts';
 import type { History } from './history.ts';
 import type { BookedTask } from './read-books.ts';
+import type { PlacedRelay } from './relay-clients.ts';
 import type { Job, Statement } from './vendor.ts';
 
 /** A rule of the specification, and how a history broke it. */
@@ -22,9 +23,11 @@ export type Facts = History & {
 export const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 export const hasEnded = (status: string): boolean => status === 'SUCCESS' || status === 'FAILURE';
 
-/** What was held in memory is written at its end, whatever is left by then. */
-export const mayBeOwed = ({ relays }: Facts['plan'], taskId: string | null): boolean =>
-  relays.mostHeld > 0 && taskId?.startsWith('relay_') === true;
+/** A request that is reserved in memory gets its row at its end. */
+export const mayBeHeld = (
+  { plan }: Pick<Facts, 'plan'>,
+  { model, idempotencyKey }: Pick<PlacedRelay, 'model' | 'idempotencyKey'>,
+): boolean => plan.relays.mostHeld > 0 && model !== 'draw' && idempotencyKey === null;
 
 /** The tasks that the attempts of an order were answered with. */
 export const answeredIds = ({ attempts }: PlacedOrder): Set<string> =>

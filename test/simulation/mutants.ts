@@ -17,6 +17,8 @@ const CHANNELS = 'src/channels/channels.ts';
 const DISPATCHER = 'src/tasks/dispatch/dispatcher.ts';
 const ENGINE = 'src/tasks/polling/poll-engine.ts';
 const RELAY_BILLING = 'src/relay/relay-billing.ts';
+const HOLDS = 'src/tasks/state/memory-holds.ts';
+const MONEY_GROUPS = 'src/tasks/state/money-groups.ts';
 
 /** What keeps a mutant from being planted in the source: its text does not stand there once. */
 export function findMismatches(root: string): string[] {
@@ -118,7 +120,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'an Idempotency-Key is not taken with its task',
     edits: [
       {
-        file: 'src/tasks/state/money-groups.ts',
+        file: MONEY_GROUPS,
         search: 'const taken = await Promise.all(keys.map(({ record }) => tx.idempotency.take(record)));',
         replace: 'const taken = keys.map(() => true);',
       },
@@ -227,7 +229,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a wait that is over is not refunded',
     edits: [
       {
-        file: 'src/tasks/state/money-groups.ts',
+        file: MONEY_GROUPS,
         search: 'ending.map(({ ended }) => ended),',
         replace: 'ending.filter(({ taken }) => !taken?.().length).map(({ ended }) => ended),',
       },
@@ -439,5 +441,44 @@ export const MUTANTS: readonly Mutant[] = [
         replace: 'if (asked.length >= 0) return;',
       },
     ],
+  },
+  {
+    name: 'a node holds without asking what is left',
+    postgres: true,
+    edits: [{ file: HOLDS, search: 'if (quota === 0 || (await', replace: 'if (quota >= 0 || (await' }],
+  },
+  {
+    name: 'a node holds more than it may',
+    postgres: true,
+    edits: [{ file: HOLDS, search: ' || total + quota > bound)', replace: ')' }],
+  },
+  {
+    name: 'what is held is left to a reservation in the store',
+    edits: [
+      {
+        file: MONEY_GROUPS,
+        search: 'unrepeated.map(({ payer }) => ({ ...payer, held: holds.read(payer) })),',
+        replace: 'unrepeated.map(({ payer }) => payer),',
+      },
+    ],
+  },
+  {
+    name: 'what was held still counts after its bill',
+    edits: [{ file: HOLDS, search: '        count(0);\n', replace: '' }],
+  },
+  {
+    name: 'the bill of a stream that was held is never written',
+    edits: [
+      {
+        file: 'src/relay/deliver-stream.ts',
+        search: 'if (relay.hold) deps.shared.settlements.track(billRelay(deps, relay, bill));',
+        replace: 'if (relay.hold) relay.hold.end();',
+      },
+    ],
+  },
+  {
+    name: 'a bill is written only if the balance still covers it',
+    postgres: true,
+    edits: [{ file: MONEY_GROUPS, search: 'isOwed: true', replace: 'isOwed: false' }],
   },
 ];

@@ -1,4 +1,12 @@
-import { keyHashFor, RELAY_MODELS, USERS } from './prepared-world.ts';
+import {
+  CHATTER,
+  CUSTOMERS,
+  keyHashFor,
+  RELAY_ACCOUNTS,
+  RELAY_MODELS,
+  RELAY_PRICES,
+  ratioOf,
+} from './prepared-world.ts';
 import type { SeededRandom } from './random.ts';
 
 const SECOND = 1000;
@@ -61,23 +69,60 @@ export function drawRelays(
 ): Relays {
   if (!random.chance(SHARE)) return NO_RELAYS;
   const burstMs = random.below(withinMs);
-  return {
-    requests: Array.from({ length: random.between(3, 10) }, (_, index) => {
-      const atMs = random.chance(0.5) ? burstMs + random.below(4 * SECOND) : random.below(withinMs);
-      return { name: `relay-${index}`, atMs, ...drawRelay(random, { index, isCalm }) };
-    }),
-    mostOpen: random.chance(0.3) ? random.between(1, 3) : undefined,
-    ofKey: random.chance(0.3) ? { user: random.pick(USERS).name, amount: random.between(3, 20) * 10_000 } : undefined,
-    // What one node holds another does not count.
-    mostHeld: machines === 1 && random.chance(0.4) ? random.pick([10_000, 60_000]) : 0,
-  };
+  const requests = Array.from({ length: random.between(3, 10) }, (_, index) => {
+    const atMs = random.chance(0.5) ? burstMs + random.below(4 * SECOND) : random.below(withinMs);
+    return { name: `relay-${index}`, atMs, ...drawRelay(random, { index, isCalm }) };
+  });
+  const mostOpen = random.chance(0.3) ? random.between(1, 3) : undefined;
+  const ofKey = random.chance(0.3)
+    ? { user: random.pick(CUSTOMERS).name, amount: random.between(3, 20) * 10_000 }
+    : undefined;
+  const mostHeld = random.chance(machines === 1 ? 0.4 : 0.7) ? random.pick([10_000, 30_000]) : 0;
+  const chats = mostHeld > 0 ? drawChats(random, { from: requests.length, withinMs, isCalm }) : [];
+  return { requests: [...requests, ...chats], mostOpen, ofKey, mostHeld };
+}
+
+/** Chats of one user with all nodes at once: their balance covers all of them, or only some. */
+function drawChats(
+  random: SeededRandom,
+  { from, withinMs, isCalm }: { from: number; withinMs: number; isCalm: boolean },
+): PlannedRelay[] {
+  const isCovered = random.chance(0.4);
+  const fromMs = random.below(withinMs);
+  const lastsMs = random.pick([5, 60, 60]) * SECOND;
+  let left = CHATTER.balance;
+  return Array.from({ length: random.between(12, 30) }, (_, index): PlannedRelay => {
+    const relay = drawRelay(random, { index, isCalm });
+    return {
+      ...{ ...relay, name: `relay-${from + index}`, atMs: fromMs + random.below(lastsMs) },
+      ...{ user: CHATTER.name, keyHash: keyHashFor(CHATTER.name), idempotencyKey: null },
+      model: random.pick(['chat', 'chat', 'chat-flat'] as const),
+      way: relay.way === 'followed' ? 'whole' : relay.way,
+    };
+  }).filter((relay) => {
+    if (!isCovered) return true;
+    const cost = estimateRelay(relay);
+    if (cost > left) return false;
+    left -= cost;
+    return true;
+  });
+}
+
+/** What is reserved for it. `account`: that it is made with; absent: whichever reserves most. */
+export function estimateRelay(
+  { user, model, maxTokens, images }: Pick<PlannedRelay, 'user' | 'model' | 'maxTokens' | 'images'>,
+  account?: string,
+): number {
+  const most = account === undefined ? Math.max(...Object.values(RELAY_ACCOUNTS)) : RELAY_ACCOUNTS[account];
+  const count = { chat: maxTokens ?? most ?? Number.NaN, 'chat-flat': 1, draw: images }[model];
+  return Math.round(count * RELAY_PRICES[model] * ratioOf(user));
 }
 
 function drawRelay(
   random: SeededRandom,
   { index, isCalm }: { index: number; isCalm: boolean },
 ): Omit<PlannedRelay, 'name' | 'atMs'> {
-  const { name: user } = random.pick(USERS);
+  const { name: user } = random.pick(CUSTOMERS);
   const model = random.pick(RELAY_MODELS);
   const draws = model === 'draw';
   const images = random.between(1, 3);

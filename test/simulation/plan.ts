@@ -2,7 +2,7 @@ import { drawRates, type FaultRates, NO_FAULTS } from './faults.ts';
 import type { Order } from './gateway.ts';
 import { drawActs, drawFallback, drawQueue, type OperatorAct, type Queue } from './plan-queue.ts';
 import { drawRelays, type Relays } from './plan-relays.ts';
-import { keyHashFor, USERS } from './prepared-world.ts';
+import { CUSTOMERS, keyHashFor } from './prepared-world.ts';
 import type { SeededRandom } from './random.ts';
 import type { OrderFate } from './vendor.ts';
 
@@ -48,7 +48,7 @@ export function drawPlan(random: SeededRandom, dialect: 'sqlite' | 'postgres'): 
   const waits = random.chance(0.6);
   const isCalm = waits && random.chance(0.4);
   const healAtMs = (dialect === 'sqlite' ? random.between(1, 5) : random.between(1, 2)) * MINUTE;
-  const greedy = waits && random.chance(0.5) ? random.pick(USERS).name : undefined;
+  const greedy = waits && random.chance(0.5) ? random.pick(CUSTOMERS).name : undefined;
   const queue = drawQueue(random, { waits, isCalm, isGreedy: greedy !== undefined });
   const bursts = waits ? Array.from({ length: random.between(1, 3) }, () => random.below(healAtMs)) : [];
   const drawn: Drawn = { withinMs: healAtMs, bursts, isCalm, greedy, stepMs: dialect === 'sqlite' ? 1 : INSTANT_MS };
@@ -101,7 +101,7 @@ function drawOrder(
   index: number,
   { withinMs, bursts, isCalm, greedy, stepMs }: Drawn,
 ): PlannedOrder {
-  const { name: someone } = random.pick(USERS);
+  const { name: someone } = random.pick(CUSTOMERS);
   const user = greedy !== undefined && random.chance(0.5) ? greedy : someone;
   const late = greedy === undefined || user === greedy ? 0 : GREEDY_MS;
   const within = user === greedy ? GREEDY_MS : 3 * SECOND - late;

@@ -50,12 +50,16 @@ export const quotaPerSecond = (key: string | undefined): number =>
 type SimulatedUser = { name: string; balance: number; group: string; ratio: number };
 
 /** Who orders. The last one cannot pay for all of their orders. */
-export const USERS: readonly [SimulatedUser, ...SimulatedUser[]] = [
+export const CUSTOMERS: readonly [SimulatedUser, ...SimulatedUser[]] = [
   { name: 'ada', balance: 100_000_000, group: 'default', ratio: 1 },
   { name: 'bob', balance: 100_000_000, group: 'half', ratio: 0.5 },
   { name: 'dan', balance: 100_000_000, group: 'default', ratio: 1 },
   { name: 'eve', balance: 400_000, group: 'default', ratio: 1 },
 ];
+/** Chats with all nodes at once, on a balance for a few chats. */
+export const CHATTER: SimulatedUser = { name: 'fay', balance: 40_000, group: 'default', ratio: 1 };
+export const USERS = [...CUSTOMERS, CHATTER];
+export const ratioOf = (user: string): number => USERS.find(({ name }) => name === user)?.ratio ?? Number.NaN;
 
 /** The API key of a user, as its digest stands in the database. */
 export const keyHashFor = (user: string): string => sha256Hex(`key of ${user}`);
