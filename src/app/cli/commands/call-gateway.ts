@@ -45,7 +45,7 @@ export async function runModel(input: CommandInput): Promise<ExitCode> {
   if (typeof plugin !== 'string') {
     if (!makes.includes('image-generation') || body.image !== undefined) {
       throw new OperatorError(
-        `"${model}" is passed on to a vendor, and makes tasks of pictures from texts alone: call it with a client of OpenAI's API`,
+        `"${model}" is passed on to a vendor; of such models only pictures from a text run here: call it with a client of OpenAI's API`,
       );
     }
     const answered = await client.post('/images/generations', { ...body, background: true }, newUuid());
