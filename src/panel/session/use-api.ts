@@ -7,7 +7,7 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
-import { useRef } from 'react';
+import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { createIdempotencyKey, isOutcomeKnown } from '../api/idempotency-key.ts';
 import type { ApiRequest } from '../api/send-request.ts';
@@ -41,6 +41,24 @@ export function useApiQuery<T>(
     refetchInterval: typeof refreshMs === 'function' ? ({ state }) => refreshMs(state.data) : refreshMs,
     ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
   });
+}
+
+/**
+ * Asks at once for what parts of a page will read: they are drawn, and would ask, only after the
+ * page's own answer. A path that is false is left out.
+ */
+export function useReadAhead(...paths: readonly (string | false)[]): void {
+  const session = useSession();
+  const queries = useQueryClient();
+  const wanted = paths.filter((path) => path !== false).join('\n');
+  useEffect(() => {
+    for (const path of wanted.split('\n').filter(Boolean)) {
+      const queryKey = ['api', path];
+      // The part itself reads anew what is old.
+      if (queries.getQueryState(queryKey) !== undefined) continue;
+      void queries.prefetchQuery({ queryKey, queryFn: () => session.send({ method: 'GET', path }) });
+    }
+  }, [wanted, session, queries]);
 }
 
 /**

@@ -20,14 +20,18 @@ const filterNames = ['hours'] as const;
 type Point = ChannelHistory['points'][number];
 type Failure = ChannelHistory['failures'][number];
 
+const readHours = (hours: string): string => (hours === '168' ? hours : '24');
+
+/** The question of the charts of a channel, as the address says. */
+export const useHistoryPath = (channelId: number | string): string =>
+  `/api/channel/${channelId}/history?hours=${readHours(useFilters(filterNames).values.hours)}`;
+
 /** Successes, durations and reasons of failures over the last day or week, and pauses. */
 export function ChannelCharts({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const { values, set } = useFilters(filterNames);
-  const hours = values.hours === '168' ? '168' : '24';
-  const history = useApiQuery<ChannelHistory>(`/api/channel/${channel.id}/history?hours=${hours}`, {
-    refreshMs: 60_000,
-  });
+  const hours = readHours(values.hours);
+  const history = useApiQuery<ChannelHistory>(useHistoryPath(channel.id), { refreshMs: 60_000 });
   return (
     <>
       <SegmentedControl

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import type { Channel, ChannelChoices, SavedChannel, TaskPage } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
-import { useApiMutation, useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
+import { useApiMutation, useApiQuery, useLocalisedQuery, useReadAhead } from '../../session/use-api.ts';
 import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
@@ -18,7 +18,7 @@ import { PlainTable } from '../../ui/table/data-table.tsx';
 import { playgroundPath } from '../plugins/plugin-paths.ts';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 import { ChannelCapacity, ChannelRest } from './channel-capacity.tsx';
-import { ChannelCharts } from './channel-charts.tsx';
+import { ChannelCharts, useHistoryPath } from './channel-charts.tsx';
 import { ChannelCredentials } from './channel-credentials.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { type ChannelValues, findPlugin, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
@@ -39,6 +39,9 @@ export function ChannelPage() {
     refreshMs,
   });
   const choices = useLocalisedQuery<ChannelChoices>('/api/channel/choices');
+  const historyPath = useHistoryPath(encodeURIComponent(id));
+  const isOverview = !useSearchParams()[0].has('tab');
+  useReadAhead(isOverview && historyPath, isOverview && lastTasksPath(encodeURIComponent(id)));
   const back = <BackLink to="/channels">{t('nav.channels')}</BackLink>;
   if (channel.data === undefined || choices.data === undefined) {
     return (
@@ -216,11 +219,13 @@ function ChannelStart({ channel, pluginKey }: ChannelStartProps) {
 }
 
 const shown = 10;
+const lastTasksPath = (channelId: number | string): string =>
+  `/api/task?scope=all&channel_id=${channelId}&page_size=${shown}`;
 
 /** The latest tasks that went through a channel. */
 function ChannelTasks({ channelId }: { channelId: number }) {
   const { t } = useTranslation();
-  const tasks = useApiQuery<TaskPage>(`/api/task?scope=all&channel_id=${channelId}&page_size=${shown}`);
+  const tasks = useApiQuery<TaskPage>(lastTasksPath(channelId));
   const columns = useTaskColumns({ all: true, tasks: tasks.data?.items }).filter(({ key }) => key !== 'channel');
   return (
     <Section

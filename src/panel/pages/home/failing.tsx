@@ -67,14 +67,18 @@ const stripDays = 2;
 /** Channels of the strip. */
 const strips = 8;
 
+/** The question of the strips. */
+export function channelHeatPath(): string {
+  const today = readDates('today', new Date()).to;
+  const from = isoDaysBefore(today, stripDays - 1);
+  return withQuery('/api/usage', { scope: 'all', by: 'channel', series: strips, from, to: today, zone: localZone() });
+}
+
 /** How often tasks of each channel succeeded in each hour of the last days, as shades. */
 export function ChannelHeat() {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  const today = readDates('today', new Date()).to;
-  const from = isoDaysBefore(today, stripDays - 1);
-  const question = { scope: 'all', by: 'channel', series: strips, from, to: today, zone: localZone() };
-  const { data } = useApiQuery<UsageReport>(withQuery('/api/usage', question), { refreshMs: 300_000 });
+  const { data } = useApiQuery<UsageReport>(channelHeatPath(), { refreshMs: 300_000 });
   const channels = data?.shares.filter(({ points, id }) => points !== undefined && id > 0) ?? [];
   if (data === undefined || channels.length === 0) return null;
   const hour = new Intl.DateTimeFormat(i18n.language, { weekday: 'short', hour: 'numeric', timeZone: data.zone });

@@ -11,26 +11,27 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import type { PagedRows } from '../../ui/table/data-table.tsx';
+import { latestTasksPath } from '../tasks/read-task.ts';
 import classes from './home.module.css';
 
 type Step = { text: TextKey; help: TextKey; action: TextKey; to: string; isDone: boolean };
-/** `hasRun`: a task exists, so the reader knows their way. */
-type FirstStepsProgress = { steps: readonly Step[]; hasRun: boolean };
 
-/** The progress of the first steps; null while it is unknown. */
-export function useFirstStepsProgress(): FirstStepsProgress | null {
+/** Whether the reader has no task yet, so does not know their way; false while it is unknown. */
+export const useIsNewcomer = (): boolean => useApiQuery<PagedRows<TaskSummary>>(latestTasksPath).data?.total === 0;
+
+/** The first steps of somebody without a task; null while it is unknown which of them are done. */
+function useFirstSteps(): readonly Step[] | null {
   const isAdmin = useRole() >= roles.admin;
   const channels = useApiQuery<ChannelPage>('/api/channel?page_size=1', { enabled: isAdmin });
-  const tasks = useApiQuery<PagedRows<TaskSummary>>('/api/task?page_size=1');
   const keys = useApiQuery<ApiKeyPage>('/api/token?page_size=1');
-  if (tasks.data === undefined || keys.data === undefined || (isAdmin && channels.data === undefined)) return null;
+  if (keys.data === undefined || (isAdmin && channels.data === undefined)) return null;
   const steps: Step[] = [
     {
       text: 'home.first.task',
       help: 'home.first.taskText',
       action: 'home.first.taskAction',
       to: '/playground',
-      isDone: tasks.data.total > 0,
+      isDone: false,
     },
     {
       text: 'home.first.key',
@@ -49,14 +50,16 @@ export function useFirstStepsProgress(): FirstStepsProgress | null {
       isDone: channels.data.total > 0,
     });
   }
-  return { steps, hasRun: tasks.data.total > 0 };
+  return steps;
 }
 
-type FirstStepsProps = { progress: FirstStepsProgress; origin: string; onHide(): void };
+type FirstStepsProps = { origin: string; onHide(): void };
 
 /** Guides a new user to a first result and a first API call. */
-export function FirstSteps({ progress: { steps }, origin, onHide }: FirstStepsProps) {
+export function FirstSteps({ origin, onHide }: FirstStepsProps) {
   const { t } = useTranslation();
+  const steps = useFirstSteps();
+  if (steps === null) return null;
   const next = steps.find(({ isDone }) => !isDone);
   return (
     <Section

@@ -166,16 +166,23 @@ export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
 const shown = 5;
 const periods = { '7': '7d', '30': '30d', '90': '90d' } as const;
 
-/** Undefined: all models. */
-type UsageOfModel = { plugin: string | undefined; model: string | undefined };
+/** Empty: all models. */
+export type UsageOfModel = { plugin?: string; model?: string };
+
+/** The question of the table below. */
+export const spendersPath = (days: keyof typeof periods, only: UsageOfModel): string =>
+  withQuery('/api/usage', {
+    ...{ scope: 'all', by: 'user', ...only },
+    ...readDates(periods[days], new Date()),
+    zone: localZone(),
+  });
 
 /** The users who spent most; each leads to what they spent it on. */
 export function TopSpenders({ days, only }: { days: keyof typeof periods; only: UsageOfModel }) {
   const { t } = useTranslation();
   const format = useFormat();
   const period = periods[days];
-  const question = { scope: 'all', by: 'user', ...only, ...readDates(period, new Date()), zone: localZone() };
-  const { data } = useApiQuery<UsageReport>(withQuery('/api/usage', question));
+  const { data } = useApiQuery<UsageReport>(spendersPath(days, only));
   const spenders = data?.shares.filter(({ spend }) => spend > 0).slice(0, shown) ?? [];
   if (data === undefined || spenders.length === 0) return null;
   const money = format.moneyLike(spenders.map(({ spend }) => spend));

@@ -7,7 +7,7 @@ import type { TaskPage, UsageReport, UsageStats, User } from '../../api/types.ts
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useGatewayStatus, useSession, useSessionSnapshot } from '../../session/session-context.tsx';
-import { useApiQuery, withQuery } from '../../session/use-api.ts';
+import { useApiQuery, useReadAhead, withQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -17,15 +17,16 @@ import { FilterChips } from '../../ui/form/filter-bar.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { balanceAlertPath } from '../notifications/low-balance-note.tsx';
 import { TaskPoster } from '../tasks/task-poster.tsx';
 import { stackedShares } from '../usage/stack-spend.ts';
 import { datesBefore, localZone, readDates } from '../usage/usage-period.ts';
 import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
-import { ChannelHeat, FailingModels } from './failing.tsx';
-import { areStepsHidden, FirstSteps, hideSteps, useFirstStepsProgress } from './first-steps.tsx';
+import { ChannelHeat, channelHeatPath, FailingModels } from './failing.tsx';
+import { areStepsHidden, FirstSteps, hideSteps, useIsNewcomer } from './first-steps.tsx';
 import classes from './home.module.css';
-import { SlowestModels, SummaryFigures, TopSpenders } from './home-figures.tsx';
+import { SlowestModels, SummaryFigures, spendersPath, TopSpenders, type UsageOfModel } from './home-figures.tsx';
 
 const spans = { '7': 'home.days.7', '30': 'home.days.30', '90': 'home.days.90' } as const satisfies Record<
   string,
@@ -50,7 +51,8 @@ export function HomePage() {
   const self = useQuery({
     queryKey: ['self', bundle?.session.sid],
     queryFn: () => session.send<User>({ method: 'GET', path: '/api/user/self' }),
-    enabled: bundle !== null,
+    // The balance is not among everybody's figures.
+    enabled: bundle !== null && !all,
   });
   const figures = useApiQuery<UsageStats>(withQuery('/api/stats', { days, scope: all ? 'all' : null }), { refreshMs });
   const period = readDates(`${days}d`, new Date());
@@ -60,11 +62,16 @@ export function HomePage() {
   );
   const { platform, model } = values;
   const only = usage.data?.shares.find((share) => share.plugin_key === platform && share.model === model);
-  const ofModel = { plugin: only && platform, model: only && model };
+  // A model that the report does not know is taken for one until the report is there.
+  const ofModel: UsageOfModel = usage.data === undefined || only !== undefined ? { plugin: platform, model } : {};
   const before = useApiQuery<UsageReport>(
     withQuery('/api/usage', { ...datesBefore(period), ...ofModel, zone: localZone(), scope: all ? 'all' : null }),
   );
-  const progress = useFirstStepsProgress();
+  useReadAhead(
+    ...(all ? [channelHeatPath(), spendersPath(days, ofModel)] : [balanceAlertPath]),
+    resultsPath(all, ofModel),
+  );
+  const isNewcomer = useIsNewcomer();
   const status = useGatewayStatus();
   if (bundle === null) return null;
   const hide = (): void => {
@@ -73,7 +80,7 @@ export function HomePage() {
   };
   const user = self.data ?? bundle.user;
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
-  const isNew = progress?.hasRun === false && !isHidden;
+  const isNew = isNewcomer && !isHidden;
   const isQuiet = figures.data !== undefined && isEmpty(figures.data);
 
   return (
@@ -110,7 +117,7 @@ export function HomePage() {
     >
       {self.isError && <ErrorNotice error={self.error} />}
       {isAdmin && <AttentionList />}
-      {isNew && progress !== null && <FirstSteps progress={progress} origin={origin} onHide={hide} />}
+      {isNew && <FirstSteps origin={origin} onHide={hide} />}
       <QueryResult query={figures}>
         {(data) => (
           <>
@@ -153,7 +160,7 @@ export function HomePage() {
                   <FailingModels figures={filterModel(data, only)} all={all} days={days} />
                   {all && <TopSpenders days={days} only={ofModel} />}
                 </div>
-                <LastResults all={all} only={only} refreshMs={refreshMs} />
+                <LastResults all={all} only={ofModel} refreshMs={refreshMs} />
                 <SlowestModels models={filterModel(data, only).slowest} />
               </>
             )}
@@ -227,20 +234,24 @@ function rememberScope(scope: string): void {
 
 const shown = 6;
 
+const toResults = (all: boolean, { plugin, model }: UsageOfModel) => ({
+  ...{ scope: all ? 'all' : null, status: 'SUCCESS' },
+  ...{ platform: plugin, model },
+});
+const resultsPath = (all: boolean, only: UsageOfModel): string =>
+  withQuery('/api/task', { ...toResults(all, only), page_size: shown });
+
 /** The latest results, as pictures that lead to their tasks. */
-function LastResults({ all, only, refreshMs }: { all: boolean; only: Share | undefined; refreshMs: number }) {
+function LastResults({ all, only, refreshMs }: { all: boolean; only: UsageOfModel; refreshMs: number }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const ofModel = { platform: only?.plugin_key, model: only?.model };
-  const question = { scope: all ? 'all' : null, status: 'SUCCESS', ...ofModel };
-  const path = withQuery('/api/task', { ...question, page_size: shown });
-  const { data } = useApiQuery<TaskPage>(path, { refreshMs });
+  const { data } = useApiQuery<TaskPage>(resultsPath(all, only), { refreshMs });
   if (data === undefined || data.items.length === 0) return null;
   return (
     <Section
       heading={t('home.results')}
       actions={
-        <Anchor component={Link} to={withQuery('/tasks', question)} size="sm">
+        <Anchor component={Link} to={withQuery('/tasks', toResults(all, only))} size="sm">
           {t('home.results.all')}
         </Anchor>
       }

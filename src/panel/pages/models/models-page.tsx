@@ -7,7 +7,7 @@ import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import type { ModelCard as Model, ModelCatalog, TaskFeed, TaskSummary } from '../../api/types.ts';
 import { localise, type TextKey } from '../../i18n/texts.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
-import { useApiQuery } from '../../session/use-api.ts';
+import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
@@ -26,6 +26,7 @@ import classes from './models.module.css';
 export function ModelsPage() {
   const { t } = useTranslation();
   const catalog = useApiQuery<ModelCatalog>('/api/model/catalog');
+  useReadAhead(resultsPath);
   return (
     <Page heading={t('nav.models')} intro={t('models.intro')}>
       <QueryResult query={catalog}>
@@ -46,9 +47,11 @@ const searchFrom = 9;
 /** Cards that are drawn at once: a page of hundreds is slow to paint, and nobody reads it. */
 const cardsAtOnce = 60;
 
+const resultsPath = '/api/task/feed?status=SUCCESS&limit=100';
+
 /** The reader's latest results, one a model: what it looks like says more than its name. */
 function useLatestResults(): ReadonlyMap<string, TaskSummary> {
-  const feed = useApiQuery<TaskFeed>('/api/task/feed?status=SUCCESS&limit=100');
+  const feed = useApiQuery<TaskFeed>(resultsPath);
   const results = new Map<string, TaskSummary>();
   for (const task of feed.data?.items ?? []) {
     const key = `${task.platform}/${task.model}`;

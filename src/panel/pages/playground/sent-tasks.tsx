@@ -11,6 +11,7 @@ import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import type { PagedRows } from '../../ui/table/data-table.tsx';
+import { latestTasksPath } from '../tasks/read-task.ts';
 import { TaskFailure, TaskHeadline } from '../tasks/task/task-headline.tsx';
 import { TaskResult } from '../tasks/task/task-result.tsx';
 import { useTask } from '../tasks/task/use-task.ts';
@@ -19,11 +20,10 @@ import { hasPicture, TaskPoster } from '../tasks/task-poster.tsx';
 import classes from './playground.module.css';
 import type { RefusedRun } from './run-panel.tsx';
 
-/** The user's latest tasks, of which the newest also names the model to begin with. */
-export const latestTasksPath = '/api/task?page_size=12';
-
 /** Two models, four tasks each. */
 const maxResults = 8;
+/** Latest tasks in the line below. */
+const maxLatest = 12;
 
 type ResultPaneProps = {
   /** The tasks that are shown, each in a column of its own. */
@@ -142,7 +142,7 @@ function TaskHistory({ selected, onSelect }: TaskHistoryProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const tasks = useApiQuery<PagedRows<TaskSummary>>(latestTasksPath);
-  const items = tasks.data?.items ?? [];
+  const items = tasks.data?.items.slice(0, maxLatest) ?? [];
   if (items.length === 0) return null;
   return (
     <nav aria-label={t('play.history')} className={classes.history}>

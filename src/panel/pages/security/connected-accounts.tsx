@@ -20,10 +20,12 @@ import { Item, ItemList } from './item-list.tsx';
 
 type Provider = { slug: string; name: string; method: 'popup' | 'telegram' | 'wechat' };
 
+export const bindingsPath = '/api/user/oauth/bindings';
+
 /** Connected identities, and the providers that can be connected. */
 export function ConnectedAccounts({ user, status }: { user: User; status: GatewayStatus }) {
   const { t } = useTranslation();
-  const bindings = useApiQuery<Binding[]>('/api/user/oauth/bindings');
+  const bindings = useApiQuery<Binding[]>(bindingsPath);
   return (
     <SettingsBlock heading={t('security.connected')} intro={t('security.connected.intro')}>
       <QueryResult query={bindings}>

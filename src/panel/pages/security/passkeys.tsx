@@ -19,10 +19,12 @@ import { useSecurityProof } from '../../ui/security-proof/security-proof.tsx';
 import { DotSeparated, Item, ItemList } from './item-list.tsx';
 import { useSecurityMutation } from './use-security-mutation.ts';
 
+export const passkeysPath = '/api/user/passkey';
+
 /** The account's passkeys; if this browser cannot create one, the reason. */
 export function Passkeys({ status }: { status: GatewayStatus }) {
   const { t } = useTranslation();
-  const list = useApiQuery<Passkey[]>('/api/user/passkey');
+  const list = useApiQuery<Passkey[]>(passkeysPath);
   return (
     <SettingsBlock heading={t('security.passkeys')} intro={t('security.passkeys.intro')}>
       <QueryResult query={list}>
@@ -135,7 +137,7 @@ function RenamePasskey({ passkey, onDone }: { passkey: Passkey; onDone(): void }
   const { t } = useTranslation();
   const rename = useApiMutation<{ name: string }>({
     request: (body) => ({ method: 'PUT', path: `/api/user/passkey/${passkey.id}`, body }),
-    invalidates: ['/api/user/passkey'],
+    invalidates: [passkeysPath],
     onSuccess: onDone,
   });
   const form = useForm({

@@ -11,12 +11,12 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { SettingsBlock } from '../../ui/page/section.tsx';
 
-const path = '/api/user/token';
+export const personalTokenPath = '/api/user/token';
 
 /** The personal access token for scripts: one per account, shown once. */
 export function PersonalToken() {
   const { t } = useTranslation();
-  const stored = useApiQuery<Token | null>(path);
+  const stored = useApiQuery<Token | null>(personalTokenPath);
   const [created, setCreated] = useState<NewPersonalToken | null>(null);
   return (
     <SettingsBlock heading={t('security.token')} intro={t('security.token.intro')}>
@@ -39,15 +39,15 @@ function TokenControls({ token, onCreated }: { token: Token | null; onCreated(to
   const format = useFormat();
   const confirm = useConfirm();
   const create = useApiMutation<void, NewPersonalToken>({
-    request: () => ({ method: 'POST', path }),
-    invalidates: [path],
+    request: () => ({ method: 'POST', path: personalTokenPath }),
+    invalidates: [personalTokenPath],
     // The token is shown only once and the previous one is revoked, so it is taken before the
     // refetch.
     onResponse: onCreated,
   });
   const revoke = useApiMutation<void>({
-    request: () => ({ method: 'DELETE', path }),
-    invalidates: [path],
+    request: () => ({ method: 'DELETE', path: personalTokenPath }),
+    invalidates: [personalTokenPath],
     onSuccess: () => {
       onCreated(null);
       notifySuccess(t('security.token.revoked'));

@@ -2,25 +2,26 @@ import { Button, Group } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, User } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
-import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
+import { useApiMutation, useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { SettingsBlock } from '../../ui/page/section.tsx';
-import { ConnectedAccounts } from './connected-accounts.tsx';
-import { Passkeys } from './passkeys.tsx';
+import { bindingsPath, ConnectedAccounts } from './connected-accounts.tsx';
+import { Passkeys, passkeysPath } from './passkeys.tsx';
 import { Password } from './password.tsx';
-import { PersonalToken } from './personal-token.tsx';
-import { Sessions } from './sessions.tsx';
-import { TwoFactor } from './two-factor.tsx';
+import { PersonalToken, personalTokenPath } from './personal-token.tsx';
+import { Sessions, sessionsPath } from './sessions.tsx';
+import { TwoFactor, twoFactorPath } from './two-factor.tsx';
 
 /** Sign-in methods and sessions of the user's own account. */
 export function SecurityPage() {
   const { t } = useTranslation();
   const self = useApiQuery<User>('/api/user/self');
   const status = useGatewayStatus();
+  useReadAhead(twoFactorPath, passkeysPath, bindingsPath, sessionsPath, personalTokenPath);
   return (
     <Page heading={t('nav.security')} intro={t('security.intro')}>
       <div>

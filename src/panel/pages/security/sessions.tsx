@@ -13,14 +13,16 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { SettingsBlock } from '../../ui/page/section.tsx';
 import { DotSeparated, Item, ItemList } from './item-list.tsx';
 
+export const sessionsPath = '/api/user/sessions';
+
 /** The account's sessions, each of which can be ended. */
 export function Sessions() {
   const { t } = useTranslation();
   const confirm = useConfirm();
-  const list = useApiQuery<LoginSession[]>('/api/user/sessions');
+  const list = useApiQuery<LoginSession[]>(sessionsPath);
   const revokeOthers = useApiMutation<void>({
     request: () => ({ method: 'POST', path: '/api/user/sessions/revoke-others' }),
-    invalidates: ['/api/user/sessions'],
+    invalidates: [sessionsPath],
     onSuccess: () => notifySuccess(t('security.sessions.othersEnded')),
   });
   const ask = async (): Promise<void> => {
@@ -69,7 +71,7 @@ function SessionItem({ session }: { session: LoginSession }) {
   const format = useFormat();
   const revoke = useApiMutation<void>({
     request: () => ({ method: 'DELETE', path: `/api/user/sessions/${encodeURIComponent(session.sid)}` }),
-    invalidates: ['/api/user/sessions'],
+    invalidates: [sessionsPath],
     onSuccess: () => notifySuccess(t('security.sessions.ended')),
   });
   const device = parseUserAgent(session.user_agent);

@@ -14,10 +14,12 @@ import { downloadText } from '../../ui/table/export-menu.tsx';
 import { TwoFactorSetUp } from './two-factor-set-up.tsx';
 import { useSecurityMutation } from './use-security-mutation.ts';
 
+export const twoFactorPath = '/api/user/2fa/status';
+
 /** Two-factor authentication: status, set-up, backup codes and disabling. */
 export function TwoFactor() {
   const { t } = useTranslation();
-  const status = useApiQuery<TwoFactorStatus>('/api/user/2fa/status');
+  const status = useApiQuery<TwoFactorStatus>(twoFactorPath);
   return (
     <SettingsBlock heading={t('security.twoFactor')} intro={t('security.twoFactor.intro')}>
       <QueryResult query={status} pending={<Skeleton h={36} w={180} />}>

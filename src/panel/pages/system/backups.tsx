@@ -14,17 +14,17 @@ import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 
 type Run = BackupsReport['runs'][number];
 
-const path = '/api/backup';
+export const backupsPath = '/api/backup';
 const tones = { done: 'good', failed: 'bad', running: 'waiting' } as const;
 
 /** The schedule and the latest backups; makes one at once after a Security Proof. */
 export function Backups() {
   const { t } = useTranslation();
-  const report = useApiQuery<BackupsReport>(path, { refreshMs: 5000 });
+  const report = useApiQuery<BackupsReport>(backupsPath, { refreshMs: 5000 });
   const begin = useMutationWithProof<void>({
     scope: 'settings.security',
-    request: () => ({ method: 'POST', path }),
-    invalidates: [path],
+    request: () => ({ method: 'POST', path: backupsPath }),
+    invalidates: [backupsPath],
   });
   return (
     <Section

@@ -1,4 +1,5 @@
 import { SegmentedControl, Text } from '@mantine/core';
+import { memo } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { SystemHistory } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -79,12 +80,18 @@ const charts: readonly Chart[] = [
   },
 ];
 
-/** How the gateway did over the last days. */
-export function SystemCharts() {
+const readHours = (hours: string): string => (Object.hasOwn(periods, hours) ? hours : '24');
+
+/** The question of the charts, as the address says. */
+export const useHistoryPath = (): string =>
+  `/api/node/history?hours=${readHours(useFilters(filterNames).values.hours)}`;
+
+/** How the gateway did over the last days. Drawn anew only for figures of its own. */
+export const SystemCharts = memo(function SystemCharts() {
   const { t } = useTranslation();
   const { values, set } = useFilters(filterNames);
-  const hours = Object.hasOwn(periods, values.hours) ? values.hours : '24';
-  const history = useApiQuery<SystemHistory>(`/api/node/history?hours=${hours}`, { refreshMs: 60_000 });
+  const hours = readHours(values.hours);
+  const history = useApiQuery<SystemHistory>(useHistoryPath(), { refreshMs: 60_000 });
   return (
     <>
       <SegmentedControl
@@ -110,7 +117,7 @@ export function SystemCharts() {
       </QueryResult>
     </>
   );
-}
+});
 
 /** The points that the chart can draw. */
 const listKnown = ({ series }: Chart, { points }: SystemHistory): readonly Point[] =>

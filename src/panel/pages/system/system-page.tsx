@@ -2,7 +2,7 @@ import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { AttentionItem, NodeReport } from '../../api/types.ts';
-import { useApiQuery } from '../../session/use-api.ts';
+import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -10,17 +10,18 @@ import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { AttentionList } from '../home/attention-list.tsx';
-import { Backups } from './backups.tsx';
+import { Backups, backupsPath } from './backups.tsx';
 import { findHealthProblems, type HealthProblems } from './health-problems.ts';
 import { LedgerCheck } from './ledger-check.tsx';
 import { NodeTable } from './node-table.tsx';
 import classes from './system.module.css';
-import { SystemCharts } from './system-charts.tsx';
+import { SystemCharts, useHistoryPath } from './system-charts.tsx';
 
 /** The gateway's health, and what needs attention. */
 export function SystemPage() {
   const { t } = useTranslation();
   const report = useApiQuery<NodeReport>('/api/node', { refreshMs: 5000 });
+  useReadAhead(useHistoryPath(), backupsPath);
   return (
     <Page heading={t('nav.system')} intro={t('system.intro')}>
       <QueryResult query={report}>{(data) => <Report report={data} />}</QueryResult>

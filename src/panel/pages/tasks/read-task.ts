@@ -1,6 +1,9 @@
 import type { TFunction } from 'i18next';
 import type { TaskDetail, TaskSummary } from '../../api/types.ts';
 
+/** The user's own latest tasks: the bell, Home and the playground read them once for all. */
+export const latestTasksPath = '/api/task?page_size=20';
+
 /** The task no longer changes. */
 export const isFinished = ({ status }: { status: string }): boolean => status === 'SUCCESS' || status === 'FAILURE';
 

@@ -1,7 +1,7 @@
 import { Anchor, Input, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { KeptStorage, UsageReport as Report, User } from '../../api/types.ts';
-import { useApiQuery } from '../../session/use-api.ts';
+import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { formatHours } from '../../ui/chart/chart-axis.ts';
 import { ChartOrTable } from '../../ui/chart/charts.tsx';
 import { PartBars } from '../../ui/chart/part-bars.tsx';
@@ -13,7 +13,7 @@ import { LimitSpent } from '../../ui/form/spending-limit.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
-import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
+import { balanceAlertPath, LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { BillList } from './bill-list.tsx';
 import { projectMonth, stackSpend } from './stack-spend.ts';
 import classes from './usage.module.css';
@@ -27,6 +27,7 @@ export function UsageReport({ filters }: { filters: UsageFilters }) {
   const isOwn = filters.scope === 'own';
   const self = useApiQuery<User>('/api/user/self', { enabled: isOwn });
   const storage = useApiQuery<KeptStorage>('/api/user/self/storage', { enabled: isOwn });
+  useReadAhead(isOwn && balanceAlertPath);
   return (
     <QueryResult query={report}>
       {(read) => (

@@ -2,13 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { AttentionItem, TaskSummary } from '../../api/types.ts';
 import { useBrowserNotices } from '../../pages/notifications/browser-notices.tsx';
+import { latestTasksPath } from '../../pages/tasks/read-task.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
 
 const attentionMs = 60_000;
 const tasksMs = 20_000;
-const listed = 20;
 const shown = 8;
 
 export type Notices = {
@@ -30,10 +30,9 @@ export function useNotices(onFinished: (tasks: readonly TaskSummary[]) => void):
   const userId = useSessionSnapshot().bundle?.user.id ?? 0;
   const isAdmin = useRole() >= roles.admin;
   const attention = useApiQuery<AttentionItem[]>('/api/attention', { enabled: isAdmin, refreshMs: attentionMs });
-  const path = `/api/task?page=1&page_size=${listed}`;
   const { data: tasks } = useQuery({
-    queryKey: ['api', path],
-    queryFn: () => session.send<{ items: readonly TaskSummary[] }>({ method: 'GET', path }),
+    queryKey: ['api', latestTasksPath],
+    queryFn: () => session.send<{ items: readonly TaskSummary[] }>({ method: 'GET', path: latestTasksPath }),
     refetchInterval: tasksMs,
     // Browser notices are for tabs in the background.
     refetchIntervalInBackground: useBrowserNotices() === 'on',
