@@ -44,8 +44,13 @@ export function datesBefore({ from, to }: Dates): Dates {
   return { from: iso(2 * at(from) - at(to) - dayMs), to: iso(at(from) - dayMs) };
 }
 
-/** The reader's time zone, by its IANA name. */
-export const localZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+let zone: string | undefined;
+
+/** The reader's time zone, by its IANA name. Read once: the browser takes milliseconds for it. */
+export function localZone(): string {
+  zone ??= new Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+  return zone;
+}
 
 function isoDate(date: Date): string {
   const two = (value: number): string => String(value).padStart(2, '0');
