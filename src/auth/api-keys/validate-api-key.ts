@@ -1,13 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { MAX_QUOTA, sentence } from '../../kernel/index.ts';
-import {
-  type ApiKeyRecord,
-  type EnabledStatus,
-  type OwnLimits,
-  ROLE,
-  STATUS,
-  type UserRecord,
-} from '../../store/ports/index.ts';
+import { type ApiKeyChange, type EnabledStatus, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
 import {
   type BudgetFields,
   type OwnLimitsView,
@@ -40,25 +33,6 @@ export type ApiKeyFields = Partial<OwnLimitsView> & {
   store?: boolean;
   status?: number;
 };
-
-export type ApiKeyChange = Partial<
-  Pick<
-    ApiKeyRecord,
-    | 'name'
-    | 'status'
-    | 'unlimitedQuota'
-    | 'quota'
-    | 'models'
-    | 'allowIps'
-    | 'expiresAt'
-    | 'group'
-    | 'webhookUrl'
-    | 'keepResults'
-    | 'storeRequests'
-    | 'budget'
-    | keyof OwnLimits
-  >
->;
 
 const NAME_MAX = 50;
 const LIST_MAX = 500;

@@ -86,6 +86,26 @@ export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | '
     >
   >;
 
+/** What the owner of a key may change. */
+export type ApiKeyChange = Partial<
+  Pick<
+    ApiKeyRecord,
+    | 'name'
+    | 'status'
+    | 'unlimitedQuota'
+    | 'quota'
+    | 'models'
+    | 'allowIps'
+    | 'expiresAt'
+    | 'group'
+    | 'webhookUrl'
+    | 'keepResults'
+    | 'storeRequests'
+    | 'budget'
+    | keyof OwnLimits
+  >
+>;
+
 /** What a key is called, whose it is, and who used it last. */
 export type ApiKeyName = Pick<ApiKeyRecord, 'id' | 'name' | 'userId' | 'lastUsedAt' | 'lastUsedIp'> & {
   username: string;
@@ -115,28 +135,7 @@ export interface ApiKeyStore {
   list(userId: number, page: Page): Promise<Paged<ApiKeyRecord>>;
   /** Names of keys, those of `firstOf` first, then the newest. */
   names(find: ApiKeySearch, limit: number): Promise<ApiKeyName[]>;
-  update(
-    id: number,
-    userId: number,
-    change: Partial<
-      Pick<
-        ApiKeyRecord,
-        | 'name'
-        | 'status'
-        | 'unlimitedQuota'
-        | 'quota'
-        | 'models'
-        | 'allowIps'
-        | 'expiresAt'
-        | 'group'
-        | 'webhookUrl'
-        | 'keepResults'
-        | 'storeRequests'
-        | 'budget'
-        | keyof OwnLimits
-      >
-    >,
-  ): Promise<ApiKeyRecord | undefined>;
+  update(id: number, userId: number, change: ApiKeyChange): Promise<ApiKeyRecord | undefined>;
   /**
    * Replaces the webhook secret `present` and the list of replaced ones that still sign.
    * `undefined` when the key has another secret by now, or does not exist.
