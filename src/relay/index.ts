@@ -6,7 +6,6 @@
 
 export { relayErrors } from './errors.ts';
 export { isRelayId, type RelayTaskPage } from './follow-request.ts';
-export type { LinkedVideo } from './forward-call.ts';
 export { createRelay, type Relay } from './relay.ts';
 export { RELAY_PLUGIN_KEY } from './relay-billing.ts';
 export { readFlag } from './request-members.ts';

@@ -9,7 +9,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const DEFAULT_TYPE = 'image/png';
 
 /** An image: its bytes in Base64, or its address at the vendor. */
-export type RelayedImage = { data: string; mimeType: string } | { url: string };
+type RelayedImage = { data: string; mimeType: string } | { url: string };
 export type ShownRelayTask = {
   task: Awaited<ReturnType<typeof describeRelay>>;
   images: RelayedImage[];

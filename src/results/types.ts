@@ -31,7 +31,7 @@ export type ResultDeps = Pick<
 };
 
 /** A relayed video: its vendor has the content. */
-export type RelayedVideo = {
+type RelayedVideo = {
   userId: number;
   createdAt: number;
   open(client: ContentRequest): Promise<VendorContent>;
