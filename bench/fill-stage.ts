@@ -5,8 +5,8 @@ import { openStage } from './stage.ts';
 const SUBMITTED = 200;
 
 /**
- * The folder of a stopped gateway with about so many ended and paid tasks; its vendor serves until
- * `stop`.
+ * The folder of a stopped gateway with about this many ended and paid tasks; its vendor serves
+ * until `stop`.
  */
 export async function fillStage(
   build: Build,

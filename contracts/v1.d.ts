@@ -49,7 +49,7 @@ export type UsageExample = { label: string; facts: UsageFacts };
  * @since 2026-11
  */
 export type UsageProfile = {
-  /** Of `meta.models`, each in one profile at most. */
+  /** Names from `meta.models`, each in at most one profile. */
   models: string[];
   schema: Record<string, UsageField>;
   /** Required if the schema has a number field in tokens. */
@@ -917,9 +917,9 @@ export interface HookExtensions {
    */
   parseBalanceResponse?(ctx: BalanceContext, response: BalanceResponse): number;
   /**
-   * Reads what the vendor lets an account run, where the vendor tells it. Null: it tells nothing of
-   * this account. What it tells holds beside what an administrator declares, and the strictest
-   * does; where nothing is declared, nothing more is learned from refusals.
+   * Reads what the vendor lets an account run, where the vendor tells it. Null: it says nothing
+   * about this account. What it tells holds beside what an administrator declares, and the
+   * strictest does; where nothing is declared, nothing more is learned from refusals.
    * @since 2026-11
    * @when once an hour for each key, and when an administrator asks; a second time with the
    *   vendor's 2xx answer if it returned a request

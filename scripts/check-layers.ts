@@ -76,14 +76,14 @@ const folderOrder: FolderOrder = {
   ],
   telemetry: ['logging', 'metrics', 'tracing'],
   relay: ['sound', '.'],
-  tasks: ['.', 'state', 'observation', 'polling', 'waiting', 'submission', 'dispatch', 'idempotency'],
+  tasks: ['.', 'state', 'waiting', 'observation', 'polling', 'submission', 'dispatch', 'idempotency'],
   vendors: ['.', 'answer', 'request', 'content', 'trial'],
   results: ['.', 'artifacts', 'links', 'previews', 'copies', 'serving'],
   surfaces: ['.', 'videos', 'images', 'tasks', 'responses', 'mcp', 'batches'],
   app: ['.', 'config', 'demo-vendor', 'desktop', 'telemetry', 'composition', 'cli'],
   store: [
     ...['drivers', 'redis', 'schema', 'files', 'postgres', 'sqlite', 'migrate', 'repositories', 'sources'],
-    ...['snapshot', '.'],
+    ...['snapshot', 'salvage', '.'],
   ],
 };
 type FolderOrder = Readonly<Record<string, readonly string[]>>;

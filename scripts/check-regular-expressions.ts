@@ -168,7 +168,7 @@ function schemaPatterns(schema: unknown): string[] {
 const verdictsFile = join(root, 'build/regular-expressions.json');
 /**
  * Expressions that were proven linear, for a checkout that has no verdicts yet. `--update` writes
- * them; an expression that is missing is proven anew, and the full run of the tests proves all.
+ * them; an expression that is missing is proven again, and the full run of the tests proves all.
  */
 const linearFile = join(root, 'scripts/linear-expressions.json');
 

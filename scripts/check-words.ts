@@ -49,6 +49,12 @@ const forbidden: readonly { pattern: RegExp; use: string }[] = [
   { pattern: /\bnewcomers?\b/i, use: 'new user' },
   { pattern: /\bof before\b(?!\)|\.\w|\[)/, use: 'earlier, older' },
   { pattern: /^\s*(?:\/\*\*|\*|\/\/) So long\b/, use: 'How long' },
+  { pattern: /\banew\b/, use: 'again, over, re-' },
+  { pattern: /\bfor ever\b/, use: 'forever' },
+  { pattern: /(?<![-'])\blately\b(?![-'])/, use: 'recently' },
+  { pattern: /\bseldom\b/, use: 'rarely' },
+  { pattern: /\bin vain\b/, use: 'without success, for nothing' },
+  { pattern: /^\s*(?:\/\*\*|\/\/) Of (?!course\b)/, use: 'a sentence with a subject' },
 ];
 
 /** What reads as translated in texts that people read, and how a native writer says it. */

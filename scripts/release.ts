@@ -31,7 +31,7 @@ async function main(args: string[]): Promise<number> {
   }
   const release = await describeRelease({ mayDiffer: args.includes('--allow-changes') });
   const key = openReleaseKey();
-  // Who builds a signed release again has its public key alone.
+  // Someone who rebuilds a signed release has only its public key.
   const publicKey = key?.publicKey.text ?? process.env.RELEASE_PUBLIC_KEY ?? '';
   const out = resolve(value('out') ?? join(root, 'dist/release'));
   const work = join(root, 'dist/.release');

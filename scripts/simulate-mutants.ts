@@ -5,7 +5,7 @@ import { findMismatches, MUTANTS, type Mutant } from '../test/simulation/mutants
 
 const ROOT = join(import.meta.dir, '..');
 const COPIED = ['src', 'test', 'scripts', 'migrations', 'contracts', 'build', 'package.json', 'tsconfig.json'];
-/** A planted fault that so many seeds do not find has shown a rule that is missing. */
+/** A planted fault that this many seeds do not find shows that a rule is missing. */
 const SEEDS = 200;
 
 /**

@@ -48,7 +48,7 @@ function readOptions(args: string[]): Options | undefined {
   return options.seeds > 0 || options.seed !== undefined ? options : undefined;
 }
 
-/** Tells one history, and what of it broke a rule. */
+/** Tells one history, and where it broke a rule. */
 async function tell(seed: number, { postgres }: Options): Promise<number> {
   const simulation = await openSimulation({ postgres });
   const { history, violations } = await simulation.run(seed);

@@ -90,7 +90,7 @@ export function renderFactory(plugins: readonly FactoryPlugin[], hash: string): 
     'const sources = JSON.parse(unpacked) as string[];',
     '',
     // Its values were FactoryPlugins when they were written. Where the type has changed since, the
-    // next build writes them anew: the old ones need no check of types.
+    // next build writes them again: the old ones need no check of types.
     'const plugins: unknown[] = [',
     ...plugins.map(({ source: _, ...plugin }, index) => {
       return `  { ${renderMembers(plugin)}, "source": sources[${index}] as string },`;

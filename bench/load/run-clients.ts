@@ -5,7 +5,7 @@ export type Rate = { perSecond: number; count: number; p50Ms: number; p99Ms: num
 
 /**
  * `clients` callers at once for `seconds`, each sending its next request when the last one is
- * answered. A failing request ends the run: a rate of errors is no rate.
+ * answered. A failing request ends the run: a rate of errors is not a rate.
  */
 export async function runClients(
   clients: number,

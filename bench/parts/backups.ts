@@ -9,7 +9,7 @@ import { startBuild } from '../stage.ts';
 
 /**
  * A backup of many tasks beside a gateway that takes submissions, and its restore. The p99 of
- * submissions may double meanwhile.
+ * submissions may double in the meantime.
  */
 export async function benchBackups({ build, seconds, tasks }: Run): Promise<Figure[]> {
   const { dataDir, key, size, stop } = await fillStage(build, tasks);

@@ -12,7 +12,7 @@ import { measureBeside } from '../load/measure-beside.ts';
 import type { Run } from '../part.ts';
 import { startBuild } from '../stage.ts';
 
-/** One account for so many tasks. */
+/** One account for this many tasks. */
 const TASKS_PER_USER = 10;
 const NEW_SECRET = 'a new crypto secret of the bench 0123456789';
 /** No account of the gateway or of the sample has an id from here on. */

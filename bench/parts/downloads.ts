@@ -17,7 +17,7 @@ const SMALL_BYTES = 1024;
 const MEBIBYTE = 1024 * 1024;
 const LARGE_BYTES = 64 * MEBIBYTE;
 const ROUNDS = 9;
-/** So much of the vendor's own speed is to be left. */
+/** The share of the vendor's own speed that must remain. */
 const AIM_SHARE = 0.8;
 /** Longer than the gateway keeps an idle connection to a vendor. */
 const PAUSE_MS = 5_000;

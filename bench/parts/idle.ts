@@ -61,7 +61,7 @@ export async function benchIdle({ build }: Run): Promise<Figure[]> {
   }
 }
 
-/** What all processes do meanwhile. */
+/** What all processes do in the meantime. */
 async function measureWork(pid: number) {
   const [cpuBefore, wakeUpsBefore] = [cpuSeconds(pid), countWakeUps(pid)];
   await Bun.sleep(WINDOW_MS);

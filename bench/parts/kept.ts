@@ -22,7 +22,7 @@ const SIZES = [
 ];
 /** Alternating, so that both have the same neighbours on the machine. */
 const ROUNDS = 3;
-/** So much of nginx's speed is wanted, and so many ms more to the first byte are allowed. */
+/** The share of nginx's speed to reach, and how many ms later the first byte may come. */
 const AIM_SHARE = 0.8;
 const AIM_FIRST_BYTE_MS = 1;
 

@@ -69,7 +69,7 @@ export async function benchLargeDatabase({ build, seconds, tasks }: Run): Promis
   }
 }
 
-/** A data directory with so many finished tasks of root, and a key of theirs. */
+/** A data directory with this many finished tasks of root, and a key of theirs. */
 export function prepareTasks(build: Run['build'], size: number): Promise<Prepared> {
   const name = `${build.binary} ${size}`;
   const filled = prepared.get(name) ?? prepare(build, size);

@@ -11,7 +11,7 @@ import { startBuild } from '../stage.ts';
 import { logIn, NO_LIMITS } from './requests.ts';
 
 const SESSIONS_A_SECOND = 1_000;
-/** So many times as long as a rate is measured: growth shows late. */
+/** How many times longer than a rate this is measured: growth shows late. */
 const LENGTH = 12;
 const SAMPLE_MS = 500;
 /** Growth of the second half of the run. */

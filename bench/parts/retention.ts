@@ -19,7 +19,7 @@ const TEXT = 'a lighthouse in the fog, seen from a boat, '.repeat(24);
 
 /**
  * A gateway whose tasks are all past their retention: what it removes beside many reads, beside one
- * reader, and with nothing else to do; and how long the reads take meanwhile.
+ * reader, and with nothing else to do; and how long the reads take in the meantime.
  */
 export async function benchRetention({ build, seconds, tasks }: Run): Promise<Figure[]> {
   const size = Math.max(SUBMITTED, tasks - (tasks % SUBMITTED));

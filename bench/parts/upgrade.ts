@@ -12,7 +12,7 @@ const USERS = 10_000;
 /** A node of a shared database makes none itself. */
 const SECRETS = { SESSION_SECRET: 's'.repeat(32), CRYPTO_SECRET: 'c'.repeat(32) };
 
-/** Upgrades of databases with so many paid tasks by `taskgate migrate`, SQLite and PostgreSQL. */
+/** Upgrades of databases with this many paid tasks by `taskgate migrate`, SQLite and PostgreSQL. */
 export async function benchUpgrade({ build, tasks }: Run): Promise<Figure[]> {
   const places = createConcurrencyLimit();
   const figures: Figure[] = [];

@@ -27,7 +27,7 @@ const CLIENTS = 24;
 const DOWNLOAD_EVERY_MS = 1_000;
 const LOOK_EVERY_MS = 300;
 const PRICE = '0.0001 * u("seconds")';
-/** The whole must end some day, however slow the machine is. */
+/** The run must end at some point, however slow the machine is. */
 const LONGEST_MS = 600_000;
 
 /**

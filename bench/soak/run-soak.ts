@@ -16,7 +16,7 @@ const RECEIVERS = 3;
 /** Restarts of PostgreSQL come after these shares of the time. */
 const RESTARTS = [1 / 3, 2 / 3];
 /**
- * Every so many orders ask the vendor for a job that fails, and every so many are polled in
+ * One order in this many asks the vendor for a job that fails, and one in this many is polled in
  * batches.
  */
 const FAILING = 20;

@@ -1,7 +1,7 @@
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 
-/** So many bytes at a time, as a CDN sends them. */
+/** Bytes that are sent at a time, as a CDN does. */
 const PIECE_BYTES = 1024 * 1024;
 
 export type FleetingVendor = {

@@ -1,7 +1,7 @@
 import type { Result, Sentence } from '../kernel/index.ts';
 import type { Repositories } from '../store/ports/index.ts';
 
-/** What administrators set while the gateway runs; read anew at every use. */
+/** What administrators set while the gateway runs; read again at every use. */
 export type AuthSettings = {
   /** Names the gateway in authenticator apps and passkey dialogs. */
   systemName: string;

@@ -41,7 +41,7 @@ export type TaskBill = { model: string | null; reserved: number; charged: number
   refundSentence: StoredSentence | null;
 };
 
-/** From the first second to before the last one, in Unix seconds. */
+/** Unix seconds; `until` is not included. */
 export type StatementPeriod = { from: number; until: number };
 
 /**

@@ -91,7 +91,7 @@ export function evaluatePrice(tree: Expression, source: string, inputs: PriceInp
   }
 }
 
-/** So many digits of a number are shown, which is without binary rounding noise. */
+/** Digits of a number that are shown: few enough to hide binary rounding. */
 const DIGITS = 12;
 
 /** 0.3 instead of 0.30000000000000004. A whole number is itself as long as its digits are shown. */

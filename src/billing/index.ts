@@ -20,6 +20,7 @@ export {
 export { findProblem, findUnpriced, type OfferedModel, type PriceProblem } from './check-prices.ts';
 export { billingErrors } from './errors.ts';
 export { type BillExplanation, explainBill } from './explain-bill.ts';
+export { createMemoryHolds, type Hold, type MemoryHolds } from './memory-holds.ts';
 export { parsePriceExpression } from './parse-price.ts';
 export type { DeclaredFact } from './price-book.ts';
 export type { Ended, FinalBill, ReservedTask } from './settle.ts';

@@ -9,6 +9,10 @@ import {
 import { explainBill } from './explain-bill.ts';
 import type { PriceBook } from './price-book.ts';
 
+/*
+ * The end of a bill: its reservation is settled by the final price, refunded, or corrected later.
+ */
+
 /** What money moves for: a task, or a relayed request. */
 export type BillableTask = Pick<
   TaskRecord,
@@ -66,7 +70,7 @@ export async function settleAll(
         })
       : usageRow(task, { kind: 'settle', quota: bill.quota, detail, createdAt: at });
   });
-  // First, as the other statements lock rows that all tasks of their wallets wait for.
+  // It runs first, since the other statements lock rows that all tasks of their wallets wait for.
   await Promise.all(rows.map((row) => tx.logs.addUsage(row)));
   if (lines.length + usage.length > 0) await tx.ledger.settleAll({ lines, usage });
 }
@@ -104,7 +108,7 @@ const explain = (
 export const owner = (task: Omit<ReservedTask, 'quota' | 'group' | 'billing'>) => ({
   taskId: task.taskId,
   userId: task.userId,
-  // A task from before wallets, whose wallets got the users' ids.
+  // A task from before wallets existed: the first wallets got the ids of their users.
   walletId: task.walletId ?? task.userId,
   apiKeyId: task.apiKeyId,
 });

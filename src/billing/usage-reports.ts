@@ -27,7 +27,7 @@ export function mergeReport<T extends object>(known: T, fresh: T, { adds = false
 /** Where vendors of OpenAI's form put a usage object: in answers, events, and the last choice. */
 const PLACES = ['usage', 'response.usage', 'choices[].usage', 'x_groq.usage', 'response.x_groq.usage'] as const;
 
-/** The names that they give each fact in it. Of several in one object the largest counts. */
+/** The names that they give each fact in it. If one object has several, the largest counts. */
 const NAMES: Readonly<Record<string, ReportedFact>> = {
   prompt_tokens: 'input_tokens',
   input_tokens: 'input_tokens',
@@ -63,7 +63,7 @@ export const TOOL_USAGE: ReadonlyMap<string, ReportedFact> = new Map(under(TOOL_
 
 /**
  * Events whose usage is an increment, which is added to that of earlier ones: in OpenAI's streams
- * of images each image has its own. All other shapes tell the total so far.
+ * of images each image has its own. All other shapes report the total so far.
  */
 export const INCREMENT_EVENT = /^image_(?:generation|edit)\.completed$/;
 /**

@@ -1,6 +1,8 @@
 /**
  * Owns: channels (accounts at vendors), their sealed credentials, and which of them serves a model.
  * May touch: the store's channels. Never touches: plugins' code, HTTP, money.
+ *
+ * `capacity/`: how many tasks an account runs: slots, learned ceilings, rests, pools.
  */
 
 export { createCapacity } from './capacity/capacity.ts';

@@ -27,7 +27,7 @@ export type PickRequest = ServeRequest & {
   except: readonly number[];
   /** Whether an account has room; one without is passed over. Default: all have. */
   hasRoom?: ((account: Account) => boolean) | undefined;
-  /** How much an account runs: of one channel, the one that runs least serves. */
+  /** How much an account runs: within a channel, the account that runs least serves. */
   running?: ((account: Account) => number) | undefined;
 };
 

@@ -42,7 +42,7 @@ export async function restoreRequest(deps: Deps, task: TaskRecord): Promise<Rest
 /** Why an ended task cannot be run again, as the code of the error that a retry would get. */
 export type RetryBlock = 'request_not_kept' | 'inputs_not_kept' | 'inputs_gone';
 
-/** The block as a page shows it. It does not look whether the files are in place. */
+/** The block as a page shows it. It does not check whether the files are in place. */
 export async function findRetryBlock(deps: Deps, task: TaskRecord): Promise<RetryBlock | undefined> {
   const { request, inputs, inputsLost } = task.execution;
   if (request) return undefined;

@@ -65,7 +65,7 @@ export type ExtractedFile = {
   decodedSize: number;
   /** The Base64 contains line breaks, escaped as in JSON. */
   hasLineEnds: boolean;
-  /** As of `RequestFile`; of what stood between the quotes. */
+  /** As in `RequestFile`, for what stood between the quotes. */
   kept?: StoredFile;
   /**
    * Reads what stood between the quotes from its beginning; works until the request is released. A

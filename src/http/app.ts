@@ -171,7 +171,7 @@ type Observed = {
 
 /** How many files of the maximal size all users together may have on disk at once. */
 const NODE_FILES = 128;
-/** The same for one user: eight of the largest requests. */
+/** The limit of one user: eight of the largest requests. */
 const USER_FILES = 32;
 /**
  * The routes that no request has needed by then are created. It takes some 20 ms, so the answers to

@@ -81,7 +81,8 @@ export function assemblePipeline(
   const { results = { origin: '', ownListener: false } } = config;
   const addresses = createClientAddresses({ ...config, clock, ...(watchCache ? { watchCache } : {}) });
   const kit = createKit(foundation.files);
-  // Beside the kit's own chain: the type of the controllers stays that of the panel's typed client.
+  // It is not part of the kit's own chain, so that the controllers keep the type that the panel's
+  // client uses.
   kit.onError({ as: 'global' }, ({ scope, request, error, code }) =>
     answerError(scope, request, fromFramework(error, code)),
   );

@@ -4,6 +4,13 @@
  * the database, plugin code, outbound requests. It decides nothing about money, tasks or accounts.
  *
  * Start reading at `pipeline/handle-request.ts`: route → access → body → answer.
+ *
+ * - `pipeline/`: what every request passes: listener, host and origin guards, route, access.
+ * - `bodies/`, `responses/`: how requests are read, and how answers and errors are written.
+ * - `v1/`: routes for API clients.
+ * - `panel-api/`: routes for the panel; `panel-files/`: its pages.
+ * - `operator/`: health, metrics, maintenance.
+ * - `openapi/`: the document that describes all routes.
  */
 export type { AuditAction } from '../auth/index.ts';
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';

@@ -130,7 +130,7 @@ function readUnit(options: ReadonlyMap<string, string>, unreadable: readonly str
   const unit = text === undefined || text.trim() === '' ? DEFAULT_UNIT : Number(text);
   if (Number.isFinite(unit) && unit >= 1 && unit <= 1e12) return unit;
   throw new OperatorError(
-    `the option ${UNIT} of the source is no number that balances can be counted by: ${text?.slice(0, 40)}`,
+    `the option ${UNIT} of the source is not a number that balances can be counted by: ${text?.slice(0, 40)}`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the tables of new-api mean here: the one file to read, and to change, when a release of it
- * moves something. A column that a database lacks reads as null.
+ * What the tables of new-api mean here. This is the only file to read, and to change, when a
+ * release of new-api moves something. A column that a database lacks reads as null.
  */
 import { trimTrailing } from '../kernel/index.ts';
 

@@ -8,7 +8,7 @@ import { readText } from './read-source.ts';
 type PlannedNetwork = {
   proxySealed: string | null;
   headersSealed: string | null;
-  /** What it has and a channel here has not. */
+  /** Settings that it has and a channel here does not. */
   unsupported: string[];
 };
 

@@ -39,7 +39,7 @@ const MAX_RANK = 1_000_000;
 /** All channels together: one transaction writes them, and a gateway beside it waits for that. */
 const MAX_KEYS = 5000;
 
-/** What channels offer that are taken, now or earlier. */
+/** What the imported channels offer, those of earlier runs included. */
 export type ListedModels = {
   models: ReadonlyMap<string, ReadonlySet<string>>;
   /** The keys of the source's plugins, which are or will be stored here. */
@@ -251,7 +251,7 @@ function sharedFields({ now }: PlanContext, row: SourceRow, rule: BoundRule) {
   };
 }
 
-/** Names that are no text break the mapping, and then the channel is refused. */
+/** Names that are not text break the mapping, and then the channel is refused. */
 function readMapping(text: string): Record<string, string> {
   if (text.trim() === '') return {};
   const value = parseJson(text);

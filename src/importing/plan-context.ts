@@ -13,7 +13,7 @@ export type PlanContext = {
   report: Reporter;
   /** The options of the source. */
   options: ReadonlyMap<string, string>;
-  /** Those of them whose value cannot be read. */
+  /** Options whose value cannot be read. */
   unreadable: readonly string[];
   /** Quota here for one unit of quota there. */
   scale: number;

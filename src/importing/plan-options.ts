@@ -90,7 +90,7 @@ type Gate = {
   leave: (key: string, code: string, message: string) => void;
 };
 
-/** Nobody registers here without what they had to pass there. */
+/** Registration here stays closed unless it asks for what it asked for there. */
 function keepClosed(planned: readonly PlannedOption[], { context, present, leave }: Gate): PlannedOption[] {
   const isOn = (key: OptionKey): boolean =>
     (planned.find((option) => option.key === key)?.value ?? present.get(key) ?? ruleFor(key).default) === 'true';

@@ -53,7 +53,7 @@ type Candidate = {
   seen: Set<string>;
 };
 
-/** Those that can sign in here. */
+/** Identities that can sign in here. */
 export function planIdentities({ report }: PlanContext, { row, user, bindings, taken, seen }: Candidate): Identity[] {
   return ownIdentities(row, bindings).filter(({ provider, subject }) => {
     const key = `${provider}\n${subject}`;

@@ -16,7 +16,7 @@ const READ_AS_TEXT = ['username', 'password', 'email', 'group', 'aff_code'] as c
 
 /**
  * Plans users with all that belongs to them, in the order of their ids. Twice the same over one
- * source: the first reading tells what would happen, the second one writes it.
+ * source: the first reading reports what would happen, the second one writes it.
  */
 export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUser[]> {
   const { source } = context;
@@ -30,7 +30,7 @@ export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUs
     const last = readNumber(rows.at(-1) ?? {}, 'id');
     // Ids ascend, so that those after it could not be found.
     if (last === undefined && rows.length > 0) {
-      throw new OperatorError('the table "users" of the source has an id that is no whole number up to 15 digits');
+      throw new OperatorError('the table "users" of the source has an id that is not a whole number up to 15 digits');
     }
     if (last === undefined) {
       const orphans = await source.ofUsers('tokens', after, Number.MAX_SAFE_INTEGER);
@@ -51,7 +51,7 @@ export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUs
 async function findUnread({ source, report }: PlanContext, seen: Seen, orphans: number): Promise<void> {
   const users = ((await source.count('users')) ?? 0) - seen.users;
   if (users > 0) {
-    throw new OperatorError(`the table "users" of the source has ${pluralize(users, 'row')} whose id is no number`);
+    throw new OperatorError(`the table "users" of the source has ${pluralize(users, 'row')} whose id is not a number`);
   }
   const tokens = ((await source.count('tokens')) ?? 0) - seen.tokens - orphans;
   if (tokens <= 0) return;

@@ -20,7 +20,8 @@ export type SourceReader = {
 /**
  * The tables of new-api in a database.
  *
- * @throws `OperatorError` where it is no database of new-api, or one of a release that is too old
+ * @throws `OperatorError` where it is not a database of new-api, or one of a release that is too
+ * old
  */
 export async function readSource(source: SourceDatabase): Promise<SourceReader> {
   const columns = new Map<TableName, string[]>();
@@ -62,7 +63,8 @@ export async function readSource(source: SourceDatabase): Promise<SourceReader> 
   };
 }
 
-const notNewApi = (why: string) => new OperatorError(`the source is no database of new-api that can be read: ${why}`);
+const notNewApi = (why: string) =>
+  new OperatorError(`the source is not a database of new-api that can be read: ${why}`);
 
 async function attempt<T>(read: () => Promise<T>): Promise<T> {
   try {

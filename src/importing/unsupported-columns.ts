@@ -20,8 +20,8 @@ const FOREIGN_MEMBERS = {
 const API_KEY = 'api_key';
 
 /**
- * What keeps a channel from being enabled: parts that a channel here has not, and those that cannot
- * be read and may be such.
+ * What keeps a channel from being enabled: settings that a channel here does not have, and those
+ * that cannot be read and may be among them.
  */
 export function unsupportedColumns(row: SourceRow): string[] {
   const objects = [...Object.keys(FOREIGN_MEMBERS), 'header_override'];
@@ -54,7 +54,7 @@ function isFilled(text: string): boolean {
   return text.trim() !== '' && !(typeof value === 'object' && value !== null && Object.keys(value).length === 0);
 }
 
-/** What a column of JSON holds that is in use there: an object, null or nothing. */
+/** What a JSON column that new-api uses holds: an object, null or nothing. */
 export function isObjectOrNone(text: string): boolean {
   if (text.trim() === '') return true;
   const value = parseJson(text);

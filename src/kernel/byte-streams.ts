@@ -26,7 +26,7 @@ export function createByteBuffer() {
     clear(): void {
       filled = 0;
     },
-    /** What was appended since the last `clear` or `take`. Valid until the next `append`. */
+    /** The bytes appended since the last `clear` or `take`. Valid until the next `append`. */
     view: (): Uint8Array<ArrayBuffer> => memory.subarray(0, filled),
     /** Valid until the next `append`. */
     take(): Uint8Array {

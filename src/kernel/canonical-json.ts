@@ -23,15 +23,15 @@ const MAX_LENGTH = 1024;
 
 /**
  * A text that is equal for JSON texts of the same value: names in order, no spaces, each string in
- * one way of escaping. It is no JSON: numbers are exact decimals, which `JSON.parse` would round,
- * and long values are digests. Of members with one name the last counts, as for `JSON.parse`.
+ * one way of escaping. It is not JSON: numbers are exact decimals, which `JSON.parse` would round,
+ * and long values are digests. If members share a name, the last one counts, as for `JSON.parse`.
  * `text` must be valid JSON of bounded depth. Takes linear time but for the order of names.
  * `describeString` may replace a string, as a JSON literal, by what it stands for.
  */
 export function canonicalJson(text: string, describeString = (literal: string): string => literal): string {
   let at = 0;
 
-  /** The code of the next character that is no space. */
+  /** The code of the next character that is not a space. */
   function peek(): number {
     while (SPACES[text.charCodeAt(at)]) at += 1;
     return text.charCodeAt(at);

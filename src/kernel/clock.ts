@@ -37,8 +37,8 @@ const EARLY_MS = 100;
 
 /**
  * Sleeps for at most `ms` and a tenth of a second, and for up to a step less, where that is a
- * second or more: loops that look whether there is work wake up together. A wake-up of an idle
- * process costs more than such a look.
+ * second or more: loops that check for work wake up together. A wake-up of an idle process costs
+ * more than such a look.
  */
 export const sleepInStep = (clock: Clock, ms: number, signal?: AbortSignal): Promise<void> =>
   clock.sleep(inStep(clock, ms), signal);
@@ -113,7 +113,7 @@ export function watchClock(
   clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
   onStep: (byMs: number) => void = () => {},
 ): ClockWatch {
-  /** How far the wall clock was ahead of the monotonic one since when, the latest last. */
+  /** How far the wall clock was ahead of the monotonic one, and since when; the latest is last. */
   const periods = [{ sinceMs: clock.monotonicMs(), aheadMs: clock.nowMs() - clock.monotonicMs() }];
   const latest = () => periods.at(-1) as (typeof periods)[number];
 

@@ -18,7 +18,7 @@ const MAX_BODY_TEXT = 64 * 1024;
 /** Names of headers, parameters and members that hold a credential. */
 const CREDENTIAL_NAME =
   /authorization|cookie|(?:api|access|private|secret|subscription|app|auth)[-_]?key|secret|passw|credential|signature|jwt|(?:^|[-_])(?:sign?|auth)$|token$/i;
-/** The same in an address, where shorter names are usual. */
+/** Further names of parameters in an address, where shorter names are usual. */
 const CREDENTIAL_PARAMETER = /^(?:key|ak|sk)$/i;
 /** Headers whose values are credentials beyond doubt: some vendors call a job's id a token. */
 const CERTAIN_HEADER =
@@ -42,10 +42,10 @@ const isMixed = (value: string): boolean =>
 
 /**
  * A channel's key and what plugins commonly make of it: the parts of `AK|SK`, and each of them in
- * Base64, hexadecimal and the form of HTTP's Basic. Of a service account's JSON its secret members.
- * Parts have at least 8 characters, those between dots 16. Hosts, regions and the header of a JWT
- * are no secrets. `certain`: only parts of 16 characters or more that hold letters and digits, and
- * no key of fewer than 8 characters.
+ * Base64, hexadecimal and the form of HTTP's Basic. A service account's JSON gives its secret
+ * members. Parts have at least 8 characters, those between dots 16. Hosts, regions and the header
+ * of a JWT are not secrets. `certain`: only parts of 16 characters or more that hold letters and
+ * digits, and no key of fewer than 8 characters.
  */
 export function listKeySecrets(key: string, { certain = false }: Choice = {}): string[] {
   const parts = splitKey(key)

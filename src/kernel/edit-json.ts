@@ -30,7 +30,7 @@ export function readJsonMembers(text: string): ReadObject {
   let depth = 0;
   let key: { name: string; start: number; value: number } | undefined;
   let isNameNext = false;
-  /** After the last character of the current value that is no space. */
+  /** After the last character of the current value that is not a space. */
   let end = 0;
   const endMember = (): void => {
     if (key) members.push({ ...key, end });

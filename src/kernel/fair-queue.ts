@@ -235,15 +235,15 @@ type LimiterOptions = {
   slots: number;
   /** The slots that one owner may hold beside others. */
   share: number;
-  /** A work that takes longer goes on without its slot. Default: it keeps the slot. */
+  /** A job that takes longer goes on without its slot. Default: it keeps the slot. */
   holdMs?: number;
   clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
 };
 
 /**
  * At most `slots` works at once. While other owners wait, or asked within the last second, no owner
- * gets more than `share` slots, because a work that has begun cannot be interrupted for them. A
- * lone owner gets all.
+ * gets more than `share` slots, because a job that has begun cannot be interrupted for them. A lone
+ * owner gets all.
  */
 export function createFairLimiter({ slots, share, holdMs, clock }: LimiterOptions): FairLimiter {
   type Waiting = SlotRequest & { start: () => void };

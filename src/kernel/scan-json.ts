@@ -122,8 +122,8 @@ export function createJsonScanner({ maxBytes, maxValues, maxDepth, maxNames = In
 const SLICE_BYTES = 256 * 1024;
 
 /**
- * The same bytes in slices; yields to the event loop between the slices of a chunk. A slice is
- * valid until the next is requested.
+ * Yields the same bytes in slices, and lets the event loop run between the slices of a chunk. A
+ * slice is valid until the next is requested.
  */
 export async function* sliceChunks(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

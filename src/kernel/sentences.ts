@@ -48,7 +48,7 @@ export class SentenceError extends Error implements Sentence {
   }
 }
 
-/** Its three members alone, of an object that has others. */
+/** Only the three members of a sentence, taken from an object that has others. */
 export const toSentence = ({ message, reason, params }: Sentence): Sentence => ({ message, reason, params });
 
 export const withoutMessage = ({ reason, params }: StoredSentence): StoredSentence => ({ reason, params });

@@ -1,4 +1,4 @@
-/** From closed sets, since the client chooses the text. */
+/** Names come from closed sets, since the client chooses the text. */
 export type Device = { browser: string; system: string };
 
 /** The browser and the system that a user agent names; null for an unknown one. */

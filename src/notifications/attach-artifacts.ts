@@ -5,7 +5,9 @@ import type { NotificationDeps } from './types.ts';
 /** A list that takes longer, or more bytes of JSON, is left out. */
 const LONGEST_MS = 4000;
 const MAX_BYTES = 128 * 1024;
-/** A list fails while plugins come up after a start: it is asked for so often, with such pauses. */
+/**
+ * A list fails while plugins come up after a start: it is requested this often, with these pauses.
+ */
 const TRIES = 4;
 const PAUSE_MS = 500;
 
@@ -13,7 +15,7 @@ const PAUSE_MS = 500;
 export type AttachArtifacts = (notice: WebhookRecord, signal: AbortSignal) => Promise<JsonObject>;
 
 /**
- * Lists the artifacts of a task that succeeded, as clients read them. Each attempt lists anew:
+ * Lists the artifacts of a task that succeeded, as clients read them. Each attempt lists again:
  * links may have ended or been revoked since the last one, and they are not stored. A list that
  * fails costs only the list: the notice says how the task ended in any case.
  */

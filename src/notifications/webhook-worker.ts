@@ -11,13 +11,15 @@ const TICK_MS = 250;
 /** The longest interval: another node's notices become due without our knowledge. */
 const IDLE_TICK_MS = 1000;
 /**
- * The same for the only node of a database, whose own writes of notices wake the loop: a program of
- * the command line may write beside it.
+ * The longest interval of the only node of a database. Its own writes of notices wake the loop, but
+ * a command may write beside it.
  */
 const ONLY_NODE_TICK_MS = 15_000;
 /** Most notices in one claim. */
 const MAX_CLAIM = 32;
-/** A claim holds at most this many notices per slot of a host: its lease covers so many rounds. */
+/**
+ * A claim holds at most this many notices per slot of a host: its lease covers that many rounds.
+ */
 const ROUNDS = 4;
 /**
  * Claimed notices and running attempts of this node. Enough for slow receivers at a few dozen hosts

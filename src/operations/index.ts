@@ -4,6 +4,13 @@
  * administrators, the doctor and the overview of what needs attention. May touch: the data
  * directory, the database as a whole, backup locations, certificate authorities and releases
  * through `upstream`. Never touches: HTTP routes, the environment, the command line's words.
+ *
+ * - `start/`, `nodes/`, `storage/`, `secrets/`: what a node prepares and checks when it starts.
+ * - `backup/`, `upgrade/`, `system-service/`, `certificates/`: what their names say.
+ * - `retention/`: the removal of old tasks, prompts, log lines and erased users.
+ * - `watches/`: loops that notice trouble and tell administrators or users.
+ * - `doctor/`: checks of database, backups, results and network.
+ * - `overview/`: what the home page says needs attention.
  */
 
 export { operationErrors } from './errors.ts';

@@ -5,6 +5,15 @@
  * May touch: the store's ports of plugins, options, channels, task counts and the audit log; the
  * sandbox; marketplaces through the outbound client, and the folder that mirrors them. Never
  * touches: vendors, task state, money.
+ *
+ * - `service/`: what administrators do with versions: upload, preview, activate, roll back, move.
+ * - `registry/`: which version of a plugin serves, and generations of those that do.
+ * - `hooks/`: calls of a plugin's functions, and checks of what they return.
+ * - `manifest/`, `source/`, `lint/`, `icons/`: the rules for what an author writes.
+ * - `worker/`: the thread in which a plugin is checked and compiled.
+ * - `marketplace/`, `market-index/`, `signing/`: published plugins, their lists and signatures.
+ * - `author/`: what `taskgate plugin` does for authors.
+ * - `factory/`: the plugins that ship with the gateway.
  */
 export type * from '../../contracts/v1.d.ts';
 export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';

@@ -170,8 +170,8 @@ export type CallOptions = {
 };
 
 /**
- * Where a serving plugin comes from, the lowest layer first. Of plugins with the same key, the one
- * in the highest layer serves.
+ * Where a serving plugin comes from, the lowest layer first. If plugins share a key, the one in the
+ * highest layer serves.
  */
 export type Layer = 'factory' | 'database' | 'development';
 

@@ -17,12 +17,15 @@ export const NO_USAGE = sentence('relay.no_usage');
 /** Members of a request that make a model think before it answers. */
 const THINKING = ['reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget'] as const;
 const OFF: readonly unknown[] = [false, 'none', 'disabled', 0];
-/** A report above the text that came, times this and plus that, tells of unseen thoughts. */
+/**
+ * A report above the text that came, times this and plus that, means that there was unseen
+ * reasoning.
+ */
 const UNSEEN_TIMES = 2;
 const UNSEEN_TOKENS = 100;
 const MAX_THINKING_MODELS = 1000;
 
-/** `how`: how a stream ended, or `whole` for an answer that was read whole. */
+/** `how`: how a stream ended, or `whole` for an answer that was not streamed. */
 type Ended = { tap: UsageTap | undefined; how: AnswerEnd | 'whole' };
 
 /**

@@ -5,7 +5,7 @@ type OwnLimit = { owner: string; most: () => number };
 /** Gives a place back. It may be called more than once. */
 type Leave = () => void;
 
-/** The open relayed requests of this node whose key, user or group may have so many at once. */
+/** The open relayed requests of this node whose key, user or group has a limit. */
 export type CallerConcurrency = {
   /** `undefined`: none ended within `waitMs`, or the client left. */
   enter(

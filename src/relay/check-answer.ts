@@ -37,7 +37,7 @@ const hasContent = (bytes: Uint8Array): boolean => {
 
 /**
  * The answer, with the type that its content has: the work is done and paid, so a wrong label does
- * not lose it. Undefined for what is no answer of this API: a wrong base URL may lead to a web
+ * not lose it. Undefined for what is not an answer of this API: a wrong base URL may lead to a web
  * page, which must not be billed. Reads no more than the first bytes, and leaves them to be read.
  */
 export async function checkAnswer(kind: RelayKind, response: UpstreamResponse): Promise<UpstreamResponse | undefined> {

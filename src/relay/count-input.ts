@@ -28,7 +28,7 @@ const PLAYED = /^(?:(?:input_)?(?:audio|video)|(?:audio|video)_url)$/;
 
 const DATA_URI = /^data:([\w.+/-]{0,100})[^,]{0,200};base64,/i;
 const MAX_URI_START = 320;
-/** So much of a text tells whether it is Base64. */
+/** Characters of a text that decide whether it is Base64. */
 const SAMPLE = 4096;
 const NO_BASE64 = /[^\w+/=\r\n-]/;
 /** The first bytes of PNG, JPEG, GIF, WebP, BMP, TIFF, ICO, HEIC and AVIF, in hexadecimal. */

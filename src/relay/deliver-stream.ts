@@ -46,8 +46,8 @@ export async function deliverStream(
     response.discard();
     throw error;
   }
-  // Events are read, so they are decoded even though no encoding was asked for. Of an unknown one
-  // nothing is known.
+  // Events are read, so they are decoded even though no encoding was asked for. Nothing can be read
+  // from an unknown encoding.
   const encodings = isEvents ? readEncodings(response.headers['content-encoding']) : [];
   const decoder = findDecoder(encodings);
   const source = decoder ? decodedStream(response.stream(), decoder) : response.stream();

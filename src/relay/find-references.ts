@@ -52,7 +52,7 @@ export async function readSources(
     const billing = kind === 'container' ? undefined : (await store.relays.byRelayId(relayId))?.billing;
     if (!billing) continue;
     const { facts, submissionFacts, completionFacts, outcome } = billing;
-    // A report that was not believed is no measure.
+    // A report that was not believed is not a measure.
     const known = { ...facts, ...submissionFacts, ...(outcome?.kept === undefined ? completionFacts : {}) };
     if (kind === 'video') seconds = Math.max(seconds, readCount(known.seconds));
     else tokens += readCount(known.output_tokens) + (kind === 'response' ? readCount(known.input_tokens) : 0);
@@ -64,7 +64,7 @@ const readCount = (value: Json | undefined): number => (typeof value === 'number
 
 type PartsQuery = { userId: number; kind: RelayPartKind; references: readonly Reference[] };
 
-/** The user's parts of this kind by id. Of several vendors with the same id, the latest counts. */
+/** The user's parts of this kind by id. If several vendors use the same id, the latest counts. */
 async function ownParts(
   { store }: TaskDeps,
   { userId, kind: partKind, references }: PartsQuery,
@@ -76,7 +76,7 @@ async function ownParts(
 }
 
 const ADVICE: Record<RelayPartKind, string> = {
-  item: 'This item refers to one that the vendor stores, and no response of yours on one channel has made it: send it whole (reasoning with its encrypted_content), or use previous_response_id.',
+  item: 'This item refers to one that the vendor stores, and no response of yours on one channel has made it: send it in full (reasoning with its encrypted_content), or use previous_response_id.',
   container: 'No response of yours on one channel has made this container: let the vendor make one ({"type": "auto"}).',
 };
 

@@ -65,7 +65,7 @@ const acceptedAnswer = (task: { id: string }, { follow, replayed }: Acceptance):
 
 /**
  * Answers a repeat with the task of the first request, which a plugin may have served. Undefined:
- * it came to nothing and released its key.
+ * it failed and released its key.
  * @throws tasks.idempotency_not_replayable
  */
 export async function repeatFollowed(
@@ -148,7 +148,7 @@ export const openIfReadable = (deps: TaskDeps, relayId: string) =>
   });
 
 /**
- * Yields the request as a task: as it is now, and once it has ended. Its answer is no part of an
+ * Yields the request as a task: as it is now, and once it has ended. Its answer is not part of an
  * event, since it may be many megabytes. Ends early when the client has `left`, and at the protocol
  * timeout.
  * @throws tasks.task_not_found, tasks.rate_limit_exceeded

@@ -50,8 +50,8 @@ const OPERATIONS = {
 /** Timeout for the vendor's headers, and between two chunks of its body. */
 const TIMEOUT_MS = 60_000;
 /**
- * Bodies up to this announced length are read whole, to keep their Content-Length: the HTTP server
- * sends streams chunked, without a length.
+ * Bodies up to this announced length are read into memory, to keep their Content-Length: the HTTP
+ * server sends streams chunked, without a length.
  */
 const WHOLE_BODY_BYTES = 1024 * 1024;
 /** How long a response is read after its reader has left, for the usage that comes at its end. */

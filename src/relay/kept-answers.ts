@@ -24,7 +24,7 @@ import type { RelayAnswer, RelayedRequest, RelayIntent } from './types.ts';
 
 /** As long as an Idempotency-Key stands for its request. */
 const KEPT_SECONDS = 24 * 3600;
-/** The same where the request or its API key has `store: false`. */
+/** How long it is kept if the request or its API key has `store: false`. */
 const UNSTORED_SECONDS = 3600;
 /** Nobody waits for the answer of a request that is followed; the client of any other does. */
 const STORE_MS = { followed: 120_000, awaited: 15_000 };
@@ -61,7 +61,7 @@ export async function storeAnswer(
   try {
     // It becomes a part of another JSON text.
     const json = withoutMark(body);
-    if (!(await isJsonText(json))) return lose('it is no JSON, or has too many values');
+    if (!(await isJsonText(json))) return lose('it is not JSON, or has too many values');
     const stored = await storeBytes(deps, json, deadline.signal);
     if (!stored.ok) return lose(stored.error);
     const now = deps.clock.unix();

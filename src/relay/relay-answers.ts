@@ -27,14 +27,16 @@ const MAX_REFUSAL_BYTES = 256 * 1024;
 /** Shorter keys are ordinary words, such as `ollama` or `not-needed`, and stay in answers. */
 const SHORTEST_IN_ANSWER = 16;
 const SHORTEST_IN_REFUSAL = 8;
-/** Largest answer that is read whole. A stream of which the client wants nothing has it too. */
+/**
+ * Largest answer that is read into memory. A stream of which the client wants nothing has it too.
+ */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Searching more would block the event loop. */
 const MAX_SEARCHED_BYTES = 1024 * 1024;
 /** Deadline for the whole body, so that a slow drip of bytes cannot keep a request open. */
 const REFUSAL_MS = 10_000;
 
-/** The vendor's headers for the client. `whole`: the body was read whole, not streamed. */
+/** The vendor's headers for the client. `whole`: the body was read into memory, not streamed. */
 export function vendorHeaders(response: UpstreamResponse, { whole }: { whole: boolean }): Record<string, string> {
   const names = VENDOR_HEADERS.filter((name) => !whole || !WIRE_HEADERS.has(name));
   return Object.fromEntries(
@@ -140,7 +142,7 @@ type Streaming = {
   transfer?: Transfer | undefined;
   /** Asked when the client leaves; undefined: the vendor's connection is closed then. */
   readOn?: (() => ReadOn | undefined) | undefined;
-  /** Told of work that goes on without the client. */
+  /** Called with work that goes on without the client. */
   track?: (work: Promise<unknown>) => void;
 };
 

@@ -188,7 +188,7 @@ async function writeBill(
 
 type End = { claim: RelayClaim; ending: Parameters<Repositories['relays']['end']>[1] };
 
-/** Ends the row; of a request that was held in memory it writes it. */
+/** Ends the row, or writes it if the request was held in memory. */
 function endRelay(tx: Repositories, { hold }: OpenRelay, { claim, ending }: End): Promise<boolean> {
   if (!hold) return tx.relays.end(claim, ending);
   return tx.relays.insertEnded({ ...hold.row, ...ending });

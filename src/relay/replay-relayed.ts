@@ -11,7 +11,7 @@ type Replay = Creation & { relayId: string };
 
 /**
  * Answers a repeat with the object that the first request was billed for, as it is now, or with the
- * answer that is kept of it. Undefined: the first request came to nothing and released its key.
+ * answer that is kept of it. Undefined: the first request failed and released its key.
  * @throws tasks.idempotency_in_progress, .idempotency_outcome_unknown, .idempotency_not_replayable,
  * .artifact_access_limited
  */

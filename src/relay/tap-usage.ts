@@ -19,7 +19,7 @@ export type AnswerEnd = 'ended' | 'broke' | 'cut';
 
 /** Reads the usage of an answer while its bytes pass. It holds no more than one text's numbers. */
 export type UsageTap = {
-  /** For an answer that is one JSON text, which is there whole. */
+  /** For an answer that is one complete JSON text. */
   readAnswer(text: Uint8Array): Promise<void>;
   /** For an answer that is one JSON text, which comes in parts. */
   push(part: Uint8Array): void;
@@ -56,7 +56,7 @@ export const BYTES_PER_TOKEN = 4;
 
 /** A response that has no output yet. */
 const UNFINISHED = /^(?:queued|in_progress)$/;
-/** How a response is called whose usage is its last. */
+/** The type of a response whose usage is its last. */
 const FINISHED = /^(?:completed|incomplete|cancelled|failed)$/;
 /** Events and parts that bring nothing but plain text, and items that hold it. */
 const PLAIN_EVENT =

@@ -1,3 +1,4 @@
+import type { Hold } from '../billing/index.ts';
 import type { Account } from '../channels/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
 import type {
@@ -8,7 +9,7 @@ import type {
   RelayPartKind,
   RelayRecord,
 } from '../store/ports/index.ts';
-import type { Caller, ClientRequest, Hold, TaskDeps } from '../tasks/index.ts';
+import type { Caller, ClientRequest, TaskDeps } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
 import type { AccountConcurrency } from './account-concurrency.ts';
@@ -54,7 +55,7 @@ export type RelayedRequest = {
 export type Follow = {
   /** A header asks for it. */
   isPreferred: boolean;
-  /** Told of the work that goes on after the answer, and reads the files of the request. */
+  /** Called with work that goes on after the answer and reads the files of the request. */
   goesOn(work: Promise<void>): void;
 };
 

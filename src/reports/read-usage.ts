@@ -34,7 +34,7 @@ export type UsageReport = {
   /** Unix seconds; `until` is exclusive. */
   from: number;
   until: number;
-  /** What a point stands for: an hour, or so many days. */
+  /** What a point stands for: an hour, or this many days. */
   unit: 'hour' | 'day';
   daysPerPoint: number;
   totals: UsageSum;

@@ -117,7 +117,7 @@ export function readVendorCsv(
 function readCost(text: string, line: number): number {
   const cost = Number(text.replace(/[$€£¥\s]/g, '') || '0');
   if (!Number.isFinite(cost))
-    throw new OperatorError(`line ${line}: the cost "${text}" is no number: a decimal point is needed`);
+    throw new OperatorError(`line ${line}: the cost "${text}" is not a number: a decimal point is needed`);
   return cost;
 }
 

@@ -46,7 +46,7 @@ export type ReplaySlice = Sums & {
 export type BillReplay = (question: ReplayQuestion) => Promise<ReplaySlice>;
 
 /**
- * Computes bills of the last days anew, from the facts that they were made of, slice by slice:
+ * Computes bills of the last days again, from the facts that they were made of, slice by slice:
  * nothing is stored, and who stops asking stops the work. The newest bills come first.
  * @throws reports.replay_busy, reports.replay_cursor
  */

@@ -2,6 +2,11 @@
  * Owns: what a task has made: its artifacts, links, previews, the copies that the gateway keeps,
  * and how they are served. May touch: tasks, vendors, kept files, billing, the store. Never
  * touches: HTTP requests, relayed calls.
+ *
+ * - `artifacts/`: what a task's plugin lists, and how the vendor's file is opened.
+ * - `copies/`: the copies that the gateway keeps, and their charge.
+ * - `serving/`: what a client downloads: the kept copy, with byte ranges, or the vendor's file.
+ * - `links/`: links that work without a key; `previews/`: small images for lists.
  */
 
 export { RESULT_KEY, VIDEO_LINK } from './artifacts/artifact-keys.ts';

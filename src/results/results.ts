@@ -32,7 +32,7 @@ export type KeptUsage = {
 
 export type Results = {
   start(): Promise<void>;
-  /** Ends running copies, which other nodes or the next start make anew. */
+  /** Ends running copies, which other nodes or the next start make again. */
   stop(): Promise<void>;
   /** Call after this process has written a pending result. */
   wake(): void;

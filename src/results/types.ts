@@ -37,7 +37,7 @@ type RelayedVideo = {
   open(client: ContentRequest): Promise<VendorContent>;
 };
 
-/** An address that a look-up found, for so many seconds. */
+/** An address that a look-up found, and the seconds that it works for. */
 export type FoundLink = { url: string; seconds: number };
 
 export type ResolvedLinks = {

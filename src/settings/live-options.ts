@@ -5,7 +5,10 @@ import { type OptionSnapshot, type OptionValues, readOptions } from './read-opti
 /** This node's replica of the options; the defaults until it is started. */
 export type LiveOptions = OptionValues & {
   start(): Promise<void>;
-  /** Reads the options again now. Never rejects: while the store is away, the last values stay. */
+  /**
+   * Reads the options again now. Never rejects: while the store is unavailable, the last values
+   * stay.
+   */
   reload(): Promise<void>;
   stop(): void;
 };

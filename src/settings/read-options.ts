@@ -22,7 +22,7 @@ export type OptionValues = {
 
 /** The options at one moment. */
 export type OptionSnapshot = OptionValues & {
-  /** The value as text; of a secret the clear text, or empty. */
+  /** The value as text; for a secret it is the clear text, or empty. */
   raw(key: OptionKey): string;
   /** Stored secrets that no `CRYPTO_SECRET` decrypts: they must be entered again. */
   readonly unreadable: ReadonlySet<OptionKey>;

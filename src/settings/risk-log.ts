@@ -4,7 +4,7 @@ import { type Logger, type Sentence, sentence } from '../kernel/index.ts';
 /** What is unsafe or odd about a setting: an option, or a variable of the environment. */
 export type SettingWarning = Sentence & {
   readonly setting: string;
-  /** Doubtful: it has no effect, or another one than it says. */
+  /** Doubtful: it has no effect, or not the one that its name promises. */
   readonly code: 'setting_unsafe' | 'setting_doubtful';
 };
 

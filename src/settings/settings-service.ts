@@ -196,7 +196,7 @@ function show(key: OptionKey, options: OptionSnapshot): OptionView {
   };
 }
 
-/** The value in the audit log: of a secret only whether it is set, of a long text its start. */
+/** The value in the audit log: for a secret only whether it is set, for a long text its start. */
 function auditValue(key: OptionKey, options: OptionSnapshot): string {
   const value = options.raw(key);
   if (ruleFor(key).type !== 'secret')

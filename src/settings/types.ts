@@ -3,7 +3,7 @@ import type { OptionProof, OptionTrial } from './catalogue/option-rule.ts';
 
 export type OptionView = {
   key: string;
-  /** Always text. Of a secret `***` if one is set, else empty. */
+  /** Always text. For a secret it is `***` if one is set, otherwise empty. */
   value: string;
   type: 'text' | 'url' | 'choice' | 'boolean' | 'integer' | 'list' | 'json' | 'secret';
   default: string;
@@ -29,7 +29,7 @@ export type OptionView = {
   unreadable?: true;
 };
 
-/** One changed option, for the audit log; of a secret only whether it is set. */
+/** One changed option, for the audit log; for a secret only whether it is set. */
 export type OptionChanged = { key: string; before: string; after: string };
 /** `index` counts the changes of the request. `needs_force`: the change passes with `force`. */
 /** Without a reason it is said to programs alone. */

@@ -3,6 +3,15 @@
  * repositories over both) and the shared counters, session cache and success lists in Redis. May
  * touch: the data directory, the database server, Redis. Never touches: what the rows mean to the
  * rooms above. What only Redis needs is entered through `redis.ts`.
+ *
+ * - `ports/`: the interfaces and records that other rooms see.
+ * - `repositories/`: the statements behind them, by concept; `schema/`: the tables.
+ * - `drivers/`, `sqlite/`, `postgres/`, `redis/`: connections, transactions, leases, errors.
+ * - `migrate/`: changes of the schema.
+ * - `files/`: kept bytes in a folder or a bucket.
+ * - `snapshot/`: copies, restores and moves of a database.
+ * - `salvage/`: what is damaged in a database, and what can still be read of it.
+ * - `sources/`: databases of other gateways, read for an import.
  */
 
 export { createFolderFiles } from './files/folder-files.ts';
@@ -22,12 +31,12 @@ export { completeAddress, libpqVariables } from './postgres/postgres-address.ts'
 export { createMemoryCounters } from './redis/memory-counters.ts';
 export { createNoSessionCache } from './redis/session-cache.ts';
 export { createMemorySuccessLists } from './redis/success-lists.ts';
-export { findDamage, type Rest } from './snapshot/find-damage.ts';
+export { findDamage, type Rest } from './salvage/find-damage.ts';
+export { salvagePostgres } from './salvage/salvage-postgres.ts';
+export { salvageSqlite } from './salvage/salvage-sqlite.ts';
+export type { SalvagedTable } from './salvage/salvage-target.ts';
 export { removeForeignSchema, requireOwnSchema } from './snapshot/own-schema.ts';
 export { replaceSqlite } from './snapshot/replace-sqlite.ts';
-export { salvagePostgres } from './snapshot/salvage-postgres.ts';
-export { salvageSqlite } from './snapshot/salvage-sqlite.ts';
-export type { SalvagedTable } from './snapshot/salvage-target.ts';
 export {
   beginSqliteRestore,
   checkSqliteDatabase,

@@ -101,7 +101,7 @@ async function move({ source, target, clock, onTable }: Moving): Promise<MoveRep
   }
   await compareLedger(source, target);
   await target.finish();
-  // From here on the source serves nobody, and a run that ends here is gone on with.
+  // From here on the source serves nobody, and the next run continues one that ends here.
   await writeNote(source, { state: 'gone', at: clock.unix() });
   await writeNote(target, undefined);
   return { resumed, tables: report };
@@ -117,7 +117,9 @@ async function requireStopped(side: MovingSide, clock: Clock): Promise<void> {
     });
 }
 
-/** Makes it a place for the rows of another; the next run begins with this until it is whole. */
+/**
+ * Prepares it for the rows of another database; the next run begins with this until it is complete.
+ */
 async function prepareTarget(target: MovingSide, clock: Clock, { resumed }: { resumed: boolean }): Promise<void> {
   const [[users], [tasks]] = (await Promise.all([
     target.run('select count(*) from users'),
@@ -159,7 +161,7 @@ const convert = (row: MovedRow, { columns, booleans }: MovedTable, to: MovingSid
     return to === 'postgres' ? Boolean(value) : Number(value);
   });
 
-/** The same whatever the order of the rows: collations differ. */
+/** It does not depend on the order of the rows, since collations differ. */
 async function digestTable(side: MovingSide, table: MovedTable): Promise<{ rows: number; digest: string }> {
   let [rows, sum] = [0, 0n];
   let after: MovedRow | undefined;

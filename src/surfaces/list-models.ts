@@ -224,7 +224,7 @@ type SchemaField = {
   'x-unit'?: 'second' | 'count';
   /** What a count counts, such as `image`. */
   'x-unit-label'?: LocalizedText;
-  /** A field that is no fact: a text, or a file as a URL or data URL. */
+  /** A field that is not a fact: a text, or a file as a URL or data URL. */
   'x-input'?: RequestInput['type'];
   'x-example'?: string;
   'x-description'?: LocalizedText;

@@ -3,6 +3,14 @@
  * it. May touch: vendors, plugins, channels, billing, kept files, notices, the store. Never
  * touches: HTTP requests, cookies, sessions. Every task ends in `state/finish-task.ts`, nowhere
  * else.
+ *
+ * - `idempotency/`: repeats of a request.
+ * - `submission/`: a request is priced, reserved and sent.
+ * - `waiting/`: tasks for which no account has room, their places and the order they go in.
+ * - `dispatch/`: waiting tasks are sent once slots are free, or fall back to another model.
+ * - `polling/`: what running tasks have come to.
+ * - `state/`: every transition, the end of a task, and the transactions that move its money.
+ * - `observation/`: clients that wait for a task or stream it.
  */
 
 export {
@@ -18,7 +26,6 @@ export { digestJson, runIdempotently, stillInProgress } from './idempotency/run-
 export { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
 export type { TaskEvent } from './observation/follow-task.ts';
 export { type Observation, observeTask } from './observation/limit-observations.ts';
-export type { QueueClass, QueuedTask, TaskQueue } from './observation/queue-positions.ts';
 export { watchTask } from './observation/watch-task.ts';
 export { cancelTask, isCancelled } from './state/cancel-task.ts';
 export { createOutcomeCounter } from './state/count-outcomes.ts';
@@ -51,7 +58,7 @@ export { adviseOnFailure, type Doubt } from './submission/submission-doubt.ts';
 export { submitTask } from './submission/submit-task.ts';
 export { createUnrecordedJobs, type JobNotes, type UnrecordedJobs } from './submission/unrecorded-jobs.ts';
 export { readLengthAndSize } from './submission/video-fields.ts';
-export type { Hold, TaskNode, WaitingRules } from './task-node.ts';
+export type { TaskNode, WaitingRules } from './task-node.ts';
 export { createTaskNode, createTasks, type TaskDetail, type Tasks } from './tasks.ts';
 export type {
   BodyDigests,
@@ -66,3 +73,4 @@ export type {
   TaskTelemetry,
   TaskTracer,
 } from './types.ts';
+export type { QueueClass, QueuedTask, TaskQueue } from './waiting/queue-positions.ts';

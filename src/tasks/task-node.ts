@@ -1,4 +1,4 @@
-import type { Billing, Ended, ReservedTask } from '../billing/index.ts';
+import type { Billing, Ended, Hold, ReservedTask } from '../billing/index.ts';
 import type { Capacity, Dispatch, Scope, Start } from '../channels/index.ts';
 import type { FairLimiter, Random } from '../kernel/index.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
@@ -62,7 +62,7 @@ export type SharedFeatures = {
   read(nodes: readonly Pick<NodeRecord, 'features'>[]): void;
 };
 
-/** How long tasks of each model took lately. A model with too few tasks is missing. */
+/** How long tasks of each model took recently. A model with too few tasks is missing. */
 export type ModelDurations = { all(): Promise<ModelDuration[]> };
 
 /** Maximum concurrent observations: of this node, one plugin's tasks, one user, one API key. */
@@ -183,17 +183,6 @@ export type Closing = {
   ended: Ended;
   taken?: () => TakenWaiting[];
   owes?: ReservedTask | undefined;
-};
-
-/**
- * A reservation that this node holds in memory. A process that dies forgets it: then nothing was
- * reserved, and nothing is billed.
- */
-export type Hold = {
-  /** Counts the bill instead of the reservation. Call it once the bill is known. */
-  bill(quota: number): void;
-  /** Call it once the bill is written, or when there is no bill; once or more often. */
-  end(): void;
 };
 
 /** What this node knows of tasks that wait. */

@@ -13,7 +13,6 @@ import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/run-idempotently.ts';
 import { followTask, type TaskEvent } from './observation/follow-task.ts';
 import { createObservationLimit } from './observation/limit-observations.ts';
-import { createQueuePositions, type QueuePositions } from './observation/queue-positions.ts';
 import { awaitChange, createTaskWatchers } from './observation/watch-task.ts';
 import { createCallbackFollower } from './polling/follow-callbacks.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
@@ -27,6 +26,7 @@ import { createSourceKeeper, deleteUnusedSources } from './submission/keep-sourc
 import { createLeaseRenewal } from './submission/renew-lease.ts';
 import type { SharedFeatures, TaskNode } from './task-node.ts';
 import type { Caller, TaskDeps, TaskLimits } from './types.ts';
+import { createQueuePositions, type QueuePositions } from './waiting/queue-positions.ts';
 import { createWaitingLine } from './waiting/waiting-line.ts';
 
 /** What picked a credential before it was removed has stored its task by then. */

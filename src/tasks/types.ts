@@ -62,24 +62,24 @@ export type TaskDeps = {
   node: TaskNode;
 };
 
-/** Who is told what this node does. */
+/** What receives the events of this node. */
 export type TaskTelemetry = {
   meter?: TaskMeter;
   tracer?: TaskTracer | undefined;
   /** Reports how late each poll was sent, in ms after its due time. */
   onPoll: (latenessMs: number) => void;
-  /** Tells how calls of plugin versions end. */
+  /** Reports how calls of plugin versions end. */
   outcomes: OutcomeCounter;
   watchCache?: WatchCache;
 };
 
 /**
- * Tells how calls of plugin versions end, so that versions can be compared. What is neither a
- * success nor the plugin's fault is not told: an unreachable or busy vendor, a refused credential,
- * a full sandbox, and this gateway's own trouble.
+ * Reports how calls of plugin versions end, so that versions can be compared. It does not report
+ * what is neither a success nor the plugin's fault: an unreachable or busy vendor, a refused
+ * credential, a full sandbox, and this gateway's own trouble.
  */
 export type OutcomeCounter = {
-  /** `error`: why the submission came to nothing. */
+  /** `error`: why the submission failed. */
   submitted(plugin: LoadedPlugin, error?: unknown): void;
   polled(plugin: LoadedPlugin, verdict: PolledOutcome): void;
   fetched(plugin: LoadedPlugin, task: TaskRecord, error?: unknown): void;
@@ -91,7 +91,7 @@ export type PolledOutcome =
   | { kind: 'ended'; ending: { status: 'SUCCESS' } | { status: 'FAILURE'; class?: string } }
   | { kind: 'poll_failed'; class: string };
 
-/** Told what this node does, for metrics. It neither throws nor takes time. */
+/** Receives what this node does, for metrics. It neither throws nor takes time. */
 export type TaskMeter = {
   /** After the commit, as `spent`. */
   ended(end: { plugin: string; channelId: number; succeeded: boolean }): void;

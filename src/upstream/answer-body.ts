@@ -67,7 +67,7 @@ export class AnswerBody {
   }
 
   /**
-   * Nothing is read any more, and who tries hears of a failure: what waited here is gone. A
+   * Nothing is read any more, and who tries learns of a failure: what waited here is gone. A
    * connection whose answer is not complete is closed.
    */
   destroy(): void {

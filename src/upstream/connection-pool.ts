@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/index.ts';
 import { Connection, type DialHost } from './connection.ts';
 
-/** Who waits for a connection; gets one, or is refused because the client closes. */
+/** A request that waits for a connection. It gets one, or is refused because the client closes. */
 export type Waiter = { onConnection(connection: Connection): void; onClosed(): void };
 
 type PoolOptions = {

@@ -182,7 +182,7 @@ function createTrust({ trustedCertificates, network }: DialOptions): (host: stri
       });
     }
     return {
-      // RFC 6066: an address is no server name. The certificate is checked for the host anyway.
+      // RFC 6066: an address is not a server name. The certificate is checked for the host anyway.
       ...(isIP(host) === 0 && { servername: host }),
       ALPNProtocols: ['http/1.1'],
       rejectUnauthorized: true,

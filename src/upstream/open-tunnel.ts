@@ -6,7 +6,7 @@ import { basicCredentials, type ProxyServer } from './proxies.ts';
 /** Why a proxy opened no way to the vendor, to which nothing has gone then. */
 export class ProxyFailure extends SentenceError {}
 
-/** Where the proxy shall connect to: a name or an address. */
+/** Where the proxy should connect to: a name or an address. */
 type Destination = { host: string; port: number };
 
 /** The longest answer of a proxy to CONNECT. */

@@ -31,7 +31,7 @@ const MAX_EXTENSION_BYTES = 16 * 1024;
 const LENGTH = /^\d{1,15}$/;
 const CHUNK_SIZE = /^([0-9a-f]{1,13})(;.*)?$/i;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: .*)?$/;
-// RFC 9110 5.6.2 and 5.5. Bare CR and LF are no field content either.
+// RFC 9110 5.6.2 and 5.5. Bare CR and LF are not field content either.
 const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const FOREIGN = /[^\t\x20-\x7e\x80-\xff]/;
 

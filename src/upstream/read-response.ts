@@ -7,7 +7,7 @@ import type { Deadlines } from './watch-deadlines.ts';
 
 export type ReadLimits = { idleTimeoutMs: number; maxResponseBytes: number; signal?: AbortSignal };
 
-// A body that is read as a whole is small. In total it may take this many times the idle timeout,
+// A body that is read into memory is small. In total it may take this many times the idle timeout,
 // so that single bytes cannot hold the reader without end.
 const WHOLE_IDLE_TIMES = 4;
 // Up to this size, an unwanted answer is read to its end, which keeps the connection usable; a
@@ -75,7 +75,7 @@ export function readResponse(
   // connection.
   const unread = arriving.hasArrived() ? undefined : deadlines.watch(limits.idleTimeoutMs, () => arriving.destroy());
   const take = () => {
-    if (taken) throw new Error('the body of an answer can be taken once');
+    if (taken) throw new Error('the body of an answer can be read only once');
     taken = true;
     unread?.stop();
   };

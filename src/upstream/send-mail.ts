@@ -32,7 +32,7 @@ const MAX_REPLY_BYTES = 64 * 1024;
 const MAX_QUOTED = 200;
 
 export type SendMailOptions = {
-  /** Milliseconds for each step and for the whole, instead of 10 and 30 seconds. */
+  /** Milliseconds for each step and in total, instead of 10 and 30 seconds. */
   stepMs?: number;
   wholeMs?: number;
   /** Replaces the system's resolver. */

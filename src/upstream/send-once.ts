@@ -29,7 +29,7 @@ export function sendOnce(
   });
 }
 
-/** One request on its way, until its answer has arrived whole. */
+/** One request on its way, until its answer has arrived completely. */
 class RequestExchange implements Exchange {
   readonly #deadlines: Deadlines;
   readonly #request: WrittenRequest;

@@ -78,9 +78,7 @@ export type UpstreamRequest = {
    * or HEAD is, if the vendor had closed the connection.
    */
   mayRepeat?: boolean;
-  /**
-   * Told each step of the way; the request has a connection of its own then.
-   */
+  /** Called at each step of the way; the request then has a connection of its own. */
   onStep?: (step: NetworkStep) => void;
   /** Aborts a larger body, decoded or not; `Infinity` for streamed content. */
   maxResponseBytes: number;

@@ -3,6 +3,11 @@
  * plugin described, the answer as hooks read it, content as it passes. May touch: channels,
  * plugins, kept files, upstream. Never touches: the state of a task, bills, HTTP requests of
  * clients.
+ *
+ * - `request/`: contexts of hooks, and the request as it is sent.
+ * - `answer/`: what an answer means, and whether a client may try again.
+ * - `content/`: results as they are downloaded from a vendor.
+ * - `trial/`: the test of a channel.
  */
 
 export { BASE64_FROM, BASE64_KEEP, createBase64Cutter, restoreMedia } from './answer/cut-base64.ts';

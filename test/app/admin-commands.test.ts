@@ -204,7 +204,7 @@ describe('the audit log', () => {
 });
 
 describe('a person', () => {
-  // Not long ago: what is old would be removed meanwhile.
+  // Not long ago: what is old would be removed in the meantime.
   const now = Math.floor(Date.now() / 1000);
   const insertTask = (taskId: string, userId: number, status: string) => `
     insert into tasks (task_id, platform, user_id, "group", channel_id, action, status, progress, created_at, updated_at,

@@ -33,7 +33,7 @@ describe('misspelt variables', () => {
     ['BACKUP_PASPHRASE_FILE', 'BACKUP_PASSPHRASE_FILE'],
   ])('%s warns of %s, without its value', (wrong, right) => {
     const { warnings } = valid({ [wrong]: 'a-value-to-hide' });
-    expect(warnings).toContain(`${wrong} is no setting and is ignored; is it ${right}?`);
+    expect(warnings).toContain(`${wrong} is not a setting and is ignored; is it ${right}?`);
     expect(warnings.join()).not.toContain('a-value-to-hide');
   });
 
@@ -41,7 +41,7 @@ describe('misspelt variables', () => {
     '%s belongs to somebody else or is right',
     (name) => {
       const { warnings } = valid({ [name]: name === 'CRYPTO_SECRET_FILE' ? '' : 'x' });
-      expect(warnings.join()).not.toContain('is no setting');
+      expect(warnings.join()).not.toContain('is not a setting');
     },
   );
 });
@@ -344,9 +344,9 @@ describe('the address of PostgreSQL', () => {
   });
 });
 
-test('a database of Redis that is no number does not become 0', () => {
+test('a database of Redis that is not a number does not become 0', () => {
   for (const url of ['redis://h/main', 'redis://h/1x', 'redis://h?db=main']) {
-    expect(faults({ REDIS_URL: url })).toEqual([expect.stringContaining('its path is no number of a database')]);
+    expect(faults({ REDIS_URL: url })).toEqual([expect.stringContaining('its path is not a number of a database')]);
   }
   for (const url of ['redis://h', 'redis://h/', 'redis://h/7', 'rediss://u:p@h:6380/15', 'redis://h?db=3']) {
     expect(faults({ REDIS_URL: url })).toEqual([]);

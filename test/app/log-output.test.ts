@@ -1,4 +1,4 @@
-/** What of the log reaches standard error, after every end and with every reader. */
+/** Which log lines reach standard error, after every end and with every reader. */
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { closeSync, constants, openSync, readSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

@@ -18,7 +18,7 @@ test('a secret comes from its variable, a file, a command or a credential of sys
   // The variable outranks the credential, which a unit may give for all.
   expect(read({ CREDENTIALS_DIRECTORY: folder, CRYPTO_SECRET: `${SECRET}!` })).toBe(`${SECRET}!`);
   expect(read({ CREDENTIALS_DIRECTORY: join(folder, 'none') })).toBe('');
-  // What is no secret has no other source.
+  // What is not a secret has no other source.
   const reading = readConfig({ PORT_FILE: join(folder, 'secret') });
   expect(reading.ok && reading.config.port).toBe(3000);
 });

@@ -77,7 +77,7 @@ describe('start', () => {
     expect(await out).toBe('');
   });
 
-  test.skipIf(script === null)('on a terminal it prints for people', async () => {
+  test.skipIf(script === null)('on a terminal it prints text for people', async () => {
     const folder = temporaryFolder();
     const child = spawnCommand([script ?? '', '-qefc', `${BINARY} serve --port=0 --data-dir=${folder}`, '/dev/null'], {
       ...{ program: [], env: { LOG_LEVEL: 'error' } },

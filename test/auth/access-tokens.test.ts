@@ -282,10 +282,10 @@ for (const { kind, use, other, keys: ownKeys, otherKeys, refused, expired, creat
       ['no token id', { jti: undefined }],
       ['no subject', { sub: undefined }],
       ['no session', { sid: undefined }],
-      ['a subject that is no user id', { sub: '7 or 1=1' }],
+      ['a subject that is not a user id', { sub: '7 or 1=1' }],
       ['a negative subject', { sub: '-7' }],
       ['versions as text', { uv: '3', sv: '2' }],
-      ['versions that are no whole numbers', { uv: 3.5, sv: 2 }],
+      ['versions that are not whole numbers', { uv: 3.5, sv: 2 }],
       ['no versions', { uv: undefined, sv: undefined }],
     ];
     for (const [attack, claims, code = refused] of wrongClaims) {

@@ -70,7 +70,7 @@ for (const dialect of DATABASES) {
       identities: (await nodes.a.store.identities.list(id)).length,
     });
 
-    test.each(WRITES)('stale rank: no %s of an administrator who was demoted meanwhile', async (_, write) => {
+    test.each(WRITES)('stale rank: no %s of an administrator who was demoted in the meantime', async (_, write) => {
       const [admin, target] = [await addUser(nodes.a.store, { role: 10 }), await equip(await addUser(nodes.a.store))];
       const caller = await readSession(nodes.a.auth, admin);
       const before = await readState(target.id);
@@ -79,7 +79,7 @@ for (const dialect of DATABASES) {
       expect(await readState(target.id)).toEqual(before);
     });
 
-    test.each(WRITES)('stale rank: no %s against a user who was promoted meanwhile', async (_, write) => {
+    test.each(WRITES)('stale rank: no %s against a user who was promoted in the meantime', async (_, write) => {
       const [admin, target] = [await addUser(nodes.a.store, { role: 10 }), await equip(await addUser(nodes.a.store))];
       const caller = await readSession(nodes.a.auth, admin);
       const slow = openSlow((store) => store.users.administer(target.id, { role: 10 }, target.authVersion));
@@ -91,7 +91,7 @@ for (const dialect of DATABASES) {
       });
     });
 
-    test('stale rank: an administrator who was disabled, demoted or deleted meanwhile creates no account', async () => {
+    test('stale rank: an administrator who was disabled, demoted or deleted in the meantime creates no account', async () => {
       const ends: ((store: Store, admin: UserRecord) => Promise<unknown>)[] = [
         (store, { id, authVersion }) => store.users.administer(id, { status: 2 }, authVersion),
         (store, { id, authVersion }) => store.users.administer(id, { role: 1 }, authVersion),

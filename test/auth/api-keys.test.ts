@@ -382,7 +382,7 @@ for (const dialect of RULE_DATABASES) {
       expect((await auth.authenticateApiKey(chosen.key)).group).toBe('default');
     });
 
-    test('an update changes the given fields alone', async () => {
+    test('an update changes only the given fields', async () => {
       const fields = {
         name: 'k',
         quota: 7,

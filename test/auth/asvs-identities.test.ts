@@ -1,7 +1,7 @@
 /**
  * OWASP ASVS 5.0, chapters 6, 7 and 10, on the executable: sign-in and binding at every provider
  * that speaks OAuth or OpenID Connect. Where there are two nodes, each step is on another one.
- * Tests bear the ids of their requirements.
+ * Tests have the ids of their requirements.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';

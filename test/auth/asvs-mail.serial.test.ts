@@ -1,6 +1,6 @@
 /**
  * OWASP ASVS 5.0, chapter 6, on the executable: what anybody can ask about an account, and what
- * mailed codes and links are good for. Each test bears the ids of its requirements.
+ * mailed codes and links are good for. Each test has the ids of its requirements.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';
@@ -85,7 +85,7 @@ for (const database of RULE_DATABASE_NAMES) {
       );
       return person;
     }
-    /** The next mail to them but those that tell of a change or a new device. */
+    /** The next mail to them but those that report a change or a new device. */
     const mailTo = (address: string) =>
       mail.next(({ recipients, text }) => recipients.includes(address) && !text.includes('Time: '));
     const codeIn = (text: string): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';

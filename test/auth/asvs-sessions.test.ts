@@ -62,7 +62,7 @@ for (const dialect of RULE_DATABASES) {
       const secrets = signedIn.map(({ refreshToken }) => refreshToken.split('.')[1] ?? '');
       const sids = signedIn.map(({ bundle }) => bundle.session.sid);
       for (const values of [secrets, sids]) expect(new Set(values).size).toBe(values.length);
-      // 64 of 62 characters are 381 bits; a version 4 UUID has 122, and is no credential.
+      // 64 of 62 characters are 381 bits; a version 4 UUID has 122, and is not a credential.
       for (const secret of secrets) expect(secret).toMatch(/^[A-Za-z0-9]{64}$/);
       for (const sid of sids) expect(sid).toMatch(/^[0-9a-f-]{14}4/);
       // No position of the secret is constant or nearly so.

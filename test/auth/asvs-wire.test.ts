@@ -292,7 +292,7 @@ describe('self-contained tokens', () => {
     await expectRefused(await forge(sid, { exp: undefined }));
   });
 
-  test('ASVS 9.2.2: a token is accepted only for its purpose: a proof is no access token, nor the reverse', async () => {
+  test('ASVS 9.2.2: a token is accepted only for its purpose: a proof is not an access token, nor the reverse', async () => {
     const { sid, token } = await signIn();
     const asked = await ask(`${gateway.url}/api/verify`, {
       token,

@@ -25,7 +25,7 @@ describe('an imported bcrypt hash', () => {
     const full = 'x'.repeat(72);
     const hash = await bcrypt(full);
     expect([await verify(full, hash), await verify(`${full}y`, hash)]).toEqual([true, false]);
-    // What Bun makes of a longer password is no hash of another program.
+    // What Bun makes of a longer password is not a hash of another program.
     expect(await verify('y'.repeat(73), await bcrypt('y'.repeat(73)))).toBe(false);
     expect(await verify('long\0er', await bcrypt('long'))).toBe(false);
   });

@@ -126,7 +126,7 @@ for (const [name, open] of [
       for (const { resetSeconds } of limit.states) expect(resetSeconds).toBeWithin(50, 61);
     });
 
-    test('of what key, user and group may submit in a minute the strictest holds, for each apart', async () => {
+    test('the strictest of the limits of key, user and group holds, and each counts on its own', async () => {
       const limit = openLimit({ enabled: false, byMinute: { slow: 3 } }, open(createTestClock()));
       const [id, keyId] = [newUser(), newUser()];
       const payer = (minute: { user?: number; key?: number }, group = 'default', key = keyId): RequestPayer => ({

@@ -24,7 +24,7 @@ test('a failed backup is mailed to administrators with an address, in their lang
     expect(chinese.text).toContain('的每日备份失败。\n');
     expect(chinese.text).toContain('（英文）：“the folder is full (ENOSPC)”');
     expect(mailbox.mails).toHaveLength(2);
-    // Who was disabled meanwhile is not mailed any more.
+    // An administrator who was disabled in the meantime is no longer mailed.
     expect(await send(gone.id)).toBe('refused');
     const silent = openMailAuth(store, { settings: () => mailSettings({ mail: undefined }) });
     expect(await silent.auth.mail.findAdministrators(store)).toEqual([]);

@@ -333,7 +333,7 @@ describe('mails to the owner of an account', () => {
       expect(await settled()).toBe(0);
     });
 
-    test('phishing: the client’s own description is no text of the mail', async () => {
+    test('phishing: the client’s own description is not text of the mail', async () => {
       await signIn(auth, user, HOME);
       await signIn(auth, user, { ...HOME, userAgent: 'Call www.evil.example/1.0 now' });
       expect(await settled()).toBe(1);

@@ -101,7 +101,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(present(auth, 'discord', { query: late.query, caller }), 'auth.flow_invalid');
       });
 
-      test('not when the session has ended meanwhile', async () => {
+      test('not when the session has ended in the meantime', async () => {
         const caller = await signedIn(auth, store);
         const { query } = await goThere(auth, idp, { provider: 'github', caller });
         const principal = await caller.principal();
@@ -182,8 +182,8 @@ for (const dialect of RULE_DATABASES) {
       const both = ['github', 'discord'].map((provider) => auth.oauth.bindings.unbind(principal, provider));
       const outcomes = await Promise.allSettled(both);
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-      // An identity of a disabled provider is no sign-in method; nor is a password while password
-      // login is off.
+      // An identity of a disabled provider is not a sign-in method; nor is a password while
+      // password login is off.
       const [left] = await auth.oauth.bindings.list(await me());
       expect(left).toBeDefined();
       const other = await signedIn(auth, store);

@@ -78,7 +78,7 @@ describe('OpenID Connect', () => {
 
   const unused: [string, Record<string, unknown>, Record<string, unknown>][] = [
     ['an empty refresh token', { refresh_token: '' }, {}],
-    ['a refresh token that is no text', { refresh_token: null }, {}],
+    ['a refresh token that is not text', { refresh_token: null }, {}],
     ['no scope', { scope: null }, {}],
     ['scopes as a list', { scope: ['openid'] }, {}],
     ['no type of token', { token_type: undefined }, {}],
@@ -111,7 +111,7 @@ describe('OpenID Connect', () => {
     ['DPoP', { token_type: 'DPoP' }],
     ['no access token', { access_token: '' }],
     ['an error', { error: 'invalid_grant' }],
-    ['an ID token that is no text', { id_token: { sub: 'x' } }],
+    ['an ID token that is not text', { id_token: { sub: 'x' } }],
   ])('an answer with %s is still refused', async (_name, answer) => {
     const { query } = await goThere(auth, idp, { provider: 'oidc' });
     idp.state.answer = answer;

@@ -186,7 +186,7 @@ for (const dialect of RULE_DATABASES) {
         }
       });
 
-      test('an unconfirmed set-up is no second factor', async () => {
+      test('an unconfirmed set-up is not a second factor', async () => {
         const { principal } = await signedInUser();
         await auth.twoFactor.setUp(principal);
         expect((await byPassword(principal)).method).toBe('password');

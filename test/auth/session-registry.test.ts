@@ -54,7 +54,7 @@ describe('ending all sessions of a user, and what the cache learns', () => {
     await registry.end(own, 'test');
   });
 
-  test('a session opened meanwhile ends with the others on every node', async () => {
+  test('a session opened in the meantime ends with the others on every node', async () => {
     const first = await open();
     let late: SessionRecord | undefined;
     await registry.endAll({ userId: user.id, exceptSid: null, reason: 'test' }, async (end) => {

@@ -181,7 +181,7 @@ describe('sign-ins in the audit log', () => {
     expect(samples.at(-1)).toBe('password refresh_reuse');
   });
 
-  test('requests that are no sign-in attempt have no row', async () => {
+  test('requests that are not a sign-in attempt have no row', async () => {
     const origin = elsewhere();
     await refusal(auth.passwords.logIn({ username: ' ', password: 'x', origin }), 'auth.validation_failed');
     await refusal(auth.twoFactor.finishLogin({ flowToken: 'old', code: '123456', origin }), 'auth.flow_invalid');

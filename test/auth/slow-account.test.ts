@@ -74,7 +74,7 @@ describe('guessing one account from many addresses', () => {
     expect(slept).toEqual([]);
   });
 
-  test('malicious slow-down: a browser with a live session of the account does not wait, even from a blocked address', async () => {
+  test('malicious slow-down: a browser with a live session of the account does not wait, even at a blocked address', async () => {
     const origin = elsewhere();
     const { refreshToken } = await signIn(auth, user, origin);
     for (let i = 0; i < 30; i += 1) await guess(user.username);
@@ -142,10 +142,10 @@ describe('delayed answers', () => {
     await next;
   });
 
-  test('an attempt that ends with an error is no failure', async () => {
+  test('an attempt that ends with an error is not a failure', async () => {
     const { clock } = createSleeper();
     const { count } = createAccountSlowdown({ counters: createMemoryCounters(), clock });
-    const broken = () => Promise.reject(new Error('the store is away'));
+    const broken = () => Promise.reject(new Error('the store is unavailable'));
     for (let i = 0; i < 40; i += 1) await expect(count('alice', broken)).rejects.toThrow('away');
     expect(await count('alice', async () => 'right')).toEqual({ outcome: 'right', seconds: 0 });
   });

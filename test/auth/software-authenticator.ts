@@ -1,6 +1,6 @@
 /** An authenticator with its browser, in software: ES256 keys that live as long as the object. */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
-import type { AssertionCredential, RegistrationCredential } from '../../src/auth/passkeys/ceremony.ts';
+import type { AssertionCredential, RegistrationCredential } from '../../src/auth/passkeys/passkey-challenge.ts';
 
 const base64url = (data: Uint8Array | string): string => Buffer.from(data).toString('base64url');
 const sha256 = (data: Uint8Array | string): Buffer => createHash('sha256').update(data).digest();

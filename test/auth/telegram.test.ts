@@ -125,7 +125,7 @@ for (const dialect of RULE_DATABASES) {
           'no id',
           () => new URLSearchParams([...signWidget({ id: '' }, clock.unix())].filter(([name]) => name !== 'id')),
         ],
-        ['an id that is no number', () => signWidget({ id: '1 or 1=1' }, clock.unix())],
+        ['an id that is not a number', () => signWidget({ id: '1 or 1=1' }, clock.unix())],
         ['an id split by a line break', (id) => widget(id, 0, { username: `ada\nid=${id}` })],
         [
           'parameters without end',

@@ -215,7 +215,7 @@ describeEachStore(
         expect(billed({ submissionFacts: { seconds: 3 }, completionFacts: { size: 'l' } })).toBe(3_000_000);
       });
 
-      test('is not touched by a price or a group ratio that changed meanwhile', async () => {
+      test('is not touched by a price or a group ratio that changed in the meantime', async () => {
         await price('u("seconds")');
         const task = reserved();
         await price('100 * u("seconds")');
@@ -266,7 +266,7 @@ describeEachStore(
       expect(await submit(0, 'u("seconds")')).toBe('billing.budget_exceeded');
     });
 
-    test('bill evasion: what costs nothing yet and may cost something later is not for an empty balance', async () => {
+    test('bill evasion: an empty balance does not allow what costs nothing yet and may cost something later', async () => {
       const submit = async (
         money: { balance: number; key: number },
         { expression = 'u("seconds")', ratio = 1 } = {},

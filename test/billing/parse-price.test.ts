@@ -112,7 +112,7 @@ describe('a price expression', () => {
   });
 
   for (const source of ['1 / 0', '0 / 0', '-1', '"free"', 'u("seconds") - 6']) {
-    test(`${source} is no price`, () => {
+    test(`${source} is not a price`, () => {
       const parsed = parsePriceExpression(source);
       if (!parsed.ok) throw new Error('should parse');
       expect(parsed.value.evaluate(inputs).ok).toBe(false);

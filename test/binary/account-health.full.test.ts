@@ -87,7 +87,7 @@ describe('on two nodes', () => {
       for (const task of together) expect((await waitForEnd(url, key, task)).status).toBe('SUCCESS');
       expect(asked(vendor, WEAK)).toBe(1);
       expect((await readCapacity(id)).credentials.map((one) => one.rest_reason)).toEqual(['', reason, '']);
-      // Its rest ends: of many tasks on both nodes one tries it.
+      // Its rest ends: only one of many tasks on both nodes tries it.
       await Bun.sleep(REST_SECONDS * 1100 + 500);
       const before = asked(vendor, WEAK);
       const sinceMs = performance.now();
@@ -107,7 +107,7 @@ describe('on two nodes', () => {
         await complete(model, 3);
         return (await readCapacity(id)).credentials.every((one) => one.rest_reason === '');
       });
-      // The channel's page says when it was paused, was tried in vain and came back.
+      // The channel's page says when it was paused, was tried without success and came back.
       const { rests } = await admin.call<{ rests: { what: string; reason: string; credential_id: number }[] }>(
         'GET',
         `/api/channel/${id}/history`,
@@ -167,7 +167,7 @@ describe('on two nodes', () => {
         expect((await waitForEnd(first().url, tight, String(body.id))).status).toBe('SUCCESS');
     }));
 
-  test('with one of two channels dead, submissions take no longer than 1.2 times after the first three', () =>
+  test('with one of two channels dead, submissions take at most 1.2 times as long after the first three', () =>
     withVendor(async ({ vendor, model }) => {
       const dead = `${model}-dead`;
       vendor.refused.set(WEAK, 401);

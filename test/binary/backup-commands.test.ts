@@ -80,7 +80,7 @@ describe('backup create', () => {
   test.each([
     [['--to', place], {}, 'no way to encrypt the secrets is set'],
     [[], { BACKUP_PASSPHRASE_FILE: passphraseFile }, 'no backup location'],
-    [['--to', place, '--recipients', 'age1nobody'], {}, 'is no public key of age'],
+    [['--to', place, '--recipients', 'age1nobody'], {}, 'is not a public key of age'],
     [['--to', place], { BACKUP_PASSPHRASE_FILE: '/nowhere' }, '/nowhere cannot be read'],
     [['--to', 's3://bucket'], { BACKUP_PASSPHRASE_FILE: passphraseFile }, 'BACKUP_S3_ACCESS_KEY_ID'],
   ] as const)('refuses %j with %j', async (options, given, part) => {
@@ -91,7 +91,7 @@ describe('backup create', () => {
     expect(JSON.parse(out).error).toContain(part);
   });
 
-  testInFullRun('killed meanwhile, it leaves no backup, and the next one begins at once', async () => {
+  testInFullRun('killed in the meantime, it leaves no backup, and the next one begins at once', async () => {
     const other = join(folder, 'killed');
     const child = spawnCommand(['backup', 'create', '--to', other, '--data-dir', dataDir], { env });
     await until(
@@ -115,7 +115,7 @@ describe('backup create', () => {
   });
 });
 
-testInFullRun('a folder whose disk is not mounted is no place for a backup', async () => {
+testInFullRun('a folder whose disk is not mounted is not a place for a backup', async () => {
   const mount = join(folder, 'mount');
   const make = (options: string[] = []) => run('create', ['--to', mount, '--data-dir', dataDir, ...options]);
   expect((await make()).code).toBe(0);
@@ -286,7 +286,7 @@ describe('backup restore', () => {
     expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('damaged')]);
   });
 
-  test('killed meanwhile, nothing starts on what it left, and the next run restores', async () => {
+  test('killed in the meantime, nothing starts on what it left, and the next run restores', async () => {
     const into = join(folder, 'interrupted');
     mkdirSync(join(into, 'taskgate.restoring'), { recursive: true });
     // As after a kill between the secrets and the database, which comes last.
@@ -299,7 +299,7 @@ describe('backup restore', () => {
   });
 });
 
-test('only the holder of the secret key, or who knows the passphrase, restores the secrets', async () => {
+test('only the holder of the secret key, or somebody who knows the passphrase, restores the secrets', async () => {
   const other = join(folder, 'with-a-passphrase');
   const wrong = join(folder, 'wrong');
   writeFileSync(wrong, 'another passphrase\n');

@@ -133,7 +133,7 @@ export function describeBackupDrill(
       await until('the webhook was tried', () =>
         receiver.received.some(({ payload }) => payload.type === 'task.finished'),
       );
-      // A result that is kept after the restore is told anew.
+      // A result that is kept after the restore is told again.
       await waitUntilKept(hooked.body.id, hookedKey);
 
       // Load goes on while the backup is made.

@@ -548,7 +548,7 @@ describe('secrets', () => {
     await ask(`${url}/api/channel`, { token: admin.token, body: { name: 'x', type: 'y', key: VENDOR_KEY, models: 1 } });
     expect(await gateway.stop()).toBe(0);
 
-    // Standard output holds the set-up link and is no log.
+    // Standard output holds the set-up link and is not a log.
     const log = gateway
       .log()
       .split('\n')

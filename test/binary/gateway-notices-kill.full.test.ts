@@ -77,7 +77,7 @@ test('killed between the claim and the mail: the next start sends it, once', asy
   await mail.stop();
 });
 
-test('of two nodes one tells of a failing channel and of a low balance, and the operator hears of its recovery', async () => {
+test('one of two nodes reports a failing channel and a low balance, and the operator learns of the recovery', async () => {
   const databaseUrl = await migratedDatabaseUrl();
   const [mail, operator] = [await startMailServer(), await startReceiver()];
   const first = await start({ databaseUrl });

@@ -23,7 +23,7 @@ afterAll(() => vendor.stop());
 
 type Row = Record<string, string | number | null>;
 
-test('killed while the files of a request are stored: every task is whole, and nothing is orphaned', async () => {
+test('killed while the files of a request are stored: every task is complete, and nothing is orphaned', async () => {
   let gateway = await startGateway({ env });
   const { dataDir, port } = gateway;
   const root = await setUp(gateway);

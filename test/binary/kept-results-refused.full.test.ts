@@ -1,4 +1,4 @@
-/** Who is told when a result cannot be kept, and what its task and its link do meanwhile. */
+/** Who is told when a result cannot be kept, and what its task and its link do in the meantime. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { sha256Hex, systemClock } from '../../src/kernel/index.ts';

@@ -257,7 +257,7 @@ describe('with Chromium', () => {
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   }
-  /** Breaches of our own pages' policy; going to the provider is no breach. */
+  /** Breaches of our own pages' policy; going to the provider is not a breach. */
   const breaches = (complaints: string[]) => complaints.filter((line) => !line.startsWith('foreign request'));
 
   test('a button leads to the provider and back into the panel', async () => {

@@ -273,7 +273,7 @@ describe('over HTTP', () => {
     ['broken JSON', '{', {}, 400, 'bad_json'],
     ['no object', '[]', {}, 400, 'model_required'],
     ['no model', { input: 'a cat' }, {}, 400, 'model_required'],
-    ['a stream that is no flag', { model, stream: 'yes' }, {}, 400, 'response_form_invalid'],
+    ['a stream that is not a flag', { model, stream: 'yes' }, {}, 400, 'response_form_invalid'],
     ['a stranger', { model }, { authorization: 'Bearer sk-wrong' }, 401, 'api_key_invalid'],
   ])('%s is refused in OpenAI’s envelope', async (_, body, headers, status, code) => {
     const response = await post(body, { headers });

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
 
-/** At least so many: requests go on until the last activation. */
+/** At least this many: requests continue until the last activation. */
 const REQUESTS = IS_FULL_RUN ? 1000 : 60;
 const ACTIVATIONS = IS_FULL_RUN ? 50 : 10;
 /** What each version builds before the next one is activated, however slow the machine is. */
@@ -163,7 +163,7 @@ test('a refused upload changes nothing that serves', async () => {
   expect(before).toMatchObject({ answer: [200, 'completed'], jobs: 1, by: '1.0.0' });
   const refused: [what: string, body: object, status: number, code: string, says: string][] = [
     ['conflicting', { source: source('1.0.0', { key: 'rival' }) }, 409, 'PLUGIN_CONFLICT', 'acme'],
-    ['broken', { source: `${source('3.0.0')}\nthis is no module` }, 422, 'PLUGIN_INVALID', 'line'],
+    ['broken', { source: `${source('3.0.0')}\nthis is not a module` }, 422, 'PLUGIN_INVALID', 'line'],
     ['throwing', { source: `${source('3.0.0')}\nthrow new Error('no');` }, 422, 'PLUGIN_INVALID', 'no'],
     ['oversized', { source: `${source('3.0.0')}//${'x'.repeat(1024 * 1024)}` }, 422, 'PLUGIN_INVALID', '1048576'],
     [

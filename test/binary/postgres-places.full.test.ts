@@ -70,7 +70,7 @@ async function startMovingAddress(target: number) {
 }
 
 describe('PostgreSQL', () => {
-  testInFullRun('behind PgBouncer: two nodes submit, poll, hear of changes and work exclusively', async () => {
+  testInFullRun('behind PgBouncer: two nodes submit, poll, learn of changes and work exclusively', async () => {
     const server = await startOwnPostgres();
     closing.push(() => server.kill());
     const pooler = await startPgBouncer(server, ['default_pool_size=5']);

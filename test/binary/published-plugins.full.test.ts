@@ -156,7 +156,7 @@ describe('vectors', () => {
     await price('vectors', 'vec-multi', 'u("text_tokens") / 1000000 + u("pixels") / 1000000000');
   });
 
-  test('an answer of nearly a mebibyte comes whole, and is not stored', async () => {
+  test('an answer of nearly a mebibyte arrives completely, and is not stored', async () => {
     const input = Array.from({ length: 60 }, () => 'word');
     const { status, body } = await send('/vectors/v1/embeddings', { model: 'vec-lite', input, encoding_format: null });
     expect([status, (body.data as object[]).length, JSON.stringify((body.data as Data)[59].embedding)]).toEqual([

@@ -49,7 +49,7 @@ describe('SIGHUP', () => {
 
       writeFileSync(key, 'no key');
       gateway.signal('SIGHUP');
-      await gateway.logged('TLS_KEY_FILE is no private key');
+      await gateway.logged('TLS_KEY_FILE is not a private key');
       cpSync(second.key, key);
       gateway.signal('SIGHUP');
       await gateway.logged('serving the new TLS certificate');

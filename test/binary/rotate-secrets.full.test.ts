@@ -114,7 +114,7 @@ test('killed in the middle, it leaves every value readable, and the next run end
   const rotating = { CRYPTO_SECRET: NEW, CRYPTO_SECRET_PREVIOUS: SECRETS.CRYPTO_SECRET };
 
   const child = spawnCommand(...command(['secrets', 'rotate'], rotating));
-  await until('some values are sealed anew', () => opened(boxes.current) > 0);
+  await until('some values are resealed', () => opened(boxes.current) > 0);
   child.kill('SIGKILL');
   await child.exited;
   const done = opened(boxes.current);

@@ -229,7 +229,7 @@ describe('one call of an SDK buys once', () => {
     }
   });
 
-  /** At the relay's vendor, a replay reads the object that was made: that is no order. */
+  /** At the relay's vendor, a replay reads the object that was made: that is not an order. */
   async function newOrders([demo = 0, relay = 0]: number[]): Promise<number> {
     const since = relayed.requests.slice(relay).filter(({ method }) => method === 'POST');
     return Number((await working.stats()).creates) - demo + since.length;

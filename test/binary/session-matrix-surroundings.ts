@@ -137,7 +137,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
 
   // The client's address, as a real connection brings it.
 
-  test('X-Forwarded-For: lines are joined, read from the right, and end at the first that is no address', async () => {
+  test('X-Forwarded-For: lines are joined, read from the right, and end at the first that is not an address', async () => {
     const { nodes, db } = open();
     const rows: [lines: string[], client: string][] = [
       [[], '127.0.0.1'],

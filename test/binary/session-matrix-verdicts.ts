@@ -132,7 +132,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     }
   });
 
-  test('refresh: an empty cookie is no cookie', async () => {
+  test('refresh: an empty cookie is not a cookie', async () => {
     const reply = await ask(open().nodes[1], REFRESH, { refresh: '' });
     expectRefusal(reply, 401, 'AUTH_UNAUTHORIZED');
     expectCleared(reply);
@@ -162,7 +162,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     await rotated(session);
   });
 
-  test('refresh: an older generation is 401, clears the asker, and leaves the session alone', async () => {
+  test('refresh: an older generation is 401, clears the caller’s cookies, and leaves the session alone', async () => {
     const first = await start();
     const third = await rotated(await rotated(first), 0);
     const before = await row(first.sid);

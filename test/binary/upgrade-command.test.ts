@@ -148,7 +148,7 @@ describe('forged releases are refused, and nothing is replaced', () => {
   test('tampered archive', async () => {
     const forged = await writeReleaseFolder({ version: NEXT });
     appendFileSync(forged.archive, 'x');
-    await refuse(forged, 'is not what SHA256SUMS says');
+    await refuse(forged, 'does not match SHA256SUMS');
   });
 
   test('tampered checksums', async () => {
@@ -179,7 +179,7 @@ describe('forged releases are refused, and nothing is replaced', () => {
   });
 });
 
-test('downgrade: an older release with its genuine signature is no upgrade', async () => {
+test('downgrade: an older release with its genuine signature is not an upgrade', async () => {
   const path = install();
   const older = await writeReleaseFolder({ version: '0.0.1' });
   const { code, out } = await upgrade({ path, from: older });

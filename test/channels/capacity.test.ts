@@ -93,7 +93,7 @@ describe('capacity', () => {
     running.add(dispatch);
     capacity.accepted(dispatch);
   };
-  /** Sends all that have room and lets the vendor run so many. Returns how many it refused. */
+  /** Sends all that have room and lets the vendor run this many. Returns how many it refused. */
   async function fill(limit: number, kind: RefusalKind = 'capacity'): Promise<number> {
     const sending = Array.from({ length: room() }, () => begin());
     let refused = 0;
@@ -399,7 +399,7 @@ describe('capacity', () => {
       expect(view()).toMatchObject({ ceiling: LIMIT, rest: 'capacity' });
     });
 
-    test('a refusal with none running is of the rate, and leaves it', async () => {
+    test('a refusal while nothing runs is about the rate, and leaves the ceiling as it is', async () => {
       finish(LIMIT);
       capacity.refused(begin(), { kind: 'capacity' });
       await clock.pass(0);

@@ -256,7 +256,7 @@ describeEachStore(
         expect((await channels.update(before.id, change, mine)).channel).toMatchObject(change);
       });
 
-      test('the same address in other words moves nothing', async () => {
+      test('the same address written differently moves nothing', async () => {
         const { id } = await create();
         const { channel } = await channels.update(id, { baseUrl: 'HTTPS://vendor.example:443/' }, mine);
         expect(channel.baseUrl).toBe('https://vendor.example');

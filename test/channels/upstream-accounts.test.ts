@@ -1,4 +1,6 @@
-/** What vendors tell of their accounts: what is left is shown and stops nothing, limits hold. */
+/**
+ * What vendors report about their accounts: what is left is shown and stops nothing, limits hold.
+ */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { createChannels } from '../../src/channels/index.ts';
 import { createSecretBox, listSecrets, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';

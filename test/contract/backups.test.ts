@@ -21,7 +21,7 @@ const failed = { status: 'failed', backup: '', bytes: 0, message: 'the disk is f
 describeEachStore(
   'runs of backups',
   (opened) => {
-    test('of several nodes one begins the run of a day', async () => {
+    test('only one of several nodes begins the run of a day', async () => {
       const { store, openAnother } = opened();
       const other = await openAnother();
       const begun = await Promise.all([store, other, store, other].map((each) => begin(each, '2026-01-01')));

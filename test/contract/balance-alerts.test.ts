@@ -59,7 +59,7 @@ describeEachStore(
       expect(await store.balanceAlerts.byUser(chosen)).toBeUndefined();
     });
 
-    test('of two nodes one warns, and no balance is changed by it', async () => {
+    test('only one of two nodes warns, and no balance changes', async () => {
       const { store, openAnother } = opened();
       const other = await openAnother();
       const userId = await addUserWith(store, 99, 100);

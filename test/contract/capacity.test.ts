@@ -139,7 +139,7 @@ function suite(opened: () => OpenedStore): void {
     expect(node.room(scope)).toBe(2);
   });
 
-  test('open requests that another node relays take places of the tasks of their pool', async () => {
+  test('open requests that another node relays take slots from the tasks of their pool', async () => {
     const { store } = opened();
     const pool = `pool ${channels}`;
     const relayed = newChannel({ pool, type: RELAY_TYPE });
@@ -159,7 +159,7 @@ function suite(opened: () => OpenedStore): void {
     expect([await left(), node.relayRoom(scope)]).toEqual([2, 2]);
   });
 
-  test('of a rest that is over, one task on all nodes is the trial, and the next one if it proved nothing', async () => {
+  test('after a rest, one task on all nodes is the trial, and the next one if it proved nothing', async () => {
     const [store, other] = await openNodes();
     const channel = newChannel();
     const key = { pool: `#${channel.id}`, model: 'm' };
@@ -188,7 +188,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.capacity.endRest(key, 2, null)).toBe(false);
   });
 
-  test('what people read of rests is written with them, of each reason the newest fifty', async () => {
+  test('events of rests are written with them, and the newest fifty of each reason are kept', async () => {
     const [store] = await openNodes();
     const { id: channelId } = newChannel();
     const key = { pool: `#${channelId}/7`, model: '' };
@@ -220,7 +220,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.capacity.restEvents(channelId, 100)).toEqual([]);
   });
 
-  test('of two nodes that begin a rest after the same one, one does, and a wake is newer than both', async () => {
+  test('only one of two nodes begins a rest after the same one, and a wake is newer than both', async () => {
     const [store, other] = await openNodes();
     const key = { pool: `#${newChannel().id}`, model: 'm' };
     const rest = { generation: 0, reason: 'capacity', step: 1, forMs: 60_000 };

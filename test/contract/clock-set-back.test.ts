@@ -237,7 +237,7 @@ describeEachStore(
 describeEachStore(
   'after the clock jumped ahead',
   (opened) => {
-    test('what a process holds is not claimed by it, and all else is', async () => {
+    test('a process does not claim what it already holds, and claims everything else', async () => {
       const { store } = opened();
       const lapsed = { leaseForMs: 0 };
       const [held, left] = [await store.tasks.insert(newTask(lapsed)), await store.tasks.insert(newTask(lapsed))];

@@ -15,7 +15,7 @@ const connections: Redis[] = [];
 async function connected(url: string): Promise<Redis> {
   const redis = connectRedis({ url, logger: silentLogger });
   connections.push(redis);
-  // A lost connection fails a command at once; a busy machine shall not.
+  // A lost connection fails a command at once; a busy machine must not.
   redis.options.commandTimeout = 60_000;
   await until(() => redis.status === 'ready');
   return redis;

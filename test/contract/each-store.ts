@@ -84,7 +84,7 @@ export function describeEachStore(
 }
 
 /**
- * In a database without wallets of nobody, a user's own wallet has the user's number: the fixtures
+ * In a database without orphaned wallets, a user's own wallet has the user's number: the fixtures
  * here rely on it.
  */
 /** A key of the user's own wallet. */

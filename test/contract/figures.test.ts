@@ -38,7 +38,7 @@ describeEachStore(
       for (; rounds < 50; rounds += 1) {
         if (!(await store.transaction((tx) => tx.figures.addUpDays(before, limit)))) return rounds;
       }
-      throw new Error('it goes on for ever');
+      throw new Error('it goes on forever');
     };
 
     test.each([8 * 3600, 365 * DAY])(
@@ -130,7 +130,7 @@ describeEachStore(
       expect(sum).toBe(40);
     });
 
-    test('an aggregation that dies half-way counts nothing, and rows written meanwhile count once', async () => {
+    test('an aggregation that dies half-way counts nothing, and rows written in the meantime count once', async () => {
       const { store, openAnother } = opened();
       const another = store.dialect === 'postgres' ? await openAnother() : store;
       const { id } = await addUser(store);

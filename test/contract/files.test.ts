@@ -58,7 +58,7 @@ describe.each(places)('the files of kept results in %s', (_, open) => {
     expect(await files.put(chunks(), limit())).toMatchObject({ ok: true, value: { sha256: sha256Hex(''), bytes: 0 } });
   });
 
-  test('appear whole or not at all: too large, aborted, or broken off by the vendor', async () => {
+  test('appear complete or not at all: too large, aborted, or broken off by the vendor', async () => {
     const { files } = await opened;
     const before = await files.list('', 100);
     expect(await files.put(chunks('12345', '67890'), limit({ maxBytes: 9 }))).toMatchObject({

@@ -79,7 +79,7 @@ describeEachStore(
       });
     });
 
-    test('money that moves meanwhile is reported as no imbalance, and hides none', async () => {
+    test('money that moves in the meantime is reported as no imbalance, and hides none', async () => {
       const { store, openAnother } = opened();
       const user = await addUser(store, { balance: 1_000_000 });
       const wrong = await addUser(store, { balance: 100_000 });

@@ -87,7 +87,7 @@ describeEachStore('mail codes', (opened) => {
     expect(uses.filter((used) => used !== undefined)).toHaveLength(1);
   });
 
-  test('concurrent guessing: of 50 tries five are counted, and the code is dead after them', async () => {
+  test('concurrent guessing: five of 50 tries are counted, and then the code is invalid', async () => {
     const { store, openAnother } = opened();
     const another = await openAnother();
     const code = await send(store);

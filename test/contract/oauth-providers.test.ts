@@ -59,7 +59,7 @@ describeEachStore('custom providers', (opened) => {
     expect(await providers.update(999_999, {})).toBeUndefined();
   });
 
-  test('of two concurrent changes of a locked provider the second sees what the first has written', async () => {
+  test('the second of two concurrent changes of a locked provider sees what the first has written', async () => {
     const { store } = opened();
     const id = (await store.providers.insert(newProvider({ name: '' })))?.id ?? 0;
     const append = (letter: string) =>

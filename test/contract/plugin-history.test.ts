@@ -62,7 +62,7 @@ describeEachStore('sources that began tasks', (opened) => {
     expect(await counts()).toEqual([1, undefined]);
   });
 
-  test('a source stays while a task runs, while others are adopted by it, and while it was used lately', async () => {
+  test('a source stays while a task runs, while others are adopted by it, and while it was used recently', async () => {
     const { store } = opened();
     const key = randomAlnum(8);
     const [running, adopter, adopted, recent, unused] = Array.from({ length: 5 }, () => randomAlnum(64));

@@ -22,7 +22,7 @@ async function taskWithPreview(store: Store): Promise<{ taskId: string; userId: 
 }
 
 describeEachStore('previews', (opened) => {
-  test('of two offers at once one is kept, and the file of the other is not needed', async () => {
+  test('only one of two offers at once is kept, and the file of the other is not needed', async () => {
     const { store, openAnother } = opened();
     const other = await openAnother();
     const { taskId, preview } = await taskWithPreview(store);
@@ -62,7 +62,7 @@ describeEachStore('previews', (opened) => {
     expect(await store.previews.ofTasks([taskId])).toMatchObject([{ width: 320, height: 180 }]);
   });
 
-  test('of another user’s task, of a deleted one or of none, nothing is kept or wanted', async () => {
+  test('nothing is kept or expected for another user’s task, a deleted one or an unknown one', async () => {
     const { store } = opened();
     const { taskId, userId, preview } = await taskWithPreview(store);
     const stranger = await addUser(store, { username: `s${randomAlnum(10)}` });
@@ -84,7 +84,7 @@ describeEachStore('previews', (opened) => {
     expect(await store.results.usage(userId)).toEqual({ bytes: 0, results: 0 });
   });
 
-  test('they count in the quota and not among the results; who has the most loses the oldest', async () => {
+  test('they count in the quota and not among the results; the user who has the most loses the oldest', async () => {
     const { store } = opened();
     const [many, one] = [await taskWithPreview(store), await taskWithPreview(store)];
     const add = (of: typeof many, key: string, { keptAt = 0, quotaBytes }: Partial<CopiedFile>) =>

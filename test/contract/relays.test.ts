@@ -179,7 +179,7 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.findObject(newRelayId(Date.now()))).toBeUndefined();
   });
 
-  test('ids of 2,048 characters are stored whole, and differ in their last one', async () => {
+  test('ids of 2,048 characters are stored in full, and differ in their last one', async () => {
     const { relays } = store();
     const part = { vendor: 'v.example', userId: 1, channelId: 3, credentialId: null, createdAt: 100 };
     const same = '视'.repeat(2047);

@@ -84,7 +84,7 @@ describeEachStore('kept results', (opened) => {
     expect(await readRefs(store, 'film')).toBe(1);
   });
 
-  test('of two results that two nodes end at once, the last one writes the notice of its task; a later one none', async () => {
+  test('when two nodes end two results at once, the last one writes the notice of its task; a later one writes none', async () => {
     const { store, openAnother } = opened();
     const other = await openAnother();
     const { id: userId } = await addUser(store, { username: `u${randomAlnum(10)}` });
@@ -116,7 +116,7 @@ describeEachStore('kept results', (opened) => {
     expect(await store.transaction((tx) => tx.results.lockTask('task_unknown'))).toBe(false);
   });
 
-  test('files of a request are kept together or not at all, and are no results of the task', async () => {
+  test('files of a request are kept together or not at all, and are not results of the task', async () => {
     const { store } = opened();
     const { id: userId, walletId, group } = await addUser(store);
     const file = (text: string, artifactKey: string) => ({ artifactKey, bytes: text.length, sha256: sha256Hex(text) });
@@ -148,7 +148,7 @@ describeEachStore('kept results', (opened) => {
     await store.results.deleted(sha256Hex('being deleted'));
   });
 
-  test('what stands for all artifacts is replaced by them, once', async () => {
+  test('the placeholder for all artifacts is replaced by them, once', async () => {
     const { store } = opened();
     const all = await claimNew(store, { artifactKey: '', kind: '' });
     const listed = ['a', 'b'].map((artifactKey) => wanted({ taskId: all.taskId, artifactKey }));
@@ -220,7 +220,7 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.takeUnused(never, 10)).toContain(sha256Hex('shared'));
   });
 
-  test('a file that is being deleted takes no result, and can be kept anew afterwards', async () => {
+  test('a file that is being deleted takes no result, and can be kept again afterwards', async () => {
     const { store } = opened();
     expect(await store.results.takeOrphan(sha256Hex('orphan'), 100)).toBe(true);
     expect(await store.results.takeOrphan(sha256Hex('orphan'), 100)).toBe(false);
@@ -235,7 +235,7 @@ describeEachStore('kept results', (opened) => {
     expect(await readRefs(store, 'orphan')).toBe(1);
   });
 
-  test('a file that is expected is not deleted meanwhile; one that is being deleted is not expected', async () => {
+  test('a file that is expected is not deleted in the meantime; one that is being deleted is not expected', async () => {
     const { store } = opened();
     const file = { sha256: sha256Hex('expected'), bytes: 8 };
     expect(await store.results.expectFile(file)).toBe(true);
@@ -267,7 +267,7 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.usage(userId)).toEqual({ bytes: 4, results: 1 });
   });
 
-  test('answers that the gateway keeps are in no quota and on no bill', async () => {
+  test('answers that the gateway keeps count in no quota and are not billed', async () => {
     const { store } = opened();
     const { id: userId } = await addUser(store);
     const file = { sha256: sha256Hex('an answer'), bytes: 9 };

@@ -45,7 +45,9 @@ async function addEnded(store: Store, days: number, change: Partial<NewTask> = {
   return task;
 }
 
-/** As the gateway runs them; `batches`: at most so many of each step, as if it was killed then. */
+/**
+ * As the gateway runs them; `batches`: at most this many of each step, as if it was killed then.
+ */
 async function runAll(steps: readonly RetentionStep[], { limit = 2, batches = Infinity } = {}): Promise<number> {
   let changed = 0;
   for (const step of steps) {
@@ -101,7 +103,7 @@ describeEachStore(
       expect(await read(store, task)).toMatchObject({ properties: { input: 'a cat' } });
     });
 
-    test('a run that is killed in between goes on where it stopped, and a task that ran then is found later', async () => {
+    test('the next run continues where a killed one stopped, and finds a task that was still running then', async () => {
       const { store } = opened();
       const running = await addRunningTask(store, { createdAt: daysAgo(300), execution });
       const tasks: TaskRecord[] = [];

@@ -290,7 +290,7 @@ describe('the session cache while its server fails', () => {
   const isBack = (node: SessionCache) => until(async () => (await node.get(newUuid())) !== undefined);
 
   test(
-    'killed: no call waits; sessions that ended meanwhile are published before any reading is trusted',
+    'killed: no call waits; sessions that ended in the meantime are published before any reading is trusted',
     () =>
       withServer(async (server, open) => {
         const node = open(server.url);

@@ -22,7 +22,7 @@ describeEachStore(
       return rows.flatMap((row) => row?.sid ?? []);
     }
 
-    test('expired sessions are deleted unless they count for issuance or were revoked lately', async () => {
+    test('expired sessions are deleted unless they count for issuance or were revoked recently', async () => {
       const { store } = opened();
       await addSessions(store, {
         'just-expired': { createdAt: NOW - 30 * DAY, expiresAt: NOW },

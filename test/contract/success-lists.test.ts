@@ -15,7 +15,7 @@ const connections: Redis[] = [];
 async function connected(url = server.url): Promise<Redis> {
   const redis = connectRedis({ url, logger: silentLogger });
   connections.push(redis);
-  // A lost connection fails a command at once; a busy machine shall not.
+  // A lost connection fails a command at once; a busy machine must not.
   redis.options.commandTimeout = 60_000;
   await until(() => redis.status === 'ready');
   return redis;
@@ -138,7 +138,7 @@ describe('success lists in redis as other nodes see them', () => {
   });
 
   test.each(['', 'yesterday', '2026-11-21 12:00:00', '2026-13-41T12:00:00.000Z', '1763726400250', '+2026-11-21'])(
-    'an entry that is no time ("%s") counts as one long past',
+    'an entry that is not a time ("%s") counts as one long past',
     async (text) => {
       const redis = await connected();
       const key = newKey();

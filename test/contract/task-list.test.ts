@@ -49,7 +49,7 @@ describeEachStore('the list of tasks', (opened) => {
       [{ query: 'model-1' }, [first]],
       [{ query: second.taskId }, [second]],
       [{ query: '\0' }, []],
-      // Names of members, and what only administrators know, are no part of the prompt.
+      // Names of members, and what only administrators know, are not part of the prompt.
       [{ query: 'originModelName' }, []],
       [{ query: 'secret' }, []],
     ];
@@ -92,7 +92,7 @@ describeEachStore('the list of tasks', (opened) => {
     expect(await ids({})).toEqual([cheap.id]);
   });
 
-  test('a feed goes on where it ended, whatever is added or deleted meanwhile', async () => {
+  test('a feed goes on where it ended, whatever is added or deleted in the meantime', async () => {
     const { store, user, add } = await addOwner();
     const other = await addUser(store);
     const tasks: TaskRecord[] = [];

@@ -135,7 +135,7 @@ function suite(opened: () => OpenedStore): void {
     expect(JSON.parse(shown?.dataJson ?? 'null')).toEqual(row.data);
   });
 
-  test('of many tasks only those are read that changed since they were seen', async () => {
+  test('only tasks that changed since they were seen are read', async () => {
     const { store } = opened();
     const made: TaskRecord[] = [];
     for (let i = 0; i < 4; i += 1) made.push(await addRunningTask(store));
@@ -320,7 +320,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.tasks.advance(readLease(task), { polls: 1 }, 0)).toBe(false);
   });
 
-  test('of ten writers under one lease, one ends the task, and nothing changes it afterwards', async () => {
+  test('one of ten writers under one lease ends the task, and nothing changes it afterwards', async () => {
     const { store } = opened();
     await addRunningTask(store);
     const [task] = (await claimDue()) as [TaskRecord];

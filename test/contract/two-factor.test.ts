@@ -51,7 +51,7 @@ describeEachStore('two-factor', (opened) => {
     expect(await twoFactor.byUser(userId)).toEqual(enabled);
   });
 
-  test('code replay: of 50 concurrent uses of one time step one wins, and no earlier step is accepted after it', async () => {
+  test('code replay: one of 50 concurrent uses of a time step wins, and no earlier step is accepted after it', async () => {
     const { store } = opened();
     const userId = await addFactor(store);
     expect((await times(50, () => store.twoFactor.useStep(userId, 100))).filter(Boolean)).toHaveLength(1);

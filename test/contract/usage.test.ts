@@ -31,7 +31,7 @@ async function addUp(store: Store, before: number, { limit = 2, keptFrom = 0 } =
   for (let rounds = 0; rounds < 60; rounds += 1) {
     if (!(await store.transaction((tx) => tx.usage.addUp({ before, keptFrom }, limit)))) return;
   }
-  throw new Error('it goes on for ever');
+  throw new Error('it goes on forever');
 }
 
 const readSum = (rows: readonly UsageSum[]) => ({

@@ -100,7 +100,7 @@ describeEachStore('changes of users', (opened) => {
     expect(codes.filter((had) => had !== undefined)).toEqual([code]);
   });
 
-  test('of two users with one address in an old database its owner signs in with it', async () => {
+  test('the owner signs in with an address that two users have in an old database', async () => {
     const { store } = opened();
     const email = `${name()}@example.org`;
     const first = await addUser(store, { email });

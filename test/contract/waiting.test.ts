@@ -161,7 +161,7 @@ describeEachStore('tasks that wait', (opened) => {
     expect((await store.tasks.byTaskId(taskId))?.phase).toBe('sending');
   });
 
-  test('of those who end a task that waits, one wins', async () => {
+  test('only one of those who end a waiting task wins', async () => {
     const { store, openAnother } = opened();
     const other = store.dialect === 'postgres' ? await openAnother() : store;
     const of = newClass();
@@ -177,7 +177,7 @@ describeEachStore('tasks that wait', (opened) => {
     expect(await countRows(store, of)).toBeUndefined();
   });
 
-  test('who has waited for a quarter of the bound moves up, and whose wait is over is told', async () => {
+  test('a task that has waited for a quarter of the bound moves up, and the end of a wait is reported', async () => {
     const { store } = opened();
     const of = newClass();
     const [slow = '', other = ''] = await line(store, of, [{ forMs: HOUR - 1000 }, { forMs: HOUR }]);

@@ -134,7 +134,7 @@ export const vendor: Vendor = {
         },
         ...content('uploaded-picture'),
       ],
-      // Three seconds by the settings. Upload and workflow are no submissions to the vendor.
+      // Three seconds by the settings. Upload and workflow are not submissions to the vendor.
       outcome: { artifacts: { image: videoBytes('uploaded-picture') }, bill: 0.02 * 3 * 500_000, attempts: 0, jobs: 0 },
     },
     {

@@ -9,7 +9,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
 
 /**
- * Volcengine's signature of a request, worked out anew from its description:
+ * Volcengine's signature of a request, worked out again from its description:
  * https://www.volcengine.com/docs/6369/67269.
  */
 function checkSignature({ method, path, query, headers, text }: Received): string | undefined {

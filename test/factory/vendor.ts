@@ -13,7 +13,7 @@ export type Received = {
   query: Record<string, string>;
   /** Lower-case names. */
   headers: Record<string, string>;
-  /** The body as it came; of a multipart body only the boundary's text, see `fields`. */
+  /** The body as it came; for a multipart body only the text of the boundary, see `fields`. */
   text: string;
   /** The JSON body; undefined where there is none. */
   json: unknown;

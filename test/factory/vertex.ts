@@ -49,7 +49,7 @@ const content = (name: string) => [
 const artifacts = (name: string) => ({ video: videoBytes(name) });
 const usual = { aspectRatio: '16:9', durationSeconds: 4, resolution: '720p', generateAudio: true };
 
-/** Bytes of a length that is no multiple of three, so that the end of their Base64 is padded. */
+/** Bytes of a length that is not a multiple of three, so that the end of their Base64 is padded. */
 const film = (seed: number, length: number) => Uint8Array.from({ length }, (_byte, index) => (index * seed) % 251);
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
 /** An answer with the films themselves. Slashes are escaped, as some vendors do. */

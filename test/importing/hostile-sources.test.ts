@@ -182,7 +182,7 @@ describeEachStore(
     describe('of accounts', () => {
       test('loses none silently: one whose id is null ends it, two of one id are named', async () => {
         await expect(read(...withoutKeys('users'), 'update users set id = null where id = 9')).rejects.toThrow(
-          'the table "users" of the source has 1 row whose id is no number',
+          'the table "users" of the source has 1 row whose id is not a number',
         );
         const remarks = await findRemarks(...withoutKeys('users'), 'update users set id = 3 where id = 9');
         expect(remarks.filter((remark) => remark === 'user 3 left unreadable')).toHaveLength(2);
@@ -231,7 +231,7 @@ describeEachStore(
       expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThan(400);
     });
 
-    test('endless view: a view in the place of a table is no table', async () => {
+    test('endless view: a view in the place of a table is not a table', async () => {
       await expect(
         read(
           'alter table channels rename to hidden',

@@ -30,7 +30,7 @@ describeEachStore(
         expect(await opened().store.channels.all()).toEqual([]);
       });
 
-      test('a file that is no database, and one that is cut off', async () => {
+      test('a file that is not a database, and one that is cut off', async () => {
         const text = join(temporaryFolder(), 'one-api.db');
         writeFileSync(text, 'not a database, but long enough to look like one\n'.repeat(50));
         await expect(importFrom(opened().store, text)).rejects.toThrow('not a database');
@@ -84,9 +84,9 @@ describeEachStore(
       expect((await user('bob'))?.quota).toBe(1_250_000);
     });
 
-    test('loses nobody silently: an id that is no number ends it', async () => {
+    test('loses nobody silently: an id that is not a number ends it', async () => {
       await expect(findRemarks('update users set id = 9007199254740993 where id = 9')).rejects.toThrow(
-        'the table "users" of the source has an id that is no whole number',
+        'the table "users" of the source has an id that is not a whole number',
       );
       expect(await user('alice')).toBeUndefined();
     });

@@ -26,7 +26,7 @@ describe('the period of a budget', () => {
     expect(find(period, zone, text)).toEqual([...expected]);
   });
 
-  test('a clock that steps back comes upon the earlier sum, which nothing has reset', () => {
+  test('after a clock steps back the earlier sum counts again, since nothing has reset it', () => {
     const times = ['2026-11-30T23:59:00Z', '2026-12-01T00:01:00Z', '2026-11-30T23:58:00Z'];
     const [before, after, again] = times.map((text) => find('month', 'UTC', text));
     expect(after).not.toEqual(before);

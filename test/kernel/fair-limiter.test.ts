@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createFairLimiter, systemClock } from '../../src/kernel/index.ts';
 
-/** A limiter under a clock that the test sets, and works that the test ends. */
+/** A limiter under a clock that the test sets, and jobs that the test ends. */
 function setUp(options: { slots: number; share: number; holdMs?: number }) {
   const clock = { now: 0, monotonicMs: () => clock.now, sleep: () => new Promise<void>(() => {}) };
   const limiter = createFairLimiter({ holdMs: 60_000, clock, ...options });
@@ -74,7 +74,7 @@ test('freeing a slot twice frees it once', async () => {
   expect(limiter.stats()).toEqual({ running: 0, waiting: 0 });
 });
 
-test('a work that outlives holdMs loses its slot', async () => {
+test('a job that outlives holdMs loses its slot', async () => {
   const limiter = createFairLimiter({ slots: 1, share: 1, holdMs: 20, clock: systemClock });
   await limiter.enter({ owner: 'slow', queue: 'x' });
   const leave = await limiter.enter({ owner: 'b', queue: 'x' });

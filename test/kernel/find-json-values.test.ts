@@ -106,7 +106,7 @@ describe('the finder of JSON values', () => {
     expect(finder.end()).toEqual([{ path: 'response.status', value: 'failed' }]);
   });
 
-  test('an id is found whole, and a number as it is written', () => {
+  test('an id is found in full, and a number as it is written', () => {
     const written = ['7615917337495251231', '-0', '1E400', '1.50'];
     for (const id of written) expect(find(`{"id":${id}}`, [3])).toEqual([{ path: 'id', value: id }]);
     const long = '\u{1f600}'.repeat(MAX_ID_CHARS);

@@ -141,7 +141,7 @@ describe('the JSON scanner', () => {
 });
 
 describe('slices of chunks', () => {
-  test('give the same bytes, and time to others within a large chunk', async () => {
+  test('give the same bytes, and let other work run within a large chunk', async () => {
     const chunks = [Buffer.alloc(700_000, 1), Buffer.alloc(0), Buffer.alloc(3, 2)];
     const source = (async function* () {
       yield* chunks;

@@ -14,7 +14,7 @@ test('works run one at a time, in the order of the calls', async () => {
   expect(events).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
 });
 
-test('a work that rejects does not stop the next one', async () => {
+test('a job that rejects does not stop the next one', async () => {
   const mutex = createSemaphore();
   const failed = mutex.run(() => Promise.reject(new Error('no')));
   const next = mutex.run(async () => 'next');

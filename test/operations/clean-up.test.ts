@@ -34,7 +34,7 @@ describe('the schedule', () => {
     const cleanUp = {
       async run() {
         runs += 1;
-        if (runs === 2) throw new Error('the database is away');
+        if (runs === 2) throw new Error('the database is unavailable');
       },
     };
     const cleaning = startCleanUp({ cleanUp, clock, logger });

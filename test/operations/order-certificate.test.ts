@@ -6,8 +6,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type Clock, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { listenForHttpChallenges } from '../../src/operations/certificates/answer-http-challenges.ts';
-import { createSelfSigned, keepCertificate } from '../../src/operations/certificates/keep-certificate.ts';
 import { orderCertificate } from '../../src/operations/certificates/order-certificate.ts';
+import { createSelfSigned, renewCertificates } from '../../src/operations/certificates/renew-certificate.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -214,7 +214,7 @@ describe('a kept certificate', () => {
       },
     };
     const served: string[] = [];
-    const kept = keepCertificate({
+    const kept = renewCertificates({
       names: ['gate.test'],
       files: { accountKey: async () => '', read: async () => undefined, write: async () => undefined },
       async order() {
@@ -267,7 +267,7 @@ describe('a kept certificate', () => {
           signal?.addEventListener('abort', () => resolve());
         }),
     };
-    const kept = keepCertificate({
+    const kept = renewCertificates({
       names: ['gate.test'],
       files: {
         accountKey: async () => '',

@@ -29,7 +29,7 @@ test('systemd, one user: the unit survives blanks and signs in its paths', () =>
   expect(plan.install.at(-1)?.command).toEqual(['systemctl', '--user', 'enable', '--now', 'taskgate.service']);
 });
 
-test('path injection: a line break in a path becomes no line of the file, and a $ stays one', () => {
+test('path injection: a line break in a path does not become a line of the file, and a $ stays a $', () => {
   const linux = { platform: 'linux' as const, ...machine };
   for (const changes of [
     { dataDir: '/a\nExecStartPre=/b' },

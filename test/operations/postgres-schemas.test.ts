@@ -135,7 +135,7 @@ test('a database with tables where the dump is loaded first is refused and stays
   await run(target.databaseUrl, 'drop table app.mine');
 });
 
-test('planted schema: what acts by itself in a backup is left out, and ours is made anew', async () => {
+test('planted schema: what acts by itself in a backup is left out, and ours is recreated', async () => {
   const databaseUrl = await databaseIn('app');
   const config = configFor(databaseUrl);
   await migrateStore({ ...deps, databaseUrl, dataDir: config.dataDir, synchronous: 'FULL' });

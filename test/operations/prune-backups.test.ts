@@ -24,7 +24,7 @@ function openFolder() {
   return {
     place,
     prune: () => pruneBackups(place, { keep: ONE_OF_EACH, installation: 'a', now: NOW }),
-    /** The kept result with this content, last changed so many days ago; gives its path. */
+    /** The kept result with this content, last changed this many days ago; returns its path. */
     async keep(content: string, days: number): Promise<string> {
       const source = new Blob([content]).stream();
       await place.results.put(source, { maxBytes: 1000, signal: new AbortController().signal });

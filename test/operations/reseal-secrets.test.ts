@@ -1,4 +1,4 @@
-/** `secrets rotate`: every sealed value, whatever happens meanwhile. */
+/** `secrets rotate`: every sealed value, whatever happens in the meantime. */
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -92,7 +92,7 @@ async function fill(store: Store): Promise<() => Promise<string[]>> {
 const CLEAR = ['vendor key', 'address', 'direct', '{}', 'client', 'FACTOR', 'webhook', 'former', 'alert', 'mail'];
 
 describeEachStore(
-  'sealing anew',
+  'resealing',
   (opened) => {
     test('reaches every column, once, and needs the former secret no more', async () => {
       const { store } = opened();
@@ -139,7 +139,7 @@ describeEachStore(
       }
     });
 
-    test('lost update: a value that somebody changes meanwhile is theirs', async () => {
+    test('lost update: a value that somebody changes in the meantime is theirs', async () => {
       const { store } = opened();
       await store.options.put('SMTPToken', old.seal('mail'));
       const [page] = [await store.sealed.page('options.value', '', 10)];

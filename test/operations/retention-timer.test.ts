@@ -18,7 +18,7 @@ test('what is due is looked for after five seconds and then every ten minutes, a
   const retention = {
     async run() {
       runs += 1;
-      if (runs === 1) throw new Error('the database is away');
+      if (runs === 1) throw new Error('the database is unavailable');
     },
   };
   const running = startRetention({ retention, clock, logger: silentLogger });

@@ -185,7 +185,7 @@ test('an overdue one is sent once for each day, by one of two nodes', async () =
   expect(overdue).toEqual([55]);
 });
 
-test('the time since when backups are daily is noted while they are, and forgotten when they are not', async () => {
+test('the time when backups became daily is kept while they are, and forgotten when they are not', async () => {
   const notes = new Map<string, string>();
   const runs = [{ ...done(at(10, 3)), id: 'daily 2026-05-10' }];
   const pass = async (given: Partial<Case>) => {

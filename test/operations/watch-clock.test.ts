@@ -56,7 +56,7 @@ test('a clock that is set ahead by a year removes nothing for an hour, and is to
   expect(check.faults()).toEqual([]);
 });
 
-test('how long the database takes to answer is no difference of the clocks', async () => {
+test('how long the database takes to answer is not a difference of the clocks', async () => {
   const clock = createMovableClock();
   const nowMs = async () => {
     clock.pass(70_000);

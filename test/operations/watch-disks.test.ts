@@ -96,7 +96,7 @@ test("the database's write error counts even if the folder is writable", async (
   expect(disks.canStore()).toBe(true);
 });
 
-test('readiness trusts no reading that is older than five seconds: an idle gateway checks more seldom', async () => {
+test('readiness trusts no reading that is older than five seconds: an idle gateway checks less often', async () => {
   let fault: Sentence | undefined;
   let nowMs = 0;
   const disks = createDiskWatch({

@@ -405,7 +405,7 @@ describe('profile', () => {
     await button(page, 'Save').click();
     await waitForText(page, 'Use 64 characters or fewer.');
     await field(page, 'Display name').fill('Nam Ng');
-    // Who chose none gets English mails.
+    // Users who chose none get English mails.
     await waitForValue(page.getByRole('combobox', { name: 'Mail language' }), 'English');
     await page.getByRole('combobox', { name: 'Mail language' }).click();
     await page.getByRole('option', { name: '简体中文' }).click();

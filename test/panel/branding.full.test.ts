@@ -71,7 +71,7 @@ test('stored XSS by a logo: the script of an SVG never runs, and only its pixels
   expect(await readLogo()).toBe(kept);
 });
 
-test('a logo that is too large is made smaller, and what is no image says so', async () => {
+test('a logo that is too large is made smaller, and what is not an image says so', async () => {
   const { page } = await panel.openAs(ROOT, '/settings/branding');
   await heading(page, 'Settings').waitFor();
   await choose(page, writeFile('notes.png', 'these are my notes'));

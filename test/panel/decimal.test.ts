@@ -57,7 +57,7 @@ test.each(['1,23,456', '1.234.56', '1.234,567.8', '12 34', '1,234.567.890', '123
 );
 
 test.each(['ten', '1e5', '0x10', '12€', '1-2', '.', '--1', '∞', '1'.repeat(16), '9'.repeat(50)])(
-  '%p is no number in any language',
+  '%p is not a number in any language',
   (text) => {
     expect(read(text)).toEqual(everywhere('invalid'));
   },
@@ -98,7 +98,7 @@ test('a number that is said after a reading in doubt can be read in one way only
   }
 });
 
-test('only a decimal that a form keeps is a number, and less than the smallest unit is no quota', () => {
+test('only a decimal that a form keeps is a number, and less than the smallest unit is not a quota', () => {
   expect(['', '1,5', '1e5', '0x10', ' 1', '1.5'].map(toNumber)).toEqual([null, null, null, null, null, 1.5]);
   expect(['0', '0.000002', '0.0000004', '-1', '12.5'].map(toQuota)).toEqual([0, 1, null, null, 6_250_000]);
 });

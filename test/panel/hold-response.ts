@@ -1,4 +1,4 @@
-/** Holds responses back, to test what the user does meanwhile. */
+/** Holds responses back, to test what the user does in the meantime. */
 import type { Page, Request, Route } from 'playwright-core';
 
 export type HeldResponse = {

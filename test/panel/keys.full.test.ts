@@ -240,7 +240,7 @@ describe('API keys', () => {
     const path = new URL(page.url()).pathname.replace('/keys', '/api/token');
     const area = page.getByRole('region', { name: 'Webhook' });
     await field(page, 'Webhook URL').fill(hook);
-    // Tasks spend from the budget meanwhile.
+    // Tasks spend from the budget in the meantime.
     await panel.root().call('PUT', path, { quota: 1_000_000 });
     await area.getByRole('button', { name: 'Save' }).click();
     await area.locator('code').waitFor();

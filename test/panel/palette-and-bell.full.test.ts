@@ -150,7 +150,7 @@ test('the bell counts what needs attention and tasks that ended, until it was op
   const { page } = await panel.openAs(ROOT, '/keys', { viewport: screens.desktop });
   await page.getByRole('button', { name: /^Notifications, new: \d+$/ }).click();
   await page.getByRole('heading', { level: 2, name: 'Needs attention' }).waitFor();
-  // Each leads to where it is mended.
+  // Each leads to where it is fixed.
   const leads = await page.getByRole('dialog').getByRole('link').first().getAttribute('href');
   expect(leads).toMatch(/^\/(channels|plugins|prices|settings|system)/);
   await until('the task is listed', async () => (await page.getByText('a paper boat at dawn').count()) > 0);

@@ -90,7 +90,7 @@ test('the playground begins with the model used last, else with the one that suc
   expect(begin([], [card('slow', null), card('good', 0)])).toBeNull();
 });
 
-test('spend is stacked by the first shares and the rest, and a month goes on as it began', () => {
+test('spend is stacked by the first shares and the rest, and the forecast of a month follows its beginning', () => {
   const point = (spend: number) => ({ at: 0, succeeded: 0, failed: 0, spend });
   const share = (model: string, spends?: number[]) => ({
     ...{ id: 0, name: null, plugin_key: 'demo', model, succeeded: 0, failed: 0 },

@@ -529,7 +529,7 @@ describe('the model', () => {
     });
     const first = await model(page).inputValue();
     await forceRefetch(page);
-    await until('the offers are read anew', async () => {
+    await until('the offers are read again', async () => {
       await model(page).click();
       const option = await page.getByRole('option').first().textContent();
       await page.keyboard.press('Escape');

@@ -108,7 +108,7 @@ test('an activation answered after its page was left does not navigate', async (
   expect(new URL(page.url()).pathname).toBe('/prices');
 });
 
-test('a plugin that came into use meanwhile is disabled after a confirmation', async () => {
+test('a plugin that came into use in the meantime is disabled after a confirmation', async () => {
   const page = await visit('/plugins/paper');
   const control = page.getByLabel('The paper enabled');
   await control.waitFor();

@@ -390,7 +390,7 @@ describe('the end of a session', () => {
     },
   );
 
-  testInFullRun('signing out in another tab says that unsaved changes of this one are gone', async () => {
+  testInFullRun('signing out in another tab says that unsaved changes in this one are lost', async () => {
     const { page } = await openSignedIn({}, ADA);
     const opened = page.waitForEvent('popup');
     await page.evaluate((path) => void window.open(path), quietPath);

@@ -240,7 +240,7 @@ describe('changing settings', () => {
     expect(await stored('ModelRequestRateLimitGroup')).toBe('{"vip":[0,5000]}');
   });
 
-  testInFullRun('marketplace sources are edited as rows; a row added and removed is no change', async () => {
+  testInFullRun('marketplace sources are edited as rows; a row added and removed is not a change', async () => {
     const page = await visit('/settings/plugins');
     const key = 'task_plugin.marketplace_sources';
     const before = (await stored(key)) ?? '';

@@ -479,7 +479,7 @@ describe('legal texts', () => {
     expect(await findAxeViolations(page)).toEqual([]);
   });
 
-  test('script injection: HTML of a text is shown as text, and other schemes are no links', () => {
+  test('script injection: HTML of a text is shown as text, and other schemes are not links', () => {
     const render = (source: string) =>
       renderToStaticMarkup(createElement(MantineProvider, null, createElement(MarkdownView, { source })));
     for (const source of [

@@ -432,7 +432,7 @@ describe('lost sign-in methods', () => {
     });
   });
 
-  testInFullRun('a method removed meanwhile shows an error where it was requested', async () => {
+  testInFullRun('a method removed in the meantime shows an error where it was requested', async () => {
     ids.set('jon', await root().createUser({ username: 'jon' }));
     const { access_token: token } = await signIn('jon');
     await ask(`${gateway().url}/api/user/token`, { method: 'POST', token: token ?? '' });

@@ -176,7 +176,7 @@ const table: [name: string, source: string, ...faults: string[]][] = [
     'exports/native/toString export.required',
   ],
   [
-    'an error presenter that is no function',
+    'an error presenter that is not a function',
     pluginSource(submitRoute, 'export const native = { take() {}, show() {}, error: 1 };'),
     'exports/native/error export.function',
   ],

@@ -217,7 +217,7 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
   ['a host header', { url, headers: { Host: 'x' } }, bad('header "Host" is set only by the host')],
   ['header smuggling', { url, headers: { a: 'x\r\nb: y' } }, bad('header "a" has no valid value')],
   ['a bad header name', { url, headers: { 'a b': 'x' } }, bad('header name "a b" is not valid')],
-  ['a header that is no text', { url, headers: { a: 1 } }, bad('header "a" must be a string')],
+  ['a header that is not text', { url, headers: { a: 1 } }, bad('header "a" must be a string')],
   [
     '65 headers',
     { url, headers: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`h${i}`, 'x'])) },
@@ -460,7 +460,7 @@ describe('queries', () => {
     expect(brief(outcome)).toEqual(parsed);
   });
 
-  test('batch items come by id; those without an id or that are no objects are left out', async () => {
+  test('batch items come by id; those without an id or that are not objects are left out', async () => {
     const ctx = { baseUrl: 'https://api.example', authHeader: 'k', tasks: [] };
     const items: Json[] = [
       { taskId: 'a', status: 'SUCCESS', data: { x: 1 }, finishTime: 5.5 },
@@ -612,7 +612,7 @@ describe('artifacts', () => {
     ],
     ['data', { url: 'data:image/png;base64,AAAA' }, { kind: 'data', mimeType: 'image/png', base64: 'AAAA' }],
     ['data without type', { url: 'data:;base64,AAAA' }, { kind: 'data', mimeType: 'video/mp4', base64: 'AAAA' }],
-    ['data that is no base64', { url: 'data:text/plain,hello' }, 'a data URL must be base64'],
+    ['data that is not base64', { url: 'data:text/plain,hello' }, 'a data URL must be base64'],
     [
       'another host with credential',
       { url: 'https://any.example/v.mp4' },

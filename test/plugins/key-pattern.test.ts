@@ -1,4 +1,4 @@
-/** What a plugin tells of its vendor's keys, as a doubt about others. */
+/** What a plugin reports about its vendor's keys, as a doubt about others. */
 import { describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { checkSync } from 'recheck/lib/browser.js';

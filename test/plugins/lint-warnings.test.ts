@@ -79,7 +79,7 @@ function statusOf(s) { return MAP[s] || RUNNING; }`;
     expect(await findWarnings(parse(body, more))).toEqual([`status.fallback: ${place}`]);
   });
 
-  test('known statuses, a boolean and a table with UNKNOWN are none', async () => {
+  test('known statuses, a boolean and a table with UNKNOWN give no warning', async () => {
     for (const body of [
       "if (!Object.hasOwn(MAP, job.s)) return { status: 'UNKNOWN' }; return { status: MAP[job.s] };",
       "if (!job.done) return { status: 'IN_PROGRESS' }; return { status: job.error ? 'FAILURE' : 'SUCCESS' };",
@@ -132,7 +132,7 @@ describe('a field that the gateway does not read', () => {
       'url',
     ],
     [
-      'parts of a request that is no form',
+      'parts of a request that is not a form',
       withHook(
         'buildSubmitRequest',
         'export function buildSubmitRequest(ctx) { return { url: ctx.baseUrl, parts: [] }; }',
@@ -144,7 +144,7 @@ describe('a field that the gateway does not read', () => {
     expect(await findWarnings(source)).toEqual([`descriptor.unused: ${place}`]);
   });
 
-  test('what is spread, computed or passed through is none', async () => {
+  test('what is spread, computed or passed through gives no warning', async () => {
     const source = withHook(
       'buildSubmitRequest',
       "export function buildSubmitRequest(ctx) { const more = ctx.files.length ? { bodyType: 'multipart', parts: [] } : { body: { timeout: 5 } }; return { url: ctx.baseUrl, ...more, ['x' + 1]: 2 }; }",

@@ -140,7 +140,7 @@ describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s
     expect((await service.activate('acme', '1.0.0')).before?.version).toBe('2.0.0');
   });
 
-  test('disabling sees a submission that was stored meanwhile', async () => {
+  test('disabling sees a submission that was stored in the meantime', async () => {
     await service.upload(at('1.0.0'));
     const node = makeService(
       {

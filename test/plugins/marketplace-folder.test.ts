@@ -200,7 +200,7 @@ describe('a broken folder', () => {
     }
   });
 
-  test('a folder without plugins, a missing folder and a file that is no index are refused', async () => {
+  test('a folder without plugins, a missing folder and a file that is not an index are refused', async () => {
     const empty = temporaryFolder();
     expect((await build(empty)).faults).toMatchObject([{ rule: 'market.empty' }]);
     expect((await check(empty)).faults).toMatchObject([{ file: 'index.json', rule: 'market.index' }]);

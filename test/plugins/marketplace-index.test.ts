@@ -44,7 +44,7 @@ function shown(change: object): MarketPlugin {
   return first;
 }
 
-test('versions of numbers without end are ordered like others, and take no other entry away', () => {
+test('versions with endless numbers are ordered like others, and remove no other entry', () => {
   const [huge, larger] = ['9'.repeat(20), `1${'0'.repeat(20)}`];
   const versions = [`${huge}.0.0`, '1.0.0', `${larger}.0.0`, `1.0.0-${huge}`, `1.0.0-${larger}`, '1.0.0-rc.1'];
   const { plugins, skipped } = read([
@@ -76,7 +76,7 @@ test('semantic versions have the order of semver.org, section 11', () => {
       expect([one, other, Math.sign(compareVersions(`${one}+b`, other))]).toEqual([one, other, Math.sign(at - index)]);
 });
 
-describe('what is no index is refused', () => {
+describe('what is not an index is refused', () => {
   test.each([
     ['an empty file', '', 'The index is not JSON.'],
     ['a page', '<!doctype html><title>404</title>', 'The index is not JSON.'],
@@ -178,7 +178,7 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     ['no name', plugin({ name: ' ' }), 'name is missing'],
     ['no versions', plugin({ versions: undefined }), 'at least one version'],
     ['an empty list of versions', plugin({ versions: [] }), 'at least one version'],
-    ['a version that is no object', plugin({ versions: ['1.0.0'] }), 'the version is not an object'],
+    ['a version that is not an object', plugin({ versions: ['1.0.0'] }), 'the version is not an object'],
     ['a version in two numbers', plugin({ versions: [version({ version: '1.0' })] }), 'semantic version'],
     ['a version with a v', plugin({ versions: [version({ version: 'v1.0.0' })] }), 'semantic version'],
     ['another kind', plugin({ versions: [version({ kind: 'image' })] }), 'kind must be "task"'],
@@ -263,7 +263,7 @@ describe('fields that are only displayed', () => {
     ['a website with credentials', { website: 'https://a:b@acme.example' }, 'website', undefined],
     ['a website that is a script', { website: 'javascript:alert(1)' }, 'website', undefined],
     ['a website with blanks', { website: 'https://acme.example/a b' }, 'website', undefined],
-    ['a website that is no text', { website: 7 }, 'website', undefined],
+    ['a website that is not text', { website: 7 }, 'website', undefined],
     ['a priority', { sortPriority: 2147483647 }, 'sortPriority', 2147483647],
     ['the lowest priority', { sortPriority: -2147483648 }, 'sortPriority', -2147483648],
     ['no priority', {}, 'sortPriority', 0],
@@ -364,7 +364,12 @@ describe('the list of sources', () => {
   test.each<[name: string, value: unknown, field: string, message: string]>([
     ['no list', {}, '', 'must be a list of at most 20'],
     ['too many', Array(21).fill(good), '', 'must be a list of at most 20'],
-    ['an entry that is no object', ['https://market.example'], '0', 'must be an object {name, index_url, public_key?}'],
+    [
+      'an entry that is not an object',
+      ['https://market.example'],
+      '0',
+      'must be an object {name, index_url, public_key?}',
+    ],
     ['an unknown field', [{ ...good, token: 'x' }], '0.token', 'it takes name, index_url and public_key'],
     ['no name', [good, { index_url: 'https://a.example' }], '1.name', 'The name of source 2 must be one line'],
     ['a blank name', [{ ...good, name: ' ' }], '0.name', 'must be one line'],

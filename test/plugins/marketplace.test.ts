@@ -413,7 +413,7 @@ describe('installing', () => {
       'HTTP 404',
     ],
     [
-      'a source that is no text',
+      'a source that is not text',
       () => {
         const bytes = new Uint8Array([0xc3, 0x28]);
         const url = publish(market, '/m', { plugins: [{ ...entry, sha256: sha256(bytes) }] });

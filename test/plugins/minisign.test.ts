@@ -97,7 +97,7 @@ describe('a secret key', () => {
 });
 
 test.each(['', 'RWQ', `RWQ${'a'.repeat(54)}`, `${THEIRS.publicKey}=`, THEIRS.publicKey.replace('RWT', 'RUT')])(
-  '%p is no public key',
+  '%p is not a public key',
   (text) => {
     expect(parsePublicKey(text)).toBeUndefined();
   },

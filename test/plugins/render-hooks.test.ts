@@ -128,7 +128,7 @@ describe('renderFinal', () => {
       /output is larger than 1 MiB/,
     ],
     ['an answer too deep', { vendor: nested(16) }, /nests deeper than 16 levels/],
-    ['output that is no list', { output: 'hello' }, /output must be a list/],
+    ['output that is not a list', { output: 'hello' }, /output must be a list/],
     ['too many items', { output: times(65, message()) }, /at most 64 items/],
     ['a tool call', { output: [{ type: 'function_call' }] }, /output\[0\] must be \{type: "message"/],
     [

@@ -47,7 +47,7 @@ describe.each(['kling', 'jimeng'])('%s, which signs its requests', async (key) =
     for (const { args } of casesFor(hook)) expect(await varies(plugin, hook, args)).toBe(false);
   });
 
-  test('signs anew each time', async () => {
+  test('signs again each time', async () => {
     const [signed] = casesFor('buildQueryRequest');
     expect(await varies(plugin, 'buildQueryRequest', signed?.args ?? [])).toBe(true);
   });

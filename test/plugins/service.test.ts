@@ -221,7 +221,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     },
   );
 
-  test('a task that names a channel type is the plugin’s that drives it', async () => {
+  test('a task that names a channel type belongs to the plugin that drives that type', async () => {
     await service.upload(at('1.0.0', { channelTypes: [250] }));
     const find = async (platform: string) =>
       (await service.current().findPlugin({ platform, sourceHash: '', createdAt: 0 }))?.key;

@@ -43,7 +43,7 @@ const refused: [name: string, source: string, ...faults: string[]][] = [
   ['a named star re-export', "export * as x from 'x';", 'source.reexport 1:1'],
   ['a syntax error', 'const a = ;', 'source.syntax 1:11'],
   ['an unclosed text', '\n\nconst a = "', 'source.syntax 3:11'],
-  ['a script that is no module', 'with (a) {}', 'source.syntax 1:1'],
+  ['a script that is not a module', 'with (a) {}', 'source.syntax 1:1'],
   ['code inside a template', 'const a = `${await 1}`;', 'source.await 1:14'],
   ['two faults at once', "import 'x';\nrequire('y');", 'source.import 1:1', 'source.require 2:1'],
 ];

@@ -89,7 +89,7 @@ export async function openTestStore(dialect: 'sqlite' | 'postgres'): Promise<Ope
   };
 }
 
-/** Shared, since each thread loads and compiles the rules of plugins anew. */
+/** Shared, since each thread loads and compiles the rules of plugins again. */
 export const pluginWorker = createPluginWorker();
 
 const compiled = new Map<string, Promise<FactoryPlugin>>();

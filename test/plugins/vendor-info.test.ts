@@ -4,7 +4,7 @@ import { listLanguages } from '../../scripts/check-texts.ts';
 import type { Json } from '../../src/kernel/index.ts';
 import { readVendorInfo } from '../../src/plugins/manifest/read-vendor-info.ts';
 
-test('what a plugin tells of its vendor is read, texts as maps', () => {
+test('what a plugin reports about its vendor is read, texts as maps', () => {
   const info = {
     keyUrl: 'https://example.com/keys',
     keyFormat: 'sk-…',
@@ -74,12 +74,12 @@ test.each([
   ['a script as address', { keyUrl: 'javascript:alert(1)' }],
   ['texts without English', { keyHelp: { zh: '密钥' } }],
   ['long texts', { keyFormat: 'x'.repeat(101), keyHelp: 'x'.repeat(513) }],
-  ['a format that is no text', { keyFormat: ['sk-…', 5] }],
-  ['places that are no expression', { capacity: { slots: 3, queues: 'yes' } }],
-  ['prices that are no texts', { listPrices: { models: { a: 1 } } }],
+  ['a format that is not text', { keyFormat: ['sk-…', 5] }],
+  ['places that are not an expression', { capacity: { slots: 3, queues: 'yes' } }],
+  ['prices that are not texts', { listPrices: { models: { a: 1 } } }],
   ['an example without a request', { examples: [{ label: 'a' }] }],
   ['a huge example', { examples: [{ label: 'a', request: { prompt: 'x'.repeat(9000) } }] }],
-])('%s is left out, and is no fault', (_what, value) => {
+])('%s is left out, and is not a fault', (_what, value) => {
   expect(readVendorInfo(value as never)).toBeUndefined();
 });
 

@@ -39,7 +39,7 @@ test('what nobody said is there all the same', () => {
   expect(JSON.parse(complete('{"id":7,"status":"queued"}', { asked: undefined }))).toMatchObject({ ...none, ...OPEN });
 });
 
-test('null is no length, size or progress, and says that there is no error', () => {
+test('null is not a length, size or progress, and says that there is no error', () => {
   const made = complete('{"id":"v","seconds":null,"size":null,"progress":null,"error":null,"completed_at":null}');
   expect(JSON.parse(made)).toMatchObject({ seconds: '4', size: '1280x720', progress: 0, error: null });
 });
@@ -62,7 +62,7 @@ test.each([
   expect(complete(answer)).toBe(answer);
 });
 
-test('bytes that are no UTF-8 are passed on as they are', () => {
+test('bytes that are not UTF-8 are passed on as they are', () => {
   const answer = Buffer.from([...Buffer.from('{"id":"v","prompt":"'), 0xff, ...Buffer.from('"}')]);
   expect(completeVideo(answer, known)).toBe(answer);
 });

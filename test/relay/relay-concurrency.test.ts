@@ -230,7 +230,7 @@ const describePlaces = (opened: () => OpenedStore) => {
       expect((await refusal(create(poor, { model: 'one', user })))?.code).toContain('insufficient');
   });
 
-  test('who waits too long gets 429, and who leaves leaves the queue; nothing is billed', async () => {
+  test('a request that waits too long gets 429, and one whose client leaves is dropped; nothing is billed', async () => {
     arrived.length = 0;
     const [holder, caller] = [await addCaller(store), await addCaller(store)];
     const held = create(holder, { model: 'one', user: 'h1' });

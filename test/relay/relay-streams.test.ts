@@ -41,7 +41,7 @@ const describeStreams = (opened: () => OpenedStore) => {
   const bodies: JsonObject[] = [];
   /** Streams whose gateway closed them. */
   let closed = 0;
-  /** So many times faster the gateway waits, and its clock runs while it does. */
+  /** How many times faster the gateway waits, and its clock runs while it does. */
   let speed = 1;
   let aheadMs = 0;
   const clock: Clock = {
@@ -434,7 +434,7 @@ const describeStreams = (opened: () => OpenedStore) => {
     { reasoning_effort: 'none', enable_thinking: false, thinking: null },
   ];
   for (const sent of unthinking)
-    test(`text of a model that shall not think is billed as it came: ${JSON.stringify(sent)}`, async () => {
+    test(`text of a model that must not think is billed as it came: ${JSON.stringify(sent)}`, async () => {
       speed = 100;
       const before = closed;
       const steps = [delta({ content: '12345678' }), () => until('the gateway closes it', () => closed > before)];

@@ -682,7 +682,7 @@ const describeRelay = (opened: () => OpenedStore) => {
 
   const priced: [name: string, value: JsonObject, code: string, param: string | undefined][] = [
     ['a model without a price', { model: 'free-x' }, 'billing.model_price_error', 'model'],
-    ['a fact that is no parameter of OpenAI’s', { model: 'moody-x', mood: 1 }, 'billing.model_price_error', 'mood'],
+    ['a fact that is not a parameter of OpenAI’s', { model: 'moody-x', mood: 1 }, 'billing.model_price_error', 'mood'],
     ['no seconds', { model: 'vid-x' }, 'billing.model_price_error', 'seconds'],
     ['negative seconds', { model: 'vid-x', seconds: -4 }, 'tasks.relay_request_invalid', 'seconds'],
     ['0 seconds', { model: 'vid-x', seconds: 0 }, 'tasks.relay_request_invalid', 'seconds'],
@@ -695,7 +695,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       'tasks.relay_request_invalid',
       'seconds',
     ],
-    ['seconds that are no number', { model: 'vid-x', seconds: 'NaN' }, 'billing.model_price_error', 'seconds'],
+    ['seconds that are not a number', { model: 'vid-x', seconds: 'NaN' }, 'billing.model_price_error', 'seconds'],
     ['null seconds', { model: 'vid-x', seconds: null }, 'billing.model_price_error', 'seconds'],
     [
       'a second length that cannot be read',
@@ -986,7 +986,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const value = { model: 'vid-x', prompt: 'a', seconds: 2 };
     const refused = { model: 'vid-x', prompt: '400', seconds: 2 };
     expect((await keyed(refused)).status).toBe(400);
-    // It came to nothing, so the key is free.
+    // It failed, so the key is free.
     const sent = await Promise.all([keyed(value), keyed(value), keyed(value)]);
     expect(sent.map(({ replayed }) => replayed).sort()).toEqual([false, true, true]);
     const again = await keyed(value);

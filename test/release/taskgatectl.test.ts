@@ -97,7 +97,7 @@ test('root becomes the user of the service, others are told to be root, and cred
   expect([other.code, other.err]).toEqual([1, 'taskgatectl: run it as root: sudo taskgatectl doctor --json\n']);
 });
 
-test('a start of the service that is under way is waited for, a minute at most, and told once', () => {
+test('a running start of the service is awaited for at most a minute, and reported once', () => {
   const notice = 'taskgatectl: waiting for the start of the service\n';
   const [none, some, long] = [0, 3, 1000].map((starting) => run('root', 'PORT=3001\n', { starting }));
   expect([none?.slept, none?.err, none?.words]).toEqual([0, '', ['doctor', '--json']]);

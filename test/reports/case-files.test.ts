@@ -122,7 +122,7 @@ const describeCases = (opened: () => OpenedStore) => {
     expect((await read(people.admin, ['user', people.owner.id])).title).toBe(people.owner.username);
   });
 
-  test('accounts and channels are explained by what ended lately', async () => {
+  test('accounts and channels are explained by what ended recently', async () => {
     const user = await read(people.admin, ['user', people.owner.id]);
     expect(user.answer.map(({ reason }) => reason)).toEqual([
       'cases.user_balance',

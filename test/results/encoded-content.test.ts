@@ -125,7 +125,7 @@ const describeContent = (opened: () => OpenedStore) => {
     });
   });
 
-  test('the request for a file is built anew for each download: its headers are for that request alone', async () => {
+  test('the request for a file is built again for each download: its headers are for that request alone', async () => {
     const task = await make();
     answer = () => new Response(FILE);
     const built = async (): Promise<number> => {

@@ -429,7 +429,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect((await store.results.files('', 1000)).find(({ sha256 }) => sha256 === row.sha256)?.refs).toBe(1);
   });
 
-  test('a copy whose file another node deletes as an orphan is made anew, never kept without its file', async () => {
+  test('a copy whose file another node deletes as an orphan is recreated, never kept without its file', async () => {
     for (const endsBefore of [true, false]) {
       const files = createFolderFiles({ folder: temporaryFolder(), minFreeBytes: 0 });
       let deleted = '';
@@ -464,7 +464,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     }
   });
 
-  test('a vendor that sends a byte now and then does not hold a copy for ever', async () => {
+  test('a vendor that sends a byte now and then does not hold a copy forever', async () => {
     let aheadMs = 0;
     const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs };
     const dripping = () =>
@@ -484,7 +484,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect(await tried(task)).toMatchObject({ state: 'pending', reason: 'The vendor sends the file too slowly.' });
   });
 
-  test('an error that comes each time is an attempt, which ends some day', async () => {
+  test('an error that comes every time counts as an attempt, so that it is not retried forever', async () => {
     await using proxy = await throughProxy((ask) => ask());
     const task = await make(await addCaller(store));
     await changeSealedKey(store, proxy.id, createSecretBox(['another']).seal('a key'));

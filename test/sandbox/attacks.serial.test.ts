@@ -21,11 +21,11 @@ const attacks: Record<string, string> = {
     'const a = Array.from({ length: 1e5 }, (_, i) => i); return a.sort(() => { for (let i = 0; i < 1e4; i++); return 1 }).length',
   'flat without end': 'let a = []; for (let i = 0; i < 1e6; i++) a = [a]; return a.flat(Infinity).length',
   'array of 1e9 holes as text': "return (new Array(1e9) + '').length",
-  'strings of 1 MB for ever': "const all = []; for (;;) all.push('x'.repeat(1 << 20) + all.length)",
+  'strings of 1 MB forever': "const all = []; for (;;) all.push('x'.repeat(1 << 20) + all.length)",
   'strings of 16 MB':
     "const all = []; for (let i = 0; i < 100; i++) all.push('x'.repeat(2 ** 24) + i); return all.length",
-  'small objects for ever': 'const all = []; for (;;) all.push({ a: all.length })',
-  'typed arrays for ever': 'const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))',
+  'small objects forever': 'const all = []; for (;;) all.push({ a: all.length })',
+  'typed arrays forever': 'const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))',
   'array buffer of 1 GB': 'return new ArrayBuffer(2 ** 30).byteLength',
   'needle of 2 MB in 4 MB': "return ('a'.repeat(4e6) + 'b').indexOf('a'.repeat(2e6) + 'c')",
   'includes on 2**32-1 holes': 'return new Array(2 ** 32 - 1).includes(1)',
@@ -74,7 +74,7 @@ const attacks: Record<string, string> = {
 const KINDS = [
   'loop that catches everything',
   'nested quantifiers',
-  'small objects for ever',
+  'small objects forever',
   'includes on 2**32-1 holes',
   'result of 100 MB',
   'deep recursion',

@@ -98,7 +98,7 @@ test.each(['stuckOn', 'endless'])('an endless call is stopped, and the others ge
   }
 });
 
-test('a kill in a batch is counted against no owner; sent one by one, only the killed call is', async () => {
+test('a kill in a batch counts against no owner; when the calls are sent one by one, only the killed one counts', async () => {
   const strict = startSandbox({ processes: 1, callTimeoutMs: 1_000, killsToSuspend: 1 });
   try {
     await warm(strict);

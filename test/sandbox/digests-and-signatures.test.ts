@@ -29,7 +29,7 @@ const run = (name: string, ...args: unknown[]) => readResult(sandbox, runner, ho
 const refusal = async (name: string, ...args: unknown[]) =>
   (await catchFailure(sandbox.call(runner, hook('run', [name, args])))).message;
 
-/** A message of fifty bytes that are no UTF-8. */
+/** A message of fifty bytes that are not UTF-8. */
 const FIFTY_DD = '0xdd, 50 times';
 
 describe('digests give published answers', () => {
@@ -93,7 +93,7 @@ describe('digests give published answers', () => {
     expect(others).toEqual([String(first), String(first)]);
   });
 
-  test('what is no data, encoding or algorithm is refused in words', async () => {
+  test('what is not data, encoding or algorithm is refused in words', async () => {
     expect(await refusal('sha256', null)).toBe('sha256: give a text or bytes');
     expect(await refusal('hmac', 'sha256', null, 'm')).toBe('hmac: give a text or bytes as key, not null');
     expect(await refusal('hmac', 'sha256', 'k', 1)).toBe('hmac: give a text or bytes as message, not number');
@@ -131,7 +131,7 @@ describe('bounds', () => {
     expect(await refused('grown', ['bytes', '✓', MEBIBYTE / 2])).toContain('over the limit');
   });
 
-  test('a forged typed array is no bytes, and a replaced getter decides nothing', async () => {
+  test('a forged typed array is not bytes, and a replaced getter decides nothing', async () => {
     expect(await readResult(sandbox, runner, hook('spoofed'))).toEqual([
       'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
       'sha256: give a text or bytes',

@@ -302,7 +302,7 @@ describe('inspect', () => {
     await tight.close();
   });
   test('more names of exports than the gateway reads are refused', async () => {
-    // A busy machine compiles so many names for seconds.
+    // A busy machine needs seconds to compile this many names.
     const patient = startSandbox({ callTimeoutMs: 60_000 });
     const names = Array.from({ length: 12_000 }, (_, i) => `a as b${i}`);
     expect(await catchFailure(patient.inspect(plugin(`const a = 0; export { ${names} }`), 'system'))).toMatchObject({

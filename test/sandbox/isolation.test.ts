@@ -200,7 +200,7 @@ describe('escapes reach nothing of the host', () => {
   test('errors of host functions are of the guest', async () => {
     expect(await readResult(sandbox, module, hook('thrownByHost'))).toEqual([true, true, 'undefined', false]);
   });
-  test('import.meta, caller and stacks tell nothing', async () => {
+  test('import.meta, caller and stacks say nothing', async () => {
     expect(await readResult(sandbox, module, hook('meta'))).toEqual([]);
     expect(await readResult(sandbox, module, hook('caller'))).toBe('refused');
     expect(await readResult(sandbox, module, hook('callStack'))).not.toContain('/');

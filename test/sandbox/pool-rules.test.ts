@@ -1,8 +1,8 @@
 /** Decisions of the pool about its processes, with a clock and processes made here. */
 import { describe, expect, test } from 'bun:test';
 import { createFairQueue, sentence, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { checkWorkers } from '../../src/sandbox/pool/check-workers.ts';
 import { chooseWorker, noteCaller } from '../../src/sandbox/pool/choose-worker.ts';
+import { enforceLimits } from '../../src/sandbox/pool/enforce-limits.ts';
 import { createCallEstimates, toCallKey } from '../../src/sandbox/pool/estimate-calls.ts';
 import type { Job, PoolState, Worker } from '../../src/sandbox/pool/types.ts';
 import { noteCall } from '../../src/sandbox/pool/worker-processes.ts';
@@ -31,8 +31,8 @@ type Seen = { killed: boolean; released: boolean; sent: string[] };
 type ProcessOptions = { jobs?: Job[]; mebibytes?: number; lastMebibytes?: number };
 
 /**
- * A process that runs `jobs`, one message each, since 0 ms, and holds, and held at the last check,
- * so much memory.
+ * A process that runs `jobs`, one message each, since 0 ms, with the memory that it holds and held
+ * at the last check.
  */
 function readProcess({ jobs = [], mebibytes = 100, lastMebibytes }: ProcessOptions = {}): Worker & { seen: Seen } {
   const seen: Seen = { killed: false, released: false, sent: [] };
@@ -99,7 +99,7 @@ function readPool(workers: Worker[], limits: Partial<SandboxLimits> = {}) {
   const checkAt = (ms: number, sinceMs = 25): void => {
     nowMs = ms;
     pool.lastCheckAt = ms - sinceMs;
-    checkWorkers(pool);
+    enforceLimits(pool);
   };
   return { pool, estimates, checkAt };
 }

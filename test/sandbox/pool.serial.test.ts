@@ -161,7 +161,7 @@ describe('processes that die', () => {
     void outcome.then(() => {
       over = true;
     });
-    // Ever longer, for a process that is killed while it starts does not count.
+    // Ever longer, since a process that is killed while it starts does not count.
     for (let pause = 200; !over; pause *= 1.5) {
       await Promise.race([outcome, Bun.sleep(pause)]);
       for (const pid of listChildren(process.pid)) process.kill(pid, 'SIGKILL');
@@ -375,8 +375,8 @@ describe('memory stays flat', () => {
 
 describe('fair shares', () => {
   /**
-   * Until so many processes answer: as many calls of different plugins and users were under way at
-   * one moment.
+   * Until this many processes answer: as many calls of different plugins and users were under way
+   * at one moment.
    */
   async function bringUp(sandbox: Sandbox, count: number): Promise<void> {
     const isOverlapping = (spans: number[][]) =>

@@ -132,7 +132,7 @@ const HOSTILE = {
   'a getter': '{ get a() { globalThis.ran = true; return 1 } }',
   'a toJSON of its own': '{ a: 1, toJSON() { return 2 } }',
   'a hidden toJSON': 'Object.defineProperty({ a: 1 }, "toJSON", { value: () => 2 })',
-  'a toJSON that is no function': '{ toJSON: 1 }',
+  'a toJSON that is not a function': '{ toJSON: 1 }',
   'a toJSON whose name is computed': '{ ["to" + "JSON"]: () => 2 }',
   'a toJSON on an array': 'Object.assign([1], { toJSON: () => 2 })',
   'a class with toJSON': 'new (class { a = 1; toJSON() { return 2 } })()',

@@ -122,7 +122,7 @@ test.each([
   ]);
 });
 
-test('two files that both import a third are no cycle', () => {
+test('two files that both import a third are not a cycle', () => {
   const files = {
     'src/auth/a.ts': "import './b.ts';\nimport './c.ts';",
     'src/auth/b.ts': "import './c.ts';",

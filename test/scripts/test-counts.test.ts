@@ -49,7 +49,7 @@ test('a file without a single test is a failure', async () => {
   expect((await run({ 'a.test.ts': good, 'b.test.ts': 'export {};' })).failed).toBe(1);
 });
 
-test('what failed is named with its place and what it said', async () => {
+test('a failure is named with its place and its message', async () => {
   const failing = `import { describe, expect, test } from 'bun:test';
 describe('x & y', () => {
   test('a "<b>"', () => { expect('<1>').toBe('&2'); });

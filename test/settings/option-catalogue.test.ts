@@ -417,7 +417,7 @@ describe('the catalogue of options', () => {
   });
 
   test.each(['__proto__', 'constructor', 'toString', 'setup.completed_at', 'systemname', ''])(
-    '"%s" is no option',
+    '"%s" is not an option',
     (key) => {
       expect(isOptionKey(key)).toBe(false);
     },

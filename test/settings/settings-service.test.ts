@@ -218,7 +218,7 @@ describeEachStore(
       await put(after.service, { GitHubOAuthEnabled: 'false' });
       const [message] = await refused(after.service, { GitHubOAuthEnabled: 'true' });
       expect(message).toContain('no CRYPTO_SECRET decrypts the stored GitHubClientSecret: enter it again');
-      expect(await put(after.service, { GitHubClientSecret: 'anew', GitHubOAuthEnabled: 'true' })).toEqual([
+      expect(await put(after.service, { GitHubClientSecret: 'replaced', GitHubOAuthEnabled: 'true' })).toEqual([
         { key: 'GitHubClientSecret', before: 'unreadable', after: 'set' },
         { key: 'GitHubOAuthEnabled', before: 'false', after: 'true' },
       ]);
@@ -228,7 +228,7 @@ describeEachStore(
       ]);
 
       const rotated = await startNode(store, { secrets: ['a third one', 'another crypto secret'] });
-      expect(rotated.live.secret('GitHubClientSecret')).toBe('anew');
+      expect(rotated.live.secret('GitHubClientSecret')).toBe('replaced');
     });
 
     const NEEDS: [feature: OptionKey, given: Changes, status: string | undefined][] = [

@@ -13,7 +13,7 @@ export type RelayArrival = {
   by: string;
   /** Whether the vendor did the work. */
   isDone: boolean;
-  /** Its valid answer; undefined: it refused, or answered what is no answer. */
+  /** Its valid answer; undefined: it refused, or answered what is not an answer. */
   answer: 'whole' | 'stream' | undefined;
   /** When the vendor was done with it; infinite while it is not. */
   untilMs: number;
@@ -33,7 +33,7 @@ export const PIECE = 'abcd';
 /** What stands in an image. */
 export const drawImage = (order: string, index: number): string =>
   Buffer.from(`image ${index} of ${order}`).toString('base64');
-/** So many times what the request allows is reported as too much. */
+/** How many times what the request allows is reported as too much. */
 const TOO_MUCH = 10;
 
 const event = (data: unknown): string => `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;

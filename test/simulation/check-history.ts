@@ -55,7 +55,7 @@ const RULES: Record<string, Rule> = {
     }
   },
 
-  'nothing waits for ever': (history, say) => {
+  'nothing waits forever': (history, say) => {
     const { isQuiet, orders, relays, arrivals, tasksEndedMs, plan, vendor, books, queueLooks } = history;
     if (!isQuiet) {
       const open = books.tasks

@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 /** What a client reads of a failure. */
 export type Refusal = { code: string; shouldRetry: boolean | undefined };
 /**
- * One request of a client. `cut`: the connection broke, for the process had died. `left`: the
+ * One request of a client. `cut`: the connection broke, because the process had died. `left`: the
  * client did not wait for the answer.
  */
 export type Attempt<T extends object = { taskId: string }> = {

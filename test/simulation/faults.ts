@@ -23,7 +23,7 @@ export type FaultRates = {
   broken: number;
   /** 5xx, although it was done. */
   brokenAfter: number;
-  /** An answer that is no answer. */
+  /** An answer that is not an answer. */
   garbage: number;
   /** A poll tells an earlier status. */
   backwards: number;

@@ -17,7 +17,7 @@ export type WireAnswer = {
   status: number;
   headers?: Record<string, string>;
   body: string;
-  /** It is sent so long after the request came. */
+  /** How long after the request came it is sent. */
   afterMs?: number;
   /** The connection breaks within the body. */
   breaks?: boolean;

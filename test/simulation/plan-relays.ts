@@ -22,7 +22,10 @@ type AnswerFate = {
   /** What it says that it used. `too much`: more than the request can have cost. */
   tells: 'usage' | 'usage twice' | 'nothing' | 'too much';
   used: number;
-  /** The connection breaks after so many events of a stream, or within a whole answer. */
+  /**
+   * The connection breaks after this many events of a stream, or within an answer that is not
+   * streamed.
+   */
   breaksAfter: number | undefined;
   refused: boolean;
 };
@@ -43,7 +46,7 @@ export type PlannedRelay = {
   idempotencyKey: string | null;
   /** The client repeats what failed with its Idempotency-Key, whatever it was told. */
   insists: boolean;
-  /** The client leaves so long after it asked. */
+  /** How long after its request the client leaves. */
   leavesMs: number | undefined;
   fate: AnswerFate;
 };

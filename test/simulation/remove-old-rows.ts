@@ -15,7 +15,7 @@ export type Imbalances = unknown;
 
 /**
  * Runs the product's retention over all that a history has left, long after it. Some runs break off
- * in the middle, and the next begins anew. Returns what the product's own check of sums finds.
+ * in the middle, and the next starts over. Returns what the product's own check of sums finds.
  */
 export async function removeOldRows(database: Database, endMs: number, random: SeededRandom): Promise<Imbalances> {
   const nowMs = EPOCH_MS + endMs + AGE_DAYS * DAY_MS;

@@ -30,7 +30,7 @@ function newDatabase(synchronous: 'FULL' | 'NORMAL') {
   return {
     path,
     open: () => openStore({ databaseUrl: '', dataDir, synchronous, clock: systemClock, logger: silentLogger }),
-    /** Pages that the log holds since it started anew last. */
+    /** Pages that the log holds since it started over last. */
     countLogPages(): number {
       const file = new SqliteFile(path);
       const [, pages] = file.query('pragma wal_checkpoint(noop)').values()[0] ?? [];
@@ -51,7 +51,7 @@ async function write(store: Store, megabytes: number): Promise<void> {
 }
 
 for (const synchronous of ['FULL', 'NORMAL'] as const) {
-  test(`another thread copies the write-ahead log, which starts anew, and nothing of it is lost, ${synchronous}`, async () => {
+  test(`another thread copies the write-ahead log, which starts over, and nothing of it is lost, ${synchronous}`, async () => {
     const { path, open, countLogPages } = newDatabase(synchronous);
     const store = await open();
     // Far less than SQLite lets gather before it copies the log itself, in this thread.
@@ -73,7 +73,7 @@ for (const synchronous of ['FULL', 'NORMAL'] as const) {
   });
 }
 
-test('while another process reads an old state commits go on; the log starts anew when it has ended', async () => {
+test('while another process reads an old state commits go on; the log starts over when it has ended', async () => {
   const { path, open, countLogPages } = newDatabase('NORMAL');
   const store = await open();
   const reader = new SqliteFile(path);
@@ -115,7 +115,7 @@ test('no commit waits for a copy that a reader of an old state holds up', async 
   expect(pauses).toBe(0);
   reader.run('commit');
   reader.close();
-  // Then the rest is copied while one commit waits, and the log starts anew.
+  // Then the rest is copied while one commit waits, and the log starts over.
   let n = 0;
   await until(async () => {
     n += 1;
@@ -126,7 +126,7 @@ test('no commit waits for a copy that a reader of an old state holds up', async 
   writer.close();
 });
 
-test('the log itself tells as many pages as SQLite does, also after it began anew', () => {
+test('the log itself tells as many pages as SQLite does, also after it started over', () => {
   const path = join(temporaryFolder(), 'x.db');
   const file = new SqliteFile(path);
   file.run('pragma journal_mode = wal');

@@ -12,7 +12,7 @@ setDefaultTimeout(120_000);
 
 const PAGE_BYTES = 8192;
 
-test('a missing grant is no damage, and a broken index is', async () => {
+test('a missing grant is not damage, and a broken index is', async () => {
   const server = await startOwnPostgres();
   try {
     const root = new SQL(server.url, { max: 1 });

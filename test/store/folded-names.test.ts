@@ -130,7 +130,7 @@ test('an upgrade gives addresses that a Turkish collation has folded their owner
   await withStore(setup, async (store) => {
     const owner = async (address: string) => (await store.identities.owner('email', address))?.userId;
     expect(await owner('ivan@example.org')).toBe(1);
-    // Who has it in the right spelling keeps it; else the first user gets it.
+    // The user who has it in the right spelling keeps it; otherwise the first user gets it.
     expect(await owner('iris@example.org')).toBe(3);
     expect(await owner('ingi@example.org')).toBe(4);
     expect(await owner('plain@example.org')).toBe(6);

@@ -127,7 +127,7 @@ describe.each(servers)('a bucket of %s', (_, start) => {
     const bucket = openBucket();
     expect(await acceptBucket(bucket.files, { marker: bucket.marker, store: other.store })).toEqual({ missing: 1 });
     expect(await node.put(chunk('x'), limit())).toMatchObject({ ok: true });
-    // Each page of a sweep looks anew.
+    // Each page of a sweep looks again.
     await expect(files.list('', 10)).rejects.toMatchObject(REFUSED);
   });
 });
@@ -154,7 +154,7 @@ describe('the marker of a bucket', () => {
     expect(bucket.objects.get(KEY)?.bytes.toString()).toBe(`${own.options.get(OPTION)}\n`);
   });
 
-  test('is read once in a minute for copies, and a bucket that is down is no fault of the place', async () => {
+  test('is read once in a minute for copies, and a bucket that is down is not a fault of the place', async () => {
     const node = readNode(database());
     const reads = () => bucket.requests.filter((line) => line.startsWith('GET') && line.endsWith('-results')).length;
     await node.put(chunk('a'), limit());

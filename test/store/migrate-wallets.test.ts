@@ -55,7 +55,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
       expect((await store.ledger.list(2, { page: 1, pageSize: 9 })).total).toBe(2);
 
-      // A wallet of nobody comes between: from here on the numbers of users and wallets differ.
+      // A wallet without a user comes in between: from here on the ids of users and wallets differ.
       const raw = openRaw(setup);
       await raw.run('insert into wallets (created_at) values (1)');
       await raw.close();

@@ -191,7 +191,7 @@ test('a session that the server ends in the middle of a transaction leaves nothi
   await admin.close();
 });
 
-testInFullRun('a row that another session holds is told as locked, before the transaction is over', async () => {
+testInFullRun('a row that another session holds is reported as locked, before the transaction is over', async () => {
   const url = await testDatabaseUrl();
   const node = await openNode(url);
   const { walletId } = await addUser(node);
@@ -274,7 +274,7 @@ test('exclusive work runs on one of two nodes, and on the other once it is over'
     });
     expect([value, elsewhere]).toEqual(['first', undefined]);
   }
-  // Works of other databases of the server are no concern.
+  // Jobs of other databases on the server do not matter.
   const stranger = await openNode(await testDatabaseUrl());
   expect(await nodes[0].exclusively('clean-up', () => stranger.exclusively('clean-up', async () => 'ran'))).toBe('ran');
 });
@@ -319,8 +319,8 @@ test('a connection that falls silent keeps no exclusive work waiting', async () 
   const url = new URL(await testDatabaseUrl());
   const proxy = await startHoldingProxy({ host: url.hostname, port: Number(url.port || 5432) });
   url.port = new URL(proxy.url).port;
-  // A time limit is over once a question is held back, and not before: a busy machine is no silent
-  // connection.
+  // A time limit is over once a question is held back, and not before: a busy machine is not a
+  // silent connection.
   const impatient = {
     ...systemClock,
     async sleep(_ms: number, signal?: AbortSignal) {

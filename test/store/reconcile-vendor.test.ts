@@ -17,7 +17,7 @@ test("a vendor's export is read with any usual separator, quotes and signs of cu
   ]);
   expect(readVendorCsv('id\none\n', {})).toEqual([{ id: 'one', cost: undefined }]);
   expect(() => readVendorCsv('when,what\n1,2\n', {})).toThrow('--id-column; it has "when", "what"');
-  expect(() => readVendorCsv('id,cost\none,"1,50"\n', {})).toThrow('line 2: the cost "1,50" is no number');
+  expect(() => readVendorCsv('id,cost\none,"1,50"\n', {})).toThrow('line 2: the cost "1,50" is not a number');
 });
 
 test("states what the channel's cost prices say of the jobs, from the facts of their bills", async () => {

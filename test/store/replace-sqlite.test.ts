@@ -1,4 +1,6 @@
-/** A copy takes the place of a database whose gateway was killed: old or new, and always whole. */
+/**
+ * A copy takes the place of a database whose gateway was killed: old or new, and always complete.
+ */
 import { Database as SqliteFile } from 'bun:sqlite';
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -24,7 +26,7 @@ async function put(dataDir: string, keys: readonly string[]): Promise<void> {
   await store.close();
 }
 
-/** What a gateway leaves that is killed after it has written `keys`. */
+/** What a gateway leaves behind when it is killed after it has written `keys`. */
 async function killedAfter(dataDir: string, keys: readonly string[]): Promise<string> {
   const store = await serve(dataDir);
   for (const key of keys) await store.options.put(key, 'x');
@@ -104,7 +106,7 @@ test('the former database is kept with its log', async () => {
   expect(await keysIn(left)).toEqual([...NEW, ...OLD]);
 });
 
-test('a kill between any two steps leaves the old or the new database whole, and never half of both', async () => {
+test('a kill between any two steps leaves the old or the new database intact, and never half of both', async () => {
   const seen = new Set<string>();
   for (let steps = 0, isEnd = false; !isEnd; steps += 1) {
     const { left, copies } = await setUp();
@@ -136,7 +138,7 @@ test('an interrupted replacement is ended by a start alone, and refused beside o
   expect(await keysIn(left)).toEqual([...NEW, ...OLD]);
 });
 
-test('a copy is refused beside a gateway, and where it is no whole database of ours', async () => {
+test('a copy is refused beside a gateway, and where it is not a whole database of ours', async () => {
   const { left, copies } = await setUp();
   const replace = (file: string, dataDir = left) => replaceSqlite({ dataDir, file, now: 1_800_000_000 });
   const store = await serve(left);

@@ -88,7 +88,7 @@ test('one gateway a data directory: the second is refused, commands beside it ar
   await (await openStore({ ...setup(dataDir), exclusive: true })).close();
 });
 
-test('killed in the middle of writing: whatever was answered is there, whole, and the money adds up', async () => {
+test('killed in the middle of writing: whatever was answered is there, complete, and the money adds up', async () => {
   const dataDir = newFolder();
   const { child, lines } = run(holdDataDir(dataDir));
   await until(() => lines.length > 200);
@@ -165,7 +165,7 @@ test('a commit that fails rejects the whole group and leaves nothing of it; the 
   file.close();
 });
 
-test('a commit is answered once it is on the disk; works that come meanwhile share the next one', async () => {
+test('a commit is answered once it is on the disk; transactions that arrive in the meantime share the next commit', async () => {
   const file = new SqliteFile(':memory:');
   file.run('create table a (id integer primary key)');
   const flushes: (() => void)[] = [];
@@ -210,7 +210,7 @@ test('a commit is answered as soon as it is on the disk, whatever the next one t
   file.close();
 });
 
-test('a disk that does not take a commit: the outcome is unknown, and the log starts anew before the next is answered', async () => {
+test('a disk that does not take a commit: the outcome is unknown, and the log starts over before the next is answered', async () => {
   const dataDir = newFolder();
   const file = new SqliteFile(join(dataDir, 'taskgate.db'));
   file.run('pragma journal_mode = wal');
@@ -277,13 +277,13 @@ test('reads of one turn of the event loop share a snapshot; own commits are seen
   expect(seen()).toEqual([1, 2]);
   other.run('insert into a values (3)');
   expect(seen()).toEqual([1, 2, 3]);
-  // No lock is left: the log can start anew.
+  // No lock is left: the log can start over.
   expect(own.query('pragma wal_checkpoint(truncate)').values()[0]?.[0]).toBe(0);
   await writer.close();
   for (const file of [own, other, reading]) file.close();
 });
 
-test('works that wait together share one commit, at most 64 of them', async () => {
+test('transactions that wait together share one commit, at most 64 of them', async () => {
   const file = new SqliteFile(':memory:');
   file.run('create table a (id integer primary key)');
   const begun: string[] = [];
@@ -311,7 +311,7 @@ test('works that wait together share one commit, at most 64 of them', async () =
   file.close();
 });
 
-test('a work that never ends is given up, undone, and holds up nobody for long', async () => {
+test('a transaction that never ends is given up and undone, and holds up nobody for long', async () => {
   const file = new SqliteFile(':memory:');
   file.run('create table a (id integer primary key)');
   const guard = createTransactionGuard(50);
@@ -348,7 +348,7 @@ test('another process that holds the file too long makes a write unavailable, no
   await store.close();
 });
 
-test('a data directory that cannot be made, or a file that is no database, is said plainly', async () => {
+test('a data directory that cannot be made, or a file that is not a database, is said plainly', async () => {
   const folder = newFolder();
   writeFileSync(join(folder, 'file'), '');
   await expect(openStore(setup(join(folder, 'file', 'data')))).rejects.toMatchObject({
@@ -356,7 +356,7 @@ test('a data directory that cannot be made, or a file that is no database, is sa
     message: expect.stringContaining('cannot be written'),
   });
   const damaged = newFolder();
-  writeFileSync(join(damaged, 'taskgate.db'), 'this is no database, '.repeat(100));
+  writeFileSync(join(damaged, 'taskgate.db'), 'this is not a database, '.repeat(100));
   await expect(openStore(setup(damaged))).rejects.toMatchObject({
     code: 'store.unavailable',
     message: expect.stringContaining('taskgate backup restore'),

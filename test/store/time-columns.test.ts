@@ -291,7 +291,7 @@ const RECORDS: Readonly<Record<string, string>> = {
   channel_tests: 'tested_at',
 };
 
-/** Numbers that are no times: ids, counts, sums and lengths. */
+/** Numbers that are not times: ids, counts, sums and lengths. */
 const NO_TIMES =
   /^(id|.*_id|role|status|type|version|.*_version|tries|counter|auth_style|failures|cases|priority|weight|.*quota|request_count|redacted_by|.*seconds|.*_?tasks|position|skipped|polls|poll_failures|lease_seq|outputs_after|http_status|.*attempts?|amount|.*spend|retries|duration(_ms)?|.*bytes|refs|width|height|threshold|told_threshold|.*_micros|succeeded|failed|lag_ms|lateness_ms|unfinished|due|.*spent|.*budget.*|max_running|requests_per_minute|slots|total|turn|raised|returns|waiting|parked|ceiling|rest_step|rest_generation)$/;
 

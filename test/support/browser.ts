@@ -2,7 +2,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import { findChromium } from './find-program.ts';
 
 /**
- * A name for 127.0.0.1 that is no secure context, as a gateway on a local network without TLS is
+ * A name for 127.0.0.1 that is not a secure context, as a gateway on a local network without TLS is
  * none.
  */
 export const insecureHost = 'gateway.test';

@@ -11,7 +11,7 @@ export function listChildren(pid: number, word = ''): number[] {
     .filter((id) => readCommand(id).includes(word));
 }
 
-/** None when the thread has ended meanwhile. */
+/** None when the thread has ended in the meantime. */
 function childrenOfThread(pid: number, thread: string): string[] {
   try {
     return readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' ');
@@ -30,8 +30,8 @@ function readCommand(pid: number): string {
 }
 
 /**
- * What a process and all that it started are doing, for the message of a test that waits in vain:
- * the command, where each thread stands in the kernel, open files. Empty outside of Linux.
+ * What a process and all that it started are doing, for the message of a test that times out: the
+ * command, where each thread stands in the kernel, open files. Empty outside of Linux.
  */
 export function describeProcesses(pid: number): string {
   const command = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();

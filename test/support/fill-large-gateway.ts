@@ -96,7 +96,7 @@ export async function fillLargeGateway(
         ...{ chain: "''", prev_hash: "''", hash: "''" },
       },
     );
-    // Usage is added up in the order of its time: all of it anew.
+    // Usage is added up in the order of its time: all of it again.
     for (const table of ['usage_progress', 'usage_sums_progress']) file.run(`update ${table} set until = 0`);
   })();
   file.run('analyze');
@@ -106,7 +106,7 @@ export async function fillLargeGateway(
   return { key };
 }
 
-/** `count` copies of each row of `which`, with some columns written anew; `i` counts them. */
+/** `count` copies of each row of `which`, with some columns written again; `i` counts them. */
 function copy(
   file: Database,
   { table, count, which = 'true' }: { table: string; count: number; which?: string },

@@ -106,7 +106,9 @@ export class Terminal {
     return { from, mark };
   }
 
-  /** A wait in vain says what the terminal shows by then, and what its processes are doing. */
+  /**
+   * A wait that times out says what the terminal shows by then, and what its processes are doing.
+   */
   private async wait(what: string, from: number, check: () => boolean): Promise<void> {
     await until(what, check, WAIT_MS).catch((error) => {
       const processes = this.shell.pid ? describeProcesses(this.shell.pid) : '';

@@ -6,8 +6,8 @@ import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 /**
- * A Redis or Valkey server of one test alone, which may be killed, started again on the same port
- * and data, and held still.
+ * A Redis or Valkey server of one test alone, which may be killed, restarted on the same port and
+ * data, and suspended.
  */
 export type OwnRedis = {
   url: string;

@@ -5,8 +5,8 @@ import { canInstallPackages, installPackages } from './install-packages.ts';
 const FOLDERS = ['/usr/sbin', '/usr/local/sbin'];
 
 /**
- * A program that others wrote, installed with its package where that is possible. Says why not
- * where it is not to be had.
+ * A third-party program, installed with its package where that is possible; otherwise the reason
+ * why it is missing.
  */
 export async function provideProgram(
   name: string,

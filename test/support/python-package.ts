@@ -13,8 +13,8 @@ export type Python = ((args: readonly string[], folder?: string) => Promise<stri
 };
 
 /**
- * Python with one package of the index (`name==version`), which pip installs once. Says why not
- * where the machine has no Python 3.9 with pip or reaches no package index.
+ * Python with one package of the index (`name==version`), which pip installs once. Gives the reason
+ * if the machine has no Python 3.9 with pip or reaches no package index.
  */
 export async function providePythonPackage(requirement: string): Promise<Python | { missing: string }> {
   if (findProgram(['python3']) === null || !(await succeeds(['python3', '-m', 'pip', '--version']))) {

@@ -2,7 +2,7 @@ import { createServer, connect as openSocket, type Socket } from 'node:net';
 import { freePort } from './free-port.ts';
 
 /**
- * A way to a server that a test can cut and mend, as if the server had been killed and started
+ * A way to a server that a test can cut and restore, as if the server had been killed and started
  * again.
  */
 export type Relay = { url: string; cut(): Promise<void>; mend(): Promise<void>; stop(): Promise<void> };

@@ -44,7 +44,7 @@ export async function verifyAssertion(url: string, assertion: string): Promise<v
   await jwtVerify(assertion, pair.publicKey, { issuer: ROBOT, audience: `${url}/token` });
 }
 
-/** A vendor with its token server, which verifies who asks. */
+/** A vendor with its token server, which verifies its callers. */
 export function startCloud() {
   const cloud = {
     url: '',

@@ -39,7 +39,7 @@ export async function startPostgres(binFolder: string): Promise<StartedService> 
     fsync: 'off',
     synchronous_commit: 'off',
     full_page_writes: 'off',
-    // Its workers would go round the hundreds of databases of a run for ever.
+    // Its workers would go round the hundreds of databases of a run forever.
     autovacuum: 'off',
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

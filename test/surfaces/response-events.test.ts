@@ -396,7 +396,7 @@ describe('the response object', () => {
     expect(JSON.stringify(failed)).not.toContain('the vendor said so');
   });
 
-  test('response ids convert to task ids and back, and other texts are no ids', () => {
+  test('response ids convert to task ids and back, and other texts are not ids', () => {
     expect(readTaskId(responseId(ID))).toBe(ID);
     for (const id of [
       ID,

@@ -49,7 +49,7 @@ const describeResponses = (opened: () => OpenedStore) => {
   /** Polls; its own clients wait until the test ends their deadline. */
   let far: Engine;
   const longEnough = Promise.withResolvers<void>();
-  /** SQLite has one node, which hears of its own tasks only: this one hears of the other's. */
+  /** SQLite has one node, which hears of its own tasks only: this one learns of the other's. */
   let hearing: Timer;
   let store: Store;
 
@@ -303,7 +303,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       ['the background', { model: 'waiter', background: true }, 'tasks.response_form_unsupported', 'invalid'],
       ['waiting', { model: 'streamer' }, 'tasks.response_form_unsupported', 'invalid'],
       ['both', { model: 'streamer', stream: true, background: true }, 'tasks.response_form_unsupported', 'invalid'],
-      ['a stream that is no flag', { stream: 'yes' }, 'tasks.response_form_invalid', 'invalid'],
+      ['a stream that is not a flag', { stream: 'yes' }, 'tasks.response_form_invalid', 'invalid'],
       ['an unknown model', { model: 'nobody' }, 'tasks.model_not_found', 'not_found'],
       ['what the decoder refuses', { input: '' }, 'tasks.plugin_request_invalid', 'invalid'],
     ])('%s', async (_, body, code, kind) => {
@@ -340,7 +340,7 @@ const describeResponses = (opened: () => OpenedStore) => {
   });
 
   describe('ownership of responses', () => {
-    test('only its owner reads a response, and tasks of other surfaces are no responses', async () => {
+    test('only its owner reads a response, and tasks of other surfaces are not responses', async () => {
       const [owner, stranger] = [await addCaller(store), await addCaller(store)];
       const made = await object(owner, { input: 'a cat [instant]' });
       const video = await near.surfaces.submitGeneric(owner, {

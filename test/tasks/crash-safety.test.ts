@@ -132,7 +132,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     await sound();
   });
 
-  test('while answers cannot be stored no vendor is polled and no failure is counted; then polling goes on', async () => {
+  test('while answers cannot be stored no vendor is polled and no failure is counted; afterwards polling continues', async () => {
     let looks = 0;
     let isWritable = false;
     const canStore = () => {

@@ -60,14 +60,14 @@ const describeEngine = (opened: () => OpenedStore) => {
       ['garbage is counted and then recovers', 'a [garbage=2] [duration=0.3]', 'SUCCESS', 5, /^$/],
       ['500 is counted and then recovers', 'a [500=2] [duration=0.3]', 'SUCCESS', 5, /^$/],
       [
-        'garbage for ever ends the task with a refund',
+        'garbage forever ends the task with a refund',
         'a [garbage=always]',
         'FAILURE',
         0,
         /^poll failed: (hook_error|unrecognized)/,
       ],
       [
-        '500 for ever ends the task with a refund',
+        '500 forever ends the task with a refund',
         'a [500=always]',
         'FAILURE',
         0,

@@ -41,7 +41,7 @@ async function giveOneByOne(lines: readonly Line[], times: number): Promise<stri
 const tasks = (user: string, count: number, since = 0) =>
   Array.from({ length: count }, (_, at) => `${user}${since + at}`);
 
-test('who waits in two groups has one share of an account', async () => {
+test('a user who waits in two groups has one share of an account', async () => {
   const both = ['a0', 'b0', 'a1', 'b1', 'a2', 'b2', 'a3', 'b3'];
   const lines = [
     { name: 'default', priority: 0, tasks: both },
@@ -50,7 +50,7 @@ test('who waits in two groups has one share of an account', async () => {
   expect(await giveOneByOne(lines, 8)).toMatch(/^(ab|ba){4}$/);
 });
 
-test('of two users the one who waits for longer goes first, and a greedy one is ahead by one', async () => {
+test('the user who has waited for longer goes first, and a greedy one is ahead by one at most', async () => {
   const lines = [
     { name: 'default', priority: 0, tasks: tasks('a', 6) },
     { name: 'other', priority: 0, tasks: tasks('b', 3, 100) },

@@ -1,4 +1,4 @@
-/** Accounts that heal: a key, a balance or a vendor that fails is seen by no client. */
+/** Accounts that recover: no client sees a key, a balance or a vendor that fails. */
 import { afterAll, expect, test } from 'bun:test';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';

@@ -24,7 +24,7 @@ const request = (key: string | null, change: Partial<ClientRequest> = {}, body: 
   ...change,
 });
 
-test('a key that is said to be released, and is not, is an error and no endless loop', async () => {
+test('a key that is reported as released and is not ends in an error, not in an endless loop', async () => {
   let requestHash = '';
   const deps = {
     clock: systemClock,
@@ -253,7 +253,7 @@ const describeKeys = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const lost = await engine.addChannel({ priority: 9 });
     await changeSealedKey(store, lost, 'sealed by a secret that is gone');
-    // Reads it anew.
+    // Reads it again.
     await engine.channels.update(lost, { name: 'lost' }, { mayMoveKey: true });
     expect((await submit(caller, request(KEY))).status).toBe('SUBMITTED');
     expect(orders).toBe(1);

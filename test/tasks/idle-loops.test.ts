@@ -30,7 +30,7 @@ const AWAKE_MS = 8000;
 
 describeEachStore('idle loops', (opened) => {
   testInFullRun(
-    'the only node sleeps for 15 seconds, and what it writes meanwhile is polled and told on time',
+    'the only node sleeps for 15 seconds, and what it writes in the meantime is polled and told on time',
     async () => {
       const { store } = opened();
       const { clock, countLong } = countingClock();
@@ -43,8 +43,8 @@ describeEachStore('idle loops', (opened) => {
       });
       await engine.webhooks.start();
       await engine.start();
-      // Polls, interrupted submissions and relayed requests, renewals, notices and results. Of
-      // several nodes each looks every second.
+      // Polls, interrupted submissions and relayed requests, renewals, notices and results. With
+      // several nodes, each looks every second.
       if (store.dialect === 'sqlite') await until(() => countLong() >= 5);
       const submission = jsonRequest({ model: 'demo-video', prompt: 'a [duration=6000]', seconds: 5 });
       const { taskId } = await engine.surfaces.submitGeneric(

@@ -121,7 +121,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     }
   });
 
-  test('inputs are no results: they are not listed, served or shown', async () => {
+  test('inputs are not results: they are not listed, served or shown', async () => {
     const task = await send(await addCaller(store), form({ input_reference: randomBytes(1000) }));
     expect(await store.results.ofTasks([task.taskId])).toEqual([]);
     expect(await store.results.find(task.taskId, 'input:0')).toBeUndefined();

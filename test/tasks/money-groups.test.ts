@@ -193,7 +193,7 @@ describeEachStore('money in groups', (opened) => {
     expect(await mayHold()).toBe(true);
   });
 
-  test('a repeat in the same group is refused, and who cannot pay keeps no Idempotency-Key', async () => {
+  test('a repeat in the same group is refused, and a user who cannot pay keeps no Idempotency-Key', async () => {
     const payer = await addPayer(100);
     const money = groups();
     expect(

@@ -1,6 +1,6 @@
 /**
  * A task ends under the version that began it, whatever serves meanwhile: here with the demo
- * vendor; `test/factory/competitors.test.ts` shows it for every plugin that ships.
+ * vendor; `test/factory/competitors.full.test.ts` shows it for every plugin that ships.
  */
 import { afterAll, expect, test } from 'bun:test';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
@@ -207,7 +207,7 @@ const suite = (opened: () => OpenedStore): void => {
     },
   );
 
-  testWithEngine('a finished task never shows as failed because its plugin is away or gone', async () => {
+  testWithEngine('a finished task never shows as failed because its plugin is unavailable or gone', async () => {
     const signal = new AbortController().signal;
     const body = { model: 'demo-video', input: 'a [duration=0.1]' };
     const made = await engine.surfaces.createResponse(caller, 'r', { ...jsonRequest(body), signal });

@@ -176,7 +176,7 @@ describeEachStore('poll writes', (opened) => {
     expect(await Promise.all(good.map(readProgress))).toEqual(['7%', '7%']);
   });
 
-  test('is not tried one by one while the database is away', async () => {
+  test('is not tried one by one while the database is unavailable', async () => {
     const tasks = await claimed(3);
     const { write, sizes } = writer(() => () => Promise.reject(storeErrors.unavailable()));
     const answers = await Promise.allSettled(tasks.map((task) => write(polled(task))));

@@ -277,7 +277,7 @@ const describeTable = (opened: () => OpenedStore) => {
       ]);
     });
 
-    test('ends as ever after too many failed polls, with a refund', async () => {
+    test('ends as usual after too many failed polls, with a refund', async () => {
       await graced('graced-too-long');
       const { taskId } = await order('graced-too-long', [plain(404)]);
       const reason = expect.stringContaining('poll failed: not_found (HTTP 404)');

@@ -128,7 +128,7 @@ describe('the views of clients', () => {
     expect(taskView(task({ status: 'NOT_START' })).status).toBe('QUEUED');
     expect(videoObject({ task: task({ status: 'NOT_START' }), link: undefined }).status).toBe('queued');
   });
-  test('a rendered video keeps only the standard’s members, and the gateway’s win', () => {
+  test('a rendered video keeps only members of the standard, and those of the gateway win', () => {
     const ended = task({ status: 'SUCCESS', finishTime: 120, progress: '100%' });
     const rendered = renderedVideo(
       { task: ended, link: 'https://gate/link' },
@@ -240,7 +240,7 @@ test.each<[string, boolean]>([
   expect(pointsToSelf(own, new URL(url))).toBe(here);
 });
 
-test("the secrets of a channel's keys are computed once, and anew for another channel or gateway", () => {
+test("the secrets of a channel's keys are computed once, and again for another channel or gateway", () => {
   const KEYS = ['vendor-key-0123456789', 'other-key-0123456789'];
   const channels = { key: () => KEYS[0] ?? '', secrets: () => KEYS };
   const account = toAccount({ id: 1 } as ChannelRecord);

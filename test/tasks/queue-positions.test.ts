@@ -1,9 +1,9 @@
 /** The place and the expected start of a waiting task: the arithmetic. */
 import { expect, test } from 'bun:test';
 import type { Store, WaitingOrder, WaitingPlace } from '../../src/store/ports/index.ts';
-import { createQueuePositions } from '../../src/tasks/observation/queue-positions.ts';
 import { createModelDurations } from '../../src/tasks/state/model-durations.ts';
 import type { TaskDeps } from '../../src/tasks/types.ts';
+import { createQueuePositions } from '../../src/tasks/waiting/queue-positions.ts';
 import { createMovableClock } from '../support/movable-clock.ts';
 
 const id = (number: number): string => `task_${String(number).padStart(6, '0')}`;

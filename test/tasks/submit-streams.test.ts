@@ -126,7 +126,7 @@ describe('a stream of events', () => {
     expect(cost).toBe(5_000);
   });
 
-  test('is no stream where the vendor answers with JSON', async () => {
+  test('is not a stream where the vendor answers with JSON', async () => {
     [stream, contentType] = [['{"images":["a","b","c"]}'], 'application/json'];
     const { task, cost } = await submit('snap');
     contentType = 'text/event-stream';

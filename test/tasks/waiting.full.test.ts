@@ -128,7 +128,7 @@ describeEachStore(
       }
     });
 
-    test('beside such a node no other model serves, and an image of a relay is awaited', async () => {
+    test('while such a node lives no other model serves, and a relayed image is awaited', async () => {
       const { store } = opened();
       const id = 'of-the-version-before';
       const features = ['waiting@1'];

@@ -80,17 +80,17 @@ describeEachStore(
         expect(await store.waiting.classes()).toEqual([]);
       }));
 
-    test('what the vendor tells of an account holds beside a declared limit, the strictest first', () =>
+    test('what the vendor reports about an account holds beside a declared limit, the strictest first', () =>
       withEngine(opened(), { vendorMaxRunning: 6 }, async (engine, store) => {
         const channelId = await engine.addChannel({ limits: { maxRunning: 6 } });
         const credentialId = engine.channels.onlyAccount({ id: channelId }).credential.id;
         const caller = await addCaller(store);
-        // Six are more than a limit begins with that is learned.
+        // Six are more than a learned limit begins with.
         for (const [at, maxRunning] of [6, 2].entries()) {
           await store.credentials.claimBalance(credentialId, { seen: at, at: at + 1 });
           const limits = { models: { 'demo-video': { maxRunning } } };
           await store.credentials.noteToldLimits(credentialId, at + 1, { limits });
-          // All channels are read anew.
+          // All channels are read again.
           await engine.channels.update(channelId, at === 0 ? { limits: null } : { name: 'again' }, {
             mayMoveKey: false,
           });
@@ -391,7 +391,7 @@ describeEachStore(
         expect(tasks).toHaveLength(3);
       }));
 
-    test('the files of a request wait with it, arrive whole, and are needed by nobody afterwards', () =>
+    test('the files of a request wait with it, arrive complete, and are needed by nobody afterwards', () =>
       withEngine(opened(), {}, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);

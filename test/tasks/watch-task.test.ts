@@ -38,7 +38,7 @@ function startWatchers(tickMs: number, tickJitterMs = 0) {
       ...store.tasks,
       byTaskIds: (seen) => {
         counts.looks += 1;
-        if (counts.broken) return Promise.reject(new Error('the database is away'));
+        if (counts.broken) return Promise.reject(new Error('the database is unavailable'));
         return store.tasks.byTaskIds(seen);
       },
     },

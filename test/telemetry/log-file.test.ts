@@ -46,7 +46,7 @@ describe('the file', () => {
     expect([read(path), read(`${path}.1`), read(`${path}.2`)]).toEqual(['line7\n', 'line5\nline6\n', 'line3\nline4\n']);
   });
 
-  test('begins anew where none is kept', () => {
+  test('starts over where none is kept', () => {
     const { folder, path, file } = open(0);
     for (let number = 1; number <= 3; number += 1) file.write(line(`line${number}`));
     expect(readdirSync(folder)).toEqual(['gate.log']);
@@ -101,7 +101,7 @@ describe('the file', () => {
     expect([read(path), read(`${path}.1`)]).toEqual(['line3\n', 'line1\nline2\n']);
   });
 
-  test('is made anew when others have renamed it or deleted its folder', () => {
+  test('is recreated when others have renamed it or deleted its folder', () => {
     const { folder, path, file } = open();
     file.write(line('one'));
     renameSync(path, `${path}.old`);
@@ -143,7 +143,7 @@ describe('a gateway', () => {
     await has(path, 'before-the-signal');
     renameSync(path, `${path}.1`);
     gateway.signal('SIGHUP');
-    await until('the file is made anew', () => statSync(path, { throwIfNoEntry: false }));
+    await until('the file is recreated', () => statSync(path, { throwIfNoEntry: false }));
     await request(gateway, 'after-the-signal');
     expect(await gateway.stop()).toBe(0);
     expect(gateway.log()).toBe('');

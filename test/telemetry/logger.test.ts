@@ -116,7 +116,7 @@ describe('credentials never reach a line', () => {
   });
 });
 
-test('text that is no credential is kept', () => {
+test('text that is not a credential is kept', () => {
   expect(redactFields({ tokens: 12, plugin: 'demo', has_password: true, path: '/v1/tasks?page=2&access=x' })).toEqual({
     tokens: 12,
     plugin: 'demo',

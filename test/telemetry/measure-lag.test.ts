@@ -66,7 +66,7 @@ test('what the first request after a quiet second blocks the event loop for show
   }
 });
 
-test('the lag is measured often while the gateway works, and seldom when nothing happens', async () => {
+test('the lag is measured often while the gateway works, and rarely when nothing happens', async () => {
   const { lag, count } = await openLag();
   try {
     await until(async () => (await count()) === 1);

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { boundedLabel, readFromStore } from '../../src/telemetry/metrics/instruments.ts';
 
-test('figures stay as they were while the database is away or hangs, and a hanging read is shared', async () => {
+test('figures stay as they were while the database is unavailable or hangs, and a hanging read is shared', async () => {
   let reads = 0;
   let next: () => Promise<number> = () => Promise.reject(new Error('away'));
   const read = readFromStore(() => {

@@ -69,7 +69,7 @@ describe('literal addresses that name this machine or its network', () => {
     test(host, () => expectRefused(`http://${host}:${server.port}/`, { privateHosts: [] }));
   }
 
-  test('an IPv6 zone id is no URL', () =>
+  test('an IPv6 zone id is not a URL', () =>
     expectRefused(`http://[fe80::1%25eth0]:${server.port}/`, { privateHosts: [] }));
 });
 
@@ -152,7 +152,7 @@ describe('names', () => {
     expect(first.ok).toBe(true);
     expect(lookups).toBe(1);
     if (first.ok) await first.value.text();
-    // A POST on a path that gets its own connection resolves anew, and meets the second answer.
+    // A POST on a path that gets its own connection resolves again, and meets the second answer.
     const second = await upstream.request(get(url, { method: 'POST' }));
     expect(second).toMatchObject({ ok: false, error: { kind: 'refused', notSent: true } });
     expect(lookups).toBe(2);

@@ -120,7 +120,7 @@ describe('the vendor may have seen the request', () => {
     ['reset after the request', ({ socket }) => socket.resetAndDestroy()],
     ['end after the request', ({ socket }) => void socket.end()],
     ['end in the middle of the headers', ({ socket }) => void socket.end('HTTP/1.1 200 OK\r\nContent-Le')],
-    ['an answer that is no HTTP', ({ socket }) => void socket.write('SSH-2.0-OpenSSH_9\r\n\r\n')],
+    ['an answer that is not HTTP', ({ socket }) => void socket.write('SSH-2.0-OpenSSH_9\r\n\r\n')],
     [
       'request smuggling: length and chunks at once',
       ({ socket }) =>

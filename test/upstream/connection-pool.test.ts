@@ -1,4 +1,4 @@
-/** Who gets a connection when there are as many as there may be in all. */
+/** Which request gets a connection when the pool is full. */
 import { afterEach, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { systemClock } from '../../src/kernel/index.ts';

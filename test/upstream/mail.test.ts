@@ -280,7 +280,7 @@ describe('servers in trouble', () => {
     expect(lastMessage(outcome)).toContain('ECONNREFUSED');
   });
 
-  test('a recipient that is refused for good, and one that is refused for now', async () => {
+  test('a recipient that is refused permanently, and one that is refused temporarily', async () => {
     const good = await openServer({ refuse: { code: 550, message: 'no such mailbox' } });
     expect(await trusting(at(good), MAIL)).toMatchObject({ failure: { step: 'send', permanent: true, reply: 550 } });
     const now = await openServer({ refuse: { code: 450, message: 'grey-listed' } });
@@ -322,7 +322,7 @@ describe('servers in trouble', () => {
     expect(lastMessage(outcome)).toContain('502 unknown');
   });
 
-  test('the gateway introduces itself by its own name, and a refusal of it is told as that', async () => {
+  test('the gateway introduces itself by its own name, and a refusal of that name is reported as such', async () => {
     const said: string[] = [];
     const picky = await openBad((socket) => {
       socket.write('220 picky\r\n');
@@ -357,7 +357,7 @@ describe('servers in trouble', () => {
     },
   };
   for (const [what, answer] of Object.entries(bad)) {
-    test(`a server that ${what} is left in time`, async () => {
+    test(`the client leaves a server that ${what} in time`, async () => {
       const server = await openBad(answer);
       for (const tls of ['opportunistic', 'implicit'] as const) {
         const lived = startLivedTime();

@@ -167,7 +167,7 @@ describe('request smuggling and response splitting: what could be read in two wa
     'a bare carriage return': 'X-A: b\rContent-Length: 3',
     'a NUL': 'X-A: \0',
     'a delete character': 'X-A: \x7f',
-    'a name that is no token': 'X(A): b',
+    'a name that is not a token': 'X(A): b',
   };
   for (const [name, head] of Object.entries(heads)) {
     test(name, () => {

@@ -142,7 +142,7 @@ describe.each(SCHEMES)('a proxy with %s', (scheme) => {
     expect(failed).toMatchObject({ ok: false, error: { kind: 'tls', notSent: true } });
   });
 
-  test('response splitting: an answer that the proxy puts before the request is nobody’s', async () => {
+  test('response splitting: an answer that the proxy sends before the request is discarded', async () => {
     const proxy = await readProxy({ scheme, fault: 'talks' });
     const vendor = await readVendor(({ socket }) => void socket.write(reply('true')));
     const upstream = through(proxy.url, { resolve });

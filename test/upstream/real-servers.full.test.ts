@@ -217,6 +217,6 @@ async function expectOnce(upstream: Upstream, url: string, orders: readonly Orde
     if (isSubmission && (times > 1 || (isOwn && times !== 1))) faults.push(`${id} was taken ${times} times`);
   }
   expect(faults).toEqual([]);
-  // A submission is in doubt where the server closed under it, which it does seldom.
+  // A submission is in doubt where the server closed under it, which it does rarely.
   expect(doubtful / orders.length).toBeLessThan(0.1);
 }

@@ -54,7 +54,7 @@ describe('text', () => {
     expect(await response.text()).toEqual({ ok: true, value: '{"ü":"✓"}' });
   });
 
-  test('bytes stay as they are, a byte order mark and what is no UTF-8 included', async () => {
+  test('bytes stay as they are, a byte order mark and what is not UTF-8 included', async () => {
     const body = Buffer.from([0xef, 0xbb, 0xbf, 0xff, 0x00, 0x41]);
     const response = await ask(({ socket }) => {
       socket.write(`${HEAD}Content-Length: ${body.length}\r\n\r\n`);
@@ -109,7 +109,7 @@ describe('text', () => {
     expect(await untilEnd.text()).toEqual({ ok: true, value: 'to the end' });
   });
 
-  test('bytes that are no UTF-8 and a byte order mark do not hurt', async () => {
+  test('bytes that are not UTF-8 and a byte order mark do not hurt', async () => {
     const response = await ask(
       ({ socket }) => void socket.write(reply(new Uint8Array([0xef, 0xbb, 0xbf, 0x61, 0xff, 0x62]))),
     );
@@ -259,7 +259,7 @@ describe('text', () => {
     await socketClosed();
   });
 
-  test('slowloris body: a byte now and then, for ever', async () => {
+  test('slowloris body: a byte now and then, forever', async () => {
     const response = await ask(
       ({ socket }) => {
         socket.write(`${HEAD}Content-Length: 1000000\r\n\r\n`);

@@ -4,7 +4,7 @@ import { createLocalJWKSet, exportJWK, importSPKI, jwtVerify } from 'jose';
 import { type Clock, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
 
-/** A token server that verifies what it is given, and whose next answers a test may script. */
+/** A token server that verifies what it is given, and whose next answers a test can script. */
 type Answer = { status?: number; body?: unknown; delayMs?: number };
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', {
@@ -155,17 +155,17 @@ describe('service-account tokens', () => {
     [
       'no JSON',
       () => 'sk-123',
-      "The channel's key is no service-account key: enter the whole JSON file from the vendor.",
+      "The channel's key is not a service-account key: enter the whole JSON file from the vendor.",
     ],
     [
       'no address',
       () => keyFile({ client_email: undefined }),
-      "The channel's key is no service-account key: client_email is missing.",
+      "The channel's key is not a service-account key: client_email is missing.",
     ],
     [
       'no private key',
       () => keyFile({ private_key: '' }),
-      "The channel's key is no service-account key: private_key is missing.",
+      "The channel's key is not a service-account key: private_key is missing.",
     ],
     [
       'a private key that is none',
@@ -175,7 +175,7 @@ describe('service-account tokens', () => {
     [
       'a token server without TLS elsewhere',
       () => keyFile({ token_uri: 'http://tokens.example/token' }),
-      "The channel's key is no service-account key: token_uri must be an https address.",
+      "The channel's key is not a service-account key: token_uri must be an https address.",
     ],
     [
       'a token server inside the network',

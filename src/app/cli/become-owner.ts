@@ -38,7 +38,7 @@ export function becomeOwner(folder: string): void {
 }
 
 /**
- * The same for the time of `work`, for a command that needs root afterwards. Programs that it
+ * Runs `work` as the owner of `folder`, for a command that needs root afterwards. Programs that it
  * starts then could become root again, so it starts only those of this machine.
  */
 export async function asOwner<T>(folder: string, work: () => Promise<T>): Promise<T> {
@@ -73,7 +73,8 @@ function otherOwner(folder: string): Owner | undefined {
 }
 
 /**
- * The first group of a user by the system's list; undefined for one whom only a directory knows.
+ * The primary group of a user in the system's list; undefined for a user that only a directory
+ * knows.
  */
 function findGroup(uid: number): number | undefined {
   const lines = existsSync('/etc/passwd') ? readFileSync('/etc/passwd', 'utf8').split('\n') : [];

@@ -192,7 +192,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Plugins are at DIR/KEY/VERSION.js or DIR/*.js, logos beside the latest version as KEY.svg or KEY.png. The same folder gives the same index.\n' +
       'A version in the index cannot get another source. Nothing is written while a plugin has a fault. A signed index that has half of its days left\n' +
-      'is written anew when something changes; before its end, run the command again. Without a terminal, passwords of keys are lines of standard input.',
+      'is written again when something changes; before its end, run the command again. Without a terminal, passwords of keys are lines of standard input.',
     load: async () => (await import('./commands/marketplace.ts')).buildMarketplace,
   },
   {

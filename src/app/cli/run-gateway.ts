@@ -18,7 +18,9 @@ const MIB = 1024 * 1024;
 type RunOptions = {
   /** Called once it serves. */
   onReady?: (gateway: Gateway) => void;
-  /** A person looks at the output although it is no terminal: they started it on their desktop. */
+  /**
+   * A person looks at the output although it is not a terminal: they started it on their desktop.
+   */
   forPerson?: boolean;
 };
 
@@ -45,7 +47,7 @@ export async function runGateway(
   try {
     return await serve(input, { ...settings, logger, file, requests, onReady, forPerson });
   } finally {
-    // Before the reason of a failed start, which is no log line.
+    // Before the reason of a failed start, which is not a log line.
     logger.flush();
   }
 }

@@ -54,7 +54,7 @@ import type { DomainServices, Foundation } from './types.ts';
 
 /** In the data directory. */
 export const UPLOADS_FOLDER = 'taskgate.uploads';
-/** In the data directory: jobs of vendors that could not be recorded. */
+/** A file in the data directory: jobs of vendors that could not be recorded. */
 const JOBS_FILE = 'taskgate.jobs';
 const MIB = 1024 * 1024;
 const UNSHARED_RESULTS =

@@ -60,7 +60,7 @@ export type TaskParts = {
   webhooks: WebhookServices;
   limits: TaskLimits & { links: LinkLimits };
   telemetry: Omit<TaskTelemetry, 'outcomes'> & {
-    /** Told how calls for a plugin version end. */
+    /** Called when a call of a plugin version ends. */
     onOutcome?: (outcome: PluginOutcome) => void;
   };
   node: Pick<TaskNode, 'id' | 'random' | 'canStore'> & {

@@ -5,8 +5,8 @@ import type { Listening } from '../../http/index.ts';
 import { type Sentence, sentence } from '../../kernel/index.ts';
 import { type HttpChallenges, listenForHttpChallenges } from '../../operations/certificates/answer-http-challenges.ts';
 import { openCertificateFiles } from '../../operations/certificates/certificate-files.ts';
-import { keepCertificate } from '../../operations/certificates/keep-certificate.ts';
 import { orderCertificate } from '../../operations/certificates/order-certificate.ts';
+import { renewCertificates } from '../../operations/certificates/renew-certificate.ts';
 import { type Certificate, createCertificateWatch } from '../../operations/certificates/watch-certificate.ts';
 import { configuredNetwork, createUpstream } from '../../upstream/index.ts';
 import type { DomainServices, Foundation } from './types.ts';
@@ -24,7 +24,7 @@ type WatchedCertificate = {
   start(): void;
   /** Looks for a newer one now. Never rejects. */
   reload(): Promise<void>;
-  /** Why the served one is not what it should be. */
+  /** Why the served certificate is not the one that should be served. */
   fault(): Sentence | undefined;
   stop(): Promise<void>;
 };
@@ -78,7 +78,7 @@ function openAcme(
         });
   if (own) shutdown.add('ACME', () => own.close());
   let http: HttpChallenges | undefined;
-  const kept = keepCertificate({
+  const kept = renewCertificates({
     ...{ names, files, clock, logger, serve },
     async order(signal) {
       if (!http) throw new Error('the listener for challenges is not open yet');

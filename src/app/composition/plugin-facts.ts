@@ -23,7 +23,7 @@ export function createPluginFacts(plugins: { current(): Generation }): PluginFac
       return plugin && describe(plugin.manifest);
     },
     byChannelType(type) {
-      // A plugin that has some models of such channels tells nothing of their addresses and keys.
+      // A plugin that has some models of such channels says nothing about their addresses and keys.
       const plugin = type === RELAY_TYPE ? undefined : plugins.current().byChannelType(type);
       return plugin && describe(plugin.manifest);
     },

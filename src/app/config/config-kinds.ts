@@ -10,7 +10,7 @@ export type ValueKind<T> = {
   type: string;
   /** The allowed values, as the end of the sentence "allowed: …". */
   allowed: string;
-  /** The same for other languages, where a refused value is told in the panel. */
+  /** The reason in other languages, for a refused value that the panel shows. */
   allowedSentence?: Sentence;
   parse(text: string): Result<T, string>;
 };
@@ -108,8 +108,8 @@ export const postgresUrl = (what: string): ValueKind<string> => ({
 });
 
 /**
- * The address of a Redis server. Its path is the number of a database: of anything else the client
- * would make 0.
+ * The address of a Redis server. Its path is the number of a database: the client would read
+ * anything else as 0.
  */
 export const redisUrl: ValueKind<string> = {
   type: 'URL',
@@ -120,7 +120,7 @@ export const redisUrl: ValueKind<string> = {
     if (!['redis:', 'rediss:'].includes(protocol) || hostname === '') return refuse();
     return [pathname.replace('/', ''), searchParams.get('db') ?? ''].every((number) => /^\d{0,9}$/.test(number))
       ? ok(value)
-      : refuse('its path is no number of a database');
+      : refuse('its path is not a number of a database');
   },
 };
 

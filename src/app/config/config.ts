@@ -17,7 +17,7 @@ export type ConfigReading =
   /** One sentence per fault: the key, the value read (never a secret), what is allowed. */
   | { ok: false; faults: string[] };
 
-/** A variable of its own is no source of another: `BACKUP_PASSPHRASE_FILE`. */
+/** A variable of its own is not a source of another: `BACKUP_PASSPHRASE_FILE`. */
 const OWN_NAMES: ReadonlySet<string> = new Set(Object.values(VARIABLES).map(({ env }) => env));
 
 /**
@@ -68,8 +68,8 @@ export function readConfig(
 }
 
 /**
- * The environment as it is, for what is no setting: the person's desktop and folders, and programs
- * that a command starts.
+ * The environment as it is, for what is not a setting: the person's desktop and folders, and
+ * programs that a command starts.
  */
 export const readEnvironment = (): Readonly<Record<string, string | undefined>> => process.env;
 
@@ -127,7 +127,7 @@ const COMMAND_MS = 30_000;
 /**
  * The value of a secret variable: of itself, else of the file that `…_FILE` names, else what the
  * command of `…_COMMAND` prints, else systemd's credential of the variable's name. A line break at
- * its end is no part of it. The error never holds the value.
+ * its end is not part of it. The error never holds the value.
  */
 function readSecretSource(
   env: string,

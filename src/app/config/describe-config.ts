@@ -23,7 +23,7 @@ export function describeConfig(): string {
   return lines.join('\n').trimStart();
 }
 
-/** The whole of docs/configuration.md. */
+/** The text of docs/configuration.md. */
 export function configurationDocument(): string {
   const out = [
     '# Configuration',

@@ -24,7 +24,9 @@ export const resultsLocation: ValueKind<StorageLocation> = {
   },
 };
 
-/** The same for backups. A folder may be absent: a disk that is not there must stop no start. */
+/**
+ * Does the same for backups. A folder may be absent: a disk that is not there must stop no start.
+ */
 export const backupLocation: ValueKind<StorageLocation> = {
   ...resultsLocation,
   parse(value) {

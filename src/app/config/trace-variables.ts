@@ -7,7 +7,7 @@ const PROTOCOLS = ['http/json', 'http/protobuf', 'grpc'] as const;
 type Protocol = (typeof PROTOCOLS)[number];
 
 const MAX_PAIRS = 64;
-/** How long the collector may take for a batch, as OpenTelemetry has it. */
+/** How long the collector may take for a batch, by OpenTelemetry's default. */
 const TIMEOUT_MS = 10_000;
 const MAX_TIMEOUT_MS = 600_000;
 
@@ -42,7 +42,7 @@ const headerPairs: typeof pairs = {
     if (!read.ok) return read;
     const isHeader = ([name, content]: [string, string]) =>
       /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name) && /^[\t\x20-\x7e]*$/.test(content);
-    return Object.entries(read.value).every(isHeader) ? read : err('a pair is no header');
+    return Object.entries(read.value).every(isHeader) ? read : err('a pair is not a header');
   },
 };
 

@@ -22,7 +22,10 @@ const noSuchJob = (): Response => failed(404, 'not_found', 'There is no such job
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const hmac = (secret: string, text: string): string => createHmac('sha256', secret).update(text).digest('hex');
 
-/** What of a request is signed: a text as it is; of a form its fields by name, without files. */
+/**
+ * The part of a request that is signed: a text as it is, a form as its fields by name, without
+ * files.
+ */
 async function readContent(request: Request): Promise<string> {
   const type = request.headers.get('content-type') ?? '';
   if (!type.startsWith('multipart/form-data')) return request.clone().text();

@@ -2,7 +2,7 @@
 export type VideoSize = { width: number; height: number; rate: number };
 /** The colour of a pixel: red, green and blue from 0 to 255. */
 export type Frame = (x: number, y: number) => readonly [number, number, number];
-/** A picture that differs from the one before inside its area and that one's alone. */
+/** A picture that differs from the previous one only inside the areas of the two. */
 export type Step = { frame: Frame; area: Area };
 export type Area = { left: number; top: number; right: number; bottom: number };
 
@@ -54,7 +54,7 @@ function sampleBlock(frame: Frame, left: number, top: number): Uint8Array {
   return bytes;
 }
 
-/** The first frame stands for itself; each later one tells how it differs from the one before. */
+/** The first frame stands for itself; each later one says how it differs from the one before. */
 function writeSlice(blocks: readonly (Uint8Array | null)[], number: number): Uint8Array {
   const bits = createBits();
   const isFirst = number === 0;
@@ -63,7 +63,7 @@ function writeSlice(blocks: readonly (Uint8Array | null)[], number: number): Uin
     .exp(isFirst ? 7 : 5)
     .exp(0)
     .write(number % 16, 4);
-  // The first picture has an id and two flags of references; a later one lists none anew.
+  // The first picture has an id and two flags of references; a later one lists none again.
   if (isFirst) bits.exp(0).write(0, 2);
   else bits.write(0, 3);
   // No change of the quantiser (0 as a signed number), no deblocking.

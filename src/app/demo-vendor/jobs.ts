@@ -26,7 +26,7 @@ const JOBS_KEPT_BY_REFERENCE = 10;
 export interface Jobs {
   readonly size: number;
   readonly references: ReadonlyMap<string, ReferenceCount>;
-  /** Those that have not ended. */
+  /** Jobs that have not ended. */
   countRunning(): number;
   /** Counts an order, before it can fail. */
   noteOrder(reference: string): void;

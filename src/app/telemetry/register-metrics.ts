@@ -70,7 +70,7 @@ export function registerMetrics(
     clockCheck: Pick<ClockCheck, 'aheadMs'>;
     databaseSize: () => Promise<{ bytes: number; freeBytes: number }>;
     clock: Clock;
-    /** Rejects while the database is away. */
+    /** Rejects while the database is unavailable. */
     ping: () => Promise<unknown>;
   },
 ): void {

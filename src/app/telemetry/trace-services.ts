@@ -98,7 +98,7 @@ export function traceSandbox(recorder: Recorder, sandbox: Sandbox): Sandbox {
 }
 
 /**
- * Requests as spans, up to the head of the answer. Of the address only the host is recorded: paths
+ * Requests as spans, up to the head of the answer. Only the host of the address is recorded: paths
  * and queries hold ids and keys. `tell`: the receiver gets the trace's id.
  */
 export function traceUpstream(recorder: Recorder, upstream: Upstream, { tell }: { tell: boolean }): Upstream {

@@ -16,7 +16,7 @@ import { requireBalance } from './change-quota.ts';
 import { type AccountView, describeAccount, loadAccount } from './list-accounts.ts';
 import { requireGrantableRole, requireUnchanged } from './with-locked-accounts.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

@@ -7,7 +7,7 @@ import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type AccountView, describeAccount, loadAccount } from './list-accounts.ts';
 import { withLockedAccounts } from './with-locked-accounts.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

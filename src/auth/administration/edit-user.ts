@@ -31,7 +31,7 @@ import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type AccountView, describeAccount, loadAccount } from './list-accounts.ts';
 import { withLockedAccounts } from './with-locked-accounts.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;
@@ -53,7 +53,10 @@ export type AccountEdit = {
   budget?: BudgetFields | null | undefined;
 } & Partial<OwnLimitsView>;
 
-/** `before` and `after` hold only the fields that changed; of a password only that it was set. */
+/**
+ * `before` and `after` hold only the fields that changed, and of a password only the fact that it
+ * was set.
+ */
 export type AccountEdited = { user: AccountView; before: JsonObject; after: JsonObject };
 
 /**

@@ -8,7 +8,7 @@ import type { PanelPrincipal } from '../principals.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { withLockedAccounts } from './with-locked-accounts.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;
@@ -115,7 +115,7 @@ async function resetFactor(
     return { removed: count, owner: target };
   });
   await ctx.notifyOwner(owner, toNotice(about));
-  ctx.logger.info({ userId, reason, by: principal.user.id }, 'factors of an account reset');
+  ctx.logger.info({ userId, reason, by: principal.user.id }, 'the factors of an account were reset');
   return removed;
 }
 

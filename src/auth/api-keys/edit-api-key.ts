@@ -7,7 +7,7 @@ import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
 import { newApiKey, newWebhookSecret } from './rotate-api-key.ts';
 import { type ApiKeyFields, validateApiKeyFields } from './validate-api-key.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

@@ -23,7 +23,10 @@ const DEFAULT_SECONDS = 24 * 3600;
 
 export type KeyRotation = {
   keepSeconds?: number | undefined;
-  /** What the caller last saw of the key to replace. Another one now: somebody was first. */
+  /**
+   * The prefix of the key to replace, as the caller last saw it. If it differs now, somebody else
+   * was first.
+   */
   prefix?: string | undefined;
   /** `former`: the key that was replaced before works on, and the present one stops. */
   keep?: 'present' | 'former' | undefined;

@@ -62,7 +62,7 @@ export function createPasswordHashes(logger: Logger, passwordCost?: PasswordCost
 
 /**
  * Passwords that another gateway hashed with bcrypt. They are checked as that one checked them, and
- * hashed anew at the first sign-in.
+ * rehashed at the first sign-in.
  */
 
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
@@ -73,7 +73,7 @@ const BCRYPT_BYTES = 72;
 
 export const isBcrypt = (hash: string): boolean => hash.startsWith('$2');
 
-/** Whether passwords can be checked against the hash at a bearable cost. */
+/** Whether passwords can be checked against the hash at an acceptable cost. */
 export function isImportableHash(hash: string): boolean {
   const cost = Number(BCRYPT.exec(hash)?.[1]);
   return cost >= 4 && cost <= MAX_COST;

@@ -35,7 +35,7 @@ const MINUTE_SECONDS = 60;
 /**
  * Successes are limited in an approximate sliding window: concurrent requests all pass until the
  * first has succeeded. All requests, failures included, are limited in fixed windows. The limits
- * are read anew for every request.
+ * are read again for every request.
  */
 export function createModelRequestLimit(deps: Deps): ModelRequestLimit {
   const { counters, successLists, clock } = deps;

@@ -25,7 +25,7 @@ export function readMailAddress(text: string): string | undefined {
 }
 
 /**
- * The same for required addresses.
+ * Does the same for required addresses.
  *
  * @throws `auth.validation_failed` naming `email`
  */

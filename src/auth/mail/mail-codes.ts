@@ -16,7 +16,9 @@ export type CodeHolder = { purpose: MailCodePurpose; address: string; userId: nu
 /** A code that is right and still unused. */
 export type VerifiedCode = {
   readonly flow: FlowRecord;
-  /** Uses it up in the caller's transaction; of many callers one succeeds. Throws like `check`. */
+  /**
+   * Uses it up in the caller's transaction; only one of many callers succeeds. Throws like `check`.
+   */
   consume(tx: Repositories): Promise<void>;
 };
 

@@ -12,7 +12,7 @@ export type MailContent =
   | { kind: 'reset'; username: string; link: string; minutes: number }
   /** For administrators. `reason` is a sentence that is safe to send. */
   | { kind: 'backup_failed'; reason: string }
-  /** No backup was made for so many hours. */
+  /** No backup was made for this many hours. */
   | { kind: 'backup_overdue'; hours: number }
   /** For administrators. */
   | { kind: 'channel_failing'; channel: string; failed: number; ended: number }

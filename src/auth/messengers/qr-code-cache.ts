@@ -70,7 +70,10 @@ export function createQrCodeCache(deps: {
   };
 }
 
-/** By its first bytes, whatever the server calls it: this origin serves nothing but images here. */
+/**
+ * Recognised by its first bytes, whatever the server calls it: this origin serves nothing but
+ * images here.
+ */
 function detectImageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, 12)).toString('latin1');
   if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';

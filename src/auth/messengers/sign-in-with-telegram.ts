@@ -18,7 +18,7 @@ import { completeLogin, type LoginDeps, type LoginResult } from '../sessions/com
 import type { SignInAttempt } from '../sessions/record-sign-ins.ts';
 import type { Flows, FlowTicket } from '../tokens/flows.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = LoginDeps & {
   settings: () => AuthSettings;
 };

@@ -18,7 +18,7 @@ import { rememberSession } from '../sessions/check-session.ts';
 import { completeLogin, type LoginDeps } from '../sessions/complete-login.ts';
 import type { FlowBinding, FlowKey, Flows, FlowTicket } from '../tokens/flows.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = LoginDeps & {
   settings: () => AuthSettings;
   identifyByCode: IdentifyByCode;

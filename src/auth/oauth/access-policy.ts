@@ -1,5 +1,10 @@
 import { err, isObject, ok, parseJson, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 
+/*
+ * Access policies of custom OAuth providers: an administrator writes one as JSON, and a person's
+ * profile at the provider decides by it whether they may sign in.
+ */
+
 const OPERATORS = [
   'eq',
   'ne',
@@ -17,10 +22,7 @@ const OPERATORS = [
 type Operator = (typeof OPERATORS)[number];
 
 type Condition = { field: string; op: Operator; value: unknown };
-/**
- * Decides by a person's profile at the provider whether they may sign in. Without conditions and
- * groups it admits everybody.
- */
+/** A policy without conditions and groups admits everybody. */
 export type AccessPolicy = { logic: 'and' | 'or'; conditions: Condition[]; groups: AccessPolicy[] };
 
 const MAX_DEPTH = 5;

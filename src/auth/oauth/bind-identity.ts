@@ -8,7 +8,7 @@ import type { NotifyOwner } from '../mail/notify-owner.ts';
 import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
 import { recheckSession } from '../sessions/check-session.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;
@@ -130,7 +130,7 @@ export async function bindIdentity(
 }
 
 /**
- * Checks before a binding begins, so that nobody is sent to a provider in vain.
+ * Checks before a binding begins, so that nobody is sent to a provider for nothing.
  *
  * @throws `auth.identity_taken`
  */

@@ -17,7 +17,7 @@ import {
   validateSlug,
 } from './validate-provider.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

@@ -10,7 +10,7 @@ import type { Registered } from '../registration/register.ts';
 import type { LoginResult, ProvenLogin } from '../sessions/complete-login.ts';
 import type { ExternalIdentity } from './identity-provider.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   clock: Clock;
   logger: Logger;

@@ -25,7 +25,7 @@ import { findOrCreateUser, type OwnerLogin } from './find-or-create-user.ts';
 import type { FindProvider } from './find-provider.ts';
 import { type ExternalIdentity, providerFailed } from './identity-provider.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   secretBox: SecretBox;
@@ -116,7 +116,7 @@ function openSecrets(box: SecretBox, payload: JsonObject): FlowSecrets {
   };
 }
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type ReturnDeps = {
   store: Store;
   clock: Clock;
@@ -163,7 +163,7 @@ type FoundFlow = { flow: FlowRecord; key: FlowKey };
 export async function finishOAuth(ctx: ReturnDeps, answer: OAuthReturn): Promise<OAuthResult> {
   const found = await findFlow(ctx, answer);
   const attempt = { method: `oauth:${answer.provider}`, origin: answer.origin };
-  // A binding is no sign-in, so it is not recorded as one.
+  // A binding is not a sign-in, so it is not recorded as one.
   if (isBinding(found)) return identifyAndComplete(ctx, answer, { ...found, attempt });
   return ctx.signIns.watch(attempt, (watched) => identifyAndComplete(ctx, answer, { ...found, attempt: watched }));
 }

@@ -5,7 +5,7 @@ import { validateWebhookUrl } from '../api-keys/validate-api-key.ts';
 import type { AuthConfig, AuthSettings } from '../config.ts';
 import type { PanelPrincipal } from '../principals.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

@@ -13,7 +13,7 @@ import { type PanelPrincipal, type RequestOrigin, requireSession } from '../prin
 import { allowedProofMethods, needsProof, PROOF_SCOPE } from '../proofs/proof-methods.ts';
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 export type AddressDeps = {
   store: Store;
   clock: Clock;

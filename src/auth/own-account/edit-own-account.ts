@@ -9,7 +9,7 @@ import { PROOF_SCOPE } from '../proofs/proof-methods.ts';
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

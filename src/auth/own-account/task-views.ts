@@ -13,7 +13,7 @@ export type TaskView = { id: number; name: string; query: string };
 
 const describe = ({ id, name, query }: TaskViewRecord): TaskView => ({ id, name, query });
 
-/** The newest first. */
+/** Newest first. */
 export async function listTaskViews({ store }: { store: Store }, { user }: PanelPrincipal): Promise<TaskView[]> {
   return (await store.taskViews.list(user.id)).map(describe);
 }

@@ -9,16 +9,16 @@ import { findProofFactors, PROOF_SCOPES, type ProofBundle, type ProofScope } fro
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import type { SignIns } from '../sessions/record-sign-ins.ts';
 import type { Flows } from '../tokens/flows.ts';
+import { checkAssertion } from './log-in-with-passkey.ts';
 import {
   type AssertionCredential,
   beginCeremony,
   type Ceremony,
   describeCredential,
   loadWebAuthn,
-} from './ceremony.ts';
-import { checkAssertion } from './log-in-with-passkey.ts';
+} from './passkey-challenge.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

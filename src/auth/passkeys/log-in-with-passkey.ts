@@ -7,9 +7,15 @@ import { authErrors } from '../errors.ts';
 import type { RequestOrigin } from '../principals.ts';
 import { completeLogin, type LoginDeps, type LoginResult } from '../sessions/complete-login.ts';
 import type { SignInAttempt } from '../sessions/record-sign-ins.ts';
-import { type AssertionCredential, beginCeremony, type Ceremony, loadWebAuthn, userHandle } from './ceremony.ts';
+import {
+  type AssertionCredential,
+  beginCeremony,
+  type Ceremony,
+  loadWebAuthn,
+  userHandle,
+} from './passkey-challenge.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = LoginDeps & {
   settings: () => AuthSettings;
 };

@@ -13,9 +13,9 @@ import { changeSecurity } from '../sessions/change-security.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
-import { describePasskey, type PasskeyView } from './ceremony.ts';
+import { describePasskey, type PasskeyView } from './passkey-challenge.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

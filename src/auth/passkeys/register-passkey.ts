@@ -13,6 +13,7 @@ import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { Flows } from '../tokens/flows.ts';
+import { nextPasskeyName, validatePasskeyName } from './manage-passkeys.ts';
 import {
   beginCeremony,
   type Ceremony,
@@ -22,10 +23,9 @@ import {
   type PasskeyView,
   type RegistrationCredential,
   userHandle,
-} from './ceremony.ts';
-import { nextPasskeyName, validatePasskeyName } from './manage-passkeys.ts';
+} from './passkey-challenge.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;
@@ -168,8 +168,8 @@ async function checkRegistration(
   const webAuthn = await loadWebAuthn();
   const { isoBase64URL, isoCBOR } = webAuthn;
 
-  // We request no attestation and drop an unrequested one unread: verifying it would mean to fetch
-  // the URLs that its certificates name.
+  // We request no attestation and drop an unrequested one unread: to verify it, we would have to
+  // fetch the URLs that its certificates name.
   const withoutAttestation = (attestationObject: string): string => {
     const authData = webAuthn.decodeAttestationObject(isoBase64URL.toBuffer(attestationObject)).get('authData');
     const none = new Map<string, string | Uint8Array | Map<string, string>>([['fmt', 'none']]);

@@ -12,7 +12,7 @@ import type { SignIns } from '../sessions/record-sign-ins.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

@@ -13,7 +13,7 @@ import type { SignIns } from '../sessions/record-sign-ins.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { Flows } from '../tokens/flows.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;
@@ -118,7 +118,7 @@ async function rehashPassword(
   } catch (error) {
     logger.warn(
       { userId: user.id, err: error },
-      'an imported password could not be hashed anew; the next sign-in tries again',
+      'an imported password could not be rehashed; the next sign-in tries again',
     );
   }
 }

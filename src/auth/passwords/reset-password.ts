@@ -11,10 +11,11 @@ import { pickLanguage } from '../mail/mail-languages.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import type { RequestOrigin } from '../principals.ts';
-import { type CodeRequest, verifyCaptcha } from '../registration/send-verification.ts';
+import type { CodeRequest } from '../registration/send-verification.ts';
+import { verifyCaptcha } from '../registration/verify-captcha.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 export type ResetDeps = {
   store: Store;
   logger: Logger;

@@ -20,7 +20,7 @@ import {
   wrongMethod,
 } from './proof-methods.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 export type ProofDeps = {
   store: Store;
   clock: Clock;

@@ -10,9 +10,9 @@ import { assertAddressAllowed, requireMailAddress } from '../mail/mail-address.t
 import type { MailCodes, VerifiedCode } from '../mail/mail-codes.ts';
 import { pickLanguage } from '../mail/mail-languages.ts';
 import type { RequestOrigin } from '../principals.ts';
-import { verifyCaptcha } from './send-verification.ts';
+import { verifyCaptcha } from './verify-captcha.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

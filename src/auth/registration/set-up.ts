@@ -5,7 +5,7 @@ import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors } from '../errors.ts';
 import { pickLanguage } from '../mail/mail-languages.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;
@@ -72,8 +72,8 @@ const ROOT_QUOTA = 100_000_000;
 const hasRoot = async (store: Store): Promise<boolean> => (await store.users.countByRole(ROLE.root)) > 0;
 
 /**
- * Creates the first root account, with its quota as a ledger grant. Of any number of concurrent
- * calls, on any node, exactly one succeeds.
+ * Creates the first root account, with its quota as a ledger grant. However many calls run at once,
+ * on any node, exactly one succeeds.
  *
  * @throws `auth.setup_done`, `auth.name_taken` or `auth.validation_failed`.
  */

@@ -178,7 +178,7 @@ export function providerOperations(ctx: {
   };
 }
 
-/** Passwords set anew, by a mailed link and by the command line. */
+/** Passwords that are reset, by a mailed link and by the command line. */
 export function resetOperations(ctx: ResetDeps): Pick<GuardedAuth['passwords'], 'byMail' | 'reset'> {
   return {
     byMail: {

@@ -45,10 +45,10 @@ import type { BalanceAlertEdit, BalanceAlertSaved, BalanceAlertView } from '../o
 import type { ProfileEdit, ProfileEdited } from '../own-account/edit-own-account.ts';
 import type { CreatedPersonalToken, PersonalTokenView } from '../own-account/personal-token.ts';
 import type { TaskView } from '../own-account/task-views.ts';
-import type { Ceremony, PasskeyView } from '../passkeys/ceremony.ts';
 import type { PasskeyConfirmation } from '../passkeys/confirm-with-passkey.ts';
 import type { PasskeyLogin } from '../passkeys/log-in-with-passkey.ts';
 import type { PasskeyDeletion, PasskeyRename } from '../passkeys/manage-passkeys.ts';
+import type { Ceremony, PasskeyView } from '../passkeys/passkey-challenge.ts';
 import type { PasskeyRegistration, RegisteredPasskey } from '../passkeys/register-passkey.ts';
 import type { PasswordChange } from '../passwords/change-password.ts';
 import type { LoginRequest } from '../passwords/log-in.ts';

@@ -53,7 +53,7 @@ import {
 import type { GuardedAuth } from './auth.ts';
 import { authenticateOptional, authenticatePanel } from './authenticate-panel.ts';
 
-/** Tells who sends a request, by session, API key or personal access token. */
+/** Finds out who sends a request, by session, API key or personal access token. */
 export function accessOperations(ctx: {
   store: Store;
   clock: Clock;

@@ -8,7 +8,7 @@ import type { SessionTokens } from '../tokens/access-tokens.ts';
 import { bundleSession, type RotationBundle } from './describe-session.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

@@ -13,7 +13,7 @@ import type { SessionPrincipal } from '../principals.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import { parseRefreshToken, type RefreshToken, type RefreshTokens } from '../tokens/refresh-tokens.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

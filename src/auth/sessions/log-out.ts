@@ -9,7 +9,7 @@ import { holdsSession } from './check-session.ts';
 import type { SignIns } from './record-sign-ins.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

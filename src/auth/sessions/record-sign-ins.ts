@@ -88,7 +88,8 @@ export function createSignIns(deps: {
   onSignIn?: (sample: SignInSample) => void;
 }): SignIns {
   const { store, counters, clock, logger, config } = deps;
-  // From CRYPTO_SECRET, which lasts: a new SESSION_SECRET must not change the digest of a name.
+  // Derived from CRYPTO_SECRET, which lasts: a new SESSION_SECRET must not change the digest of a
+  // name.
   const nameKey = deriveKey(config.cryptoSecrets[0], 'sign-in-name.v1');
   /** Errors already recorded: one failure passes several nested calls of `watch`. */
   const recorded = new WeakSet<object>();

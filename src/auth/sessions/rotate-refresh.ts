@@ -11,7 +11,7 @@ import { clipOrigin } from './issue-session.ts';
 import type { SignIns } from './record-sign-ins.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

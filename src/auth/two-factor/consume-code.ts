@@ -7,7 +7,7 @@ import type { GuessLimit } from '../limits/limit-guesses.ts';
 import type { RequestOrigin } from '../principals.ts';
 import type { SignIns } from '../sessions/record-sign-ins.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

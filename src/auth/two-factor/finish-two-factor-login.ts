@@ -13,7 +13,7 @@ import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { Flows } from '../tokens/flows.ts';
 import { consumeCode } from './consume-code.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

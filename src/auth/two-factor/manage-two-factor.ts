@@ -13,7 +13,7 @@ import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import { consumeCode, isLocked, readCode } from './consume-code.ts';
 
-/** What the operations of this file use. */
+/** Dependencies of the operations in this file. */
 type Deps = {
   store: Store;
   clock: Clock;

@@ -22,11 +22,11 @@ import type { CapacityService, Dispatch, HeldSlots, Refusal, RestEvent, Room, Sc
 
 /** How often what runs is counted again, while something does. */
 const RECOUNT_MS = 5000;
-/** The first one after a time without any, on the only node: with its other loops. */
+/** The interval of the only node while nothing happens: that of its other loops. */
 const IDLE_RECOUNT_MS = 15_000;
-/** As often where other nodes send to the same accounts. */
+/** The interval where other nodes send to the same accounts. */
 const SHARED_RECOUNT_MS = 1000;
-/** How long a node has what remains of free slots when they are divided. */
+/** How long a node keeps the remainder when free slots are divided among nodes. */
 const SHARE_SECONDS = 3;
 /** A node that was silent for longer has no share: one that was killed would keep slots free. */
 const NODE_ALIVE_SECONDS = 40;

@@ -19,7 +19,7 @@ type Rules = {
 
 type Notes = {
   begin(scope: Scope, task: Start): Dispatch;
-  /** No start is possible there before so many milliseconds from now. */
+  /** Milliseconds from now until a start is possible there. */
   startsIn(key: CapacityKey, ms: number): void;
   /** Another task has the trial. */
   trialTaken(key: CapacityKey): void;

@@ -13,7 +13,7 @@ type Described = {
   states: PoolStates;
   /** The limits that are declared for a scope: the pool's, then the model's. */
   levels: (scope: Scope) => { model: string; limit: DeclaredLimit }[];
-  /** What the vendor tells of the pool's accounts. */
+  /** What the vendor reports about the pool's accounts. */
   told: readonly DeclaredLimits[];
   clock: Clock;
 };

@@ -22,7 +22,7 @@ export type LearnedCeiling = {
   failedRises: number;
   /** What stood before refusals lowered it. A rise that succeeds proves them false. */
   fell: { ceiling: number; reason: CeilingReason } | undefined;
-  /** Such a rise put that back: from what, to what and when. */
+  /** Such a rise restored that ceiling: from which one, to which, and when. */
   restored: { from: number; ceiling: number; atMs: number } | undefined;
   /** The task that tries one more. */
   riseTaskId: string | undefined;
@@ -65,7 +65,7 @@ export function riseAtMs(state: LearnedCeiling): number | undefined {
 
 const riseWaitMs = (failed: number): number => Math.min(FIRST_RISE_MS * 2 ** failed, LONGEST_RISE_MS);
 
-/** Slots that are free with so many in flight. */
+/** Free slots while `inFlight` tasks run. */
 export function roomBelow(state: LearnedCeiling, inFlight: number, nowMs: number): number {
   if (inFlight < state.ceiling) return state.ceiling - inFlight;
   const at = riseAtMs(state);
@@ -104,7 +104,7 @@ export function afterAcceptance(
 ): LearnedCeiling | undefined {
   state.acceptances += 1;
   if (isGrowing(state)) {
-    // Each node counts its own acceptances, and begins anew when it starts.
+    // Each node counts its own acceptances, and starts over when it starts.
     const isFullSet = state.wasFull && Math.max(state.acceptances, running) >= state.ceiling;
     if (!isFullSet) return undefined;
     const { acceptances } = state;

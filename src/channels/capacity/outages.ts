@@ -7,8 +7,9 @@ const WITHIN_MS = 120_000;
 const USERS_OF_MS = 3_600_000;
 
 /**
- * Tells whether a vendor is out: 5 of the last 10 submissions failed within two minutes, from two
- * users or from the only one of the last hour, whose requests alone might be at fault otherwise.
+ * Decides whether a vendor has an outage: 5 of the last 10 submissions failed within two minutes,
+ * and they came from two users (one user's requests might be at fault), or from the only user of
+ * the last hour.
  */
 function createOutageWatch(monotonicMs: () => number) {
   let latest: { failed: boolean; userId: number; atMs: number }[] = [];
@@ -37,13 +38,13 @@ function createOutageWatch(monotonicMs: () => number) {
 const FORBIDDEN_MS = 600_000;
 
 /**
- * Tells what a 403 without words means: that of one user may be of what they asked for, and those
- * of two users with no acceptance between them are of the account's credential.
+ * Decides what a 403 without words means: one user's may be due to what they asked for; two users'
+ * with no acceptance between them are due to the account's credential.
  */
 function createForbiddenWatch(monotonicMs: () => number) {
   const users = new Map<number, number>();
   return {
-    /** Returns whether another user was refused so lately. */
+    /** Returns whether another user was refused so recently. */
     note(userId: number): boolean {
       const now = monotonicMs();
       for (const [seen, atMs] of users) if (atMs <= now - FORBIDDEN_MS) users.delete(seen);

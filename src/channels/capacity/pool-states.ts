@@ -17,15 +17,16 @@ import type { CeilingReason, Dispatch, RestReason, Room } from './types.ts';
 
 /** Ends and trials come later by a random tenth at most, so that nodes do not coincide. */
 const SPREAD = 0.1;
-/** After a rest so many may be sent at once, then twice as many with each acceptance. */
+/** How many may be sent at once after a rest; each acceptance doubles it. */
 const FIRST_WINDOW = 2;
 const LAST_WINDOW = 64;
-/** A refusal weighs as much as so many acceptances: vendors also refuse while they have room. */
+/** How many acceptances a refusal outweighs: vendors also refuse while they have room. */
 const REFUSAL_WEIGHT = 5;
 /** Four refusals among few acceptances: the vendor is full. */
 const CERTAIN = 16;
 /**
- * It is also full after so many refusals more than acceptances of more tasks than at the lowest.
+ * It also counts as full when refusals outnumber acceptances by this many while more tasks run than
+ * at the lowest.
  */
 const CERTAIN_REFUSALS = 4;
 /** How soon a rest that could not be stored is stored again. */
@@ -59,7 +60,7 @@ type Doubt = { running: number; weight: number; heldUntilMs: number };
 
 type BegunRest = { generation: number; reason: string; step: number; untilMs: number; event: RestEvent | null };
 
-/** What people read of a rest; null: a full account is no event. */
+/** What people read of a rest; null: a full account is not an event. */
 function toEvent(
   { pool, model }: CapacityKey,
   { scope }: Dispatch,

@@ -34,7 +34,9 @@ function countedAccounts(accounts: readonly Account[]): Map<string, CountedAccou
 }
 
 type PoolMembers = {
-  /** What holds for it: what its channels declare, and what the vendor tells of its accounts. */
+  /**
+   * What holds for it: what its channels declare, and what the vendor reports about its accounts.
+   */
   limits: readonly DeclaredLimits[];
   told: readonly DeclaredLimits[];
   /** Those of deleted channels too: a vendor may still run tasks that ended with them. */

@@ -6,7 +6,7 @@ import type { Capacity, HeldSlots, Scope } from './types.ts';
 
 /**
  * What relayed requests take of accounts, together with the tasks there. They are open requests of
- * this node: of what is declared, each live node has a share.
+ * this node: each live node has a share of what is declared.
  */
 export function createRelaySlots(deps: {
   clock: Pick<Clock, 'monotonicMs'>;

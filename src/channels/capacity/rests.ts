@@ -44,7 +44,7 @@ export function restPhase(rest: Rest, nowMs: number): 'none' | 'resting' | 'tria
   return waits ? 'resting' : 'trial';
 }
 
-/** The reason of the rest that a refusal begins; `undefined`: it begins none. */
+/** The reason of the rest that a refusal begins; `undefined`: the refusal begins none. */
 export function restReason(
   kind: RefusalKind,
   { rest, runningOthers }: { rest: Rest; runningOthers: number },

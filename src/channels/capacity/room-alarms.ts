@@ -2,8 +2,8 @@ import type { Clock } from '../../kernel/index.ts';
 import type { Room } from './types.ts';
 
 /**
- * Tells of room in so many milliseconds, unless it does so before. Nothing is told once `stopped`
- * is aborted.
+ * Reports free slots after this many milliseconds, unless it has reported them earlier. It stays
+ * silent once `stopped` is aborted.
  */
 export function createRoomAlarms(
   clock: Pick<Clock, 'monotonicMs' | 'sleep'>,

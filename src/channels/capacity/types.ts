@@ -91,7 +91,7 @@ export type Capacity = {
   /** Takes another number of slots, which is known only now, than `begin` did. */
   resize(dispatch: Dispatch, slots: number): Dispatch;
   accepted(dispatch: Dispatch): void;
-  /** Returns what the refusal means, by what else the account refused lately. */
+  /** Returns what the refusal means, by what else the account refused recently. */
   refused(dispatch: Dispatch, refusal: Refusal): Refusal;
   /** The vendor is known to have no job. Idempotent. */
   end(task: HeldSlots): void;

@@ -28,7 +28,7 @@ export async function readClientRequest(
 }
 
 /**
- * The same under the wider limits of the relay, for a request that the relay may forward.
+ * Does the same under the wider limits of the relay, for a request that the relay may forward.
  * `assertForPlugin` throws if the body is too large for a plugin.
  */
 export async function readRelayableRequest(

@@ -38,7 +38,7 @@ export function describeCodes(): PublishedCode[] {
       message: 'The database holds a lock on what is to be changed. Try again later.',
     }),
     new AppError('store.outcome_unknown', 'unavailable', {
-      message: 'The database was lost while it was saving: look whether the change was made before you repeat it.',
+      message: 'The database was lost while it was saving: check whether the change was made before you repeat it.',
     }),
     new AppError('store.broken_invariant', 'internal', {
       message: 'The database refused a statement that breaks a rule of the data model.',

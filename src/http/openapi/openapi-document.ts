@@ -179,7 +179,7 @@ function renameParameters(operation: Operation, names: ReadonlyMap<string, strin
 
 function describeAccessAndLimits(operation: Operation, path: string): void {
   describeNumbers(operation);
-  // `getApiTaskByTask_id` is no name in most languages.
+  // `getApiTaskByTask_id` is not a name in most languages.
   operation.operationId = operation.operationId?.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
   operation.security = SECURITY[operation['x-access'] ?? 'root'];
   for (const parameter of operation['x-parameters'] ?? []) addParameter(operation, parameter);

@@ -64,7 +64,7 @@ export function createAnswerOnce({ keys, clock }: { keys: RequestKeys; clock: Cl
     if (given === null) return work();
     if (!KEY.test(given)) throw taskErrors.invalid_idempotency_key();
     const userId = panel.user.id;
-    // Keys of tasks are the client's own; these never meet them.
+    // Keys of tasks are chosen by clients; these never collide with them.
     const key = `panel:${given}`;
     const requestHash = sha256Hex(`${request.method} ${new URL(request.url).pathname} ${JSON.stringify(body)}`);
     const id = `${userId}:${key}`;

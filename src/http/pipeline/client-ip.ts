@@ -62,7 +62,7 @@ export function createClientAddresses(deps: {
 /**
  * The client's address: the peer's, unless the peer is a trusted proxy. Then it is the first
  * untrusted address of the chain, read from the right, of which the last `MAX_HOPS` count. An entry
- * that is no address ends the reading, because everything to its left is untrusted too.
+ * that is not an address ends the reading, because everything to its left is untrusted too.
  */
 function clientIp(read: IpReader, peer: string, forwardedFor: string | null): string {
   let client = read(peer);
@@ -83,7 +83,7 @@ function clientIp(read: IpReader, peer: string, forwardedFor: string | null): st
   return client.text;
 }
 
-/** No request passes so many proxies; what is further to the left is not read. */
+/** No request passes this many proxies; what is further to the left is not read. */
 const MAX_HOPS = 16;
 /** An IPv6 address with brackets, zone and port is shorter. */
 const MAX_ENTRY_CHARS = 100;

@@ -17,7 +17,7 @@ export type RouteMatch = {
   readonly methods: readonly string[];
   /** A plugin that was installed before the gateway had the path keeps its route there. */
   readonly yields?: boolean;
-  /** The method does not fit, but other sites' pages may call the path with another method. */
+  /** The method is not allowed, but other sites' pages may call the path with another method. */
   readonly isOpenToOtherSites: boolean;
 };
 

@@ -60,7 +60,7 @@ export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger
 
 type Host = { hostname: string; port: string };
 
-/** Empty where the request has none, as those of HTTP/1.0 may. */
+/** Empty if the request has none, as is allowed in HTTP/1.0. */
 function readHost(request: Request): string {
   const given = request.headers.get('host');
   if (given) return given;

@@ -39,7 +39,7 @@ import type {
 export type RequestPipeline = AdmissionDeps & {
   routes: RouteIndex;
   addresses: ClientAddresses;
-  /** Throws when the `Host` header is no name under which the panel is known. */
+  /** Throws when the `Host` header is not a name under which the panel is known. */
   guardHost: (request: Request) => void;
   /** Keeps content apart from the panel's origin. */
   results: ResultsSeparation;
@@ -57,7 +57,7 @@ export type RequestPipeline = AdmissionDeps & {
 
 /** A caller's request id is kept only if it is harmless in a log line and a header. */
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
-/** With the slash at the end that every own path may have. */
+/** Every path of ours may end in a slash. */
 const HEALTH_PATHS: ReadonlySet<string> = new Set(
   ['/livez', '/readyz', '/metrics'].flatMap((path) => [path, `${path}/`]),
 );

@@ -19,7 +19,7 @@ export type Listening = {
   url: string;
   /**
    * Serves new connections with this certificate; those that are open go on. The runtime cannot
-   * change it in place, so the socket is opened anew.
+   * change it in place, so the socket is opened again.
    * @throws what opening it throws; then the former certificate is served
    */
   renew(tls: { cert: string; key: string }): void;

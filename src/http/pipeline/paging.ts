@@ -44,7 +44,7 @@ export function readInteger(field: string, text: string, { min, max }: { min: nu
 }
 
 /**
- * The id that a filter asks for by its name, or by the former one. An empty text is no filter:
+ * The id that a filter asks for by its name, or by the former one. An empty text is not a filter:
  * forms send empty fields. @throws http.validation_failed
  */
 export function readIdFilter(
@@ -64,7 +64,7 @@ export function readDay(field: string, value: string): number {
   throw fieldError(field, 'wrong_value', sentence('http.date', { name: field }));
 }
 
-/** Parses an id of a path; a text that is no id matches nothing. @throws http.not_found */
+/** Parses an id of a path; a text that is not an id matches nothing. @throws http.not_found */
 export function readId(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw httpErrors.not_found();
   return Number(text);

@@ -20,7 +20,7 @@ export function describePrice({ model, expression, ratio, examples: given = [] }
   };
 }
 
-/** The usual time and the success rate of a model, of everybody; null where no task ended. */
+/** The usual time and the success rate of a model, over all users; null where no task ended. */
 export function describeUse(figures: ModelFigures | undefined) {
   const ended = figures === undefined ? 0 : figures.succeeded + figures.failed;
   return {

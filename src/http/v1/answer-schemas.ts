@@ -18,7 +18,7 @@ const Cost = object({
   usd: { ...NUMBER, description: 'What is known now: the reservation, then the charge.' },
 });
 const COST = { $ref: '#/components/schemas/Cost' } as const;
-/** Only of a task that waits. */
+/** Only for a task that waits. */
 const QueuePlace = {
   ...object({
     position: {
@@ -65,7 +65,7 @@ const Task = object(
     result: {
       type: 'object',
       additionalProperties: true,
-      description: 'Of a relayed request that has succeeded: its answer, for a day.',
+      description: 'For a relayed request that has succeeded: its answer, kept for a day.',
     },
   },
 );
@@ -94,7 +94,7 @@ const Video = object(
     requested_model: REQUESTED_MODEL,
     metadata: ANY_OBJECT,
     queue: QUEUE,
-    content_url: { ...TEXT, description: 'Of a completed video: a link that works without a key.' },
+    content_url: { ...TEXT, description: 'For a completed video: a link that works without a key.' },
     url: { ...TEXT, description: 'The same as content_url.' },
   },
 );
@@ -109,7 +109,7 @@ const VideoGeneration = object(
     progress: { ...WHOLE, minimum: 0, maximum: 100 },
     url: {
       type: ['string', 'null'],
-      description: 'Of a completed video: a link that works without a key; of a relayed model one that needs it.',
+      description: 'For a completed video: a link that works without a key, except for a relayed model.',
     },
     metadata: object({ duration: KNOWN, fps: KNOWN, width: KNOWN, height: KNOWN, seed: {} }),
     error: orNull(object({ code: TEXT, message: TEXT }, {}, true)),
@@ -180,7 +180,7 @@ const ImageList = object({
   data: { type: 'array', items: object({}, { url: TEXT, b64_json: TEXT }) },
   cost: COST,
 });
-/** By the names under which other parts of the document refer to them. */
+/** The schemas by the names that other parts of the document use for them. */
 export const ANSWER_SCHEMAS = {
   ...{
     Cost,
@@ -270,7 +270,7 @@ export const answersItems = answer('The items', {
   properties: { object: constant('list'), data: { type: 'array', items: ANY_OBJECT }, has_more: { type: 'boolean' } },
 });
 
-/** `kind`: how the object is called. The vendor of a relayed one answers in its own form. */
+/** `kind`: what the object is called. The vendor of a relayed one answers in its own form. */
 export const answersDeleted = (kind: string) =>
   answer('It is deleted', object({ id: TEXT, object: TEXT, deleted: { type: 'boolean' } }, {}, kind !== 'task'));
 

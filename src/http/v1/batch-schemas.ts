@@ -26,7 +26,7 @@ export const Batch = object(
   {
     items: {
       type: 'array',
-      description: 'Of one batch: what became of each request.',
+      description: 'For a single batch: what became of each request.',
       items: object({
         index: WHOLE,
         custom_id: TEXT,

@@ -64,7 +64,7 @@ export function modelRoutes(kit: Kit, { surfaces, prices: { reports, groupRatio 
 
 type Described = { figures: ReturnType<typeof indexFigures>; ratio: number };
 
-/** With what a form, a budget and a progress bar need. */
+/** Adds what a form, a budget and a progress bar need. */
 function describeModel(model: NamedModel, { figures, ratio }: Described) {
   const { id, price: expression, callable } = model;
   const { key = RELAY_PLUGIN_KEY, manifest } = callable?.plugin ?? {};

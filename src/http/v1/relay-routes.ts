@@ -76,7 +76,7 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
       answer = await createRelayed(relay, { kind, request, api, requestId, client, access, onEnd, follow });
       return answer;
     } catch (error) {
-      // Its wait ended with its access.
+      // Its access ended while it waited.
       throw access.hasEnded() ? authErrors.access_ended() : error;
     } finally {
       // A streamed answer stops the access watch itself.

@@ -71,7 +71,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
           onEnd,
         });
       } catch (error) {
-        // Its wait ended with its access.
+        // Its access ended while it waited.
         throw access.hasEnded() ? authErrors.access_ended() : error;
       } finally {
         if (!isStream) access.stop();

@@ -74,7 +74,7 @@ const STALL_MS = 120_000;
 /** Statuses without a body, even if the vendor sends one (RFC 9110 15.3.5, 15.3.6, 15.4.5). */
 const BODILESS = [204, 205, 304];
 
-/** A vendor may send any three digits; a number that is no HTTP status becomes 502. */
+/** A vendor may send any three digits; a number that is not an HTTP status becomes 502. */
 export function contentResponse({ status, headers, body, maxAgeSeconds, isParts }: Content, use: ContentUse): Response {
   const isHttpStatus = status >= 200 && status <= 599;
   const init = { status: isHttpStatus ? status : 502, headers: contentHeaders(headers, use, { isParts }) };

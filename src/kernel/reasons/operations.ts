@@ -13,7 +13,7 @@ export const operationsReasons = {
   'backup.space': '{{folder}} needs {{needed}} MB of free space for the copy of the database, and has {{free}} MB',
   'backup.other_bytes': 'the backup location returns different bytes than were written',
   'backup.not_mounted':
-    '{{place}} holds none of the backups that were made there: mount its disk, or begin anew with "taskgate backup create --accept-folder"',
+    '{{place}} holds none of the backups that were made there: mount its disk, or start over with "taskgate backup create --accept-folder"',
   'backup.pg_dump': 'pg_dump failed: {{words}}',
   'backup.pg_restore': 'pg_restore failed: {{words}}',
   'backup.program_missing':
@@ -116,7 +116,7 @@ export const configReasons = {
   'config.allowed_whole': 'a whole number from {{min}} to {{max}}',
   'config.allowed_whole_or_off': '0, or a whole number from {{min}} to {{max}}',
   'config.allowed_share': 'a number from 0 to 1',
-  'config.misspelt': '{{name}} is no setting and is ignored; is it {{near}}?',
+  'config.misspelt': '{{name}} is not a setting and is ignored; is it {{near}}?',
   'certificate.files_refused':
     'The files of the TLS certificate have changed and cannot be used ({{fault}}). The previous certificate is used until they are fixed.',
   'certificate.not_renewed':

@@ -1,4 +1,4 @@
-/** What authors of plugins read about how a broken rule is mended. */
+/** What authors of plugins read about how a broken rule is fixed. */
 export const pluginHintsReasons = {
   'hint.name.characters': 'Retype it: a pasted text may contain characters that are not visible.',
   'hint.manifest.type': 'Write export const meta = { apiVersion: 1, key: "acme-video", … }.',

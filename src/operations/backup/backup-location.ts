@@ -73,8 +73,8 @@ export function describeLocation({ backupTo: place }: Pick<BackupConfig, 'backup
 const LOOKED_AT = 400;
 
 /**
- * A folder whose disk is not mounted looks like a new one, and backups would go to the disk that
- * they are to outlive. So a folder that has held a backup of this database must still hold one.
+ * A folder whose disk is not mounted looks like a new one, and backups would go to the very disk
+ * whose loss they are for. So a folder that has held a backup of this database must still hold one.
  * @throws `OperatorError` where it holds none
  */
 export async function requireKnownFolder(

@@ -133,7 +133,7 @@ export function createBackups(deps: Deps): Backups {
     await make(['--schedule']);
   }
 
-  /** The latest runs, the newest first. One from the future, by a wrong clock, tells nothing. */
+  /** The latest runs, the newest first. One from the future, by a wrong clock, says nothing. */
   async function pastRuns(): Promise<BackupRun[]> {
     const limit = clock.unix() + CLOCK_SECONDS;
     return (await store.backups.latest(SHOWN_RUNS)).filter(({ startedAt }) => startedAt <= limit);

@@ -13,8 +13,8 @@ import type { BackupDeps, CreatedBackup, DumpedDatabase, Manifest, NewBackup } f
 
 /**
  * Makes one backup beside a running gateway: database, secrets, kept results, and last the
- * manifest. Whatever ends it earlier leaves files without a manifest, which are no backup; a later
- * clean-up removes them.
+ * manifest. Whatever ends it earlier leaves files without a manifest, which are not a backup; a
+ * later clean-up removes them.
  * @throws `OperatorError`, or an error of the store, that says why there is no backup
  */
 export async function createBackup(
@@ -143,7 +143,7 @@ export async function keepResults(
   }
 }
 
-/** Tells whether files are in a place; ask in ascending order of the digests. */
+/** Checks whether files are in a location; ask in ascending order of the digests. */
 function createListCursor(files: FileStore) {
   let page: string[] = [];
   let after = '';

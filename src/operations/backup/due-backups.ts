@@ -48,7 +48,7 @@ export const isMade = (runs: readonly BackupRun[], { id, at }: DueBackup): boole
 const SINCE = 'backup.daily_since';
 const TOLD = { failed: 'backup.told_failed', overdue: 'backup.told_overdue' };
 
-/** Why the place did not let the latest backup remove old ones; empty: it did. */
+/** Why old backups could not be removed after the latest one; empty: they could. */
 const NOT_PRUNED = 'backup.not_pruned';
 
 type Options = Pick<Store['options'], 'get' | 'put' | 'putIfAbsent' | 'replace'>;
@@ -62,13 +62,13 @@ export async function noteSchedule(options: Options, isOn: boolean, now: number)
   else if (noted) await options.put(SINCE, '');
 }
 
-/** Since when backups are daily, in Unix seconds; 0: they are not, or nobody knows yet. */
+/** When backups became daily, in Unix seconds; 0: they are not daily, or this is not known yet. */
 export const scheduledSince = async (options: Pick<Options, 'get'>): Promise<number> =>
   Number((await options.get(SINCE)) ?? '');
 
 /**
- * Whether nobody has been told of the run of this day yet; of several nodes that ask, one is told
- * so. A clock that is set back to the day before tells nobody again.
+ * Whether nobody has been told of today's run yet; only one of several nodes that ask gets true. A
+ * clock that is set back to the day before tells nobody again.
  */
 export async function claimNotification(options: Options, what: keyof typeof TOLD, run: DueBackup): Promise<boolean> {
   if ((await options.get(TOLD[what])) === nameNextRun(run)) return false;

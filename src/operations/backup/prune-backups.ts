@@ -20,8 +20,8 @@ const PAGE = 1000;
 const AT_ONCE = 20;
 
 /**
- * Which backups stay: of those by schedule the newest of each of the last days, weeks and months
- * that have one, and all others. `now`: Unix seconds.
+ * Which backups stay: all that were made by hand, and the newest scheduled one of each of the last
+ * days, weeks and months that have one. `now`: Unix seconds.
  */
 export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthly }: Keep, now: number): Set<string> {
   const newestFirst = [...backups].sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));
@@ -51,12 +51,11 @@ export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthl
 }
 
 /**
- * Removes the backups that need not stay, what interrupted ones left, and the files of kept
- * results that no backup lists any more. Of a backup the manifest goes first: then it no longer
- * exists. Another installation may begin a backup now, which counts on files that it finds:
+ * Removes the backups that need not stay, what interrupted ones left, and the files of kept results
+ * that no backup lists any more. The manifest of a backup goes first: without it the backup no
+ * longer exists. Another installation may begin a backup now, which counts on files that it finds:
  * files go only while no other backup has appeared, and a backup looks for its files once more
- * before it counts.
- * Returns how many backups went.
+ * before it counts. Returns how many backups went.
  */
 export async function pruneBackups(place: BackupLocation, { keep, installation, now }: Pruning): Promise<number> {
   const { backups, unfinished, unreadable } = await listBackups(place);

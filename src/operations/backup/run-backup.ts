@@ -112,7 +112,8 @@ async function recordRun(
   } finally {
     ended.abort();
     await renewing;
-    // Only of the run that holds the lease: another process of this folder may be making one.
+    // Only the run that holds the lease removes it: another process may be making a backup in this
+    // folder.
     await rm(join(resolve(config.dataDir), WORK_FOLDER), { recursive: true, force: true }).catch(() => undefined);
   }
 }
@@ -133,7 +134,7 @@ async function renewUntilEnd(deps: {
   for (;;) {
     await clock.sleep(RENEW_MS, ended);
     if (ended.aborted) return;
-    // A database that is away for a moment ends no backup; a lost lease does.
+    // A backup survives a database that is down for a moment, but not a lost lease.
     const held = await store.backups.renew(lease, leaseForMs).catch(() => true);
     if (!held) lost.abort();
   }

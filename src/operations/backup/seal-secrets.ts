@@ -29,7 +29,7 @@ export function readPassphraseFile(path: string): string {
   const [line = ''] = readSmallFile(path).split(/\r?\n/);
   if (line.length < MIN_PASSPHRASE) {
     throw new OperatorError(
-      `the first line of ${path} is no passphrase: it has less than ${MIN_PASSPHRASE} characters`,
+      `the first line of ${path} is not a passphrase: it has fewer than ${MIN_PASSPHRASE} characters`,
     );
   }
   return line;
@@ -62,7 +62,7 @@ export async function sealForRecipients(list: string): Promise<Seal> {
       encrypter.addRecipient(key);
     } catch {
       // Not repeated: it may be a secret key.
-      throw new OperatorError(`number ${at + 1} of the recipients is no public key of age (age1…)`);
+      throw new OperatorError(`number ${at + 1} of the recipients is not a public key of age (age1…)`);
     }
   }
   return { with: 'recipients', encrypt: (text) => encrypter.encrypt(text) };

@@ -107,8 +107,8 @@ const digestCertificate = ({ cert, key }: Certificate): string => sha256Hex(`${c
 
 /** @throws when the two cannot be served: in words that show nothing of the key */
 function readPair({ cert, key }: Certificate, nowMs: number): X509Certificate {
-  const certificate = parse(() => new X509Certificate(cert), 'TLS_CERT_FILE is no certificate');
-  const privateKey = parse(() => createPrivateKey(key), 'TLS_KEY_FILE is no private key');
+  const certificate = parse(() => new X509Certificate(cert), 'TLS_CERT_FILE is not a certificate');
+  const privateKey = parse(() => createPrivateKey(key), 'TLS_KEY_FILE is not a private key');
   if (!certificate.checkPrivateKey(privateKey)) throw new Error('the key does not belong to the certificate');
   if (Date.parse(certificate.validTo) <= nowMs) throw new Error(`it ended on ${certificate.validTo}`);
   return certificate;

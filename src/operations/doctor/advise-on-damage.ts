@@ -10,7 +10,7 @@ const COPY = /^taskgate\.db\.(?:before|replaced)-[^.]+$/;
 
 /**
  * Which way back is right for a database that does not open: the newest backup, a copy that is
- * there, or what can still be read. Undefined: the error tells of no damage.
+ * there, or what can still be read. Undefined: the error reports no damage.
  */
 export function adviseOnDamage(error: unknown, config: BackupConfig): string | undefined {
   const cause = error instanceof AppError && error.cause instanceof Error ? error.cause.message : '';

@@ -35,7 +35,7 @@ export type Finding = {
   details?: unknown;
 };
 
-/** A difference of two clocks beyond this is no network delay. */
+/** A difference of two clocks beyond this is not a network delay. */
 const SKEW_SECONDS = 5;
 
 export type DoctorDeps = { store: Store; secretBox: SecretBox; clock: Clock; node: NodeAddress };

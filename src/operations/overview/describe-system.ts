@@ -112,7 +112,7 @@ function describeLedger(check: LedgerCheck | undefined): SystemView['ledger'] {
   };
 }
 
-/** What a point of so many hours stands for: at most 200 points, all of whole samples. */
+/** Hours that a point stands for: at most 200 points, each of whole samples. */
 const STEP_SECONDS = { 24: 2 * SAMPLE_SECONDS, 168: 3600, 336: 7200 } as const;
 /** Runs of backups that are looked at. */
 const MAX_RUNS = 200;

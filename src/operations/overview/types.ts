@@ -97,7 +97,7 @@ export type SystemView = {
     version: string;
     started_at: number;
     heartbeat_at: number;
-    /** False: no heartbeat lately, and the node did not announce a shutdown. */
+    /** False: no heartbeat recently, and the node did not announce a shutdown. */
     alive: boolean;
     /** True: an operator has taken it out of service until its next start. */
     drained: boolean;

@@ -10,7 +10,7 @@ const SEALED = /^v1\.[\w-]{16}\.[\w-]{22}\.[\w-]*$/;
 
 /**
  * Seals every stored secret under the current CRYPTO_SECRET. Each value is replaced by one
- * statement, if nobody has changed it: a run that is killed leaves every value whole, and the next
+ * statement, if nobody has changed it: a run that is killed leaves every value intact, and the next
  * one goes on. Running nodes need to know the secret before.
  */
 export async function resealSecrets(

@@ -8,7 +8,8 @@ type System = { platform: NodeJS.Platform; readLimits: () => string };
 const thisSystem: System = { platform: process.platform, readLimits: () => readFileSync('/proc/self/limits', 'utf8') };
 
 /**
- * What of this process's surroundings will hurt later, each as a sentence for the log of the start.
+ * What in this process's surroundings will cause trouble later, as sentences for the log of the
+ * start.
  */
 export function describeProcessLimits({ platform, readLimits }: System = thisSystem): string[] {
   if (platform !== 'linux') return [];

@@ -112,7 +112,7 @@ type ReleaseFiles = {
 export function readRelease({ checksums, signature, key, target }: ReleaseFiles): Result<OfferedRelease, string> {
   if (signature === undefined) return err(`the release is not signed: it has no ${SIGNATURE_FILE}`);
   const signed = readSignature(Buffer.from(signature).toString('utf8'));
-  if (signed === undefined) return err(`${SIGNATURE_FILE} is no signature of minisign`);
+  if (signed === undefined) return err(`${SIGNATURE_FILE} is not a signature of minisign`);
   if (signed.keyId !== key.id) return err(`the release is signed by another key: ${signed.keyId}, expected ${key.id}`);
   if (!verifySignature(key, hashData(checksums), signed)) {
     return err(`the signature does not fit ${CHECKSUMS_FILE}: one of them was changed`);

@@ -52,7 +52,10 @@ export function writeNext(paths: ExecutablePaths, bytes: Uint8Array): void {
   }
 }
 
-/** Each process looks for others once its own file is there: of two at once, one sees the other. */
+/**
+ * Each process looks for others once its own file is there: if two start at once, at least one sees
+ * the other.
+ */
 function requireAlone({ current, next }: ExecutablePaths): void {
   const folder = dirname(current);
   const stem = basename(executablePaths(current).previous).replace(/\.previous(?:\.exe)?$/, '');

@@ -33,9 +33,9 @@ type Deps = {
 
 /**
  * Warns users once when their available balance is below their threshold; again only after a top-up
- * lifted it, or for another threshold, an hour later at the earliest. It looks each minute, so that
- * submissions cost no statement more. The claim and the notices are one transaction: of several
- * nodes one warns, and a node that dies loses nothing.
+ * lifted it, or for another threshold, an hour later at the earliest. It looks every minute, so
+ * that submissions need no further statement. The claim and the notices are one transaction: only
+ * one of several nodes warns, and a node that dies loses nothing.
  */
 export function createBalanceWatch({ store, clock, logger, notices, settings }: Deps): BalanceWatch {
   const stopping = new AbortController();

@@ -23,8 +23,8 @@ type Deps = {
 
 /**
  * Tells administrators once when a channel begins to fail; again only after it was healthy. What
- * was reported is stored together with the notices: of several nodes one reports it, and a restart
- * neither repeats nor loses it.
+ * was reported is stored together with the notices: only one of several nodes reports it, and a
+ * restart neither repeats nor loses it.
  */
 export function createChannelWatch(deps: Deps): ChannelWatch {
   const { store, clock, logger, channels, health, isMailed, notices } = deps;

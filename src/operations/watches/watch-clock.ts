@@ -6,7 +6,7 @@ const LOOK_EVERY_MS = 15_000;
 /** After the clock was set ahead this far, nothing is removed by its age for this long. */
 const FAR_MS = 3_600_000;
 const HOLD_MS = 3_600_000;
-/** From here on a node that is ahead makes sessions that others do not accept yet. */
+/** A node that is further ahead issues sessions that others do not accept yet. */
 const SHOWN_SKEW_MS = 5000;
 /** How long a clock that was set back is shown. */
 const SHOWN_MS = 24 * 3_600_000;

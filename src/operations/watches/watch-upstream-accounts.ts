@@ -16,7 +16,7 @@ import { type RunAccountHook, readBalance, readToldLimits, type VendorDeps } fro
 const LOOK_EVERY_MS = 60_000;
 /** How old the last answer is when the vendor is asked again. */
 const OLD_SECONDS = 3600;
-/** So many keys are asked about at once: one vendor that is silent holds up few others. */
+/** This many keys are asked about at once, so one silent vendor holds up few others. */
 const AT_ONCE = 8;
 const MAX_ARGS_BYTES = 512 * 1024;
 const MAX_RESULT_BYTES = 64 * 1024;
@@ -45,9 +45,9 @@ type Deps = {
 type Hooks = { balance: RunAccountHook | undefined; limits: RunAccountHook | undefined; tells: boolean };
 
 /**
- * Reads each hour what vendors tell of their accounts, where a channel's script or plugin says how:
- * what is left, which is shown and warned of and stops nothing, and what they may run. Of several
- * nodes one reads: who claims the time.
+ * Reads each hour what vendors report about their accounts, where a channel's script or plugin says
+ * how: what is left, which is shown and warned of and stops nothing, and what they may run. Only
+ * one of several nodes reads: the one that claims the time.
  */
 export function createUpstreamAccounts({ store, clock, logger, channels, send, sandbox, pin }: Deps): UpstreamAccounts {
   const stopping = new AbortController();

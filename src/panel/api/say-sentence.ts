@@ -12,7 +12,7 @@ export type SaidSentence = {
 
 /** A plugin's, a vendor's or another server's own words. */
 const QUOTED = 'plugin';
-/** Values that are words of a vendor, an author or another server where they are no sentence. */
+/** Values that are words of a vendor, an author or another server where they are not a sentence. */
 const WORDS = /^(?:detail|fault|note|reason|event|source)$/;
 
 /**

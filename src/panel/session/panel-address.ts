@@ -24,5 +24,5 @@ export function rememberList(pathname: string, search: string): void {
 /** The list as it was left; as it begins if it was not shown yet. */
 export const listAddress = (pathname: string): string => pathname + (queries.get(pathname) ?? '');
 
-/** At sign-out: the next person begins anew. */
+/** At sign-out: the next person starts over. */
 export const forgetLists = (): void => queries.clear();

@@ -1,4 +1,4 @@
-/** Says in this browser that a session was begun at this origin. It is no credential. */
+/** Says in this browser that a session was begun at this origin. It is not a credential. */
 const MARKER = 'taskgate.signed_in';
 
 /**

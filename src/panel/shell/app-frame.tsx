@@ -63,7 +63,7 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
               </div>
             </header>
             <main id="content" tabIndex={-1} className={classes.content}>
-              {/* Outside of what is made anew for each page, so that the former page stays until the next one is loaded. */}
+              {/* Outside of what is recreated for each page, so that the former page stays until the next one is loaded. */}
               <Suspense fallback={<FullPageLoader within />}>
                 <OperatorNotice />
                 <ErrorBoundary key={pathname} within>

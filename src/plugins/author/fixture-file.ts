@@ -63,8 +63,8 @@ const isObjectNode = (node: JsonNode | undefined): node is ObjectNode => node?.t
 const isArrayNode = (node: JsonNode | undefined): node is ArrayNode => node?.type === 'ArrayExpression';
 
 /**
- * The list `cases` in the text of a fixture. JSON is parsed as a JavaScript expression. Of members
- * with the same name the last one counts.
+ * The list `cases` in the text of a fixture. JSON is parsed as a JavaScript expression. If members
+ * share a name, the last one counts.
  */
 function findCases(text: string): ArrayNode {
   const root: JsonNode = parseExpressionAt(text, 0, { ecmaVersion: 'latest' });

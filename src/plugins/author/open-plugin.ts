@@ -6,6 +6,11 @@ import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { HookFailure, Manifest, PluginFault } from '../types.ts';
 import { type Compiler, createCompiler } from '../worker/compile-plugin.ts';
 
+/*
+ * Opens a plugin outside a gateway, for its author's tools and for marketplaces: its functions run
+ * in a sandbox.
+ */
+
 /** Limit of the arguments in bytes, as for a hook that carries bodies. */
 const MAX_ARGS_BYTES = 16 * 1024 * 1024;
 

@@ -55,7 +55,7 @@ const readText = (value: unknown): string | undefined => (typeof value === 'stri
 /** The base URL in the context, or the manifest's for a call that names none. */
 const findBaseUrl = ({ context, manifest }: Trial): string => readText(context.baseUrl) ?? manifest.baseUrl ?? '';
 
-/** The same where the context is of an account, and of no task. */
+/** Does the same where the context belongs to an account and not to a task. */
 function findChannelUrl({ context: { channel }, manifest }: Trial): string {
   const base = isObject(channel) ? readText(channel.baseUrl) : undefined;
   return base ?? manifest.baseUrl ?? '';

@@ -115,7 +115,7 @@ export type ParsedBatchItem = ParsedTask & {
 
 /**
  * Checks the result of parseBatchResult, and gives its items by the vendor's id. Items without an
- * id are skipped; of items with the same id the last one counts.
+ * id are skipped; if items share an id, the last one counts.
  */
 export function readBatchItems(
   value: Json | undefined,

@@ -37,7 +37,7 @@ export const readBalanceAmount = (value: Json | undefined): Result<number, Sente
     ? ok(value)
     : err(sentence('balance.no_amount'));
 
-/** `limits` null: the vendor tells nothing of this account. */
+/** `limits` null: the vendor says nothing about this account. */
 type CapacityAnswer = { request: AccountRequest } | { limits: ToldLimits | null };
 
 /** Checks what queryCapacity returns. `answered`: the vendor has been asked; it is asked once. */

@@ -123,7 +123,7 @@ function readRedirectHosts(value: unknown): Result<string[], Sentence> {
 
 /**
  * A vendor's address as a browser reads it: without a fragment, line breaks and outer blanks, inner
- * blanks as escapes. What is no address stays.
+ * blanks as escapes. What is not an address stays.
  */
 function readAsBrowser(text: string): string {
   const url = text.length <= MAX_URL_LENGTH && /[\s\p{Cc}#]/u.test(text) ? URL.parse(text) : null;
@@ -199,7 +199,7 @@ const MAX_REMEMBER_SECONDS = 600;
 
 /**
  * `none`: nothing to resolve, buildContentRequest describes the content. `ask`: the vendor must be
- * asked first. `found`: the content is at this address, for so many seconds.
+ * asked first. `found`: the content is at this address, for this many seconds.
  */
 export type Resolution =
   | { kind: 'none' }

@@ -9,7 +9,7 @@ export type DrawnElement = {
   lineLength: number;
 };
 
-/** Far more than drawings need; browsers draw so many in milliseconds. */
+/** Far more than drawings need; browsers draw this many in milliseconds. */
 export const MAX_DRAWN = 10_000;
 const MAX_RULES = 1000;
 /** Elements around each other, in references of references too. */
@@ -72,7 +72,9 @@ function createMeasure(root: DrawnElement, rules: readonly StyleRule[]): (elemen
   const styled = rules.map(({ selectors, references }) => ({ meets: meetsAny(selectors), references }));
   const costs = new Map<DrawnElement, number>();
   const open = new Set<DrawnElement>();
-  /** The most that an element of an id costs, and what of it is more than a gradient. */
+  /**
+   * The most that an element with this id costs, and the part of it that is more than a gradient.
+   */
   const ofIds = new Map<string, { any: number; drawn: number }>();
 
   function measureId(id: string): { any: number; drawn: number } {

@@ -21,7 +21,7 @@ const LOOKUPS: ReadonlySet<string | undefined> = new Set(['hasOwn', 'hasOwnPrope
 
 /**
  * Finds where a hook takes every unknown status for a running task: such a task never ends. What a
- * boolean such as `done` decides is no unknown status.
+ * boolean such as `done` decides is not an unknown status.
  */
 export function findStatusFallbacks(syntax: PluginSyntax): PluginFault[] {
   const found = new Map<Syntax, PluginFault>();

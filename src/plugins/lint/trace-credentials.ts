@@ -122,7 +122,7 @@ export function createTracer({ functions, values }: PluginSyntax) {
     return traceMember(object, field ?? '', scope);
   }
 
-  /** What `node.field` gives away. Of an object that is written out, only that member counts. */
+  /** What `node.field` gives away. If the object is written out, only that member counts. */
   function traceMember(node: Syntax | null | undefined, field: string, scope: Scope): Exposure {
     for (const { object, scope: inner } of findLiterals(node, scope)) {
       const member = (object.properties ?? []).find((one) => readKey(one) === field);

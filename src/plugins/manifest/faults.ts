@@ -8,7 +8,7 @@ export function makeFault(path: string, rule: RuleId, said: Sentence): PluginFau
   return hint === null ? { path, rule, ...said } : { path, rule, ...said, ...toHint(sentence(hint)) };
 }
 
-/** The members of a fault that say how it is mended. */
+/** The members of a fault that say how it is fixed. */
 export const toHint = (hint: Sentence): Pick<PluginFault, 'hint' | 'hint_sentence'> => ({
   hint: hint.message,
   hint_sentence: withoutMessage(hint),

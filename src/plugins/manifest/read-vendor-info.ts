@@ -115,7 +115,7 @@ function readExample(value: unknown): VendorInfo['examples'] {
   return [{ label, ...(models && { models }), request: value.request as JsonObject }];
 }
 
-/** Undefined for what tells nothing; an input that does not fit is left out. */
+/** Undefined for what says nothing; an input that does not fit is left out. */
 function readInputs(value: unknown): VendorInfo['inputs'] {
   if (!isObject(value)) return undefined;
   const inputs = Object.entries(value)
@@ -138,7 +138,7 @@ function readInputs(value: unknown): VendorInfo['inputs'] {
   return inputs.length === 0 ? undefined : Object.fromEntries(inputs);
 }
 
-/** Undefined for what tells nothing; a label that does not fit is left out. */
+/** Undefined for what says nothing; a label that does not fit is left out. */
 function readLabels(value: unknown): VendorInfo['labels'] {
   if (!isObject(value)) return undefined;
   const labels = Object.entries(value)
@@ -150,7 +150,7 @@ function readLabels(value: unknown): VendorInfo['labels'] {
   return labels.length === 0 ? undefined : Object.fromEntries(labels);
 }
 
-/** Undefined for what tells nothing; a range that does not fit is left out. */
+/** Undefined for what says nothing; a range that does not fit is left out. */
 function readRanges(value: unknown): VendorInfo['ranges'] {
   if (!isObject(value)) return undefined;
   const ranges = Object.entries(value)
@@ -168,7 +168,7 @@ function readRanges(value: unknown): VendorInfo['ranges'] {
   return ranges.length === 0 ? undefined : Object.fromEntries(ranges);
 }
 
-/** Undefined for what is no range. */
+/** Undefined for what is not a range. */
 function readRange(value: unknown): FactRange | null | undefined {
   if (value === null) return null;
   if (!isObject(value)) return undefined;

@@ -110,7 +110,7 @@ type SignedIndex = { key: PublicKey; bytes: Uint8Array; signature: string; index
 
 function findSignatureFault({ key, bytes, signature: text, index, now }: SignedIndex): string | undefined {
   const signature = readSignature(text);
-  if (!signature) return 'is no signature of minisign of a hashed file';
+  if (!signature) return 'is not a signature of minisign of a hashed file';
   if (signature.keyId !== key.id) return `is by the key ${signature.keyId}, not by ${key.id}`;
   if (!verifySignature(key, hashData(bytes), signature)) return `does not belong to ${INDEX} and the key ${key.id}`;
   if (index.publicKey?.text !== key.text) return `${INDEX} names another public_key, or none`;

@@ -106,6 +106,6 @@ const withoutUnsignedFiles = (index: MarketIndex): MarketIndex => ({
   ),
 });
 
-/** An index is read anew once its source is pinned to another key. */
+/** An index is read again once its source is pinned to another key. */
 const cacheKey = ({ indexUrl, publicKey }: { indexUrl: string; publicKey?: string | undefined }): string =>
   `${publicKey ?? ''} ${indexUrl}`;

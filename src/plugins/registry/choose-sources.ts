@@ -23,7 +23,7 @@ export type DatabaseSnapshot = {
   adoptions: Adoption[];
   /** Keys of the plugins that may claim models that others claim too. */
   sharing: ReadonlySet<string>;
-  /** By a former key: the key whose plugin has taken its place, and reads its tasks. */
+  /** Maps a former key to the key whose plugin has taken its place and reads its tasks. */
   moved: ReadonlyMap<string, string>;
 };
 

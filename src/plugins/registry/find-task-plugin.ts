@@ -88,8 +88,8 @@ export function createTaskPlugins(
 const RELAY_TYPE = 1;
 
 /**
- * The plugin that drives a channel: the one it is bound to, or the one that declares its type. Of
- * several that are bound to an account at another gateway the first by key that has the model;
+ * The plugin that drives a channel: the one it is bound to, or the one that declares its type. If
+ * several are bound to an account at another gateway, it is the first by key that has the model;
  * `upstreamModel` is its name there. On a channel of the relay a plugin that declares its type
  * drives the models that it has, and the relay the others.
  */

@@ -9,7 +9,7 @@ import type { PermissionChanges } from '../source/describe-permissions.ts';
 import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
 import { type CompiledPlugin, createCompiler } from '../worker/compile-plugin.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
-import { type Activation, activateVersion, type Deletion, deleteVersion, rollBack } from './activate-version.ts';
+import { type Activation, activateVersion, type Deletion, deleteVersion } from './activate-version.ts';
 import { createPluginChangeMutex } from './change-plugins.ts';
 import { compileOrThrow, refuseInNewVersions } from './compile-source.ts';
 import {
@@ -32,6 +32,7 @@ import {
   previewActivation,
   requirePreview,
 } from './preview-activation.ts';
+import { rollBack } from './roll-back.ts';
 import { type Narrowing, narrowModels, type Switch, setPluginEnabled } from './switch-plugin.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 import { createOutcomeWatch, type FailingVersion, type PluginOutcome } from './watch-outcomes.ts';

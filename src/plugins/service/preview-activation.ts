@@ -181,8 +181,8 @@ function affectedChannels(
 
 /**
  * What an administrator agreed to when they had read a preview: the versions, everything that would
- * change, and the prices that apply. Of the tasks only whether any would be read otherwise or lose
- * files, since new ones come all the time.
+ * change, and the prices that apply. For the tasks it is only whether any would be read otherwise
+ * or lose files, since new ones come all the time.
  */
 function digestPreview(
   { replay, ...changes }: { replay: readonly ReplayedTask[] },

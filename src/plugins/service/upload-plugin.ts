@@ -49,7 +49,7 @@ export type UploadedPlugin = PluginDetail & {
   isServing: boolean;
   /** Why it does not serve although it is active and enabled. */
   runtimeError: Sentence | undefined;
-  /** What its author should mend; such a version is stored all the same. */
+  /** What its author should fix; such a version is stored all the same. */
   warnings: PluginFault[];
 };
 

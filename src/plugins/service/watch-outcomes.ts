@@ -16,7 +16,7 @@ const STORE_EVERY_MS = 10_000;
 const WATCHED_SECONDS = 7 * 86_400;
 /** Rows of a source that are read: enough for the last 200 cases of each stage. */
 const READ_ROWS = 700;
-/** Counts older than so many minutes are deleted. */
+/** Counts older than this many minutes are deleted. */
 const KEPT_MINUTES = 14 * 24 * 60;
 
 /** A call that ended for a plugin version. `failed`: for a reason that is the version's. */
@@ -154,13 +154,13 @@ export function createOutcomeWatch(deps: {
   };
 }
 
-/** The same order on all nodes, so that two that store at once do not wait for each other. */
+/** All nodes use the same order, so that two that store at once do not wait for each other. */
 const inOrder = (one: OutcomeCount, other: OutcomeCount): number =>
   one.sourceHash.localeCompare(other.sourceHash) || one.stage.localeCompare(other.stage) || one.minute - other.minute;
 
 /** Fewer cases say nothing. */
 const LEAST_CASES = 20;
-/** The new version is compared by its cases of so many minutes, or by its last 20. */
+/** The new version is compared by its cases of this many minutes, or by its last 20. */
 const WINDOW_MINUTES = 15;
 /** The former version is compared by its last cases. */
 const FORMER_CASES = 200;

@@ -28,7 +28,7 @@ export function decodeBase64(text: string, bytes: number): Buffer | undefined {
   return decoded.length === bytes && decoded.toString('base64') === text ? decoded : undefined;
 }
 
-/** `undefined`: the text is no public key of minisign. White space around it does not matter. */
+/** `undefined`: the text is not a public key of minisign. White space around it does not matter. */
 export function parsePublicKey(text: string): PublicKey | undefined {
   if (text.length > 200) return undefined;
   const trimmed = text.trim();

@@ -20,7 +20,7 @@ const TRUSTED = 'trusted comment: ';
 /** Far more than a signature with two comments has. */
 export const MAX_SIGNATURE_BYTES = 16_384;
 
-/** What a signature signs. Of a large file it is made once, for it takes milliseconds. */
+/** What a signature signs. It is computed once for a large file, which takes milliseconds. */
 export type SignedHash = { blake2b: Uint8Array };
 
 export const hashData = (data: Uint8Array): SignedHash => ({
@@ -40,7 +40,7 @@ export function signData({ id, secret, publicKey }: SigningKey, data: Uint8Array
   ].join('\n');
 }
 
-/** `undefined`: the text is no signature of minisign, or one of the kind before hashing. */
+/** `undefined`: the text is not a signature of minisign, or one of the kind before hashing. */
 export function readSignature(text: string): Signature | undefined {
   if (text.length > MAX_SIGNATURE_BYTES) return undefined;
   const [untrusted = '', first = '', trusted = '', last = '', ...others] = text.trim().split(/\r?\n/);
@@ -64,7 +64,7 @@ export function verifySignature(key: PublicKey, { blake2b }: SignedHash, signed:
     const commented = Buffer.concat([signed.signature, Buffer.from(signed.trustedComment)]);
     return verify(null, blake2b, opened, signed.signature) && verify(null, commented, opened, signed.commentSignature);
   } catch {
-    // The bytes are no point of the curve.
+    // The bytes are not a point of the curve.
     return false;
   }
 }

@@ -90,7 +90,7 @@ export function comparePermissions(
   };
 }
 
-/** What of `list` is in `other` too, or is not. */
+/** The entries of `list` that are in `other` too, or are not. */
 function select(list: readonly Permission[], other: readonly Permission[] | undefined, isIn: boolean): Permission[] {
   const known = new Map(other?.map(({ code, values }) => [code, new Set(values)]));
   return list.flatMap(({ code, values }): Permission[] => {

@@ -56,7 +56,7 @@ function findExports(program: Syntax): Map<string, Declared> {
   return exported;
 }
 
-/** The members of an object or list literal. Of members with the same name the last one counts. */
+/** The members of an object or list literal. If members share a name, the last one counts. */
 function readMembers(node: Syntax): Map<string, Declared> {
   if (node.type === 'ArrayExpression') {
     const elements = node.elements ?? [];

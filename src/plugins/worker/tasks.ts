@@ -48,7 +48,7 @@ export const TASKS = {
     const program = parseOnce(source);
     return err(program ? all.map(createLocator(program)) : all);
   },
-  /** What an author should mend, beside what the checks refuse. */
+  /** What an author should fix, beside what the checks refuse. */
   findWarnings({ source, manifest }: { source: string; manifest: Manifest }): PluginFault[] {
     const program = parseOnce(source);
     return program ? lintSource(manifest, source, program) : [];

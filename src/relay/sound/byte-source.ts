@@ -2,9 +2,9 @@ import { nextTurn } from '../../kernel/index.ts';
 
 /** Reads the bytes of a file in order, without keeping what it has passed. */
 export type ByteSource = {
-  /** Whether so many bytes can be peeked at without waiting. */
+  /** Whether this many bytes can be peeked at without waiting. */
   has(count: number): boolean;
-  /** Waits for so many bytes; false: the file has fewer left. Call it only for a few thousand. */
+  /** Waits for this many bytes; false: the file has fewer left. Call it only for a few thousand. */
   fill(count: number): Promise<boolean>;
   /** Up to `count` of the next bytes that have come. Valid until the next `fill` or `skip`. */
   peek(count: number): Buffer;

@@ -6,7 +6,7 @@ import type { ByteSource } from './byte-source.ts';
  */
 type Frame = { bytes: number; seconds: number; format: number };
 
-/** What was read of a file. `unread`: bytes that are no part of it, and may be other sound. */
+/** What was read of a file. `unread`: bytes that are not part of it, and may be other sound. */
 export type Reading = { seconds: number; unread: number };
 
 const SYNC = 0xff;

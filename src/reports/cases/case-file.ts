@@ -13,7 +13,7 @@ export type CaseFact = { name: string } & (
 
 /**
  * All that explains a task, an account or a channel, without secrets, prompts, addresses and
- * answers of vendors. It is read anew each time.
+ * answers of vendors. It is read again each time.
  */
 export type CaseFile = {
   kind: CaseKind;

@@ -24,7 +24,7 @@ const HOLD_MS = 20_000;
 const MOST_COPIES = 12;
 /**
  * A claim lives this long without its process; it is renewed while a copy runs. Some vendors drop a
- * file after a minute: until then another node must have begun anew.
+ * file after a minute: until then another node must have started over.
  */
 const LEASE_MS = 20_000;
 const RENEW_EVERY_MS = 5_000;
@@ -58,7 +58,7 @@ export type ResultWorker = {
 
 type Copy = { id: number; userId: number; sinceMs: number; ended: Promise<void> };
 
-/** Claims pending results and copies them. A copy that any process leaves half done starts anew. */
+/** Claims pending results and copies them. A copy that any process leaves half done starts over. */
 export function createResultWorker(deps: ResultDeps): ResultWorker {
   const {
     store,
@@ -130,7 +130,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
       .catch(async (error) => {
         if (stopping.signal.aborted) return;
         logger.error({ err: error, task_id: result.taskId }, 'a result could not be kept');
-        // Counted as an attempt: an error that comes each time must end some day.
+        // Counted as an attempt: an error that comes every time must not be retried forever.
         const failure = { reason: sentence('results.copy_failed'), inMs: pauseAfter(result.attempts) };
         await postpone(result, toLease(result), failure);
       })
@@ -228,7 +228,10 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
 
 const EVENT = 'task.artifacts_kept';
 
-/** The same for each notice of a task, so that the outbox takes one and receivers know another. */
+/**
+ * Each notice of a task has the same one, so that the outbox takes one and receivers recognise a
+ * repeat.
+ */
 const toEventId = (taskId: string): string => `msg_${sha256Hex(`${EVENT}\0${taskId}`).slice(0, 27)}`;
 
 /**

@@ -74,7 +74,7 @@ async function openSource(deps: ResultDeps, { task, key, signal }: Chosen): Prom
   return body instanceof ReadableStream ? body : (new Response(body as Uint8Array<ArrayBuffer>).body as ReadableStream);
 }
 
-/** A file whole, unless it is larger than a preview may be. */
+/** The bytes of a file, unless it is larger than a preview may be. */
 async function readSmall(deps: ResultDeps, chosen: Chosen): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

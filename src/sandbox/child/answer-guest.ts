@@ -163,7 +163,7 @@ export type Seed = ArrayLike<number>;
 const SEED_WORDS = 4;
 /** Words that are asked of the system at once; it takes as long as for one call. */
 const WORDS_AT_ONCE = 1024;
-/** First numbers for a fixture, which are dropped: of similar seeds they would be similar. */
+/** Numbers that the generator of a fixture drops first: similar seeds would give similar ones. */
 const DROPPED = 12;
 
 /**
@@ -184,7 +184,7 @@ export function createSeeds(): (unixNow: number | undefined) => Seed {
   };
 }
 
-/** The same generator as in `guestSource`. */
+/** This is the generator of `guestSource`. */
 function fixtureSeed(unixNow: number): number[] {
   let [s0, s1, s2, s3] = [unixNow | 0, Math.floor(unixNow / 2 ** 32) | 0, 1, 1];
   for (let i = 0; i < DROPPED; i++) {

@@ -36,8 +36,8 @@ type Guest = {
 
 /**
  * The library would decode and encode every text on its way, which takes as long as a short call.
- * Here bytes go into the guest's memory and out of it. Of what a call allocates in the guest only
- * the largest part is freed: the guest is reset after each call.
+ * Here bytes go into the guest's memory and out of it. Only the largest part of what a call
+ * allocates in the guest is freed: the guest is reset after each call.
  */
 export function createCallGuest(
   context: QuickJSContext,

@@ -10,8 +10,8 @@ const EMPTY_PAGE = Buffer.alloc(PAGE);
 export type HeapLayout = { breakAddress: number; heapStart: number };
 
 /**
- * Finds the break by comparing memory before and after a large allocation. Of the words that moved
- * and point into the heap, the break is the highest, because nothing that the allocator hands out
+ * Finds the break by comparing memory before and after a large allocation. The break is the highest
+ * of the words that moved and point into the heap, because nothing that the allocator hands out
  * lies above it. Use a throw-away instance: the break never goes back.
  *
  * @throws when the allocator is not the one that this build knows

@@ -23,7 +23,7 @@ const TAG = { integer: 0, boolean: 1, null: 2, undefined: 3, string: 0xfffffff9,
 /** A word is the upper one of a float where it is none of the tags from -9 to 7. */
 const FIRST_TAG = -9;
 const TAGS = 17;
-/** Added to the upper word of a float, so that it is no tag. */
+/** Added to the upper word of a float, so that it is not a tag. */
 const FLOAT_OFFSET = 0x7ff8000a;
 
 const CLASS = { object: 1, array: 2 };

@@ -1,10 +1,10 @@
 import { createFairQueue, type FairQueue, sentence } from '../../kernel/index.ts';
 import { encodeFrame, type Frame, type Hello, type Reply } from '../frames.ts';
 import type { SandboxStats } from '../types.ts';
-import { checkWorkers } from './check-workers.ts';
 import { canUseIdleWorker, processesHeldBy } from './choose-worker.ts';
+import { enforceLimits } from './enforce-limits.ts';
 import { createCallEstimates } from './estimate-calls.ts';
-import { GROW_AFTER_MS, requeue, sendNewJob, sendWaitingJobs, settleEndedWorker, settleReply } from './settle-jobs.ts';
+import { GROW_AFTER_MS, requeue, sendNewJob, sendWaitingJobs, settleEndedWorker, settleReply } from './run-jobs.ts';
 import type { Job, PoolOptions, PoolState, Worker } from './types.ts';
 import { killWorker, startSpareWorker, startWorker, stopChecks } from './worker-processes.ts';
 
@@ -28,8 +28,8 @@ export interface Pool {
 
 /**
  * The pool of child processes. A job waits in `queue` until a process has a slot for it, and is
- * settled by the answer or by the end of the process (`settle-jobs.ts`). A timer checks the
- * processes from outside (`check-workers.ts`).
+ * settled by the answer or by the end of the process (`run-jobs.ts`). A timer holds the processes
+ * to their limits from outside (`enforce-limits.ts`).
  */
 export function createPool(options: PoolOptions): Pool {
   const workers = new Set<Worker>();
@@ -47,7 +47,7 @@ export function createPool(options: PoolOptions): Pool {
     events: {
       onFrame: (worker, frame) => receiveFrame(pool, worker, frame),
       onExit: (worker) => handleExit(pool, worker),
-      onCheckTimer: () => checkWorkers(pool),
+      onCheckTimer: () => enforceLimits(pool),
       onGrowTimer: () => growPool(pool),
     },
     callers: [],

@@ -17,7 +17,7 @@ import { createKillCounter, type KillCounter } from './count-kills.ts';
 import { createPool, type Pool } from './create-pool.ts';
 import { toCallKey } from './estimate-calls.ts';
 import { createReusableResults, type ReusableResults } from './reusable-results.ts';
-import { CLOSED } from './settle-jobs.ts';
+import { CLOSED } from './run-jobs.ts';
 import type { Job, JobAnswer, PoolFailure } from './types.ts';
 
 type SandboxOptions = {

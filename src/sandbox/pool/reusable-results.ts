@@ -17,7 +17,7 @@ type Entry = { result: string; bytes: number; sourceHash: string; index: number 
 
 /**
  * Results of hook calls that depend on their arguments alone. Arguments and results may hold
- * credentials: of the arguments only a digest is kept, and nothing is ever logged.
+ * credentials: only a digest of the arguments is kept, and nothing is ever logged.
  */
 export interface ReusableResults {
   /** What decides a result: SHA-256 over source, path, limit of the result and arguments. */
@@ -33,8 +33,8 @@ export interface ReusableResults {
 
 /**
  * When the memory is full, each new result evicts another one, chosen by the digits of its key, so
- * at random. The tasks of a gateway are polled in turn: of more tasks than there is memory for, the
- * longest unused is always the one that is needed next.
+ * at random. The tasks of a gateway are polled in turn: if there are more tasks than memory for
+ * them, the one unused for the longest is always needed next.
  */
 export function createReusableResults(maxBytes: number = MAX_BYTES): ReusableResults {
   const entries = new Map<string, Entry>();

@@ -4,7 +4,7 @@ import type { PoolFailure, PoolState, Worker } from './types.ts';
 
 /** How often processes are checked while one is busy or booting, in ms. */
 const BUSY_CHECK_MS = 25;
-/** The same while all are idle: ten times until the last one ends, and no more often or seldom. */
+/** The interval while all are idle, which gives ten checks until the last process ends. */
 const IDLE_CHECK_MS = { least: 1000, most: 10_000 };
 const IDLE_CHECKS = 10;
 /**

@@ -86,8 +86,8 @@ export const billingOptions = {
     }),
   },
   /**
-   * What each node may hold in memory for relayed requests, of which the first byte then waits for
-   * no write: so much a crash may leave unbilled. 0: nothing.
+   * What each node may hold in memory for relayed requests, whose first byte then waits for no
+   * write; a crash may leave up to this much unbilled. 0: nothing.
    */
   'billing.memory_hold_quota': { proof: 'none', ...integer(0, 0, MAX_MEMORY_HOLD) },
   /** Group name to price ratio. */

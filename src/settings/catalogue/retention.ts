@@ -13,7 +13,7 @@ function days(initial: number, least = 1): OptionKind<'integer'> {
     ...kind,
     check(value) {
       const isAllowed = kind.check(value) === undefined && (Number(value) === 0 || Number(value) >= least);
-      return isAllowed ? undefined : `0 (for ever), or a whole number of days from ${least} to ${MAX_DAYS}`;
+      return isAllowed ? undefined : `0 (forever), or a whole number of days from ${least} to ${MAX_DAYS}`;
     },
   };
 }
@@ -76,7 +76,7 @@ export const resultOptions = {
     ...byGroup(
       '{"default":0}',
       (days) => Number.isInteger(days) && days >= 0 && days <= MAX_DAYS,
-      `whole days from 0 (for ever) to ${MAX_DAYS}`,
+      `whole days from 0 (forever) to ${MAX_DAYS}`,
     ),
   },
   /** GB (10^9 bytes) that a user may keep, by group; 0: no limit. */
@@ -100,7 +100,7 @@ export const backupOptions = {
   'backup.daily': { proof: 'none', ...boolean(false) },
   /** The hour of the day, in UTC: no day has one twice. */
   'backup.hour': { proof: 'none', ...integer(3, 0, 23) },
-  /** The newest scheduled backup of each of so many days, weeks and months stays. */
+  /** The newest scheduled backup of each of this many days, weeks and months stays. */
   'backup.keep_daily': { proof: 'none', ...integer(7, 1, 366) },
   'backup.keep_weekly': { proof: 'none', ...integer(4, 0, 520) },
   'backup.keep_monthly': { proof: 'none', ...integer(6, 0, 600) },

@@ -52,7 +52,7 @@ export const signInOptions = {
   QuotaForNewUser: { proof: 'none', ...integer(0, 0, MAX_QUOTA) },
   /** Granted to the owner of an affiliate code for each account created with it. */
   QuotaForInviter: { proof: 'none', ...integer(0, 0, MAX_QUOTA) },
-  /** What an account made with an affiliate code gets besides. */
+  /** What an account created with an affiliate code gets on top. */
   QuotaForInvitee: { proof: 'none', ...integer(0, 0, MAX_QUOTA) },
 } satisfies OptionRules;
 

@@ -140,7 +140,7 @@ export const POOLED_ADDRESS =
   'DATABASE_URL leads to a pooler (PgBouncer), where notifications and locks of a session get lost. Name the PostgreSQL server itself there, and the pooler in DATABASE_POOL_URL.';
 
 /**
- * The server's own words in brackets, where they are short and harmless; names of tables are no
+ * The server's own words in brackets, where they are short and harmless; names of tables are not
  * data.
  */
 function quoted(pattern: RegExp, message: string): string {

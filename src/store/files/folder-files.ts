@@ -10,8 +10,8 @@ const PARTIAL = '.partial';
 
 /**
  * Files in a folder, which several nodes may share. `ab/abcdef…` holds the file with this digest. A
- * file is written beside, flushed to the disk and then renamed, so a file under a digest is whole.
- * `minFreeBytes`: writing stops before the disk has less than this.
+ * file is written beside, flushed to the disk and then renamed, so a file under a digest is
+ * complete. `minFreeBytes`: writing stops before the disk has less than this.
  */
 export function createFolderFiles({ folder, minFreeBytes }: { folder: string; minFreeBytes: number }): FileStore {
   const partial = join(folder, PARTIAL);

@@ -14,7 +14,7 @@ type FilePut = {
 
 /**
  * Returns a function that writes a file into `partial`, flushes it to the disk and then renames it:
- * a file at its path is whole. `minFreeBytes`: writing stops before the disk has less than this.
+ * a file at its path is complete. `minFreeBytes`: writing stops before the disk has less than this.
  */
 export function createFileWriter(place: { folder: string; partial: string; minFreeBytes: number }) {
   const { folder, partial, minFreeBytes } = place;
@@ -117,7 +117,8 @@ export function toFileFault(error: unknown): FileFault | undefined {
 
 /**
  * Creates a file that its owner alone can read. It appears complete and flushed or not at all, also
- * after a crash. Returns false if the file exists already: of several processes one creates it.
+ * after a crash. Returns false if the file exists already: only one of several processes creates
+ * it.
  * @throws the system's error when it cannot be written
  */
 export function createFileOnce(path: string, content: Uint8Array): boolean {

@@ -93,7 +93,9 @@ export type CredentialRecord = {
   /** The key's last four characters. */
   keyHint: string;
   label: string;
-  /** The name that what shares its limit has; empty: it shares that of its channel. */
+  /**
+   * The name of the pool whose members share its limit; empty: it shares the limit of its channel.
+   */
   pool: string;
   status: EnabledStatus;
   /** 0: it does not end. */
@@ -150,7 +152,7 @@ export interface CredentialStore {
   noteBalance(id: number, at: number, read: { usd: number } | { failed: Sentence }): Promise<void>;
   noteToldLimits(id: number, at: number, read: { limits: DeclaredLimits | null } | { failed: Sentence }): Promise<void>;
   noteError(id: number, error: { said: Sentence; at: number }): Promise<void>;
-  /** Deletes those removed before that no task and no relayed object needs. Returns how many. */
+  /** Deletes removed ones that no task and no relayed object needs any more. Returns how many. */
   deleteUnused(removedBefore: number): Promise<number>;
 }
 

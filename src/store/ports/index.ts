@@ -1,3 +1,7 @@
+/**
+ * The database as other rooms see it: the interfaces of its repositories, one file a concept, and
+ * the records that they take and return. `store.ts` brings them together. Imports `kernel` alone.
+ */
 export * from './api-keys.ts';
 export * from './backups.ts';
 export * from './batches.ts';

@@ -66,7 +66,7 @@ export type NewReservation = {
   at: number;
   /** Absent: periods are those of UTC, and the group has no budget. */
   budgets?: BudgetRules;
-  /** What is held in memory of the same money, which leaves so much less. Absent: nothing. */
+  /** What is held in memory of the same money: that much less is left. Absent: nothing. */
   held?: HeldAmounts | undefined;
   /** The work is done: it is taken whatever is left, and balances may go below zero. */
   isOwed?: boolean | undefined;
@@ -240,7 +240,7 @@ export type BalanceAlertRecord = {
   toldThreshold: number;
 };
 
-/** However often a user changes the threshold, one warning at most is sent in this time. */
+/** However often a user changes the threshold, at most one warning is sent in this time. */
 export const WARN_AGAIN_SECONDS = 3600;
 
 /** What a user chooses. */

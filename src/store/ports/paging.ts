@@ -1,8 +1,8 @@
 export type Page = { page: number; pageSize: number };
 
 /**
- * How far lists are counted that grow with each task or change: to the next full thousand after the
- * row `until`, with which the page ends, so that each page costs the same.
+ * How far lists that grow with each task or change are counted: to the next full thousand after
+ * `until`, the last row of the page, so that each page costs the same.
  */
 export const countTo = (until: number): number => (Math.floor(until / COUNTED_BEYOND) + 1) * COUNTED_BEYOND;
 const COUNTED_BEYOND = 1000;

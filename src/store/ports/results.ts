@@ -104,9 +104,9 @@ export interface ResultStore {
    */
   untilDue(): Promise<number | undefined>;
   /**
-   * Claims pending results that are due: of each user the longest overdue one, beginning with the
-   * user after `after`, and of those in `except` none. Fewer than `limit` are no sign that nothing
-   * else is due.
+   * Claims pending results that are due: the longest overdue one of each user, beginning with the
+   * user after `after` and skipping those in `except`. Fewer than `limit` does not mean that
+   * nothing else is due.
    */
   claim(claim: ResultClaim): Promise<ResultRecord[]>;
   /** Extends a claim. False when it was lost. */
@@ -155,7 +155,7 @@ export interface ResultStore {
   forgetInputs(taskId: string): Promise<number>;
   /** Forgets the files that a task was sent with after it had waited (`heldKey`), as above. */
   releaseHeld(taskId: string): Promise<number>;
-  /** The same for tasks that do not wait any more, of which a process forgot it by its death. */
+  /** Does so for tasks that no longer wait, where a process died before it called `releaseHeld`. */
   releaseLeftHeld(limit: number): Promise<number>;
   /** Forgets all results of a task and releases their files. Returns how many there were. */
   forget(taskId: string): Promise<number>;

@@ -66,8 +66,8 @@ export interface RetentionStore {
   deleteUsage(until: number, limit: number): Promise<number>;
   /**
    * Goes through `limit` ledger lines after this id, while there are any from before `until`, and
-   * folds those of ended tasks, relayed requests and storage: of each user and month one line
-   * `carried` remains, with their sum. Other kinds stay. Call it in a transaction of its own.
+   * folds those of ended tasks, relayed requests and storage: one line `carried` with their sum
+   * remains for each user and month. Other kinds stay. Call it in a transaction of its own.
    */
   foldLedger(fold: { after: number; until: number; limit: number }): Promise<{
     walked: number;

@@ -101,7 +101,7 @@ export interface SessionStore {
 /**
  * A cache of sessions that nodes share. The database is the authority: an active entry saves a
  * read, and only `revoked` is final. Everything uncertain (`revoking`, `unknown`, a cache that is
- * away) means "read the database". No operation rejects or waits long.
+ * unavailable) means "read the database". No operation rejects or waits long.
  */
 export type CachedSession = {
   userId: number;
@@ -129,7 +129,7 @@ export type EndingSession = {
 export interface SessionCache {
   /** False where every check reads the database: nothing needs to be published. */
   readonly enabled: boolean;
-  /** `undefined` when there is no cache or it is away. */
+  /** `undefined` when there is no cache or it is unavailable. */
   get(sid: string): Promise<CacheReading | undefined>;
   /**
    * Stores the session as a database read showed it that began after a `get` at `at`. The entry

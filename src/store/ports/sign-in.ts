@@ -55,8 +55,8 @@ export interface FlowStore {
   /** An unused, unexpired flow that matches and has no code. */
   find(tokenHash: string, match: FlowMatch, now: number): Promise<FlowRecord | undefined>;
   /**
-   * Marks such a flow used in one statement with the same conditions. Of concurrent callers, one
-   * gets the flow.
+   * Marks such a flow used in one statement with the same conditions. Only one of several
+   * concurrent callers gets the flow.
    */
   consume(tokenHash: string, match: FlowMatch, now: number): Promise<FlowRecord | undefined>;
   /** Writes a flow with a code, unused and untried; replaces the one of the same token. */
@@ -70,8 +70,8 @@ export interface FlowStore {
   /** An unused, unexpired flow whose code is among the candidates. Does not mark it used. */
   findCode(flow: FlowToken & CodeCandidates): Promise<FlowRecord | undefined>;
   /**
-   * Marks a flow with a code used in one statement, if its code is among the candidates. Of
-   * concurrent callers, one gets it. Tries are not checked here: `countTry` did that.
+   * Marks a flow with a code used in one statement, if its code is among the candidates. Only one
+   * of several concurrent callers gets it. Tries are not checked here: `countTry` did that.
    */
   takeCode(flow: FlowToken & CodeCandidates): Promise<FlowRecord | undefined>;
   /** Deletes all flows bound to a user; returns their number. */

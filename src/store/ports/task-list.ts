@@ -42,7 +42,7 @@ export type TaskListPage = {
   total: number;
   /** There are more than `total`. */
   hasMore: boolean;
-  /** Only so many were looked at, the newest; null: all. */
+  /** Only this many were looked at, the newest; null: all. */
   searched: number | null;
   items: ListedTask[];
 };
@@ -106,7 +106,7 @@ export type TaskViewRecord = {
 };
 
 export interface TaskViewStore {
-  /** The newest first. */
+  /** Newest first. */
   list(userId: number): Promise<TaskViewRecord[]>;
   /**
    * In place of the view of that name. `undefined` when the user has `max` others. Only in a

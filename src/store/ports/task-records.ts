@@ -198,7 +198,7 @@ export type TaskRecord = {
   billing: BillingSnapshot;
   /**
    * The receiver of its webhooks; null: none. The URL may hold the receiver's own secrets: never
-   * show it whole, never log it.
+   * show it in full, never log it.
    */
   callbackUrl: string | null;
   /** When its user deleted it (Unix seconds): hidden from them, content gone. 0: not deleted. */

@@ -269,7 +269,7 @@ export interface IdempotencyStore {
   take(record: IdempotencyRecord & { at: number }): Promise<boolean>;
   /** The record of a key that has not expired by `at`. */
   find(userId: number, key: string, at: number): Promise<IdempotencyRecord | undefined>;
-  /** Frees the user's keys that stand for this submission, because it came to nothing. */
+  /** Frees the user's keys that stand for this submission, because it failed. */
   free(userId: number, taskId: string): Promise<void>;
   /** Deletes about `limit` records that had expired by `until`; returns their number. */
   deleteExpired(until: number, limit: number): Promise<number>;

@@ -109,7 +109,7 @@ export type ChannelHealthRecord = {
   /** Ended since the requested time. */
   succeeded: number;
   failed: number;
-  /** The same by hour, from the requested time on. */
+  /** Both counts by hour, from the requested time on. */
   hours: HourlyEnds[];
   inFlight: number;
   lastSuccessAt: number;
@@ -131,8 +131,8 @@ export interface FigureStore {
    */
   addUpDays(before: number, limit: number): Promise<boolean>;
   /**
-   * Usage since `sinceDay`, whether or not it has been added up; of one user where `userId` is
-   * given. `by` sums over all models and durations, or over all days.
+   * Usage since `sinceDay`, whether or not it has been added up, and only that of one user if
+   * `userId` is given. `by` sums over all models and durations, or over all days.
    */
   usageByDay(filter: { sinceDay: number; userId?: number; by?: 'day' | 'model' }): Promise<EndedTasks[]>;
   openTasks(filter: { userId?: number }): Promise<OpenTasks[]>;

@@ -29,7 +29,7 @@ export type UserRecord = OwnLimits & {
   username: string;
   displayName: string;
   /**
-   * argon2id in PHC form; of an imported account bcrypt until its first sign-in; null for one that
+   * argon2id in PHC form; bcrypt for an imported account until its first sign-in; null for one that
    * signs in through a provider only.
    */
   passwordHash: string | null;

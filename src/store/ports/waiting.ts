@@ -195,7 +195,7 @@ export interface WaitingStore {
   classes(): Promise<WaitingCount[]>;
   /** How many tasks of each of these users wait. */
   countByUser(userIds: readonly number[]): Promise<Map<number, number>>;
-  /** Notes that a task which is being sent shall not wait again. False: it is not being sent. */
+  /** Notes that a task which is being sent must not wait again. False: it is not being sent. */
   requestCancel(taskId: string): Promise<boolean>;
   /** Removes turns of users that are not ahead of what was sent any more, and empty classes. */
   sweep(limit: number): Promise<number>;

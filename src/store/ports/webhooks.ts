@@ -64,7 +64,7 @@ export type WebhookRecord = {
   createdAt: number;
 };
 
-/** One attempt. Of the receiver's answer only the status is stored. */
+/** One attempt. Only the status of the receiver's answer is stored. */
 export type WebhookDelivery = {
   /** Unix seconds. */
   at: number;

@@ -370,7 +370,7 @@ export async function openPostgres(options: {
   };
 }
 
-/** Tells the server's refusal of a commit from a lost answer. */
+/** Distinguishes the server's refusal of a commit from a lost answer. */
 function commitError(thrown: unknown): unknown {
   const error = isRetryable(thrown) ? thrown : toStoreError(thrown);
   const isLost = error instanceof AppError && error.code === storeErrors.unavailable().code;

@@ -66,7 +66,7 @@ export function completeAddress(address: string, environment: Environment): Resu
   if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535) return err('its port is not 1 to 65535');
   if (host.includes(',')) return err('it lists several hosts: name one, such as an address that follows the primary');
 
-  // A socket is no host of a URL.
+  // A socket is not a host of a URL.
   const isSocket = host.startsWith('/');
   const inUrl = isSocket ? 'localhost' : host.includes(':') ? `[${host}]` : encodeURIComponent(host);
   const login = `${encodeURIComponent(user)}${password === '' ? '' : `:${encodeURIComponent(password)}`}`;

@@ -5,7 +5,7 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 const SUSPECT_MS = 2000;
 /** A server that does not answer `select 1` for this long serves nobody. */
 const STALLED_MS = 2000;
-/** While a long statement runs, its server is asked so often. */
+/** How often a server is asked while a long statement runs. */
 const PROBE_EVERY_MS = 5000;
 /** Connections that wait for an answer at once, while the server hangs. */
 const PROBES_AT_ONCE = 3;
@@ -20,7 +20,7 @@ type Deps = {
   onStall: () => void;
 };
 
-/** Tells a server that hangs from one that has much to do. */
+/** Distinguishes a server that hangs from one that is busy. */
 export function createStallWatch({ connect, clock, logger, signal, onStall }: Deps) {
   let isStalled = false;
   let isProbing = false;

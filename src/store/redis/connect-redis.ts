@@ -15,9 +15,9 @@ const COMMAND_TIMEOUT_MS = 500;
 const RECONNECT_MS = 500;
 
 /**
- * A connection to Redis or Valkey that never makes a caller wait: while the server is away, every
- * command fails at once and the connection is retried in the background. Loss and recovery are each
- * logged once. `url` may hold a password and is never logged.
+ * A connection to Redis or Valkey that never makes a caller wait: while the server is unavailable,
+ * every command fails at once and the connection is retried in the background. Loss and recovery
+ * are each logged once. `url` may hold a password and is never logged.
  */
 export function connectRedis({ url, logger }: { url: string; logger: Logger }): Redis {
   const redis = new Redis(url, {

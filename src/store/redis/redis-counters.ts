@@ -5,8 +5,9 @@ import type { Redis } from './connect-redis.ts';
 import { createMemoryCounters, type MemoryCounters } from './memory-counters.ts';
 
 /**
- * Counters shared through Redis; each addition is one atomic script. While the server is away or
- * slow, counting continues in `own`, the counters of this process: then a limit holds per node.
+ * Counters shared through Redis; each addition is one atomic script. While the server is
+ * unavailable or slow, counting continues in `own`, the counters of this process: then a limit
+ * holds per node.
  */
 export function createRedisCounters(redis: Redis, own: MemoryCounters = createMemoryCounters()): Counters {
   const limiter = new RateLimiterRedis({

@@ -30,8 +30,8 @@ return {from, redis.call('lindex', KEYS[1], ARGV[2])}
 `;
 
 /**
- * Lists shared through Redis. While the server is away or slow, lists of this process are used:
- * then a limit holds per node.
+ * Lists shared through Redis. While the server is unavailable or slow, lists of this process are
+ * used: then a limit holds per node.
  */
 export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?: WatchCache): SuccessLists {
   const own = createMemorySuccessLists(clock, watchCache);
@@ -63,7 +63,7 @@ export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?:
   };
 }
 
-/** A value that is no time counts as one long past, so that it blocks nobody. */
+/** A value that is not a time counts as one long past, so that it blocks nobody. */
 const readTime = (text: string): number => (LAYOUT.test(text) && Date.parse(text)) || 0;
 
 /** The most lists at once. Beyond it, the one whose last addition is oldest is evicted. */

@@ -51,7 +51,7 @@ export type Context = {
   prepare: (query: SQL) => (values: Record<string, unknown>) => Promise<unknown[][]>;
   /**
    * `text` as names, addresses and searches compare it: A to Z in lower case, nothing else changed.
-   * The same in both databases and under every collation; migration 0033 has the indexes.
+   * It is the same in both databases and under every collation; migration 0033 has the indexes.
    */
   fold: (text: SQLWrapper | string) => SQL;
   /** Locks `name` until the transaction ends. SQLite has only one writer and needs no lock. */

@@ -149,7 +149,10 @@ export const defineTasks = (kit: Kit) => ({
   idempotencyKeys: kit.table('idempotency_keys', {
     userId: kit.big('user_id').notNull(),
     key: kit.text('key').notNull(),
-    /** `v2.` and the digest of what the request means; of its raw bytes in hex before that. */
+    /**
+     * `v2.` and the digest of what the request means; older rows have the digest of its raw bytes,
+     * in hex.
+     */
     requestHash: kit.varchar('request_hash', 64).notNull(),
     taskId: kit.text('task_id'),
     createdAt: kit.big('created_at').notNull(),

@@ -4,7 +4,6 @@ import { migrations, newSqliteDatabase } from '../../../migrations/index.ts';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { fillDatabase } from '../migrate/migrate-sqlite.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
-import { quoteName } from './salvage-target.ts';
 
 type Item = { type: string; name: string; table: string; sql: string };
 type Column = { name: string; definition: string };
@@ -96,7 +95,7 @@ const readItems = (file: SqliteFile): Item[] =>
 const readSql = (file: SqliteFile, name: string): string =>
   readItems(file).find((item) => item.name === name)?.sql ?? '';
 
-/** The same text for the same statement, whatever its blanks, comments and letters. */
+/** Gives the same text for the same statement, whatever its blanks, comments and case. */
 const normalize = (sql: string): string =>
   sql
     .replaceAll(/--[^\n]*/g, ' ')
@@ -107,7 +106,7 @@ const normalize = (sql: string): string =>
 function withFile<T>(dataDir: string, work: (file: SqliteFile) => T): T {
   const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
   try {
-    // What the schema of the file calls is no function of this process.
+    // What the schema of the file calls is not a function of this process.
     file.run('pragma trusted_schema = off');
     return work(file);
   } catch (error) {
@@ -143,7 +142,7 @@ const OWN = /^(?:create (?:or replace )?function|create trigger|drop function|dr
 
 /**
  * Removes from a database that was just loaded all that acts by itself, and makes this program's
- * own functions and triggers anew, as of the migration `until`: those of the backup may do
+ * own functions and triggers again, as of the migration `until`: those of the backup may do
  * anything. Returns the names of the others. Call it in a transaction.
  */
 export async function renewOwnSchema(tx: SQL, until: number): Promise<string[]> {
@@ -170,3 +169,5 @@ function actingIn(text: string): string[] {
   }
   return statements.map((statement) => statement.trim()).filter((statement) => OWN.test(statement));
 }
+
+export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;

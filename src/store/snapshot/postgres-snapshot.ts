@@ -5,8 +5,7 @@ import type { Repositories } from '../ports/index.ts';
 import { READER_DEADLINES, withConnection } from '../postgres/open-postgres.ts';
 import { createRepositories } from '../repositories/index.ts';
 import { tablesFor } from '../schema/index.ts';
-import { renewOwnSchema } from './own-schema.ts';
-import { quoteName } from './salvage-target.ts';
+import { quoteName, renewOwnSchema } from './own-schema.ts';
 
 /** Says that a restore was begun in this database; its row names the backup. */
 const MARKER = 'taskgate_restoring';
@@ -105,7 +104,7 @@ export function settleRestored(
 async function moveFrom(tx: SQL, { schema, current }: { schema: string; current: string }): Promise<void> {
   const moves = (await tx.unsafe(MOVES, [schema]).values()) as unknown[][];
   for (const [kind, name] of moves) await tx.unsafe(`alter ${kind} ${name} set schema ${quoteName(current)}`);
-  // Unless somebody keeps something else there.
+  // The schema stays if somebody keeps something else there.
   if (schema !== 'public') {
     await tx.unsafe(`do $$ begin drop schema ${quoteName(schema)}; exception when others then null; end $$`);
   }

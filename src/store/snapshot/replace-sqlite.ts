@@ -37,7 +37,7 @@ type Intent = { mark: number; kept: string };
  * Puts a copy of a database into the place of the one in `dataDir`, which is kept under another
  * name with its log. The process may die at any line: the next start goes on with one of the two,
  * whole. Returns where the former database is; undefined: there was none.
- * @throws `store.in_use` beside a gateway or a backup, `store.not_usable` for a file that is no
+ * @throws `store.in_use` beside a gateway or a backup, `store.not_usable` for a file that is not a
  * whole
  *   database of Taskgate, `store.schema_newer`
  */
@@ -125,7 +125,7 @@ function prepareCopy(dataDir: string, file: string): number {
       copyFileSync(`${file}${ending}`, `${path}${ending}`, constants.COPYFILE_FICLONE);
   }
   const faults = checkSqliteDatabase(folder);
-  if (faults.length > 0) throw unusable(file, `it is no whole database of SQLite: ${faults.slice(0, 3).join('; ')}`);
+  if (faults.length > 0) throw unusable(file, `it is not a whole database of SQLite: ${faults.slice(0, 3).join('; ')}`);
   const mark = newMark();
   const copy = new SqliteFile(path, { readwrite: true });
   try {
@@ -162,7 +162,7 @@ function requireOwnHistory(copy: SqliteFile, file: string): void {
     history.map(([number]) => Number(number)),
   );
   const isOwn = history.every(([number, name]) => migrations[Number(number) - 1]?.name === name);
-  if (history.length === 0 || !isOwn) throw unusable(file, 'it is no database of Taskgate');
+  if (history.length === 0 || !isOwn) throw unusable(file, 'it is not a database of Taskgate');
 }
 
 const unusable = (file: string, why: string) =>

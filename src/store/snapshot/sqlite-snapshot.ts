@@ -21,7 +21,7 @@ export function copySqliteDatabase({ dataDir, target }: { dataDir: string; targe
   mkdirSync(target, { recursive: true, mode: 0o700 });
   const file = openSqliteFile(dataDir, 'FULL');
   try {
-    // The copy is not flushed while it grows: who uses it flushes what it makes of it.
+    // The copy is not flushed while it grows: its user flushes what it makes of it.
     file.run('pragma synchronous = off');
     copySqliteFile(file, sqlitePath(target), false);
     // Closing may write the log into the database, which must be durable.

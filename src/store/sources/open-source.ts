@@ -37,7 +37,7 @@ const checkUrl = (kind: 'postgres' | 'mysql', text: string): Result<SourceAddres
   URL.canParse(text) && new URL(text).hostname !== ''
     ? ok({ kind, address: text })
     : err(
-        `the address is no URL: ${kind}://user:password@host/database, with special characters of the password escaped`,
+        `the address is not a URL: ${kind}://user:password@host/database, with special characters of the password escaped`,
       );
 
 /**

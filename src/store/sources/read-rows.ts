@@ -7,7 +7,7 @@ const NAME = /^[a-z0-9_]+$/;
  */
 function writeQuery(dialect: SourceDialect, { table, columns, by, after, until, limit }: SourceQuery): string {
   const quote = (name: string): string => {
-    if (!NAME.test(name)) throw new Error(`"${name}" is no name of a column`);
+    if (!NAME.test(name)) throw new Error(`"${name}" is not a name of a column`);
     return dialect.quote(name);
   };
   const isLong = (column: string) => `${dialect.measureBytes(column)} > ${MAX_SOURCE_TEXT}`;
@@ -26,7 +26,7 @@ function writeQuery(dialect: SourceDialect, { table, columns, by, after, until, 
 }
 
 function whole(number: number): string {
-  if (!Number.isSafeInteger(number)) throw new Error(`${number} is no whole number`);
+  if (!Number.isSafeInteger(number)) throw new Error(`${number} is not a whole number`);
   return String(number);
 }
 

@@ -1,7 +1,7 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** The first version that tells how much of the log is copied without copying any. */
+/** The first version that says how much of the log is copied without copying any. */
 const NOOP_VERSION = '3.51.0';
 /** See https://www.sqlite.org/walformat.html. */
 const HEADER_BYTES = 32;
@@ -14,7 +14,7 @@ const FRAME_SALT_AT = 8;
 export type LogPages = {
   /** Pages in the log that have been copied, and that have not. */
   count(): { copied: number; left: number };
-  /** So many were copied by the checkpoint that has just ended. */
+  /** The checkpoint that has just ended copied this many. */
   note(copied: number): void;
   close(): void;
 };
@@ -35,7 +35,7 @@ export function describeSqlite(): { version: string; lacks: string[] } {
 /**
  * Counts the pages of the write-ahead log. An older version of SQLite, such as that of a system
  * whose library the runtime loads, takes `noop` for a checkpoint and would make one in this thread
- * at each commit: there the log itself is read, whose frames bear the salt of its beginning.
+ * at each commit: there the log itself is read, whose frames carry the salt of its beginning.
  */
 export const createLogPages = (file: SqliteFile): LogPages =>
   knowsNoop(readVersion(file)) ? askSqlite(file) : readLog(`${file.filename}-wal`);
@@ -60,7 +60,7 @@ export function readLog(path: string): LogPages {
     return readSync(log, buffer, 0, bytes, at) === bytes ? buffer : undefined;
   };
 
-  /** The frames since the log began anew; older ones may follow them. */
+  /** The frames since the log started over; older ones may follow them. */
   function measure(): { salt: string; pages: number } {
     const header = readAt(0, HEADER_BYTES);
     if (!header) return { salt: '', pages: 0 };

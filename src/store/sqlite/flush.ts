@@ -20,7 +20,7 @@ export function createLogFlush(file: SqliteFile, syncFile: SyncFile = promisify(
   return {
     async flush(): Promise<void> {
       // The system may have dropped the pages that it could not write, and no later flush brings
-      // them back. What the log holds goes into the database itself, and the log starts anew.
+      // them back. What the log holds goes into the database itself, and the log starts over.
       if (hasFailed) {
         const [busy] = file.query('pragma wal_checkpoint(restart)').values()[0] ?? [];
         if (busy !== 0) throw new Error('The write-ahead log is in use.');

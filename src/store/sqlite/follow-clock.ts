@@ -38,7 +38,7 @@ export function followClock(clock: Clock, logger: Logger, move: MoveDeadlines): 
       const stands = error instanceof AppError && error.code === 'store.outcome_unknown';
       if (isMoved && !stands) behindMs += byMs;
       notBeforeMs = clock.monotonicMs() + TRY_AGAIN_MS;
-      logger.warn({ err: error }, 'deadlines could not be moved with the clock; it is tried again');
+      logger.warn({ err: error }, 'deadlines could not be moved with the clock; trying again');
     } finally {
       isMoving = false;
     }

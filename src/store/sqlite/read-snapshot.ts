@@ -2,7 +2,7 @@ import type { Database as SqliteFile } from 'bun:sqlite';
 
 /** A snapshot that fewer reads share costs more than their locks: ending it takes a turn. */
 const WORTHWHILE_READS = 4;
-/** After such a one, so many reads lock for themselves before sharing is tried again. */
+/** After that, this many reads lock for themselves before sharing is tried again. */
 const SEPARATE_READS = 64;
 
 /**

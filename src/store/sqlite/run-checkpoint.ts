@@ -8,7 +8,7 @@ declare const self: Worker;
 
 let file: SqliteFile | undefined;
 
-/** How many pages of the log have been copied since it began anew. */
+/** How many pages of the log have been copied since it started over. */
 function checkpoint(filename: string): number {
   if (!file) {
     file = new SqliteFile(filename, { readwrite: true });

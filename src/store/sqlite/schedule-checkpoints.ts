@@ -7,9 +7,9 @@ import { createLogPages } from './count-log-pages.ts';
  * them are pages that are written once instead of many times.
  */
 const CHECKPOINT_PAGES = 8000;
-/** So few are copied and flushed within about the time of a commit's own flush. */
+/** Few enough to be copied and flushed in about the time of a commit's own flush. */
 const REST_PAGES = 400;
-/** Writers faster than the copies would never leave so few. */
+/** Writers that are faster than the copies would never leave this few. */
 const MAX_PASSES = 5;
 /** A commit waits no longer than this for the last pages. */
 const LONGEST_PAUSE_MS = 1000;
@@ -25,7 +25,7 @@ export type Checkpoints = {
 /**
  * Copies the write-ahead log into the database in another thread: a checkpoint writes thousands of
  * pages and waits for the disk twice, for which the event loop would stand still. While it copies,
- * commits go on and the log grows. SQLite starts it anew only when all of it has been copied, so
+ * commits go on and the log grows. SQLite starts it over only when all of it has been copied, so
  * the next group of commits waits while the last few pages are.
  */
 export function scheduleCheckpoints(
@@ -57,7 +57,8 @@ export function scheduleCheckpoints(
         if (closed) return;
         const { copied, left } = countPages();
         if (left <= REST_PAGES) break;
-        // Somebody reads an old state, such as a backup: no commit need wait, it would be in vain.
+        // Somebody reads an old state, such as a backup: no commit needs to wait, since waiting
+        // would not help.
         if (copied <= before) return endSequence();
       }
       state = 'rest';

@@ -76,7 +76,7 @@ export function itemError({ status, error }: Pick<BatchOutcome, 'status' | 'erro
   return null;
 }
 
-/** `status`: of what the client sees, an item that is being sent is not sent yet. */
+/** `status`: to the client, an item that is being sent is not sent yet. */
 export function itemObject(item: BatchOutcome) {
   return {
     index: item.position,

@@ -89,7 +89,7 @@ export function createBatchRunner(deps: SurfaceDeps, wakeWebhooks: () => void): 
         // Another node works on what is still due.
         next = ms <= 0 ? RUNNING_MS.young : Math.min(ms, lookMs);
       } catch (error) {
-        if (!stopping.signal.aborted) logger.warn({ err: error }, 'batches could not be looked for');
+        if (!stopping.signal.aborted) logger.warn({ err: error }, 'due batches could not be read; trying again');
       }
       const either = AbortSignal.any([stopping.signal, woken.signal]);
       // A look that comes early finds nothing.
@@ -228,7 +228,7 @@ async function sendItem(
     await counted();
     return isWaiting(task) ? 'waits' : 'sent';
   } catch (error) {
-    // It may be a task even so, which then tells what came of it.
+    // It may be a task even so, which then says what came of it.
     const known = await findTask(deps, item, batch.userId);
     if (known) return known;
     const again = whenAgain(error);
@@ -274,7 +274,7 @@ async function cancelWaiting(deps: SurfaceDeps, batchId: string): Promise<void> 
 
 /**
  * Whether all items would be accepted and paid for. Undefined: they would; a number: nobody can
- * tell before so many seconds have passed. Of those that would not, each tells why.
+ * tell before this many seconds have passed. Each item that would not be accepted says why.
  */
 async function validate(
   deps: SurfaceDeps,

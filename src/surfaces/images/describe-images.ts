@@ -91,7 +91,10 @@ async function encode(
     try {
       return { ...image, b64_json: await toBase64(await fetchImage(String(image.url)), left) };
     } catch (error) {
-      deps.logger.warn({ err: error, task_id: task.taskId }, 'image could not be fetched; its address is answered');
+      deps.logger.warn(
+        { err: error, task_id: task.taskId },
+        'image could not be fetched; the client gets its address instead',
+      );
       return image;
     }
   });

@@ -33,7 +33,7 @@ export async function answerMessage(
     return {
       jsonrpc: '2.0',
       id: null,
-      error: { code: CODES.invalid_request, message: 'This is no JSON-RPC request.' },
+      error: { code: CODES.invalid_request, message: 'This is not a JSON-RPC request.' },
     };
   }
   const { id, method } = message as JsonObject & { method: string };

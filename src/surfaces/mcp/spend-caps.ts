@@ -16,7 +16,7 @@ export type SpendCap = {
 };
 
 export type SpendCaps = {
-  /** Begins a session of this user that may spend so many US dollars; returns its id. */
+  /** Begins a session of this user that may spend this many US dollars; returns its id. */
   open(userId: number, usd: number): string;
   /** Undefined: this node knows no such session of the user. */
   find(userId: number, id: string): SpendCap | undefined;

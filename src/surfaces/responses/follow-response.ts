@@ -38,7 +38,7 @@ async function* readEvents(
   const outputStart = shareOutputStart(deps, taskId);
   const writer = createEventWriter(created, { outputStart, outputsAfter, ...(isResumed ? { startingAfter } : {}) });
   let latest = created;
-  // The state of this stream only: another stream of the same task begins anew.
+  // The state of this stream only: another stream of the same task starts over.
   let state: RenderedEvents['state'];
   try {
     yield writer.created();

@@ -71,7 +71,7 @@ export function assertFormSupported(supports: readonly ResponsesMode[], form: Re
 export const MAX_METADATA = 16;
 const MAX_METADATA_KEY = 64;
 const MAX_METADATA_VALUE = 512;
-/** Longer values are not stored with the task, whose row is always read whole. */
+/** Longer values are not stored with the task, whose row is always read in full. */
 const MAX_USER = 256;
 const MAX_TEXT = 32 * 1024;
 

@@ -18,7 +18,7 @@ const DEADLINE_MS = 10_000;
  * `GET /v1/responses/:id`: the user's own response as it is now. The version that began it renders
  * it, where that can. If no version is left that could, it is the stored outcome, without output.
  * @throws tasks.not_found, tasks.plugin_busy_for_you, tasks.plugin_unavailable while the plugin of
- * a successful task is away
+ * a successful task is unavailable
  */
 export async function retrieveResponse(
   deps: SurfaceDeps,
@@ -69,9 +69,9 @@ type Resumption = { id: string; startingAfter: number | undefined; request: Clie
 
 /**
  * `GET /v1/responses/:id?stream=true`: the stream of the user's own response, or what follows the
- * event with the number `startingAfter`. It is rendered anew, on any node.
+ * event with the number `startingAfter`. It is rendered again, on any node.
  * @throws tasks.not_found, tasks.response_form_unsupported, tasks.rate_limit_exceeded,
- * tasks.plugin_unavailable while the plugin is away
+ * tasks.plugin_unavailable while the plugin is unavailable
  */
 export async function resumeResponse(
   deps: SurfaceDeps,

@@ -43,7 +43,7 @@ type Beginning = {
 /**
  * Writes one stream's events in OpenAI's form and numbers them one by one: 0 is its creation, then
  * come reports of progress, then six events for each output, then the end. No step may follow one
- * that is over. A stream that is resumed is written anew, and only what its client lacks is sent.
+ * that is over. A stream that is resumed is written again, and only what its client lacks is sent.
  */
 export function createEventWriter(
   first: TaskRecord,
@@ -93,7 +93,7 @@ export function createEventWriter(
     return missing;
   }
 
-  /** A text comes whole, but goes through all stages of a text that is streamed in pieces. */
+  /** A text arrives in one piece, but goes through all stages of a text that is streamed. */
   function message(task: TaskRecord, text: string): ResponseEvent[] {
     const index = output.length;
     const from = next();

@@ -30,7 +30,7 @@ export const jsonRequest = async (
   release: async () => {},
 });
 
-/** With files, the JSON itself is no use: their tokens are random for each request. */
+/** With files, the JSON itself is of no use: their tokens are random for each request. */
 async function digestRequest(value: Json, { files, digests }: RequestOptions): Promise<BodyDigests> {
   if (files && digests) return digests;
   const text = JSON.stringify(value);

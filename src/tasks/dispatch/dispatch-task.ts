@@ -11,7 +11,7 @@ import type { FindCaller } from './find-caller.ts';
 
 /** How long a task waits whose plugin may not be called just now. */
 const PLUGIN_AWAY_MS = 10_000;
-/** The same for one that found no database. */
+/** The pause after an attempt that could not reach the database. */
 const STORE_AWAY_MS = 1000;
 
 /** A task that left its line, and the slot that it is sent with. */
@@ -20,7 +20,7 @@ export type Sending = TakenWaiting & { account: Account; scope: Scope; dispatch:
 /**
  * Sends a task that has waited: as its client asked, by the version of the plugin that accepted it,
  * for a caller who may still do so. Never rejects: what fails ends the task. One that was provably
- * not sent because the store is away goes back to its line, until `stopping` at most.
+ * not sent because the store is unavailable goes back to its line, until `stopping` at most.
  */
 export async function dispatchTask(
   deps: TaskDeps,
@@ -54,13 +54,16 @@ export async function dispatchTask(
     if (place.node === FILES_NODE) await deps.store.results.releaseHeld(task.taskId);
   } catch (error) {
     if (isStoreUnavailable(error) && !doubt.vendorMayHaveJob) {
-      deps.logger.warn({ ...logFields, err: error }, 'a task was not sent, for the database was away; it waits again');
+      deps.logger.warn(
+        { ...logFields, err: error },
+        'a task was not sent, for the database was unavailable; it waits again',
+      );
       endSlot();
       await putBackUnsent(deps, sending, { waitMs: STORE_AWAY_MS, stopping });
       return;
     }
     if (!(error instanceof AppError && error.isLogged))
-      deps.logger.info({ ...logFields, err: error }, 'a task that had waited came to nothing');
+      deps.logger.info({ ...logFields, err: error }, 'a task that had waited could not be submitted');
     if (isEnded) return;
     endSlot();
     await failSubmission(deps, { task, error });
@@ -76,8 +79,8 @@ const LONGEST_PAUSE_MS = 5000;
 
 /**
  * Puts a task back that left its line and was provably not sent, as often as it takes: while the
- * database is away nobody else can look at it either, and this node keeps its lease. Does nothing
- * if it has not left its line. Never rejects.
+ * database is unavailable nobody else can look at it either, and this node keeps its lease. Does
+ * nothing if it has not left its line. Never rejects.
  */
 export async function putBackUnsent(
   deps: TaskDeps,

@@ -35,7 +35,7 @@ const LOST_EVERY_MS = 5000;
 const ALL_EVERY_MS = 300_000;
 /** Tasks that one transaction begins to send, and ends. */
 const MAX_BATCH = 64;
-/** Other nodes hear of new tasks at most so often from this one. */
+/** The shortest interval at which this node notifies others of new tasks. */
 const TELL_EVERY_MS = 250;
 /** If tasks wait, slots are free and nothing was sent for this long, something is wrong. */
 const STALLED_MS = 60_000;
@@ -68,7 +68,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   let hasFiles = false;
   let filledMs = Number.NEGATIVE_INFINITY;
   let sweepDueMs = Number.NEGATIVE_INFINITY;
-  /** Since when tasks have waited beside free slots. */
+  /** When tasks began to wait although slots are free. */
   let stalledSinceMs: number | undefined;
 
   const isStopping = (): boolean => stopping.signal.aborted;
@@ -86,7 +86,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     toldMs = now;
     await store
       .publish('waiting')
-      .catch((error: unknown) => logger.warn({ err: error }, 'other nodes could not be told of a waiting task'));
+      .catch((error: unknown) => logger.warn({ err: error }, 'other nodes could not be notified of a waiting task'));
   }
 
   async function readNodes(): Promise<void> {
@@ -273,7 +273,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     else if (now - stalledSinceMs > STALLED_MS && (now - stalledSinceMs) % STALLED_MS < SWEEP_MS)
       logger.error(
         { seconds: Math.round((now - stalledSinceMs) / 1000) },
-        'tasks wait beside free slots, and none is sent',
+        'tasks are waiting although slots are free, and none is sent',
       );
   }
 
@@ -342,7 +342,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       sweepDueMs = clock.monotonicMs() + ms;
       await clock.sleep(ms, signal);
     }
-    // The only node hears of each task that begins to wait.
+    // The only node learns of each task that begins to wait.
     else if (onlyNode) await untilAborted(signal);
     else await clock.sleep(IDLE_MS + jitter, signal);
   }

@@ -96,7 +96,7 @@ async function tryOthers(deps: TaskDeps, { place, generation, findCaller, fallba
     const plugin = await generation.findPlugin(task);
     const caller = await findCaller(task);
     if (!plugin) return false;
-    // A price that reserves nothing before it knows its facts is no bound for another one.
+    // A price that reserves nothing before it knows its facts is not a bound for another one.
     const accepted = readAccepted(task);
     if (accepted.quota === 0 && deps.billing.readsFacts(accepted)) return await keepModel(deps, task);
     const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });

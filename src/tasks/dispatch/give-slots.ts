@@ -1,7 +1,7 @@
 import type { Account, Scope } from '../../channels/index.ts';
 import type { Takeout, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
 
-/** So many tasks of a class at most could be sent by an account. */
+/** At most `limit` tasks of the class `of` can be sent by the account. */
 export type Plan = { of: WaitingCount; account: Account; scope: Scope; limit: number };
 
 type Head = Pick<WaitingRecord, 'taskId' | 'userId' | 'sinceMs'> & { slots: number };
@@ -80,7 +80,7 @@ type UserShares = {
 /** `now`: the share that the last one began with. Who comes later begins there. */
 type Pool = { now: number; ends: Map<number, number> };
 
-/** Forgets users who are not ahead of others any more, once there are so many. */
+/** Once there are this many users, forgets those who are no longer ahead of others. */
 const MOST_USERS = 10_000;
 
 export function createUserShares(): UserShares {

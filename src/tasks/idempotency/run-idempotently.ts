@@ -18,14 +18,15 @@ export type IdempotentOperation<T> = {
   first: (idempotency: Idempotency | undefined) => Promise<T>;
   /**
    * Waits for the outcome of the first request, which inserted the row `openedId`. Undefined: the
-   * first request came to nothing and released the key, so this repeat becomes the first.
+   * first request failed and released the key, so this repeat becomes the first.
    */
   repeat: (openedId: string) => Promise<T | undefined>;
 };
 
 /**
- * Runs every operation that accepts an Idempotency-Key. Without a key it only calls `first`. Of one
- * user's requests with the same key within 24 hours, the first runs `first`, all others `repeat`.
+ * Runs every operation that accepts an Idempotency-Key. Without a key it only calls `first`. Among
+ * one user's requests with the same key within 24 hours, the first runs `first` and all others run
+ * `repeat`.
  * @throws tasks.invalid_idempotency_key, tasks.idempotency_key_reused,
  * tasks.idempotency_in_progress, and what `first` and `repeat` throw
  */

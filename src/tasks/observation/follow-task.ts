@@ -4,8 +4,8 @@ import { taskObject } from '../state/describe-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Observer } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
+import type { QueuePositions } from '../waiting/queue-positions.ts';
 import { observeTask } from './limit-observations.ts';
-import type { QueuePositions } from './queue-positions.ts';
 import { watchTask } from './watch-task.ts';
 
 /** `data` is what `GET /v1/tasks/:id` returns at that moment. */

@@ -9,7 +9,7 @@ const WAITING_PER_CHANNEL = 64;
  */
 const WRITING_PER_CHANNEL = 128;
 /**
- * The same in tasks, where a group is a batch. Every claim has to pass over all tasks that are
+ * The limit in tasks, where a group is a batch. Every claim has to pass over all tasks that are
  * claimed already.
  */
 const WRITING_TASKS_PER_CHANNEL = 512;

@@ -25,7 +25,7 @@ export function createCallbackFollower(deps: {
     } catch (error) {
       logger.warn(
         { err: error, task_id: taskId },
-        "a vendor's call came to nothing: the task is polled when it is due",
+        "a vendor's call could not be recorded: the task is polled when it is due",
       );
     }
   }

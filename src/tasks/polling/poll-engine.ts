@@ -21,8 +21,8 @@ const TICK_MS = 100;
 /** Longest interval of claims: another node's tasks may become due without our knowledge. */
 const IDLE_TICK_MS = 1000;
 /**
- * The same for the only node of a database, whose own writes end the pause: a program of the
- * command line may write beside it.
+ * The longest pause of the only node of a database. Its own writes end the pause, but a command may
+ * write beside it.
  */
 const ONLY_NODE_TICK_MS = 15_000;
 /**
@@ -240,7 +240,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   async function claimLoop(): Promise<void> {
     let claimed = 0;
     while (!stopping.signal.aborted) {
-      // Before the look, so that a task that is written during it ends the pause after it too.
+      // Created before the claim, so that a task that is written during the claim also ends the
+      // pause after it.
       wakeUp = new AbortController();
       pausedUntilMs = Number.POSITIVE_INFINITY;
       try {

@@ -66,7 +66,7 @@ const changesNothing = (task: TaskRecord, verdict: Verdict): boolean =>
     ([name, value]) => (name === 'data' || name === 'state') && isDeepStrictEqual(value, task[name]),
   );
 
-/** What the hook sees of an answer. Of the channel, its address is part of the hook's context. */
+/** What the hook sees of an answer. The channel's address is part of the hook's context. */
 function digestAnswer({ baseUrl }: ChannelRecord, { status, headers, text }: VendorAnswer): bigint {
   const stable = Object.entries(headers).filter(([name]) => !isVaryingHeader(name));
   return BigInt(Bun.hash(JSON.stringify([baseUrl, status, stable]), BigInt(Bun.hash(text))));

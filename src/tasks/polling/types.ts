@@ -4,7 +4,7 @@ import type { Ending } from '../types.ts';
 
 /*
  * The shapes between a vendor's answer and the ledger, in order:
- * - `VendorAnswer` (vendor/read-vendor-answer.ts): status, headers and body as they came;
+ * - `VendorAnswer` (vendors/answer/read-vendor-answer.ts): status, headers and body as they came;
  * - `ParsedTask` (plugins): what the plugin's hook read from the body;
  * - `Verdict`: what a poll means for one task, also when no valid answer came;
  * - `Ending` (tasks): how a task ends, which decides between settle and refund;

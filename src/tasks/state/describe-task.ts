@@ -15,7 +15,7 @@ export type ShownTask = Omit<TaskShown, 'propertiesJson' | 'dataJson' | 'reserve
   Pick<TaskRecord, 'properties' | 'data'>;
 
 type CostFacts = Pick<TaskRecord, 'status' | 'quota'> & (ReservedQuota | Pick<TaskRecord, 'billing'>);
-/** A task as it was read whole, or for its status alone. */
+/** A task with all of its columns, or read for its status alone. */
 export type DescribedTask = Omit<TaskSummary, 'reserved' | 'action'> & CostFacts;
 
 /** Clients see NOT_START as QUEUED. */

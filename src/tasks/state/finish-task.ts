@@ -147,8 +147,8 @@ async function findSlotEnd({ store, node, logger, limits }: TaskDeps, task: Task
     return [];
   });
   const { originModelName } = task.properties;
-  const lately = durations.find(({ plugin, model }) => plugin === task.platform && model === originModelName);
-  const seconds = Math.max(ABANDONED_SECONDS, Math.ceil(lately?.p95Seconds ?? 0));
+  const recent = durations.find(({ plugin, model }) => plugin === task.platform && model === originModelName);
+  const seconds = Math.max(ABANDONED_SECONDS, Math.ceil(recent?.p95Seconds ?? 0));
   const { taskTimeoutMinutes } = limits;
   const heldSeconds = taskTimeoutMinutes > 0 ? Math.min(seconds, taskTimeoutMinutes * 60) : seconds;
   return Math.floor((await store.clock.nowMs()) / 1000) + heldSeconds;

@@ -1,4 +1,4 @@
-import type { Billing } from '../../billing/index.ts';
+import { type Billing, createMemoryHolds, type MemoryHolds } from '../../billing/index.ts';
 import { type Capacity, type Dispatch, heldSlots } from '../../channels/index.ts';
 import { type AppError, batchCalls, type Clock, err, nextTurn, ok, type Result, sentence } from '../../kernel/index.ts';
 import {
@@ -10,7 +10,6 @@ import {
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Closing, MoneyGroups, Opening } from '../task-node.ts';
-import { createMemoryHolds, type MemoryHolds } from './memory-holds.ts';
 import { countOwnRoom, findEarlier, limitReached } from './own-limits.ts';
 
 /** How long an Idempotency-Key is kept for the request that took it. */
@@ -33,8 +32,8 @@ export function createMoneyGroups({ mostHeld = () => 0, ...given }: GroupOptions
     maxSize: MAX_GROUP,
     maxRunning: MAX_RUNNING,
     gather: nextTurn,
-    // What one member breaks must not harm the others. A database that is away would be asked in
-    // vain for each, and a row that somebody holds by each who wants it.
+    // What one member breaks must not harm the others. An unavailable database would be asked again
+    // for each member, and a locked row by each member that wants it.
     divide: (error: unknown) =>
       isStoreLocked(error) ? ('by_owner' as const) : isStoreUnavailable(error) ? undefined : ('by_call' as const),
   };
@@ -127,8 +126,8 @@ async function openAll(deps: Deps, openings: readonly Opening<unknown>[]): Promi
 
 /**
  * Statements that are started together travel together on PostgreSQL. Rows of limits come first,
- * then keys, then balances, as in every transaction: who waits for a key of another node holds no
- * balance yet. The classes of what waits come last, for which all others wait.
+ * then keys, then balances, as in every transaction: a node that waits for a key of another one
+ * holds no balance yet. The classes of what waits come last, for which all others wait.
  */
 async function openIn(
   deps: Deps,

@@ -40,7 +40,7 @@ export type OwnRoom = {
   left(owner: Owner, most: MostRunning): number;
 };
 
-/** What is left of own limits where so much runs. */
+/** What is left of own limits while `running` tasks run. */
 export function countOwnRoom(running: readonly RunningTasks[]): OwnRoom {
   const counts = new Map<string, number>();
   const left = (scope: (typeof SCOPES)[number], owner: Owner, most: MostRunning): number =>

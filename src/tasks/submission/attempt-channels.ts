@@ -38,8 +38,8 @@ export type Run = {
 
 /**
  * Sends a task by one account after the other until a vendor accepts it, and returns it as it is
- * stored then, or as it waits. A task that is stored and came to nothing is ended here.
- * @throws why it came to nothing
+ * stored then, or as it waits. A task that is stored and failed is ended here.
+ * @throws why it failed
  */
 export async function attemptChannels(deps: TaskDeps, submitted: Submission, run: Run): Promise<TaskRecord> {
   const { requestId } = submitted;
@@ -218,7 +218,7 @@ function logUnprepared({ logger }: TaskDeps, error: unknown, logFields: object):
   error.isLogged = true;
 }
 
-/** Why it took so long, for people who run the gateway. It is no reason to fail. */
+/** Why it took so long, for people who run the gateway. It is not a reason to fail. */
 async function notePassedOver({ store, clock, logger }: TaskDeps, { taskId }: TaskRecord, channels: string[]) {
   await store.tasks
     .notePassedOver(taskId, { at: clock.unix(), channels })

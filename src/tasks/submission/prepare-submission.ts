@@ -126,7 +126,7 @@ async function priceSubmission(deps: TaskDeps, submission: Submission, { context
   return { quote, slots: countSlots(submission, { facts, model: upstreamModel, action }) };
 }
 
-/** A request of more is a mistake of the expression, and would wait in vain for so many places. */
+/** A larger number is a mistake in the expression: the task would never get that many places. */
 const MAX_SLOTS = 1000;
 
 /** Plugins that do not say it, and expressions that do not fit the facts, count one. */

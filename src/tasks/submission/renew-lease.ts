@@ -21,7 +21,7 @@ export function createLeaseRenewal({ clock, logger }: { clock: Clock; logger: Lo
     try {
       await renew(SUBMIT_LEASE_MS);
     } catch (error) {
-      logger.warn({ err: error, task_id: taskId }, 'submit lease could not be renewed');
+      logger.warn({ err: error, task_id: taskId }, 'the lease of a submission could not be renewed');
     }
   }
 

@@ -34,7 +34,7 @@ export type WaitingRequest = Pick<WaitingRecord, 'request' | 'bytes' | 'node'> &
 };
 
 /**
- * Stores the files of a submission, and describes it whole for a later dispatch.
+ * Stores the files of a submission and everything else that a later dispatch needs.
  * @throws tasks.queue_full if its files cannot be stored
  */
 export async function storeRequest(deps: TaskDeps, submission: Submission): Promise<WaitingRequest> {

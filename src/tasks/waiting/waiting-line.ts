@@ -2,6 +2,7 @@ import { sha256Hex } from '../../kernel/index.ts';
 import type { WaitingClass } from '../../store/ports/index.ts';
 import type { WaitingLine } from '../task-node.ts';
 
+/** Remembers on this node in which classes tasks wait, and wakes the dispatcher for new ones. */
 export function createWaitingLine(): WaitingLine {
   /** Tasks in line, by class. */
   const counts = new Map<string, number>();
@@ -25,7 +26,7 @@ export function createWaitingLine(): WaitingLine {
 
 type ClassParts = { plugin: string; model: string; group: string; channelId: number; credentialId: number };
 
-/** What waits for the same places. The name is short, for each row of a waiting task has it. */
+/** What waits for the same places. The name is short, since each row of a waiting task has it. */
 export const waitingClass = (parts: ClassParts): WaitingClass => {
   const { plugin, model, group, channelId, credentialId } = parts;
   const places = [plugin, model, group, channelId, ...(credentialId > 0 ? [credentialId] : [])];

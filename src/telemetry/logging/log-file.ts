@@ -39,7 +39,7 @@ type Open = { fd: number; ino: number; bytes: number; day: number };
 
 /**
  * A file that whole lines are appended to. When others have renamed or deleted it, or its folder,
- * it is made anew.
+ * it is recreated.
  */
 export function openLogFile({ path, maxBytes, keep, daily }: LogFileOptions): LogFile {
   let open: Open | undefined;

@@ -1,6 +1,6 @@
 import { Histogram, type HistogramConfiguration, type LabelValues } from 'prom-client';
 
-/** So many observations wait at most. */
+/** The most observations that wait. */
 const MAX_WAITING = 500;
 
 /**
@@ -42,8 +42,8 @@ export function boundedLabel(max: number): (value: string) => string {
 const DEADLINE_MS = 2000;
 
 /**
- * Reads figures of the database for `/metrics`. While the database is away or does not answer in
- * time, gives what was read last: undefined before the first read.
+ * Reads figures of the database for `/metrics`. While the database is unavailable or does not
+ * answer in time, gives what was read last: undefined before the first read.
  */
 export function readFromStore<T>(
   read: () => Promise<T>,

@@ -25,7 +25,7 @@ export type Recorder = {
   /** The running span. */
   current(): Span | undefined;
   start(name: string, start: Start): Span;
-  /** Runs `run` within the span, which ends with it. Of a failure it says the code alone. */
+  /** Runs `run` within the span, which ends with it. For a failure it records only the code. */
   run<T>(span: Span, run: () => Promise<T>): Promise<T>;
   /** Forgets the running span: it is not exported. */
   discard(): void;

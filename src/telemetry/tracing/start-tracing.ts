@@ -92,7 +92,7 @@ type SpanBatches = {
 
 type BatchDeps = {
   send: SendSpans;
-  /** Told what became of spans. */
+  /** Called with what became of spans. */
   count: (fate: SpanFate, spans: number) => void;
   clock: Clock;
   logger: Logger;

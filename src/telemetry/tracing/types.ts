@@ -42,7 +42,7 @@ export type TracingDeps = {
   version: string;
   /** For requests to the collector; closed by `stop`. */
   upstream: Upstream;
-  /** Told what became of spans. */
+  /** Called with what became of spans. */
   count: (fate: SpanFate, spans: number) => void;
   clock: Clock;
   logger: Logger;

@@ -41,7 +41,7 @@ export function hookCause(failure: HookFailure): Error {
   return cause;
 }
 
-/** After how long a client asks again for what a plugin that is away would show. */
+/** After how long a client asks again for what an unavailable plugin would show. */
 export const ASK_AGAIN_SECONDS = 60;
 
 /** For a task whose plugin is switched off or cannot be loaded just now. */

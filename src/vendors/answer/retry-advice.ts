@@ -19,7 +19,7 @@ const IN_DOUBT = [408, 409];
 /** 307 and 308 send the request elsewhere; other redirects may lead to a job that was made. */
 const TURNED_AWAY = [307, 308, 401, 403];
 
-/** The outcome of an answer that is no success, and of a success that cannot be used. */
+/** The outcome of an answer that is not a success, and of a success that cannot be used. */
 export function classifyStatus(status: number): VendorOutcome {
   if (status === 429) return 'throttled';
   if (TURNED_AWAY.includes(status)) return 'turned_away';

@@ -33,7 +33,9 @@ export async function decodeBase64Content(
  * Shorter runs are words and ids.
  */
 function createBase64Reader(index: number, emit: (bytes: Uint8Array) => void) {
-  /** The rest of the current run: what may not be media yet, then what is no group of four yet. */
+  /**
+   * The rest of the current run: what may not be media yet, then what is not a group of four yet.
+   */
   const held = createByteBuffer();
   let run = 0;
   let mediaBefore = 0;

@@ -39,9 +39,9 @@ const VENDOR_HEADERS = [
 const HEADERS_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 60_000;
 /**
- * Bodies up to this announced length are read whole, to keep their Content-Length: the HTTP server
- * sends streams chunked, without a length. Of a larger one nobody should wait for the end before
- * the first byte.
+ * Bodies up to this announced length are read into memory, to keep their Content-Length: the HTTP
+ * server sends streams chunked, without a length. Nobody should wait for the end of a larger one
+ * before its first byte.
  */
 const WHOLE_BODY_BYTES = 128 * 1024;
 
@@ -165,7 +165,7 @@ async function forwardContent(
 export const mayBeSignedForGet = ({ status }: Pick<UpstreamResponse, 'status'>): boolean =>
   status >= 400 && ![404, 410, 416, 429].includes(status);
 
-/** Whether a part of encoded bytes was sent, for which nobody asked: it is no part of the file. */
+/** Whether a part of encoded bytes was sent, for which nobody asked: it is not part of the file. */
 const isEncodedPart = ({ status, headers }: Pick<UpstreamResponse, 'status' | 'headers'>): boolean =>
   (status === 206 || status === 416) && readEncodings(headers['content-encoding']).length > 0;
 
@@ -190,7 +190,7 @@ function forwardedHeaders(
   }
   if (!isDecoded) return headers;
   const { 'content-length': _length, 'content-range': _part, 'accept-ranges': _ranges, etag, ...kept } = headers;
-  // A weak tag still answers "has it changed", and is no condition of a range.
+  // A weak tag still answers "has it changed", and is not a condition of a range.
   return etag === undefined ? kept : { ...kept, etag: etag.startsWith('W/') ? etag : `W/${etag}` };
 }
 

@@ -69,7 +69,7 @@ const otherForms: [what: string, parts: Part[]][] = [
   ['one part less', [model, image(same), one]],
   ['a text instead of a file', [model, ['image', same], one, two]],
 ];
-test.each(otherForms)('a form is another when this differs: %s', async (_, parts) => {
+test.each(otherForms)('a form with a different %s is a different request', async (_, parts) => {
   expect(await readMeaning(readForm(parts))).not.toBe((await readMeaning(readForm(PARTS))) as string);
 });
 

@@ -35,7 +35,7 @@ describe('bad input gets a clear answer', () => {
     ['broken JSON', '{"name": "ab"', JSON_TYPE, 400, 'BAD_JSON', 'not valid JSON'],
     ['endless nesting', `${'['.repeat(300)}${' '.repeat(9)}${']'.repeat(300)}`, JSON_TYPE, 400, 'BAD_JSON', 'too deep'],
     ['an empty body', '', JSON_TYPE, 400, 'BAD_JSON', 'empty'],
-    ['a body that is no UTF-8', new Uint8Array([0x22, 0xff, 0x22]), JSON_TYPE, 400, 'BAD_JSON', 'UTF-8'],
+    ['a body that is not UTF-8', new Uint8Array([0x22, 0xff, 0x22]), JSON_TYPE, 400, 'BAD_JSON', 'UTF-8'],
     ['a text', 'name=ab', { 'content-type': 'text/plain' }, 415, 'UNSUPPORTED_MEDIA', 'application/json'],
     ['a form', new URLSearchParams({ name: 'ab' }), {}, 415, 'UNSUPPORTED_MEDIA', 'application/json'],
     [

@@ -154,7 +154,7 @@ describe('what is read', () => {
           '\r\ncontent-type: Image/SVG+xml; charset="UTF-8"',
           'Image/SVG+xml; charset="UTF-8"',
         ],
-        ['what is no type', '\r\nContent-Type: whatever', 'whatever'],
+        ['what is not a type', '\r\nContent-Type: whatever', 'whatever'],
       ] as const
     ).map(([name, header, mimeType]): [string, string, object] => [
       `the type of a file as sent: ${name}`,
@@ -241,7 +241,7 @@ describe('what is refused', () => {
     ['no form', '{"model":"m"}', 400, 'bad_body', 'broken'],
     ['a part without header', `--b\r\n\r\nx\r\n${END}`, 400, 'bad_body', 'Content-Disposition'],
     [
-      'a part that is no form data',
+      'a part that is not form data',
       `${part('Content-Disposition: attachment', 'x')}${END}`,
       400,
       'bad_body',

@@ -125,7 +125,7 @@ describe('keys of a channel', () => {
   });
 });
 
-describe('what a plugin tells of an account', () => {
+describe('what a plugin reports about an account', () => {
   const HOOKS = `
 export const buildBalanceRequest = (ctx) => ({ url: ctx.channel.baseUrl + '/stats' });
 export const parseBalanceResponse = (ctx, response) => (response.statusCode === 200 ? 7.5 : -1);

@@ -195,7 +195,7 @@ for (const dialect of RULE_DATABASES) {
       }
     });
 
-    test('a session’s access token is no API key', async () => {
+    test('a session’s access token is not an API key', async () => {
       const session = await signIn(auth, user);
       for (const path of PATHS) {
         const answer = await call(app, { path, headers: { authorization: bearer(session) } });

@@ -238,7 +238,7 @@ describe('sign-in', () => {
   });
 });
 
-test('the OpenAPI document is compressed, and sent once to who keeps it', async () => {
+test('the OpenAPI document is compressed, and sent only once to a client that keeps it', async () => {
   const path = '/api/openapi.json';
   // Not by fetch, which unpacks.
   const ask = (headers: Record<string, string>, method = 'GET') =>

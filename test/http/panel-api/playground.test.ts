@@ -149,7 +149,7 @@ describe('a submission without an API key', () => {
       { code: 'PLUGIN_REQUEST_INVALID', reason: 'plugin', field: null },
     ],
     ['a model that nobody serves', { ...order, model: 'none' }, { code: 'MODEL_NOT_FOUND', field: 'model' }],
-  ])('that %s refuses has no price but its reason, and is no failed request', async (_what, body, refused) => {
+  ])('that %s refuses has no price but its reason, and is not a failed request', async (_what, body, refused) => {
     const quote = await must('/api/task/quote', { token: tokens.user, body: { plugin_key: 'demo', body } });
     expect(quote).toMatchObject({ refused: { message: expect.any(String), ...refused } });
     expect((await submit(body)).status).not.toBe(200);
@@ -171,7 +171,7 @@ describe('a submission without an API key', () => {
     ['an unknown field', { plugin_key: 'demo', body: order, key: 'x' }, 400, 'VALIDATION_FAILED'],
     ['no model', { plugin_key: 'demo', body: { prompt: 'x' } }, 400, 'MODEL_REQUIRED'],
     ['no such plugin', { plugin_key: 'nobody', body: order }, 400, 'PLUGIN_NOT_FOUND'],
-    ['a model of nobody', { plugin_key: 'demo', body: { ...order, model: 'x' } }, 503, 'NO_AVAILABLE_CHANNEL'],
+    ['a model that nobody serves', { plugin_key: 'demo', body: { ...order, model: 'x' } }, 503, 'NO_AVAILABLE_CHANNEL'],
     ['what the plugin refuses', { plugin_key: 'demo', body: { ...order, seconds: 99 } }, 400, 'PLUGIN_REQUEST_INVALID'],
     ['no price', { plugin_key: 'demo', body: { ...order, model: 'demo-video-pro' } }, 400, 'BILLING_MODEL_PRICE_ERROR'],
   ])('%s is refused', async (_name, body, status, code) => {
@@ -296,7 +296,7 @@ test('submissions count towards the limit of model requests', async () => {
   expect(answers.map(({ status }) => status)).toContain(429);
 });
 
-// The last one: it keeps the figures of everybody for a while.
+// The last one: it keeps the figures of all users for a while.
 test.each(['/api/model', '/api/model/catalog'])(
   '%s tells prices to all, and their expressions to administrators',
   async (path) => {

@@ -131,7 +131,7 @@ describe('uploads', () => {
       { errors: [{ rule: 'source.compile' }] },
     ],
     [
-      'with a logo that is no image',
+      'with a logo that is not an image',
       { source: acme('2.0.0'), icon: 'data:image/png;base64,AAAA' },
       422,
       'PLUGIN_ICON_INVALID',
@@ -389,7 +389,7 @@ describe('the serving version', () => {
     ];
     for (const [body, field] of refused)
       expect((await send('', body)).json).toMatchObject({ code: 'VALIDATION_FAILED', details: { field } });
-    // Somebody prices a model meanwhile.
+    // Somebody prices a model in the meantime.
     const price = { plugin_key: 'agreed', model: 'a-1', expression: '1' };
     await panel.send('/api/price', { token, body: price, method: 'PUT' });
     const outdated = await send('', { source, activate: true, preview_digest: digest });
@@ -443,7 +443,7 @@ describe('the serving version', () => {
   });
 });
 
-test('an upload tells whether the version serves, and what its author should mend', async () => {
+test('an upload tells whether the version serves, and what its author should fix', async () => {
   const claim = { models: ['shared'], protocols: ['proto_video'] };
   const first = acme('1.0.0', { key: 'film', description: 'A film for $2', ...claim }, VIDEO_HOOKS);
   expect((await send('', { source: first })).json.data).toMatchObject({

@@ -54,7 +54,7 @@ describe('the client’s address', () => {
     ['a unique local peer', DEFAULT, 'fd12::1', '203.0.113.9', '203.0.113.9'],
     ['the IPv6 loopback', DEFAULT, '::1', '203.0.113.9', '203.0.113.9'],
     ['just outside 172.16.0.0/12', DEFAULT, '172.32.0.1', '203.0.113.9', '172.32.0.1'],
-    ['a peer that is no address', DEFAULT, '', '203.0.113.9', ''],
+    ['a peer that is not an address', DEFAULT, '', '203.0.113.9', ''],
     ['a list replaces the default: loopback', ['198.51.100.0/24'], '127.0.0.1', '203.0.113.9', '127.0.0.1'],
     ['a list replaces the default: private', ['198.51.100.0/24'], '10.0.0.1', '203.0.113.9', '10.0.0.1'],
     ['an IPv6 range', ['2001:db8::/32'], '2001:db8:5::1', '203.0.113.9', '203.0.113.9'],

@@ -54,7 +54,7 @@ describe('origin guard of refresh and logout', () => {
     ['user info that looks like the trusted name', { origin: 'https://panel.example.com:443@evil.example' }, 403],
     ['an escaped name', { origin: 'https://panel%2eexample.com' }, 403],
     ['a fetch header that only claims the same origin', { 'sec-fetch-site': 'same-origin' }, 403],
-    ['a referer that is no URL', { referer: 'about:blank' }, 403],
+    ['a referer that is not a URL', { referer: 'about:blank' }, 403],
   ];
   test.each(rows)('%s', async (_name, headers, status) => {
     const app = openKit({ config: { secureCookies: true, trustedOrigins: TRUSTED } });

@@ -122,7 +122,7 @@ describe('the limit of model requests', () => {
     expect((await call(openKit({ limits: { modelRequests } }), submit(200))).status).toBe(200);
   });
 
-  test('headers tell what is left, on answers and refusals', async () => {
+  test('headers say what is left, on answers and refusals', async () => {
     let remaining = 1;
     const modelRequests: RequestLimits['modelRequests'] = async (_payer, report) => {
       report({ limit: 2, remaining: Math.max(0, remaining), resetSeconds: 90 });

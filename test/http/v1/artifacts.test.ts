@@ -346,8 +346,8 @@ describe('content', () => {
     ['without a type', `data:;base64,${base64('some')}`, 200, 'video/mp4'],
     ['with parameters', `data:text/plain;charset=utf-8;base64,${base64('some')}`, 200, 'application/octet-stream'],
     ['not base64', 'data:text/plain,some', 502, ''],
-    ['characters that are no base64', 'data:text/plain;base64,c29t!Q==', 502, ''],
-    ['a length that is no base64', 'data:text/plain;base64,c29tZ', 502, ''],
+    ['characters that are not base64', 'data:text/plain;base64,c29t!Q==', 502, ''],
+    ['a length that is not base64', 'data:text/plain;base64,c29tZ', 502, ''],
     ['too much padding', 'data:text/plain;base64,c29t=', 502, ''],
     ['a type that splits the answer', `data:text/plain\u0001x;base64,${base64('some')}`, 502, ''],
   ])('a data URL %s', async (_name, url, status, type) => {

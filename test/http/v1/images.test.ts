@@ -118,7 +118,7 @@ describe('refused before anything is submitted', () => {
     ['a stream as text', { stream: 'true' }, [400, 'image_request_invalid']],
     ['a stream as number', { stream: 1 }, [400, 'image_request_invalid']],
     ['a model of videos', { model: 'acme-1' }, [404, 'model_not_found']],
-    ['a model of nobody', { model: 'nobody-1' }, [404, 'model_not_found']],
+    ['a model that nobody serves', { model: 'nobody-1' }, [404, 'model_not_found']],
   ])('%s', async (_name, body, expected) => {
     const before = await readTasks();
     expect(readCode(await generate(body))).toEqual(expected);

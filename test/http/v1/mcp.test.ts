@@ -53,7 +53,7 @@ describe('the protocol', () => {
   test.each<[string, string, object, number]>([
     ['an unknown method', 'nothing/here', {}, -32_601],
     ['an unknown tool', 'tools/call', { name: 'nothing' }, -32_602],
-    ['arguments that are no object', 'tools/call', { name: 'quote', arguments: [1] }, -32_602],
+    ['arguments that are not an object', 'tools/call', { name: 'quote', arguments: [1] }, -32_602],
     ['an unknown resource', 'resources/read', { uri: 'taskgate://tasks/task_unknown' }, -32_002],
     ['a resource of another kind', 'resources/read', { uri: 'file:///etc/passwd' }, -32_002],
   ])('%s is an error of the protocol', async (_name, method, params, code) => {

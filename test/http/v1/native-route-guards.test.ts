@@ -198,7 +198,7 @@ describe('the limit of model requests', () => {
     expect(counted).toEqual(['begun', 'succeeded']);
   });
 
-  test('a replay is no new success, and a refusal is no success', async () => {
+  test('a replay is not a new success, and a refusal is not a success', async () => {
     answer = async () => ({ body: null, replayed: true });
     expect((await post('/acme/x')).headers.get('idempotent-replayed')).toBe('true');
     answer = async () => {

@@ -38,16 +38,16 @@ for (const dialect of RULE_DATABASES) {
         ['a query on a submit route', submitBody({ kind: 'query', taskIds: [] }), 400, 'invalid route result'],
         ['no model', submitBody({ kind: 'submit' }), 400, 'model must be a string that is not blank'],
         ['a blank model', submitBody({ kind: 'submit', model: ' ' }), 400, 'model must be a string that is not blank'],
-        ['a model of nobody', submitBody({ kind: 'submit', model: 'x' }), 400, 'The model "x" is not served'],
-        ['an action that is no text', submitBody({ ...intent, action: 7 }), 400, 'action must be a string'],
+        ['a model that nobody serves', submitBody({ kind: 'submit', model: 'x' }), 400, 'The model "x" is not served'],
+        ['an action that is not text', submitBody({ ...intent, action: 7 }), 400, 'action must be a string'],
         ['its own words', { throw: 'The prompt is missing.' }, 400, 'The prompt is missing.'],
         [
-          'origins that are no list',
+          'origins that are not a list',
           submitBody({ ...intent, originTaskIds: 'x' }),
           400,
           'a list of at most 16 task ids',
         ],
-        ['an origin that is no text', submitBody({ ...intent, originTaskIds: [7] }), 400, 'a list of at most 16'],
+        ['an origin that is not text', submitBody({ ...intent, originTaskIds: [7] }), 400, 'a list of at most 16'],
         ['a blank origin', submitBody({ ...intent, originTaskIds: [' '] }), 400, 'a list of at most 16 task ids'],
         ['a long origin', submitBody({ ...intent, originTaskIds: ['x'.repeat(129)] }), 400, 'a list of at most 16'],
         [
@@ -353,7 +353,7 @@ for (const dialect of RULE_DATABASES) {
 
     describe('tasks of other users', () => {
       test.each([
-        ['a task of nobody', () => at.send('/acme/tasks/task_unknown')],
+        ['a task that does not exist', () => at.send('/acme/tasks/task_unknown')],
         ["IDOR: somebody else's task", () => at.send(`/acme/tasks/${task.id}`, undefined, { token: stranger })],
         [
           "IDOR: somebody else's task in a list",

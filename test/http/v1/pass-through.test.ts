@@ -158,7 +158,7 @@ for (const secure of [false, true]) {
       return client;
     }
 
-    test.each(Object.keys(expected))('%s reaches fast and slow clients whole', async (path) => {
+    test.each(Object.keys(expected))('%s reaches fast and slow clients completely', async (path) => {
       for (const pauseMs of [0, 1, 0]) expect(await readHash(path, pauseMs)).toBe(expected[path] ?? '');
       const memory = await new Response(streamChunks((await open('/length')).stream(), PATIENCE_MS)).bytes();
       expect(sha256(memory)).toBe(expected['/length'] ?? '');

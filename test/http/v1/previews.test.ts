@@ -56,13 +56,13 @@ describe('the gateway itself', () => {
     expect(shown.bytes.length).toBe(png.length - 28);
   });
 
-  test('leaves an image that is no still within the limits to the owner’s browser', async () => {
+  test('leaves an image that is not a still within the limits to the owner’s browser', async () => {
     const id = await world.finished({
       list: [{ key: 'image', type: 'image' }],
       content: { url: dataUrl('image/jpeg', await makeJpeg(600, 400)) },
     });
     await list(id);
-    // Lost previews are no lost results.
+    // Lost previews are not lost results.
     await until('it was tried', async () => (await offer(id, webp, { key: 'image' })).status === 200);
     expect((await readPreview(id, 'image')).type).toBe('image/webp');
     const { items } = await world.admin.call<{ items: { id: string; poster?: Preview }[] }>('GET', '/api/task');
@@ -156,7 +156,7 @@ describe('a preview that a browser made', () => {
     expect(detail.artifacts[0]?.preview).toBeUndefined();
   });
 
-  test('of what is no artifact, no picture or not finished is refused', async () => {
+  test('of what is not an artifact, no picture or not finished is refused', async () => {
     const id = await world.finished({ list: [{ key: 'text', type: 'file' }] });
     expect((await offer(id, webp, { key: 'text' })).body).toMatchObject({ code: 'ARTIFACT_NOT_FOUND' });
     expect((await offer(id, webp, { key: 'preview:text' })).status).toBe(404);

@@ -228,7 +228,7 @@ test('what cannot be ordered is refused at once', async () => {
   expect([answer.status, await answer.json()]).toMatchObject([429, { error: { code: 'insufficient_quota' } }]);
 });
 
-test('IDOR: another user’s request is no task of theirs', async () => {
+test('IDOR: another user’s request is not a task of theirs', async () => {
   const { id } = (await (await order({ background: true })).json()) as { id: string };
   await admin.createUser({ username: 'other' });
   const token = await (await signIn(gateway.url, { username: 'other' })).createKey();
@@ -271,7 +271,7 @@ describe('the same Idempotency-Key', () => {
     expect([count() - before, await costs()]).toEqual([1, 0.25]);
   });
 
-  test('a repeat of a request that its user has deleted buys nothing, and shows nothing of it', async () => {
+  test('a repeat of a request that its user has deleted orders nothing, and shows nothing of it', async () => {
     const before = count();
     const ordered = () => order({ background: true }, headers('deleted'));
     const { id } = (await (await ordered()).json()) as { id: string };

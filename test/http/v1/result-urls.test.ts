@@ -124,7 +124,7 @@ describe('SSRF through a result’s address', () => {
     ['a private address', 'https://10.0.0.1/x'],
     ['another scheme', 'file:///etc/passwd'],
     ['credentials', 'https://user:password@example.com/x'],
-    ['data that are no Base64', 'data:text/html,<script>alert(1)</script>'],
+    ['data that are not Base64', 'data:text/html,<script>alert(1)</script>'],
   ])('%s is refused', async (_, url) => {
     const id = await closed.finished({ video: url }, 'old');
     const answer = await closed.get(video(id), { token: closed.key });

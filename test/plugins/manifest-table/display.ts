@@ -73,7 +73,7 @@ export const display: readonly Row[] = [
   ['English beside British English', text({ en: 'x', 'en-GB': 'y' })],
   ['a region of three digits', text({ en: 'x', 'es-419': 'y' })],
   ['sixteen locales', text(locales(16))],
-  ['signs that are no controls', text('a\u00a0b\u200bc‮d')],
+  ['signs that are not controls', text('a\u00a0b\u200bc‮d')],
 
   ['a fractional priority', m({ sortPriority: 1.5 }), '/sortPriority sortPriority.type'],
   ['a priority as text', m({ sortPriority: '1' }), '/sortPriority sortPriority.type'],

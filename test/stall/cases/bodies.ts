@@ -50,7 +50,7 @@ function longNames(size: number, values: number, letter: string): string {
   return `[${Array.from({ length: count }, (_, i) => `{"${i}${letter.repeat(length)}":0}`).join()}]`;
 }
 
-/** One object with so many names, which have `size` bytes or as many as names may have. */
+/** One object with this many names, which have `size` bytes or as many as names may have. */
 function oneObject(size: number, names: number, letter: string): string {
   const length = Math.max(0, Math.floor((Math.min(size, MAX_JSON_NAME_BYTES) / names - 9) / Buffer.byteLength(letter)));
   return `{"model":"m"${Array.from({ length: names - 2 }, (_, i) => `,"${i}${letter.repeat(length)}":0`).join('')}}`;
@@ -115,7 +115,7 @@ export const bodyCases = [
     name: 'JSON that is relayed with another model',
     limit: BODY_LIMITS.relay.maxBytes,
     worst: objects,
-    // Pieces of objects in any order are no JSON, and may be refused.
+    // Pieces of objects in any order are not JSON, and may be refused.
     call: async (text: string) =>
       Promise.try(editJson, text, { model: 'b', stream_options: { include_usage: true } }).catch(() => undefined),
     limitedBy: 'the bytes of a body, counted before',

@@ -10,7 +10,7 @@ import { createClientAddresses } from '../../../src/http/pipeline/client-ip.ts';
 import { hasLoopbackHost } from '../../../src/http/pipeline/guard-host.ts';
 import { guardOrigin } from '../../../src/http/pipeline/guard-origin.ts';
 import { matchesEntityTag, sanitizeMessage, systemClock } from '../../../src/kernel/index.ts';
-import { readRanges } from '../../../src/results/serving/open-content.ts';
+import { readRanges } from '../../../src/results/serving/byte-ranges.ts';
 import { redactText } from '../../../src/telemetry/logging/redact-fields.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
@@ -211,7 +211,7 @@ export const headerCases = [
       ),
     }),
     call: redactText,
-    limitedBy: 'the texts that rooms log, of which bodies are no part',
+    limitedBy: 'the texts that rooms log, of which bodies are not part',
   }),
   stallCase({
     name: 'message of a plugin or a vendor',

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 
 /**
- * Waits for the animations and transitions that end: a colour under way has a contrast of its own.
- * Those that go on for ever are left alone.
+ * Waits for the animations and transitions that end: a colour in transition has a different
+ * contrast. Those that go on forever are left alone.
  */
 export const finishAnimations = (page: Page): Promise<void> =>
   page.evaluate(async () => {

@@ -34,7 +34,7 @@ export function writeClientSettings(environment: Environment, settings: ClientSe
   return file;
 }
 
-/** @throws OperatorError for what is no address of a gateway */
+/** @throws OperatorError for what is not an address of a gateway */
 export function normalizeUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.search !== '') {

@@ -100,7 +100,7 @@ export async function list(input: CommandInput): Promise<ExitCode> {
     const lines = [
       ...(rows.length === 0 ? [`there is no backup in ${place.name}`] : rows),
       ...found.unreadable.map(({ id, reason }) => `${id}  ${reason}`),
-      ...found.unfinished.map((id) => `${id}  not finished: it is no backup`),
+      ...found.unfinished.map((id) => `${id}  not finished: it is not a backup`),
     ];
     answer(input, { ok: true, place: place.name, ...found }, lines.join('\n'));
     return EXIT.ok;

@@ -86,7 +86,7 @@ const TYPES: Readonly<Record<string, string>> = {
 function readImage(image: string): string {
   if (/^https?:\/\//i.test(image)) return image;
   const type = TYPES[image.split('.').at(-1)?.toLowerCase() ?? ''];
-  if (type === undefined) throw new UsageError(`--image: ${image} is no png, jpg, webp or gif`, 'run');
+  if (type === undefined) throw new UsageError(`--image: ${image} is not a png, jpg, webp or gif`, 'run');
   try {
     return `data:${type};base64,${readFileSync(image).toString('base64')}`;
   } catch (error) {

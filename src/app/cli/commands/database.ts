@@ -105,7 +105,7 @@ export async function restoreCopy(input: CommandInput): Promise<ExitCode> {
   const file = isAbsolute(given) ? given : resolve(given);
   const { config } = readSettings(input, { needsSecrets: false });
   if (config.databaseUrl !== '') {
-    throw new OperatorError('DATABASE_URL is set: a copy takes the place of a SQLite database, and of no other');
+    throw new OperatorError('DATABASE_URL is set: a copy can only replace a SQLite database');
   }
   // The database itself may be away: somebody has moved it out of the copy's way.
   if (!OF_A_GATEWAY.some((name) => existsSync(join(config.dataDir, name)))) throw noDatabaseIn(config.dataDir);

@@ -229,7 +229,7 @@ async function findMismatches(
   return { fixture, cases, commands };
 }
 
-/** For the terminal: what no longer fits, how to see the difference, and how to record it anew. */
+/** For the terminal: what no longer fits, how to see the difference, and how to record it again. */
 function describeMismatches({ fixture, cases, commands }: Mismatches): string {
   const names = cases.slice(0, 3).map((name) => JSON.stringify(name));
   const more = cases.length > names.length ? ', …' : '';
@@ -237,7 +237,7 @@ function describeMismatches({ fixture, cases, commands }: Mismatches): string {
   return [
     `note: ${fixture} has ${pluralize(cases.length, 'case that no longer fits', 'cases that no longer fit')}: ${names.join(', ')}${more}`,
     `  to see the difference  ${see}`,
-    `  to record it anew      ${record}`,
+    `  to record it again      ${record}`,
     '',
   ].join('\n');
 }

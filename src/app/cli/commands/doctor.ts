@@ -206,7 +206,7 @@ async function checkWay(
   }
 }
 
-/** Whether a process of plugins starts, and what of the system code that escapes there reaches. */
+/** Whether a plugin process starts, and how much of the system code that escapes it could reach. */
 async function checkSandbox(config: Config): Promise<Finding> {
   const check = 'sandbox';
   const limits = { ...sandboxLimits(config), processes: 1 };

@@ -193,7 +193,7 @@ const MAX_BYTES = 1024 * 1024;
 type Asked = { method?: 'GET' | 'POST'; apiKey: string; body?: Json };
 type GatewayAnswer = { status: number; body: Json | undefined };
 
-/** One request to the gateway in this process. Of an answer that is no JSON there is no body. */
+/** One request to the gateway in this process. An answer that is not JSON has no body. */
 function askGateway(url: string, { method = 'GET', apiKey, body }: Asked): Promise<GatewayAnswer> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };

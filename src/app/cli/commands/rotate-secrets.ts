@@ -82,7 +82,7 @@ function describe(counts: readonly ResealCount[], generated: boolean): string {
   const lines = generated ? ['new secrets are in secrets.json; the former ones still verify and decrypt'] : [];
   for (const { column, resealed, current, lost } of counts) {
     if (resealed + current + lost === 0) continue;
-    lines.push(`${column}: ${resealed} sealed anew, ${current} already${lost > 0 ? `, ${lost} CANNOT BE READ` : ''}`);
+    lines.push(`${column}: ${resealed} resealed, ${current} already${lost > 0 ? `, ${lost} CANNOT BE READ` : ''}`);
   }
   if (counts.some(({ lost }) => lost > 0)) {
     lines.push(

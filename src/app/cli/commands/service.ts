@@ -33,7 +33,7 @@ export async function install(input: CommandInput): Promise<ExitCode> {
   try {
     await runSteps(plan.install);
   } catch (error) {
-    // What no service manager knows of is no service; an earlier one is left as it was.
+    // What no service manager knows of is not a service; an earlier one is left as it was.
     if (former === undefined) rmSync(path, { force: true });
     else writeFileSync(path, former, { mode: 0o644 });
     throw error;

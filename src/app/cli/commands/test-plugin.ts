@@ -21,7 +21,7 @@ import { watchFiles } from '../watch-files.ts';
  */
 type TestReport = Omit<FixtureReport, 'unjudged'> & { unjudged: string[]; written: string[]; volatile: string[] };
 
-/** Told of the plugin, whose imported files are watched too. */
+/** Called with the plugin, whose imported files are watched too. */
 type OnRead = (plugin: PluginFile) => void;
 
 /**

@@ -67,7 +67,7 @@ function requireReleaseLocation({ upgradeUrl, upgradeKey }: Config): string {
 async function upgrade(input: CommandInput, config: Config, read: ReadFile): Promise<ExitCode> {
   const offered = await findRelease(config, read);
   const { version } = offered;
-  // An old release with its genuine signature is no upgrade: its faults may be known.
+  // An old release with its genuine signature is not an upgrade: its faults may be known.
   if (Bun.semver.order(version, VERSION) <= 0) {
     const text = `taskgate ${VERSION} is the latest: the release is ${version}`;
     answer(input, { ok: true, version: VERSION, release: version, available: false }, text);
@@ -110,7 +110,7 @@ async function findRelease({ upgradeKey }: Config, read: ReadFile): Promise<Offe
   if (!signature.ok && !signature.error.absent) {
     throw new OperatorError(`the release cannot be read: ${signature.error.message}`);
   }
-  if (!key) throw new OperatorError('UPGRADE_PUBLIC_KEY is no public key');
+  if (!key) throw new OperatorError('UPGRADE_PUBLIC_KEY is not a public key');
   const files = { checksums: checksums.value, signature: signature.ok ? signature.value : undefined };
   const release = readRelease({ ...files, key, target: TARGET });
   if (!release.ok) throw new OperatorError(`${release.error}; nothing was replaced`);
@@ -121,7 +121,9 @@ async function fetchExecutable({ file, sha256 }: OfferedRelease, read: ReadFile)
   const archive = await read(file, MAX_ARCHIVE_BYTES);
   if (!archive.ok) throw new OperatorError(`the release cannot be read: ${archive.error.message}`);
   if (createHash('sha256').update(archive.value).digest('hex') !== sha256) {
-    throw new OperatorError(`${file} is not what ${CHECKSUMS_FILE} says: it was changed, or cut; nothing was replaced`);
+    throw new OperatorError(
+      `${file} does not match ${CHECKSUMS_FILE}: it was changed or truncated; nothing was replaced`,
+    );
   }
   const executable = unpackExecutable(archive.value, file);
   if (!executable) throw new OperatorError(`${file} holds no executable; nothing was replaced`);

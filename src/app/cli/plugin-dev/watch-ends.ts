@@ -19,7 +19,7 @@ const MOST_LOOKS_WITHOUT_TASK = 10;
 /** From these calls on, a task can end: the vendor has answered, or is about to be asked. */
 const BEGINS: ReadonlySet<string> = new Set(['parseSubmitResponse', 'buildQueryRequest']);
 
-/** Tells of each task once, when it has ended: how, and what it costs. */
+/** Reports each task once, when it has ended: how it ended and what it costs. */
 export function createEndWatch({ clock, services, print }: EndWatchOptions) {
   const seen = new Set<string>();
   let isStopped = false;

@@ -123,7 +123,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
           prefix: t.Optional(
             t.String({
               maxLength: 40,
-              description: 'Of the key that you know as the present one. 409 where it was rotated since.',
+              description: 'The prefix of the key as you know it. 409 if the key was rotated since.',
             }),
           ),
           keep: t.Optional(

@@ -29,7 +29,7 @@ export const listQuery = {
 
 type ListQuery = { [K in keyof typeof listQuery]?: string };
 
-/** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
+/** An empty text is not a filter: forms send empty fields. @throws http.validation_failed */
 export function readUserFilter(query: ListQuery & { page?: string; page_size?: string }) {
   const { keyword, group } = query;
   const [sortBy, order] = [pick('sort_by', query.sort_by, SORTS), pick('sort_order', query.sort_order, ORDERS)];

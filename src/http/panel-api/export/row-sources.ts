@@ -83,7 +83,7 @@ export function taskRows(
     columns: forAdmin ? taskColumnsForAdmins : taskColumns,
     batches: readBatches<ListedTask>(async (after) => {
       const feed = await lists.feed(filter, { limit: BATCH, order, ...(after === undefined ? {} : { after }) });
-      // Ended here, the file would look whole.
+      // If it ended here, the file would look complete.
       if (!feed) throw new Error('the task at which the export goes on is deleted');
       const rows = feed.items.map((task) => ({
         ...describeListedTask(task, forAdmin),

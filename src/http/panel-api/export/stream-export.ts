@@ -77,7 +77,7 @@ export function streamExport<Row>(
   function leave(): void {
     if (end()) output?.error(new Error('the export was ended'));
   }
-  /** Not empty: a stream asks again only after it was given something. */
+  /** It is not empty: a stream asks again only after it has been given something. */
   async function nextText(): Promise<string | undefined> {
     for (;;) {
       const { done, value: { rows, goesOnAt } = { rows: [] } } = await batches.next();
@@ -137,7 +137,7 @@ const FORMULA = /^[\s]*[=+\-@|\t\r＝＋－＠｜]/;
 const LATER_FORMULA = /([;\t\r\n][ \u00a0\u3000"]*)(?=[=+\-@|＝＋－＠｜])/g;
 const SPECIAL = /[",\r\n]/;
 
-/** A cell as RFC 4180 has it. What looks like a formula begins with an apostrophe. */
+/** A cell as RFC 4180 defines it. What looks like a formula begins with an apostrophe. */
 export function csvCell(value: string | number | null | undefined): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return String(value);
@@ -145,13 +145,13 @@ export function csvCell(value: string | number | null | undefined): string {
   return SPECIAL.test(text) || text !== value ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The last row of a file that is full: nobody takes it for the whole. */
+/** The last row of a file that reached its limit, so that nobody takes it for the complete list. */
 function writeCut(cursor: string, format: ExportFormat): string {
   const message = `cut after ${MAX_EXPORTED} rows or a little before: export again with cursor=${cursor} for those that follow`;
   return format === 'jsonl' ? `${JSON.stringify({ cut: { message, cursor } })}\n` : `${csvCell(message)}\r\n`;
 }
 
-/** The text of some rows; of the first ones of a CSV file, with the heading. */
+/** The text of some rows; the first ones of a CSV file come with the heading. */
 function writeRows<Row>(
   rows: readonly Row[],
   { format, columns, isFirst }: { format: ExportFormat; columns: readonly ExportColumn<Row>[]; isFirst: boolean },
@@ -206,7 +206,7 @@ export function streamDocument(
 }
 
 /**
- * Exports at the same time on this node: of users together, of administrators together, and of one
+ * Exports at the same time on this node: for all users, for all administrators, and for one
  * account. Users who read slowly leave administrators theirs.
  */
 const LIMITS = { users: 4, administrators: 4, account: 1 } as const;

@@ -71,7 +71,7 @@ export function channelCapacityRoutes(
         admin: true,
         detail: {
           summary: 'Resume a paused channel and those that share its limit',
-          description: 'Tasks are sent at once again. If the vendor refuses one, the channel rests anew.',
+          description: 'Tasks are sent at once again. If the vendor refuses one, the channel rests again.',
         },
       },
     )

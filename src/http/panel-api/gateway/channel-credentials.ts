@@ -64,7 +64,7 @@ const describeCredential = (credential: Credential) => ({
   updated_at: credential.updatedAt,
 });
 
-/** What the vendor tells of an account. `fault`: why the last try to read it failed. */
+/** What the vendor reports about an account. `fault`: why the last try to read it failed. */
 export const describeTold = ({ balanceMicros, balanceAt, balanceFault, toldLimits, toldLimitsFault }: Credential) => ({
   balance: {
     usd: balanceMicros === null ? null : balanceMicros / 1_000_000,

@@ -78,7 +78,7 @@ const describe = ({ succeeded, failed, p50Seconds, p95Seconds }: ChannelHistory[
   p95_seconds: p95Seconds ?? null,
 });
 
-/** An administrator waits for the answer: of so many keys at most. */
+/** An administrator waits for the answer, so at most this many keys are tested. */
 const MAX_TRIED = 50;
 
 /** Whether the vendor of a channel answers, and accepts its keys. */
@@ -87,7 +87,7 @@ export function channelTestRoutes(
   deps: {
     channels: Channels;
     tryChannel: TryChannel;
-    /** Reads what the vendor tells of each key; returns of how many. */
+    /** Reads what the vendor reports about each key; returns of how many. */
     readAccounts: (channelId: number, signal: AbortSignal) => Promise<number>;
     audit: RecordAudit;
   },
@@ -141,7 +141,7 @@ export function channelTestRoutes(
         admin: true,
         critical: true,
         detail: {
-          summary: 'Read what the vendor tells of the account: what is left, and what it may run',
+          summary: 'Read what the vendor reports about the account: what is left, and what it may run',
           description:
             'Asks with each enabled key, as the gateway does each hour, by the balance_script of the channel and the hooks of its plugin. keys: how many were asked; 0 where neither says how. balance.usd is the last amount, which stays where a later try fails (fault); read_at is 0 where none was made. told_limits: what the vendor lets the account run, which holds beside the limits of the channel; null: it does not tell.',
         },

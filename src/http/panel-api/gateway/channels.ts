@@ -69,7 +69,7 @@ const optional = {
   ),
   body_defaults: t.Optional(
     t.Union([t.Record(t.String(), t.Unknown(), { maxProperties: 100 }), t.Null()], {
-      description: 'Of a relay: fields that a JSON body gets where it lacks them.',
+      description: 'For a relay: fields that are added to a JSON body that lacks them.',
     }),
   ),
   spill: t.Optional(

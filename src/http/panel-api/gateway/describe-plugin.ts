@@ -167,9 +167,9 @@ export const describeOutcome = (billing: Billing, uploaded: Uploaded) => {
      */
     outcome,
     ...(outcome === 'not_registered' ? describeRuntimeError(runtimeError) : {}),
-    /** What the author should mend, as `taskgate plugin lint` says it. */
+    /** What the author should fix, as `taskgate plugin lint` says it. */
     warnings,
-    /** What needs the version that serves; null where nothing does. */
+    /** What needs the version that serves; null if nothing does. */
     in_use: use && {
       channels: use.channels,
       prices: use.prices,

@@ -12,7 +12,10 @@ const version = (description: string) => t.String({ minLength: 1, maxLength: 200
 
 type ReviewDeps = { plugins: PluginService; billing: Billing; audit: RecordAudit };
 
-/** Reviewing a version before it serves: nothing of this writes. And moves, once reviewed. */
+/**
+ * Reviews of a version before it serves, which write nothing, and moves once they have been
+ * reviewed.
+ */
 export function pluginReviewRoutes(kit: Kit, { plugins, billing, audit }: ReviewDeps) {
   return new Elysia({ normalize: false, tags: ['Plugins'] })
     .use(kit)

@@ -15,7 +15,7 @@ const search = {
   id: id('Only this one.'),
 };
 
-/** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
+/** An empty text is not a filter: forms send empty fields. @throws http.validation_failed */
 function readSearch(query: { keyword?: string; id?: string }): { keyword?: string; id?: number } {
   const keyword = query.keyword?.trim() ?? '';
   return { ...(keyword === '' ? {} : { keyword }), ...(query.id ? { id: readId('id', query.id) } : {}) };
@@ -24,7 +24,7 @@ function readSearch(query: { keyword?: string; id?: string }): { keyword?: strin
 const readId = (field: string, text: string): number =>
   readInteger(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
 
-/** Ids and names for filters and the search; of keys also who used them last. */
+/** Ids and names for filters and the search; keys also say who used them last. */
 export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; channels: Pick<Channels, 'known'> }) {
   return new Elysia({ normalize: false })
     .use(kit)

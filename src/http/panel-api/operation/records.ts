@@ -108,7 +108,7 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
       {
         root: true,
         query: strictObject({ ...pageQuery, ...auditQuery }),
-        detail: { summary: 'List the audit log', description: 'The newest first.' },
+        detail: { summary: 'List the audit log', description: 'Newest first.' },
       },
     );
 }
@@ -116,7 +116,7 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
 /** The last second of the year 9999. */
 const LATEST = 253_402_300_799;
 
-/** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
+/** An empty text is not a filter: forms send empty fields. @throws http.validation_failed */
 export function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: string }): AuditFilter {
   const { user, action, target, since, until } = query;
   return {
@@ -129,7 +129,7 @@ export function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: st
 }
 
 /**
- * All users for administrators, unless they ask for their own rows. An empty text is no filter.
+ * All users for administrators, unless they ask for their own rows. An empty text is not a filter.
  * @throws http.validation_failed
  */
 export function readUsageFilter(

@@ -99,7 +99,7 @@ function readPeriod({ from, to, zone = 'UTC' }: UsageQuery, now: number) {
   return { fromDay, toDay, zone };
 }
 
-/** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
+/** An empty text is not a filter: forms send empty fields. @throws http.validation_failed */
 function readOnly(panel: PanelPrincipal, query: UsageQuery) {
   const { scope, plugin, model } = query;
   const userId = readIdFilter(query, ['user_id', 'user']) ?? (scope === 'all' ? undefined : panel.user.id);

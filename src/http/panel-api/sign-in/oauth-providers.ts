@@ -131,7 +131,7 @@ export function oauthProviderRoutes(
 
 type View = Awaited<ReturnType<Auth['oauth']['providers']['get']>>;
 
-/** The fields for the audit log; of the secret only whether it is set. */
+/** The fields for the audit log, which says only whether the secret is set. */
 const auditFields = ({ client_secret: secret, ...view }: View): JsonObject => ({
   ...view,
   client_secret: secret === '' ? 'unset' : 'set',

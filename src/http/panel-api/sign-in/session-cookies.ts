@@ -36,9 +36,9 @@ export function createSessionCookies(config: { secure: boolean; installation?: s
 
   return {
     /**
-     * The refresh token that the browser sent, under the former name too: tokens from before have
-     * it as long as they live. The framework parses JSON in cookies; a value that is no plain text
-     * becomes `malformed`.
+     * The refresh token that the browser sent, under the former name too: older tokens keep it for
+     * their lifetime. The framework parses JSON in cookies; a value that is not plain text becomes
+     * `malformed`.
      */
     read(jar: CookieJar): string | undefined {
       const value = jar[sentName(jar)]?.value;

@@ -120,7 +120,7 @@ export function playgroundRoutes(
         detail: {
           summary: 'Quote a submission',
           description:
-            'Like POST /api/price/quote with request: the hooks of the plugin run; nothing is sent, stored or charged. balance is your quota. refused is not null where the submission would be refused, and says why: a request that somebody is still typing is no failed request.',
+            'Like POST /api/price/quote with request: the hooks of the plugin run; nothing is sent, stored or charged. balance is your quota. refused is not null where the submission would be refused, and says why: a request that somebody is still typing is not a failed request.',
         },
       },
     )

@@ -12,7 +12,7 @@ export function queueRoutes(
   kit: Kit,
   { tasks, audit, ...deps }: { tasks: Tasks; audit: RecordAudit; capacity: CapacityService; clock: Clock },
 ) {
-  /** Why a task waits; for administrators, since it tells of accounts. */
+  /** Why a task waits; for administrators, since it names accounts. */
   function describeReason({ within, notBefore, parked, properties }: QueuedTask): Reason {
     if (parked) return { reason: 'own_limit', reason_until: null };
     if (notBefore > 0) return { reason: 'returned', reason_until: notBefore };
@@ -109,7 +109,7 @@ function describeQueued(task: QueuedTask) {
     api_key_id: task.apiKeyId,
     api_key_name: task.keyName,
     ...task.queue,
-    /** Its wait is over then, and it fails. */
+    /** The wait is over then, and the task fails. */
     deadline: task.deadline,
   };
 }

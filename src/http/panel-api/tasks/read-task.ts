@@ -96,7 +96,7 @@ export function createTaskReader({ tasks, results, surfaces, channels }: TaskRea
   return { readableUser, readDetail, listAccounts };
 }
 
-/** A result that no plugin listed, like one that was. */
+/** Describes a result that no plugin listed as if a plugin had. */
 function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['artifacts'] {
   const { legacy_content_url: url, legacy_content_type: type = 'video', legacy_content_expires_at: at } = legacy;
   if (url === undefined) return artifacts;

@@ -38,7 +38,7 @@ const MAX_ID = 1e15;
 type TaskFilterQuery = { [Field in keyof typeof taskFilterQuery]?: string };
 
 /**
- * The caller's own tasks, or with `scope` all those of everybody. An empty text is no filter.
+ * The caller's own tasks, or those of all users with `scope` all. An empty text is not a filter.
  * @throws http.insufficient_privilege: only administrators may know of other users' tasks, and
  * which channel served a task; http.validation_failed
  */

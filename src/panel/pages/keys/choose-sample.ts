@@ -22,8 +22,8 @@ const needsFile = ({ schema }: CallableModel): boolean =>
 
 /**
  * The request that is most likely to succeed as it stands: of a model that the key may use, that
- * needs no file, has a price, has made something lately, and is called as with OpenAI's libraries.
- * null: the key can use no model that needs no file.
+ * needs no file, has a price, has made something recently, and is called as with OpenAI's
+ * libraries. null: the key can use no model that needs no file.
  */
 export function chooseSample({ offers, cards, allowed, prompt }: SampleInput): Sample | null {
   const rates = new Map(cards.map((card) => [`${card.plugin_key}\n${card.model}`, card.success_rate ?? 0]));

@@ -42,7 +42,7 @@ export function ModelsPage() {
   );
 }
 
-/** Below so many nobody needs a search. */
+/** With fewer than this nobody needs a search. */
 const searchFrom = 9;
 /** Cards that are drawn at once: a page of hundreds is slow to paint, and nobody reads it. */
 const cardsAtOnce = 60;

@@ -22,7 +22,7 @@ import { WebhookInput } from '../keys/key-webhook.tsx';
 import { attemptError } from '../tasks/read-task.ts';
 import { BrowserNoticeSwitch } from './browser-notices.tsx';
 
-/** What the user hears of, and how. */
+/** What the user learns of, and how. */
 export function NotificationsPage() {
   const { t } = useTranslation();
   const alert = useApiQuery<BalanceAlert>('/api/user/self/balance-alert');

@@ -111,7 +111,7 @@ function useAttachFile(draft: RequestDraft): {
   return { error, attach };
 }
 
-/** What keeps a file from being attached beside others of so many bytes; null: nothing. */
+/** What keeps a file from being attached beside others of this size; null: nothing. */
 export function useFileFault(): (file: File, others: number) => string | null {
   const { t } = useTranslation();
   const format = useFormat();

@@ -69,7 +69,7 @@ type Offer = Pick<CallableModel, 'schema'>;
  */
 export function usableFacts(offer: Offer, facts: RequestBody): RequestBody | null {
   const { properties } = offer.schema;
-  // A field of a fact's name that is no fact has other values.
+  // A field of a fact's name that is not a fact has other values.
   const said = Object.entries(facts).filter(
     ([name]) => Object.hasOwn(properties, name) && properties[name]?.['x-input'] === undefined,
   );

@@ -261,7 +261,7 @@ const keepAfterMs = 400;
 
 const toName = ({ model, plugin_name: plugin }: CallableModel): string => `${model} (${plugin})`;
 
-/** What the plugin refuses of the current request; an empty field is no fault yet. */
+/** What the plugin refuses of the current request; an empty field is not a fault yet. */
 function readRefusal(offer: CallableModel, { quote, isCurrent }: QuoteState) {
   const refusal = isCurrent && quote.data?.isUnfinished === false ? quote.data.refusal : null;
   return refusal && { refusal, field: findRefusedField(offer, refusal) };

@@ -99,7 +99,7 @@ export function RequestField({
   }
   if (schema.type === 'number') {
     const { minimum, maximum } = schema;
-    // The contract's own limits, which every plugin has, tell nothing about this model.
+    // The contract's own limits, which every plugin has, say nothing about this model.
     const range =
       minimum === undefined || maximum === undefined || schema['x-range'] !== 'plugin'
         ? ''

@@ -8,7 +8,7 @@ import type { RequestDraft } from './use-request-draft.ts';
 
 const isMedia = ({ type }: File): boolean => /^(?:image|video|audio)\//.test(type);
 const isText = ({ type }: File): boolean => type.startsWith('text/');
-/** Longer texts are no lyrics and no speech, and a form holds them badly. */
+/** Longer texts are not lyrics and no speech, and a form holds them badly. */
 const maxTextBytes = 256 * 1024;
 const carriesFiles = ({ dataTransfer }: DragEvent): boolean => dataTransfer?.types.includes('Files') === true;
 

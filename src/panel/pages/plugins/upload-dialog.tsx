@@ -173,7 +173,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
 
 type WarningsProps = { warnings: StoredPlugin['warnings']; onContinue(): void };
 
-/** What the author should mend, although the plugin was stored. */
+/** What the author should fix, although the plugin was stored. */
 function Warnings({ warnings, onContinue }: WarningsProps) {
   const { t } = useTranslation();
   return (

@@ -12,7 +12,7 @@ export type Call = {
   bodyText: string | undefined;
   setBodyText(text: string): void;
   needsKey: boolean;
-  /** null: the body is no JSON. */
+  /** null: the body is not JSON. */
   request: CodeRequest | null;
   /** Forms are sent from programs. */
   canSend: boolean;
@@ -24,7 +24,7 @@ export function useCall(operation: Operation, reader: Reader): Call {
   const [typedBody, setBodyText] = useState<string>();
   const bodyText = typedBody ?? (body === undefined ? undefined : JSON.stringify(body, null, 2));
   const needsKey = operation.access !== 'public' && operation.access !== 'refreshCookie';
-  // What a path already has is no question.
+  // What a path already has is not a question.
   const parameters = operation.parameters.filter(
     ({ in: place, name }) => place !== 'cookie' && (place !== 'path' || path.includes(`{${name}}`)),
   );

@@ -106,7 +106,9 @@ export function OptionInput(props: OptionInputProps) {
   );
 }
 
-/** Money is stored as quota. What is no amount keeps its text behind `=`, which no rule accepts. */
+/**
+ * Money is stored as quota. What is not an amount keeps its text behind `=`, which no rule accepts.
+ */
 function IntegerInput({ option, value, label, help, error, onChange }: OptionInputProps) {
   const format = useFormat();
   const isMoney = moneyOptions.includes(option.key);

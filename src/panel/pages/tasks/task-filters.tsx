@@ -170,7 +170,7 @@ function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery }) {
       <NameSelect
         {...inPlace}
         path="/api/token/names"
-        // The keys of the chosen user, of everybody, or the reader's own.
+        // The keys of the chosen user, of all users, or the reader's own.
         query={all ? { scope: 'all', user_id: values.user } : {}}
         hasOwners={all && values.user === ''}
         label={t('tasks.key')}

@@ -9,7 +9,7 @@ const path = '/api/user/self/views';
 
 type ViewFields = Pick<TaskView, 'name' | 'query'>;
 
-/** What an older panel stored in the browser, without what is no view. */
+/** What an older panel stored in the browser, without what is not a view. */
 export function readLocalViews(text: string | null): ViewFields[] {
   try {
     const stored = JSON.parse(text ?? '[]') as unknown;

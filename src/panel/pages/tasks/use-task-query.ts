@@ -66,7 +66,7 @@ export const periods = Object.keys(presets);
 const day = /^(\d{4})-(\d{2})-(\d{2})$/;
 
 /**
- * The seconds between which tasks were created; null is no bound. A preset begins at a whole
+ * The seconds between which tasks were created; null is not a bound. A preset begins at a whole
  * minute, so that the same list keeps the same address for a while.
  */
 export function readPeriod(

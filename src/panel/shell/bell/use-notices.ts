@@ -13,7 +13,7 @@ const shown = 8;
 
 export type Notices = {
   attention: readonly AttentionItem[];
-  /** The user's own tasks that ended lately, newest first. */
+  /** The user's own tasks that ended recently, newest first. */
   finished: readonly TaskSummary[];
   /** How many of both were not looked at. */
   unread: number;
@@ -22,8 +22,8 @@ export type Notices = {
 };
 
 /**
- * What the user may want to know: for administrators what needs attention, and their own tasks
- * that have ended. `onFinished` hears of tasks that end while the panel is open.
+ * What the user may want to know: for administrators what needs attention, and their own tasks that
+ * have ended. `onFinished` learns of tasks that end while the panel is open.
  */
 export function useNotices(onFinished: (tasks: readonly TaskSummary[]) => void): Notices {
   const session = useSession();

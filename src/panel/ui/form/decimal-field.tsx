@@ -6,7 +6,7 @@ import { useFormat } from '../display/use-format.ts';
 import { readDecimal, toNumber, writeDecimal } from './decimal.ts';
 
 type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> & {
-  /** A decimal, or what was typed where that is no number. */
+  /** A decimal, or what was typed where that is not a number. */
   value: string;
   onChange(decimal: string): void;
   /** Stands before the number, in the field. */
@@ -31,7 +31,7 @@ export function DecimalField({ value, onChange, say, error, prefix, suffix = '',
   const text = isTyped ? typed.text : writeDecimal(value, language);
   const reading = readDecimal(text, language);
   const fault = 'fault' in reading ? t(`number.${reading.fault}`, { example: writeDecimal('1234.5', language) }) : null;
-  // The field writes the suffix anew, and the browser would go on behind it.
+  // The field writes the suffix again, and the browser would go on behind it.
   useLayoutEffect(() => {
     typing.current?.input.setSelectionRange(typing.current.caret, typing.current.caret);
     typing.current = null;

@@ -2,7 +2,7 @@ import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 
 /**
  * Numbers as people type and paste them. Forms keep a decimal: digits with a point, such as
- * `1234.5`, an empty text, or the text as typed where it is no number.
+ * `1234.5`, an empty text, or the text as typed where it is not a number.
  */
 type DecimalReading =
   /** `isObvious`: no other language would read another number. */

@@ -42,7 +42,7 @@ export const readPng: ReadImage = (file) => {
       const orientation = readOrientation(data.subarray(at + 8, end - 4));
       if (!orientation.ok) return orientation;
     }
-    if ((header === undefined) !== (type === 'IHDR')) return err('has no header at its beginning, or two');
+    if ((header === undefined) !== (type === 'IHDR')) return err('does not begin with exactly one header');
     if (type === 'IHDR') header = data.subarray(at + 8, end - 4);
     else if (type === 'IDAT') {
       if (pixels.length > 0 && before !== 'IDAT') return err('has pixels in two places');

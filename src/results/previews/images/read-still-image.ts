@@ -8,7 +8,7 @@ import { MAX_PREVIEW_BYTES, MAX_PREVIEW_SIDE } from './still-image.ts';
 /**
  * Reads a preview that a stranger made. It is parsed as a whole, so that nothing hides behind or
  * between its parts: one still PNG, JPEG or WebP image within the limits. What comes back is
- * written anew from the parts that show pixels. Pixels are not decoded, but for a PNG's, whose
+ * written again from the parts that show pixels. Pixels are not decoded, but for a PNG's, whose
  * length says whether they are what its header announces.
  */
 export const readStillImage: ReadImage = (file) => {

@@ -66,7 +66,7 @@ export const encodeParameters = (parameters: Iterable<readonly [name: string, va
 /** `2023-10-26T10:22:32Z` */
 export function isoSeconds(fn: string, unixSeconds: number): string {
   const date = new Date(unixSeconds * 1000);
-  if (Number.isNaN(date.getTime())) throw new Error(`${fn}: the timestamp is no time in Unix seconds`);
+  if (Number.isNaN(date.getTime())) throw new Error(`${fn}: the timestamp is not a time in Unix seconds`);
   return date.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 

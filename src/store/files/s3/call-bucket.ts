@@ -106,7 +106,8 @@ async function readCode(answer: BucketAnswer): Promise<string> {
 
 /**
  * A page for people, where S3 answers in XML or not at all: of a console, of a sign-in before it,
- * of another server. An object may be a page itself, and a proxy says so in one that S3 is away.
+ * of another server. An object may be a page itself, and a proxy answers with one when S3 is
+ * unavailable.
  */
 function isPage({ method, key }: BucketRequest, { status, headers }: BucketAnswer): boolean {
   const isObject = key !== undefined && (method === 'GET' || method === 'HEAD') && status < 300;
@@ -208,7 +209,7 @@ export const findChildren = (element: XmlElement | undefined, name: string): Xml
 export const readText = (element: XmlElement | undefined, name: string): string =>
   findChildren(element, name)[0]?.text.trim() ?? '';
 
-/** The server's name for an error; empty when the text is no error of S3. */
+/** The server's name for an error; empty when the text is not an error of S3. */
 export function errorCode(element: XmlElement | undefined): string {
   if (element?.name !== 'Error') return '';
   const code = readText(element, 'Code');

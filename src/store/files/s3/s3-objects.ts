@@ -9,7 +9,7 @@ import { abortOldUploads, uploadFile, withSpoolFile } from './upload-file.ts';
 const PAGE = 1000;
 
 export type S3ObjectsOptions = S3FilesOptions & {
-  /** Whether a key below the prefix belongs here; of others no upload is aborted. */
+  /** Whether a key below the prefix belongs here; uploads of others are not aborted. */
   isOwn: (key: string) => boolean;
 };
 

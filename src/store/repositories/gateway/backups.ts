@@ -169,7 +169,7 @@ function createPastEnding({ statement }: Context): Pick<BackupStore, 'endPast'> 
         where status in ${RUNNING} and lease_until > 0`);
       // What was sent after the backup must not be sent again; the next start ends them.
       await statement(sql.raw(END_WAITING));
-      // What of a batch was sent after the backup is not known here.
+      // Which items of a batch were sent after the backup is not known here.
       await statement(sql`update batch_items set status = 'cancelled', body = null
         where status in ('pending', 'sending')`);
       await statement(sql`update relay_requests set lease_until = 0 where status = 'OPEN' and lease_until > 0`);

@@ -29,7 +29,7 @@ export function findBudgets({ userId, key, userBudget }: Payer, rules: BudgetRul
 }
 
 /**
- * The first budget that `amount` would exceed; of one that is used up, nothing is free. `spent`: by
+ * The first budget that `amount` would exceed; one that is used up has nothing left. `spent`: by
  * the id of the sum. `held`: in memory, beside it.
  */
 export function findExceeded(

@@ -31,7 +31,7 @@ export function createLedgerFold({
       on conflict (name) do update set position = excluded.position
       where retention_progress.position < excluded.position`),
   );
-  // It takes the place, by its id, of a line that it stands for: a list of lines keeps its order.
+  // It takes the id of one of the lines that it replaces: a list of lines keeps its order.
   const carry = lazy(() =>
     prepare(sql`
       insert into ledger_entries (id, wallet_id, kind, attempt, amount, note, grant_key, created_at)

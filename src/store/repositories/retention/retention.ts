@@ -162,7 +162,7 @@ export function createRetentionStore(context: Context): RetentionStore {
 }
 
 /**
- * Deletes and inserts rows anew, with the same ids. SQLite leaves the room of a shortened row to
+ * Deletes and inserts rows again, with the same ids. SQLite leaves the room of a shortened row to
  * that row's page alone; pages around deleted rows are merged.
  */
 function createRowRewrite({ tables: { tasks }, statement, prepare }: Context) {

@@ -209,7 +209,7 @@ export function createCapacityStore(context: Context): CapacityStore {
     wake: atomic(async (pools, channelId) => {
       const named = { pools: encodeTexts(pools), ...now() };
       for (const [pool, model, reason] of await listRests()(named)) {
-        // A full account is no event.
+        // A full account is not an event.
         if (reason === 'capacity') continue;
         const [own, credentialId = 0] = readOwnPool(String(pool)) ?? [channelId];
         const what = 'resumed' as const;

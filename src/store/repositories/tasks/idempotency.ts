@@ -4,8 +4,9 @@ import { type Context, lazy } from '../context.ts';
 import { columnPlaceholders } from '../prepare-by-shape.ts';
 
 /**
- * A key that was taken by a clock so many seconds ahead is free again. A day and not a minute: the
- * clock may be right only since then, and a key that is freed too early lets a repeat buy twice.
+ * A key that was taken by a clock this many seconds ahead is free again. A day and not a minute:
+ * the clock may be right only since then, and a key that is freed too early lets a repeat be
+ * charged twice.
  */
 const FUTURE = sql.raw(String(24 * 3600));
 

@@ -121,7 +121,7 @@ export function createListStatements(context: Context) {
       // A task may have been deleted since.
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
-    /** The id of the row of a task, of a user's if one is given. */
+    /** The id of a task's row; only of the given user's tasks if there is one. */
     async findId(taskId: string, userId: number | undefined): Promise<number | undefined> {
       const sought = { taskId, userId };
       return (await selectId(sought).execute(sought))[0]?.id;

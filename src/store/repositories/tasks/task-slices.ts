@@ -39,7 +39,9 @@ type SliceOptions = {
 };
 
 const GROWTH = 4;
-/** A slice of so many holds up nobody and waits for no turn: a tenth of a millisecond. */
+/**
+ * A slice of this many takes a tenth of a millisecond, so it holds up nobody and waits for no turn.
+ */
 const SHORT = 2000;
 
 export type TaskSlicer = {

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { SampleStore } from '../../ports/index.ts';
 import { type Context, separate } from '../context.ts';
 
-/** What a batch of the clean-up deletes: so much time from the oldest row on. */
+/** The time span that a batch of the clean-up deletes, from the oldest row on. */
 const BATCH_SECONDS = 86_400;
 
 export function createSampleStore({ statement }: Context): SampleStore {

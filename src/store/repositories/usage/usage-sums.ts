@@ -9,7 +9,7 @@ const UNITS = {
   day: { table: sql.raw('usage_dates'), seconds: 86_400 },
 } as const;
 const HOUR = 3600;
-/** What a batch of the clean-up deletes: so much time from the oldest row on. */
+/** The time span that a batch of the clean-up deletes, from the oldest row on. */
 const BATCH_SECONDS = 6 * HOUR;
 
 const PARTS = sql.raw('user_id, wallet_id, api_key_id, channel_id, plugin_key, model');

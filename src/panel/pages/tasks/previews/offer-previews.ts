@@ -8,7 +8,7 @@ const maxDrawn = 4;
 /** Draws what the gateway has no preview of, and sends it. True: something was sent. */
 export async function offerPreviews(session: Session, taskId: string): Promise<boolean> {
   const path = `/api/task/${encodeURIComponent(taskId)}`;
-  // Read anew: the gateway or another tab may have made them since.
+  // Read again: the gateway or another tab may have made them since.
   const { artifacts } = await session.send<TaskDetail>({ method: 'GET', path });
   let isSent = false;
   for (const { key, type, content_url: url, preview } of artifacts.slice(0, maxDrawn)) {

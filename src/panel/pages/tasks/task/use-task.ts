@@ -23,7 +23,7 @@ export function useTask(id: string, { isOneOfMany = false } = {}): UseQueryResul
   const [isStreaming, setStreaming] = useState(false);
   const path = `/api/task/${encodeURIComponent(id)}`;
   const task = useApiQuery<TaskDetail>(path, {
-    // Events tell of no change of the place.
+    // Events report no change of the place.
     refreshMs: (data) =>
       data === undefined || isFinished(data) ? false : isStreaming && !data.queue ? streamingPollMs : pollMs,
   });

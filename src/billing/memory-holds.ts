@@ -1,6 +1,17 @@
-import type { Billing, ReservedTask } from '../../billing/index.ts';
-import type { HeldAmounts } from '../../store/ports/index.ts';
-import type { Hold } from '../task-node.ts';
+import type { HeldAmounts } from '../store/ports/index.ts';
+import type { Billing } from './billing.ts';
+import type { ReservedTask } from './settle.ts';
+
+/**
+ * A reservation that this node holds in memory. A process that dies forgets it: then nothing was
+ * reserved, and nothing is billed.
+ */
+export type Hold = {
+  /** Counts the bill instead of the reservation. Call it once the bill is known. */
+  bill(quota: number): void;
+  /** Call it once the bill is written, or when there is no bill; once or more often. */
+  end(): void;
+};
 
 /** Sums of quota, by the name of whose money it is. */
 type Sums = Map<string, number>;
@@ -90,7 +101,7 @@ export function createMemoryHolds({
 }
 
 const nameOwners = ({ walletId, apiKeyId, userId, group }: ReservedTask): Record<keyof HeldAmounts, string> => ({
-  // A task from before wallets, whose wallets got the users' ids.
+  // A task from before wallets existed: the first wallets got the ids of their users.
   wallet: `wallet ${walletId ?? userId}`,
   key: `key ${apiKeyId}`,
   user: `user ${userId}`,

@@ -2,12 +2,12 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { constants, copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
+import { quoteName } from '../snapshot/own-schema.ts';
 import { hasForeignLog } from '../sqlite/log-owner.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
 import {
   createFolder,
   openTarget,
-  quoteName,
   type SalvagedRow,
   type SalvagedTable,
   type SalvageTarget,

@@ -1,14 +1,15 @@
 import type { SQL } from 'bun';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
-import { movedTables } from './moving-side.ts';
-import { createFolder, openTarget, quoteName, type SalvagedRow, type SalvagedTable } from './salvage-target.ts';
+import { movedTables } from '../snapshot/moving-side.ts';
+import { quoteName } from '../snapshot/own-schema.ts';
+import { createFolder, openTarget, type SalvagedRow, type SalvagedTable } from './salvage-target.ts';
 
 /** Blocks that are read at a time, while all goes well. */
 const BLOCKS = 64;
 /** No block of 8 KiB has more rows. */
 const ROWS_OF_BLOCK = 291;
-/** From here on a range of blocks is read as such, and not all of the table. */
+/** Older servers cannot read a range of blocks without a scan of the whole table. */
 const OLDEST_SERVER = 140_000;
 
 /**
@@ -87,7 +88,7 @@ async function* readBlocks(sql: SQL, table: string): AsyncGenerator<SalvagedRow[
   }
 }
 
-/** One block, row by row: its page may be whole, and long values of a row lost. */
+/** One block, row by row: its page may be intact while long values of a row are lost. */
 async function* readRows(
   block: number,
   read: (from: string, end: string) => Promise<SalvagedRow[] | undefined>,

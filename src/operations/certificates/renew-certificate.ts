@@ -14,7 +14,7 @@ const SELF_SIGNED_DAYS = 7;
 /** Machines' clocks differ. */
 const BACKDATE_MS = DAY_MS;
 
-type KeepConfig = {
+type RenewalConfig = {
   names: readonly string[];
   files: CertificateFiles;
   /** Orders a certificate. Rejects in words that people can be shown. */
@@ -26,12 +26,12 @@ type KeepConfig = {
 };
 
 /** Keeps a certificate of an ACME authority: the first one, and a new one before each ends. */
-export function keepCertificate({ names, files, order, clock, logger, serve }: KeepConfig) {
+export function renewCertificates({ names, files, order, clock, logger, serve }: RenewalConfig) {
   const stopping = new AbortController();
   let dueMs = 0;
   let failures = 0;
   let fault: Sentence | undefined;
-  /** What is served and could not be stored: after a restart it would be ordered anew. */
+  /** What is served and could not be stored: after a restart it would be ordered again. */
   let unsaved: Certificate | undefined;
   let loop: Promise<void> = Promise.resolve();
   let turn: Promise<void> = Promise.resolve();

@@ -3,6 +3,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
 import { fillDatabase } from '../migrate/migrate-sqlite.ts';
+import { quoteName } from '../snapshot/own-schema.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
 
 export type SalvagedRow = Record<string, unknown>;
@@ -92,5 +93,3 @@ function createPut(target: SqliteFile, table: string): (row: SalvagedRow) => boo
     }
   };
 }
-
-export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -24,7 +24,7 @@ const BOOT_TIMEOUT_MS = 30_000;
  * since a guest can stop a child from enforcing its own; starts a spare process and ends an idle
  * one.
  */
-export function checkWorkers(pool: PoolState): void {
+export function enforceLimits(pool: PoolState): void {
   const { workers, limits } = pool;
   const now = pool.clock.monotonicMs();
   // After a stall of the gateway's process, answers may lie unread. They are read first.

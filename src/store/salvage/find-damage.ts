@@ -2,9 +2,9 @@ import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import type { SQL } from 'bun';
 import { readSqlState } from '../drivers/errors.ts';
 import { READER_DEADLINES, withConnection } from '../postgres/open-postgres.ts';
+import { checkSqliteDatabase, checkSqliteTables } from '../snapshot/sqlite-snapshot.ts';
 import { requireOneFile } from '../sqlite/log-owner.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
-import { checkSqliteDatabase, checkSqliteTables } from './sqlite-snapshot.ts';
 
 /** Indexes of PostgreSQL that are named at most. */
 const LISTED = 20;

@@ -31,7 +31,7 @@ export type TaskQueue = {
   waiting_since: number;
   /** A free slot at the vendor, or the end of another task of the same key, user or group. */
   waits_for: 'capacity' | 'own_limit';
-  /** Null: too few tasks ended lately to tell, or the place is not exact. */
+  /** Null: too few tasks ended recently to tell, or the place is not exact. */
   estimated_start_at: number | null;
 };
 

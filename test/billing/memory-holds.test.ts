@@ -1,9 +1,7 @@
 /** What a node holds in memory of the money of many, while balances are read and bills written. */
 import { beforeEach, expect, test } from 'bun:test';
-import type { ReservedTask } from '../../src/billing/index.ts';
+import { createMemoryHolds, type Hold, type MemoryHolds, type ReservedTask } from '../../src/billing/index.ts';
 import type { HeldAmounts } from '../../src/store/ports/index.ts';
-import { createMemoryHolds, type MemoryHolds } from '../../src/tasks/state/memory-holds.ts';
-import type { Hold } from '../../src/tasks/task-node.ts';
 import { newTask } from '../contract/each-store.ts';
 
 const { billing } = newTask();
@@ -128,7 +126,7 @@ test('all together hold no more than the bound, also while it is lowered, and no
   expect(holds.read(payer())).toEqual(nothing);
 });
 
-test('an estimate of nothing bounds no bill that reads usage; what is free is held', async () => {
+test('an estimate of zero does not bound a bill that reads usage; a free request is held', async () => {
   balance = 0;
   expect(await take({ quota: 0 })).toBeDefined();
   readsFacts = true;
