@@ -14,7 +14,7 @@ import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts
 export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
   const { relay, results, surfaces, tasks } = deps;
 
-  /** A relayed video in the flat form. Addresses of its vendor are no part of it. */
+  /** A relayed video in the flat form. Addresses of its vendor are not part of it. */
   async function flatten(answer: Response): Promise<Response> {
     if (!answer.ok) return answer;
     const text = await answer.text();

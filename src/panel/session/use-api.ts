@@ -54,7 +54,7 @@ export function useReadAhead(...paths: readonly (string | false)[]): void {
   useEffect(() => {
     for (const path of wanted.split('\n').filter(Boolean)) {
       const queryKey = ['api', path];
-      // The part itself reads anew what is old.
+      // The part itself reads again what is old.
       if (queries.getQueryState(queryKey) !== undefined) continue;
       void queries.prefetchQuery({ queryKey, queryFn: () => session.send({ method: 'GET', path }) });
     }

@@ -88,7 +88,7 @@ async function openRelayed(deps: ResultDeps, { link, terms, request }: RelayedDo
   return content;
 }
 
-/** Read anew for each download, so that an end counts at once: deletion, revocation, expiry. */
+/** Read again for each download, so that an end counts at once: deletion, revocation, expiry. */
 function assertOpens(
   deps: Pick<ResultDeps, 'clock' | 'links'>,
   { task, owner }: { task: LinkedResult['task']; owner: LinkedResult['owner'] | undefined },

@@ -71,7 +71,7 @@ async function downloadResults(client: GatewayClient, task: JsonObject, folder: 
   return files;
 }
 
-/** Of a relayed request: its images stand in the answer of its vendor. */
+/** The images of a relayed request, which are in its vendor's answer. */
 async function saveImages(client: GatewayClient, { id, result }: JsonObject, folder: string): Promise<string[]> {
   const { data = [], images = data } = isObject(result) ? (result as JsonObject) : {};
   if (!Array.isArray(images) || images.length === 0)

@@ -86,7 +86,7 @@ const readHours = (hours: string): string => (Object.hasOwn(periods, hours) ? ho
 export const useHistoryPath = (): string =>
   `/api/node/history?hours=${readHours(useFilters(filterNames).values.hours)}`;
 
-/** How the gateway did over the last days. Drawn anew only for figures of its own. */
+/** How the gateway did over the last days. Drawn again only for figures of its own. */
 export const SystemCharts = memo(function SystemCharts() {
   const { t } = useTranslation();
   const { values, set } = useFilters(filterNames);
