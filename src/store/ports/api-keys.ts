@@ -109,7 +109,7 @@ export type ApiKeyChange = Partial<
 /** What a key is called, whose it is, and who used it last. */
 export type ApiKeyName = Pick<ApiKeyRecord, 'id' | 'name' | 'userId' | 'lastUsedAt' | 'lastUsedIp'> & {
   username: string;
-  /** The group of its owner. */
+  /** The role of its owner. */
   role: Role;
 };
 
