@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { readDates, readPeriod } from '../../src/panel/pages/usage/usage-period.ts';
-import { type Axis, roundTicks } from '../../src/panel/ui/chart/chart-axis.ts';
+import { type Axis, labelInterval, roundTicks, sides } from '../../src/panel/ui/chart/chart-axis.ts';
 import { createFormat } from '../../src/panel/ui/display/use-format.ts';
 
 test('a column of money has one number of decimals: two, or up to four for small amounts', () => {
@@ -47,4 +47,20 @@ test('periods end today, apart from that of the last month; two dates are a peri
   expect(readPeriod({ period: '30d', from: '', to: '' })).toBe('30d');
   expect(readPeriod({ period: 'constructor', from: '', to: '' })).toBe('7d');
   expect(readPeriod({ period: '30d', from: '2026-01-01', to: '' })).toBe('custom');
+});
+
+test('times below a chart stand evenly, and never closer than one is wide', () => {
+  const days = (count: number) => Array<string>(count).fill('Nov 29');
+  const hours = (count: number) => Array<string>(count).fill('Sun 12:00 AM');
+  const gap = (labels: readonly string[], width: number): number =>
+    (width - sides.left - sides.right) / Math.ceil(labels.length / (labelInterval(labels, width) + 1));
+  for (const width of [316, 494, 1062]) {
+    expect(Math.min(...[1, 7, 30, 90].map((count) => gap(days(count), width)))).toBeGreaterThan(55);
+    expect(Math.min(...[24, 168, 336].map((count) => gap(hours(count), width)))).toBeGreaterThan(95);
+  }
+  expect(labelInterval(days(7), 1062)).toBe(0);
+  expect(labelInterval(days(30), 1062)).toBe(1);
+  expect(labelInterval(days(30), 316)).toBe(9);
+  // Before the chart knows its width.
+  expect(labelInterval([], 0)).toBe(0);
 });

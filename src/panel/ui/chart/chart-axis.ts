@@ -3,6 +3,9 @@ import { useTranslation } from 'react-i18next';
 /** The ticks of a chart's axis, in the unit of its values, and how each is written. */
 export type Axis = { ticks: readonly number[]; label(value: number): string };
 
+/** Pixels of a chart. */
+export type ViewSize = { height: number; width: number };
+
 /** More would stand too close. */
 const maxIntervals = 5;
 
@@ -25,8 +28,39 @@ export function roundTicks(
 /** As many as show each multiple of `step` in full. */
 export const decimalsOfStep = (step: number): number => Math.max(0, -Math.floor(Math.log10(step * 1.000_001)));
 
-/** Pixels at the right of a chart: the last label of its axis may be wider than it was measured. */
-export const lastLabel = 18;
+/** Pixels beside the bars and lines: the labels of values at the left, half a time at the right. */
+export const sides = { left: 64, right: 30 };
+
+/** Pixels: at most those of a character, on average, and the gap between two labels. */
+const characterWidth = 7;
+const labelGap = 18;
+
+/**
+ * How many points have no label between two that have one, in a chart of that many pixels. The
+ * chart library would lay the page out for each label to measure it.
+ */
+export function labelInterval(labels: readonly string[], width: number): number {
+  const labelWidth = labelGap + characterWidth * Math.max(0, ...labels.map(({ length }) => length));
+  const fitting = Math.max(1, Math.floor((width - sides.left - sides.right) / labelWidth));
+  return Math.max(0, Math.ceil(labels.length / fitting) - 1);
+}
+
+const label = { fontSize: 12, fill: 'currentColor', width: 0 };
+
+/** Axes whose labels are drawn as they are: none is measured, or broken into lines. */
+export const axes = {
+  times: (labels: readonly string[], width: number) => ({
+    interval: labelInterval(labels, width),
+    tick: { ...label, transform: 'translate(0, 10)' },
+  }),
+  values: (ticks: readonly number[], write: (value: number) => string) => ({
+    ...{ width: sides.left, ticks: [...ticks], domain: [0, ticks.at(-1) ?? 1], interval: 0, tickFormatter: write },
+    tick: { ...label, transform: 'translate(-10, 0)' },
+  }),
+};
+
+/** The grid would measure the times once more, for lines that are not drawn. */
+export const noVerticalLines = { verticalCoordinatesGenerator: (): number[] => [] };
 
 /** Unix seconds as the label of an axis and of a table, in the reader's time zone. */
 export function useChartTimes(): { short(at: number): string; long(at: number): string } {

@@ -1,7 +1,8 @@
 import { SegmentedControl, Skeleton } from '@mantine/core';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useCallback, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Section } from '../page/section.tsx';
+import type { ViewSize } from './chart-axis.ts';
 import classes from './charts.module.css';
 import type { DayBarsProps } from './day-bars-view.tsx';
 import type { DurationBandProps } from './duration-band-view.tsx';
@@ -53,35 +54,36 @@ const DayBarsView = lazy(async () => ({ default: (await import('./day-bars-view.
 const DurationBandView = lazy(async () => ({ default: (await import('./duration-band-view.tsx')).DurationBandView }));
 const TimeLinesView = lazy(async () => ({ default: (await import('./time-lines-view.tsx')).TimeLinesView }));
 
-/** A bar chart with one bar per day. */
-export function DayBars(props: DayBarsProps) {
+/** The place of a chart, which learns how wide it is. */
+function Frame({ label, children }: { label: string; children(size: ViewSize): ReactNode }) {
+  const [width, setWidth] = useState(0);
+  const measure = useCallback((frame: HTMLElement | null) => {
+    if (frame === null) return;
+    const read = (): void => setWidth(frame.clientWidth);
+    // Known before the chart is drawn for the first time.
+    read();
+    const observer = new ResizeObserver(read);
+    observer.observe(frame);
+    return () => observer.disconnect();
+  }, []);
   return (
-    <div role="img" aria-label={props.label} className={classes.frame}>
-      <Suspense fallback={<Skeleton h={height} />}>
-        <DayBarsView {...props} height={height} />
-      </Suspense>
+    <div role="img" aria-label={label} className={classes.frame} ref={measure}>
+      <Suspense fallback={<Skeleton h={height} />}>{children({ height, width })}</Suspense>
     </div>
   );
+}
+
+/** A bar chart with one bar per day. */
+export function DayBars(props: DayBarsProps) {
+  return <Frame label={props.label}>{(size) => <DayBarsView {...props} {...size} />}</Frame>;
 }
 
 /** A line chart over time. */
 export function TimeLines(props: TimeLinesProps) {
-  return (
-    <div role="img" aria-label={props.label} className={classes.frame}>
-      <Suspense fallback={<Skeleton h={height} />}>
-        <TimeLinesView {...props} height={height} />
-      </Suspense>
-    </div>
-  );
+  return <Frame label={props.label}>{(size) => <TimeLinesView {...props} {...size} />}</Frame>;
 }
 
 /** Medians over time as a line, with a band from them to p95. */
 export function DurationBand(props: DurationBandProps) {
-  return (
-    <div role="img" aria-label={props.label} className={classes.frame}>
-      <Suspense fallback={<Skeleton h={height} />}>
-        <DurationBandView {...props} height={height} />
-      </Suspense>
-    </div>
-  );
+  return <Frame label={props.label}>{(size) => <DurationBandView {...props} {...size} />}</Frame>;
 }

@@ -1,7 +1,7 @@
 import { BarChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
-import type { Axis } from './chart-axis.ts';
-import { lastLabel, roundTicks } from './chart-axis.ts';
+import type { Axis, ViewSize } from './chart-axis.ts';
+import { axes, noVerticalLines, roundTicks, sides } from './chart-axis.ts';
 
 const brand = 'var(--mantine-primary-color-filled)';
 
@@ -10,10 +10,11 @@ export function DayBarsView({
   series,
   format,
   height,
+  width,
   axis,
   line,
   legend = series.length > 1,
-}: DayBarsProps & { height: number }) {
+}: DayBarsProps & ViewSize) {
   const addUp = (day: DayBarsProps['days'][number]): number =>
     series.reduce((sum, { key }) => sum + Number(day[key] ?? 0), 0);
   const ticks = axis?.ticks ?? roundTicks(Math.max(0, ...days.map(addUp)), { whole: true }).ticks;
@@ -29,13 +30,17 @@ export function DayBarsView({
       valueFormatter={format}
       {...(line === undefined ? {} : { referenceLines: [toReferenceLine(line)] })}
       gridAxis="x"
+      gridProps={noVerticalLines}
       tickLine="none"
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       barProps={{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
-      barChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lastLabel } }}
-      xAxisProps={{ minTickGap: 24, interval: 'preserveStartEnd' }}
-      yAxisProps={{ width: 64, ticks, domain: [0, ticks.at(-1) ?? 1], tickFormatter: axis?.label ?? format }}
+      barChartProps={{ accessibilityLayer: false, margin: { top: 8, right: sides.right } }}
+      xAxisProps={axes.times(
+        days.map(({ day }) => String(day)),
+        width,
+      )}
+      yAxisProps={axes.values(ticks, axis?.label ?? format)}
     />
   );
 }

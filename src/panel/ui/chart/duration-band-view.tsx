@@ -1,12 +1,12 @@
 import { CompositeChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
-import type { Axis } from './chart-axis.ts';
-import { lastLabel } from './chart-axis.ts';
+import type { Axis, ViewSize } from './chart-axis.ts';
+import { axes, noVerticalLines, sides } from './chart-axis.ts';
 
 /** A value between two gaps is a dot, or it would not be seen. */
 const fewPoints = 60;
 
-export function DurationBandView({ points, names, format, height, axis }: DurationBandProps & { height: number }) {
+export function DurationBandView({ points, names, format, height, width, axis }: DurationBandProps & ViewSize) {
   const known = points.filter(({ median }) => median !== null).length;
   const say = (value: number | readonly number[]): string =>
     typeof value === 'number' ? format(value) : value.map(format).join(' – ');
@@ -32,14 +32,18 @@ export function DurationBandView({ points, names, format, height, axis }: Durati
       dotProps={{ r: 2.5, strokeWidth: 1 }}
       strokeWidth={2}
       gridAxis="x"
+      gridProps={noVerticalLines}
       tickLine="none"
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       areaProps={{ isAnimationActive: false, strokeWidth: 0, fillOpacity: 0.28 }}
       lineProps={{ isAnimationActive: false }}
-      composedChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lastLabel } }}
-      xAxisProps={{ minTickGap: 32, interval: 'preserveStartEnd' }}
-      yAxisProps={{ width: 64, ticks: axis.ticks, domain: [0, axis.ticks.at(-1) ?? 1], tickFormatter: axis.label }}
+      composedChartProps={{ accessibilityLayer: false, margin: { top: 8, right: sides.right } }}
+      xAxisProps={axes.times(
+        points.map(({ at }) => at),
+        width,
+      )}
+      yAxisProps={axes.values(axis.ticks, axis.label)}
     />
   );
 }

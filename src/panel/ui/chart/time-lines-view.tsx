@@ -1,21 +1,14 @@
 import { LineChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
-import type { Axis } from './chart-axis.ts';
-import { lastLabel, roundTicks } from './chart-axis.ts';
+import type { Axis, ViewSize } from './chart-axis.ts';
+import { axes, noVerticalLines, roundTicks, sides } from './chart-axis.ts';
 
 /** A value between two gaps is a dot, or it would not be seen. */
 const fewPoints = 60;
 
 const brand = 'var(--mantine-primary-color-filled)';
 
-export function TimeLinesView({
-  points,
-  series,
-  format,
-  height,
-  axis,
-  threshold,
-}: TimeLinesProps & { height: number }) {
+export function TimeLinesView({ points, series, format, height, width, axis, threshold }: TimeLinesProps & ViewSize) {
   const known = points.filter((point) => series.some(({ key }) => point[key] !== null)).length;
   const peak = Math.max(0, ...points.flatMap((point) => series.map(({ key }) => Number(point[key] ?? 0))));
   const ticks = axis?.ticks ?? roundTicks(peak, { whole: true }).ticks;
@@ -46,13 +39,17 @@ export function TimeLinesView({
       dotProps={{ r: 2.5, strokeWidth: 1 }}
       strokeWidth={2}
       gridAxis="x"
+      gridProps={noVerticalLines}
       tickLine="none"
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       lineProps={{ isAnimationActive: false }}
-      lineChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lastLabel } }}
-      xAxisProps={{ minTickGap: 32, interval: 'preserveStartEnd' }}
-      yAxisProps={{ width: 64, ticks, domain: [0, ticks.at(-1) ?? 1], tickFormatter: axis?.label ?? format }}
+      lineChartProps={{ accessibilityLayer: false, margin: { top: 8, right: sides.right } }}
+      xAxisProps={axes.times(
+        points.map(({ at }) => String(at)),
+        width,
+      )}
+      yAxisProps={axes.values(ticks, axis?.label ?? format)}
     />
   );
 }
