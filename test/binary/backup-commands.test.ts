@@ -8,11 +8,13 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { SQL } from 'bun';
 import { makeBackupKey } from '../support/backup-key.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -212,6 +214,39 @@ describe('backup restore', () => {
     changeManifest(copy, (manifest) => Object.assign(manifest.database ?? {}, { kind: 'postgres' }));
     const refused = await restore(copy, join(folder, 'from-postgres'), ['--id', id]);
     expect([refused.code, JSON.parse(refused.out).error]).toEqual([1, expect.stringContaining('move-database')]);
+  });
+
+  test('a file that an interrupted restore of another backup left is not taken for this one', async () => {
+    const databaseUrl = await testDatabaseUrl();
+    const into = temporaryFolder();
+    const left = join(into, 'taskgate.across.20260101T000000Z-Abcdef');
+    for (const path of [left, join(into, 'taskgate.across')]) {
+      mkdirSync(path);
+      cpSync(join(dataDir, 'taskgate.db'), join(path, 'taskgate.db'));
+      const other = databaseFor(path);
+      other.run("UPDATE users SET username = 'stranger'");
+      other.close();
+    }
+    const options = ['--from', place, '--id', id, '--data-dir', into, ...opened];
+    const { code, err } = await run('restore', options, databaseEnvironment(databaseUrl));
+    expect([code, err]).toEqual([0, '']);
+    const sql = new SQL(databaseUrl, { max: 1 });
+    expect(await sql`SELECT username FROM users`.values()).toEqual([['root']]);
+    await sql.close();
+    expect(readdirSync(into).filter((name) => name.startsWith('taskgate'))).toEqual([]);
+  });
+
+  test('secrets that cannot be written down stop the restore into PostgreSQL before it ends', async () => {
+    const databaseUrl = await testDatabaseUrl();
+    const into = temporaryFolder();
+    mkdirSync(join(into, 'secrets.restored.env'));
+    const options = ['--from', place, '--id', id, '--data-dir', into, ...opened];
+    const environment = databaseEnvironment(databaseUrl);
+    const failed = await run('restore', options, environment);
+    expect([failed.code, JSON.parse(failed.out).error]).toEqual([1, expect.stringContaining('secrets.restored.env')]);
+    rmSync(join(into, 'secrets.restored.env'), { recursive: true });
+    expect((await run('restore', options, environment)).code).toBe(0);
+    expect(readFileSync(join(into, 'secrets.restored.env'), 'utf8')).toContain('CRYPTO_SECRET=');
   });
 
   test('former secrets that cannot be written down stop the restore: they would be lost', async () => {

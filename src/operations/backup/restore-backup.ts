@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError, pluralize, silentLogger, unwritable } from '../../kernel/index.ts';
 import {
@@ -63,10 +63,13 @@ export async function restoreBackup(
   return { ...past.ended, ...results, notes };
 }
 
-/** In the data directory: where a SQLite backup stands until it is in PostgreSQL. */
+/** In the data directory, with its id: where a SQLite backup stands until it is in PostgreSQL. */
 const ACROSS_FOLDER = 'taskgate.across';
 
-/** A backup of SQLite into PostgreSQL, by way of a restored file. An interrupted one goes on. */
+/**
+ * A backup of SQLite into PostgreSQL, by way of a restored file. An interrupted one goes on; what a
+ * run for another backup has left goes.
+ */
 async function restoreAcross(
   deps: BackupDeps,
   manifest: Manifest,
@@ -74,7 +77,10 @@ async function restoreAcross(
 ): Promise<RestoredBackup> {
   const { config, clock, logger } = deps;
   const { path: dataDir } = prepareDataDir(config.dataDir);
-  const across = join(dataDir, ACROSS_FOLDER);
+  const across = join(dataDir, `${ACROSS_FOLDER}.${manifest.id}`);
+  for (const name of readdirSync(dataDir))
+    if (name.startsWith(ACROSS_FOLDER) && join(dataDir, name) !== across)
+      rmSync(join(dataDir, name), { recursive: true, force: true });
   const { resultsLocation: place } = config;
   const resultsLocation =
     place.kind === 'folder' && place.path === '' ? { ...place, path: join(dataDir, RESULTS_FOLDER) } : place;
@@ -83,13 +89,13 @@ async function restoreAcross(
   const restored: RestoredBackup = isRestored
     ? { submissions: 0, webhooks: 0, sessions: 0, results: 0, notes: ['an earlier run had restored the file'] }
     : await restoreSqlite({ ...deps, config: there }, manifest, { secrets, isScratch: true });
+  const notes = [...restored.notes, ...noteSecrets(deps, dataDir, secrets)];
   await moveDatabase({
     from: { databaseUrl: '', dataDir: across },
     to: { databaseUrl: config.databaseUrl, dataDir: '' },
     clock,
     logger,
   });
-  const notes = [...restored.notes, ...noteSecrets(deps, dataDir, secrets)];
   rmSync(across, { recursive: true, force: true });
   return { ...restored, notes };
 }
