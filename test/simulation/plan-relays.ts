@@ -80,7 +80,7 @@ export function drawRelays(
   const ofKey = random.chance(0.3)
     ? { user: random.pick(CUSTOMERS).name, amount: random.between(3, 20) * 10_000 }
     : undefined;
-  const mostHeld = random.chance(machines === 1 ? 0.4 : 0.7) ? random.pick([10_000, 30_000]) : 0;
+  const mostHeld = random.chance(machines === 1 ? 0.4 : 0.7) ? random.pick([10_000, 30_000, 30_000]) : 0;
   const chats = mostHeld > 0 ? drawChats(random, { from: requests.length, withinMs, isCalm }) : [];
   return { requests: [...requests, ...chats], mostOpen, ofKey, mostHeld };
 }
@@ -90,16 +90,17 @@ function drawChats(
   random: SeededRandom,
   { from, withinMs, isCalm }: { from: number; withinMs: number; isCalm: boolean },
 ): PlannedRelay[] {
-  const isCovered = random.chance(0.4);
+  const isCovered = random.chance(0.5);
   const fromMs = random.below(withinMs);
   const lastsMs = random.pick([5, 60, 60]) * SECOND;
-  let left = CHATTER.balance;
+  // A repeat of a few is covered as well.
+  let left = 0.8 * CHATTER.balance;
   return Array.from({ length: random.between(12, 30) }, (_, index): PlannedRelay => {
     const relay = drawRelay(random, { index, isCalm });
     return {
-      ...{ ...relay, name: `relay-${from + index}`, atMs: fromMs + random.below(lastsMs) },
+      ...{ ...relay, name: `relay-${from + index}`, atMs: fromMs + index * random.below(lastsMs / 15) },
       ...{ user: CHATTER.name, keyHash: keyHashFor(CHATTER.name), idempotencyKey: null },
-      model: random.pick(['chat', 'chat', 'chat-flat'] as const),
+      model: index === 0 ? 'chat-flat' : random.pick(['chat', 'chat', 'chat-flat'] as const),
       way: relay.way === 'followed' ? 'whole' : relay.way,
     };
   }).filter((relay) => {
