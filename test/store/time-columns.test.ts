@@ -149,7 +149,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'backup_runs.started_at': {
     longest: 'the present; a run of up to two days later stands for the one that is due',
-    comparedBy: 'operations/backup/last-due.ts',
+    comparedBy: 'operations/backup/due-backups.ts',
     shownBy: ['operations/backup-schedule.test.ts', 'a clock that steps back repeats no backup'],
   },
   'idempotency_keys.expires_at': {
