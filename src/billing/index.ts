@@ -31,6 +31,7 @@ export {
   PART_OF_TOTAL_EVENT,
   REPORT_MARGIN,
   type ReportedFact,
+  TOOL_CALL_ITEM,
   TOOL_USAGE,
   USAGE_COUNTS,
 } from './usage-reports.ts';

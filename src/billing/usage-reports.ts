@@ -4,7 +4,7 @@
  */
 
 /** A usage fact that a vendor's answer gives; it overrides what the request was reserved by. */
-export type ReportedFact = 'input_tokens' | 'output_tokens' | 'cached_tokens' | 'images' | 'seconds';
+export type ReportedFact = 'input_tokens' | 'output_tokens' | 'cached_tokens' | 'tool_calls' | 'images' | 'seconds';
 
 /** How often a report may have the request's own limits: vendors round, and count in other ways. */
 export const REPORT_MARGIN = 2;
@@ -40,7 +40,14 @@ const NAMES: Readonly<Record<string, ReportedFact>> = {
   seconds: 'seconds',
   prompt_audio_seconds: 'seconds',
   generated_images: 'images',
+  // Searches, and at xAI what they have found.
+  num_search_queries: 'tool_calls',
+  num_sources_used: 'tool_calls',
+  'server_tool_use.web_search_requests': 'tool_calls',
 };
+
+/** Items of a response for which its vendor has done more than to write, and bills a call. */
+export const TOOL_CALL_ITEM = /^(?:\w{1,40}_search|code_interpreter|code_execution)_call$/;
 
 const TOOL_PLACES = ['tool_usage.*', 'response.tool_usage.*'] as const;
 

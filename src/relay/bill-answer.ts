@@ -25,31 +25,39 @@ const UNSEEN_TIMES = 2;
 const UNSEEN_TOKENS = 100;
 const MAX_THINKING_MODELS = 1000;
 
-/** `how`: how a stream ended, or `whole` for an answer that was not streamed. */
-type Ended = { tap: UsageTap | undefined; how: AnswerEnd | 'whole' };
+/**
+ * `how`: how a stream ended, or `whole` for an answer that was not streamed. `heard`: the least
+ * seconds of sound that it is of.
+ */
+type Ended = { tap: UsageTap | undefined; how: AnswerEnd | 'whole'; heard?: number };
 
 /**
  * The bill of an answer whose price reads the vendor's usage. An answer without result costs
  * nothing, unless its client left before one came. A stream without usage is billed by what came of
  * it. What stays unknown is billed as reserved, and so is an implausible report.
  */
-export function calculateBill(deps: RelayDeps, delivery: Delivery, { tap, how }: Ended): Bill {
-  const { intent, response } = delivery;
+export function calculateBill(deps: RelayDeps, delivery: Delivery, { tap, how, heard = 0 }: Ended): Bill {
+  const { intent, relay, response } = delivery;
   const httpStatus = response.status;
   if (!tap) return { httpStatus, trouble: NO_USAGE };
   const { facts, isReported, isFinal, hasResult } = tap.end(how === 'whole' ? 'ended' : how);
-  // It goes on at the vendor.
-  const goesOn = intent.values.background === true && keepsObject(intent.kind);
+  const goesOn = goesOnAtVendor(intent);
   const { reports, answers } = ENDPOINTS[intent.kind];
   const isOver = how === 'whole' || how === 'ended' || (how === 'broke' && !tap.owesCount());
   if (isOver && !goesOn && !isReported && !hasResult && !answers?.test(readMediaEssence(response)))
     return { httpStatus, usage: Object.fromEntries(reports.map((fact) => [fact, 0])) };
+  const { seconds: measured } = relay.billing.facts;
+  if (facts.seconds === undefined && typeof measured === 'number' && heard > measured) facts.seconds = heard;
   if (Object.keys(facts).length === 0 || (goesOn && !isFinal)) return { httpStatus, trouble: NO_USAGE };
   const trouble = refuseReport(deps, delivery, { tap, facts });
   if (trouble !== undefined) return { httpStatus, usage: facts, trouble };
   if (how === 'ended') rememberThoughts(deps, delivery, { tap, facts });
   return { httpStatus, usage: facts };
 }
+
+/** Whether the vendor goes on with it after its answer, and without its client. */
+export const goesOnAtVendor = ({ kind, values }: Pick<RelayIntent, 'kind' | 'values'>): boolean =>
+  values.background === true && keepsObject(kind);
 
 /**
  * Why a report cannot be what the request allowed; undefined: it can, or what came shows that the

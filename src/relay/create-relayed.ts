@@ -10,7 +10,7 @@ import {
   userOwner,
 } from '../kernel/index.ts';
 import { refuseCallback } from '../notifications/index.ts';
-import { type ChannelRecord, type RelayRecord, ROLE } from '../store/ports/index.ts';
+import type { ChannelRecord, RelayRecord } from '../store/ports/index.ts';
 import {
   adviseOnFailure,
   type Caller,
@@ -31,17 +31,15 @@ import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from 
 import { checkAnswer } from './check-answer.ts';
 import { deliverAnswer } from './deliver-answer.ts';
 import { ENDPOINTS } from './endpoints.ts';
-import { estimateUsage, readsReport } from './estimate-usage.ts';
-import { findSources, readSources, type Sources } from './find-references.ts';
+import { readsReport } from './estimate-usage.ts';
+import { findSources } from './find-references.ts';
 import { mayFollow, repeatFollowed, startFollowed } from './follow-request.ts';
 import { storeFailure } from './kept-answers.ts';
+import { quoteFor } from './quote-relayed.ts';
 import { addDefaults, readRelayRequest } from './read-relay-request.ts';
 import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from './relay-answers.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
 import { replayRelayed } from './replay-relayed.ts';
-import { refuseUncounted } from './request-members.ts';
-import { requireSound, speakerSeconds } from './require-sound.ts';
-import { measureSound } from './sound/measure-sound.ts';
 import type { Creation, OpenRelay, RelayAnswer, RelayDeps, RelayedRequest } from './types.ts';
 
 /** What one request came to on one channel. */
@@ -172,7 +170,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       leave = place;
       const completed = addDefaults(creation, channel);
       const { request, intent } = completed;
-      const quote = await quoteFor(deps, completed, { channel, sources });
+      const quote = await quoteFor(deps, completed, { channel, sources, asked: creation.intent });
       relay = relay
         ? await moveRelay(deps, relay, { account, quote, attempt: tried.length })
         : await openRelay(deps, { caller, requestId: given.requestId, intent, idempotency, account, quote });
@@ -297,42 +295,6 @@ const pick = (
 
 const toScope = (capacity: Capacity, account: Account, model: string): Scope =>
   capacity.scope(account, mapModel(account.channel.modelMapping, model));
-
-/** Facts whose reservation depends on the length of the sound. */
-const SOUND_FACTS = ['seconds', 'input_tokens'] as const;
-
-async function quoteFor(
-  deps: RelayDeps,
-  { caller: { user, group }, intent, request }: Creation,
-  { channel, sources }: { channel: ChannelRecord; sources: Sources },
-): Promise<Quote> {
-  const { model, kind: action } = intent;
-  const upstreamModel = mapModel(channel.modelMapping, model);
-  const price = deps.billing.prices.find(RELAY_PLUGIN_KEY, model, upstreamModel);
-  const factKeys = price?.expression.factKeys ?? [];
-  if (price) refuseUncounted(intent, factKeys);
-  const hasSound = ENDPOINTS[action].reports.includes('seconds');
-  const sounds = request.client.body.kind === 'multipart' ? request.client.body.files : [];
-  if (hasSound && factKeys.includes('seconds')) requireSound(sounds, intent.values);
-  const readsSound = hasSound && SOUND_FACTS.some((fact) => factKeys.includes(fact));
-  const soundSeconds = readsSound ? (await measureSound(sounds)) + speakerSeconds(intent.values) : undefined;
-  const built = factKeys.length > 0 ? await readSources(deps, sources) : { seconds: 0, tokens: 0 };
-  const measured = { settings: channel.settings, soundSeconds, storedTokens: built.tokens };
-  const estimates = factKeys.length > 0 ? await estimateUsage(intent, request.client, measured) : {};
-  const { seconds } = intent.facts;
-  const isBuilt = action === 'video' && typeof seconds === 'number';
-  return deps.billing.quote({
-    pluginKey: RELAY_PLUGIN_KEY,
-    model,
-    upstreamModel,
-    action,
-    // The client's own word does not count about what the vendor reports, nor against the length of
-    // a video that it builds on.
-    facts: { ...intent.facts, ...(isBuilt ? { seconds: Math.max(seconds, built.seconds) } : {}), ...estimates },
-    group,
-    isAdmin: user.role >= ROLE.admin,
-  });
-}
 
 /** Whether the price reads the usage of a stream, and the channel's vendor takes the question. */
 const asksForUsage = ({ billing }: RelayDeps, { snapshot }: Quote, { settings }: ChannelRecord): boolean =>

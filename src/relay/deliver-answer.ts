@@ -9,6 +9,7 @@ import { relayErrors } from './errors.ts';
 import { isReadAgain, storeAnswer } from './kept-answers.ts';
 import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from './relay-answers.ts';
 import { billRelay, refundFailedJob } from './relay-billing.ts';
+import { leastSeconds } from './sound/hear-answer.ts';
 import { tapUsage, type UsageTap } from './tap-usage.ts';
 import type { Delivery, RelayAnswer, RelayDeps } from './types.ts';
 import { findVendorIds, storeVendorIds } from './vendor-ids.ts';
@@ -50,7 +51,8 @@ async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap |
   const body = await response.bytes(MAX_ANSWER_BYTES);
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
   await tap?.readAnswer(body.value);
-  const bill = tap ? calculateBill(deps, delivery, { tap, how: 'whole' }) : { httpStatus: status };
+  const heard = tap && relay.kind === 'transcription' ? leastSeconds(body.value) : 0;
+  const bill = tap ? calculateBill(deps, delivery, { tap, how: 'whole', heard }) : { httpStatus: status };
   const redacted = redactKey(body.value, deps.vendors.channels.secrets(account));
   const kept = isReadAgain(deps.node, request.client, intent) ? await storeAnswer(deps, delivery, redacted) : undefined;
   // What reaches its client in no way costs nothing.

@@ -1,9 +1,10 @@
 import { deadlineSignal } from '../kernel/index.ts';
 import { decodedStream, findDecoder, readEncodings } from '../upstream/index.ts';
-import { calculateBill, hasThoughtUnseen } from './bill-answer.ts';
+import { calculateBill, goesOnAtVendor, hasThoughtUnseen } from './bill-answer.ts';
 import { hasLargeFile } from './count-input.ts';
 import { keepsObject } from './endpoints.ts';
 import { mostPlausible } from './estimate-usage.ts';
+import { READ_TO_END_MS } from './forward-call.ts';
 import { readEvents } from './read-events.ts';
 import { MAX_ANSWER_BYTES, type ReadOn, streamThrough, type Transfer, vendorHeaders } from './relay-answers.ts';
 import { billRelay, refundFailedJob } from './relay-billing.ts';
@@ -21,6 +22,8 @@ const GRACE_MS = 5000;
 /** How long if something was sent, came, or is being made, that only the vendor can count. */
 const READ_ON_MS = 300_000;
 const MIN_WAIT_MS = 250;
+/** Nobody speaks more text than this in a second, in any language. */
+const TOKENS_PER_SECOND = 15;
 
 type Stream = { tap: UsageTap | undefined; isEvents: boolean };
 
@@ -64,7 +67,9 @@ export async function deliverStream(
     },
     async onEnd(how: AnswerEnd) {
       try {
-        const bill = isMetered ? calculateBill(deps, delivery, { tap: counted, how }) : { httpStatus: status };
+        const isHeard = counted !== undefined && relay.kind === 'transcription';
+        const heard = isHeard ? Math.ceil(counted.countedTokens() / TOKENS_PER_SECOND) : 0;
+        const bill = isMetered ? calculateBill(deps, delivery, { tap: counted, how, heard }) : { httpStatus: status };
         if (relay.hold) deps.shared.settlements.track(billRelay(deps, relay, bill));
         else if (isMetered) await billRelay(deps, relay, bill);
       } catch {
@@ -110,14 +115,15 @@ function readWhilePassing(deps: RelayDeps, delivery: Delivery, tap: UsageTap | u
 function readOnFor(deps: RelayDeps, delivery: Delivery, tap: UsageTap): ReadOn | undefined {
   const { clock } = deps;
   if (tap.isSettled() || deps.shared.stopping.aborted) return undefined;
-  const last = deadlineSignal(clock, READ_ON_MS, deps.shared.stopping);
+  const goesOn = goesOnAtVendor(delivery.intent);
+  const last = deadlineSignal(clock, goesOn ? READ_TO_END_MS : READ_ON_MS, deps.shared.stopping);
   const most = mostPlausible(delivery).output_tokens;
   const thinksUnseen = hasThoughtUnseen(deps.shared, delivery);
   const { body } = delivery.request.client;
   const owesFile = hasLargeFile(delivery.intent.values, body.kind === 'json' ? body.extracted : undefined);
   let sinceMs = clock.monotonicMs();
   let bytes = 0;
-  const isOver = () => clock.monotonicMs() - sinceMs >= GRACE_MS && !owesFile && !tap.owesCount();
+  const isOver = () => clock.monotonicMs() - sinceMs >= GRACE_MS && !owesFile && !goesOn && !tap.owesCount();
   void (async () => {
     while (!last.signal.aborted && !isOver())
       await clock.sleep(Math.max(GRACE_MS - (clock.monotonicMs() - sinceMs), MIN_WAIT_MS), last.signal);

@@ -21,6 +21,8 @@ export type Endpoint = {
    * nothing where the price reads the report. A stream also has one once it brings content.
    */
   results?: Readonly<Record<string, WantedValue>>;
+  /** Types of the items that a whole answer has, of which some are calls of the vendor's tools. */
+  items?: Readonly<Record<string, WantedValue>>;
   /** Texts of the answer, which count where it reports no usage. */
   counted: Readonly<Record<string, WantedValue>>;
   /** Thoughts and calls, of which the vendor may count more than their texts until they end. */
@@ -36,6 +38,8 @@ export type Endpoint = {
 };
 
 const TOKENS = ['input_tokens', 'output_tokens', 'cached_tokens'] as const;
+/** Models of these APIs may call tools of their vendor. */
+const WITH_TOOLS = [...TOKENS, 'tool_calls'] as const;
 
 const CHAT_TEXTS = [
   'content',
@@ -64,8 +68,9 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     path: '/responses',
     bodies: ['json'],
     streams: 'events',
-    reports: TOKENS,
+    reports: WITH_TOOLS,
     results: { 'output[]': 'object', status: 'string' },
+    items: { 'output[].type': 'string', 'response.output[].type': 'string' },
     // An event of text, of reasoning or of a tool's arguments has its part in `delta`.
     counted: lengths('delta'),
     opaque: {
@@ -78,7 +83,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     path: '/chat/completions',
     bodies: ['json'],
     streams: 'events',
-    reports: TOKENS,
+    reports: WITH_TOOLS,
     results: { 'choices[]': 'object' },
     counted: lengths(
       'choices[].text',

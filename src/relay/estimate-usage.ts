@@ -40,6 +40,7 @@ export async function estimateUsage(
     input_tokens: () => Math.min(MOST_INPUT_TOKENS, inputTokens + storedTokens + fileTokens()),
     output_tokens: () => (hasNoOutput ? 0 : count * limit),
     cached_tokens: () => 0,
+    tool_calls: () => mostToolCalls(values),
     images: () => count,
     seconds,
   };
@@ -58,6 +59,26 @@ function mostMade({ kind, values }: Pick<RelayIntent, 'kind' | 'values'>): numbe
   return results * Math.max(1, ...(bounds.length === 0 && mode === 'auto' ? [MOST_OF_SERIES] : bounds));
 }
 
+/** Reserved for the tools of the vendor where the request names no most of their calls. */
+const USUAL_TOOL_CALLS = 10;
+/** Tools that the client runs itself. */
+const OWN_TOOLS: ReadonlySet<unknown> = new Set([
+  'function',
+  'custom',
+  'local_shell',
+  'apply_patch',
+  'computer',
+  'mcp',
+]);
+
+/** Calls of the vendor's own tools that are reserved. */
+function mostToolCalls({ tools, web_search_options, search_parameters, max_tool_calls: most }: JsonObject): number {
+  const isVendors = (tool: Json): boolean => isObject(tool) && !OWN_TOOLS.has(tool.type);
+  const offers =
+    [web_search_options, search_parameters].some(isObject) || (Array.isArray(tools) && tools.some(isVendors));
+  return offers ? (isPositive(most) ? most : USUAL_TOOL_CALLS) : 0;
+}
+
 const isPositive = (value: Json | undefined): value is number => Number.isSafeInteger(value) && (value as number) > 0;
 
 /** Whether the price reads what only the vendor's answer tells. */
@@ -69,6 +90,8 @@ const MOST_INPUT_TOKENS = 10_000_000;
 const MOST_OUTPUT_TOKENS = 1_000_000;
 /** No vendor makes more images at once unless it is asked to. */
 const MOST_IMAGES = 10;
+/** No answer takes more calls of its vendor's tools. */
+const MOST_TOOL_CALLS = 1000;
 /** Vendors bill some of it for the shortest sound. */
 const LEAST_SECONDS = 60;
 
@@ -77,6 +100,7 @@ export const MOST_OF_ANY: Readonly<Record<ReportedFact, number>> = {
   input_tokens: REPORT_MARGIN * MOST_INPUT_TOKENS,
   cached_tokens: REPORT_MARGIN * MOST_INPUT_TOKENS,
   output_tokens: REPORT_MARGIN * MOST_OUTPUT_TOKENS,
+  tool_calls: REPORT_MARGIN * MOST_TOOL_CALLS,
   images: REPORT_MARGIN * MOST_IMAGES,
   seconds: Number.POSITIVE_INFINITY,
 };

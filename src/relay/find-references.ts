@@ -3,8 +3,8 @@ import type { Json } from '../kernel/index.ts';
 import type { RelayObject, RelayObjectKind, RelayPartKind } from '../store/ports/index.ts';
 import type { Caller, TaskDeps } from '../tasks/index.ts';
 import { relayErrors } from './errors.ts';
-import { findMaker, findOwnObject } from './forward-call.ts';
-import type { Reference, RelayIntent } from './types.ts';
+import { findMaker, findOwnObject, learnUsage } from './forward-call.ts';
+import type { Reference, RelayDeps, RelayIntent } from './types.ts';
 import { isObjectId } from './vendor-ids.ts';
 
 /**
@@ -17,7 +17,7 @@ export type Sources = { account: Account | undefined; madeBy: ReadonlyMap<string
  * Finds what the request builds on. An object of another user is reported as missing.
  * @throws tasks.previous_response_not_found, .referenced_video_not_found, .relay_request_invalid
  */
-export async function findSources(deps: TaskDeps, { user }: Caller, { references }: RelayIntent): Promise<Sources> {
+export async function findSources(deps: RelayDeps, { user }: Caller, { references }: RelayIntent): Promise<Sources> {
   const [items, containers] = await Promise.all([
     ownParts(deps, { userId: user.id, kind: 'item', references }),
     ownParts(deps, { userId: user.id, kind: 'container', references }),
@@ -36,6 +36,7 @@ export async function findSources(deps: TaskDeps, { user }: Caller, { references
     account = maker;
     if (madeBy.get(object.relayId) !== 'response') madeBy.set(object.relayId, kind);
   }
+  for (const [relayId, kind] of madeBy) if (kind !== 'video') await learnUsage(deps, relayId, ['retrieve']);
   return { account, madeBy };
 }
 

@@ -27,7 +27,7 @@ import {
   vendorHeaders,
 } from './relay-answers.ts';
 import { refundFailedJob } from './relay-billing.ts';
-import { settleLate } from './settle-late.ts';
+import { awaitsUsage, settleLate } from './settle-late.ts';
 import { tapUsage } from './tap-usage.ts';
 import type { RelayAnswer, RelayCall, RelayDeps } from './types.ts';
 import { isObjectId } from './vendor-ids.ts';
@@ -56,6 +56,8 @@ const TIMEOUT_MS = 60_000;
 const WHOLE_BODY_BYTES = 1024 * 1024;
 /** How long a response is read after its reader has left, for the usage that comes at its end. */
 const READ_ON_MS = 5000;
+/** The same of one whose usage is not known yet. It holds the reader's slot. */
+export const READ_TO_END_MS = 3_600_000;
 
 export type ObjectName = { userId: number; kind: RelayObjectKind; id: string };
 
@@ -71,7 +73,33 @@ export async function forwardCall(
 ): Promise<RelayAnswer> {
   const object = await findOwnObject(deps, { userId, kind, id });
   if (!object) throw noSuchObject({ kind, id });
+  // Nobody could read afterwards what it has used.
+  if (call.operation === 'delete') await learnUsage(deps, object.relayId, ['retrieve', 'cancel']);
   return forwardTo(deps, object, call);
+}
+
+/**
+ * Asks the vendor what a response has used that was charged as reserved: a client that builds on it
+ * or deletes it, and never reads it, would pay less than it cost.
+ */
+export async function learnUsage(
+  deps: RelayDeps,
+  relayId: string,
+  operations: readonly ('retrieve' | 'cancel')[],
+): Promise<void> {
+  for (const operation of operations) {
+    const relay = await deps.store.relays.byRelayId(relayId);
+    const object = relay && awaitsUsage(relay) ? await deps.store.relays.findObject(relayId) : undefined;
+    if (object?.kind !== 'response') return;
+    try {
+      const { signal } = new AbortController();
+      const answer = await forwardTo(deps, object, { operation, query: {}, headers: {}, signal });
+      if (answer.body instanceof ReadableStream) await answer.body.pipeTo(new WritableStream());
+    } catch (error) {
+      const logFields = { err: error, relay_id: relayId, operation };
+      deps.logger.warn(logFields, 'usage of a relayed response could not be read; it stays charged as reserved');
+    }
+  }
 }
 
 export const noSuchObject = ({ kind, id }: Pick<ObjectName, 'kind' | 'id'>) =>
@@ -146,6 +174,8 @@ async function send(
   const method = defaultMethod === 'GET' && call.headersOnly ? 'HEAD' : defaultMethod;
   const key = deps.vendors.channels.key(account);
   const tellsUsage = object.kind === 'response' && (operation === 'retrieve' || operation === 'cancel');
+  const made = tellsUsage && query.stream ? await deps.store.relays.byRelayId(object.relayId) : undefined;
+  const readOnMs = made && awaitsUsage(made) ? READ_TO_END_MS : READ_ON_MS;
   const names = operation === 'content' ? [...RELAYED_HEADERS, ...CONTENT_HEADERS] : RELAYED_HEADERS;
   const request = (verb: typeof method) =>
     buildRelayRequest(
@@ -204,7 +234,7 @@ async function send(
     signal,
     onStop: onStreamEnd,
     transfer: outcome,
-    readOn: tellsUsage ? () => readOnFor(deps) : undefined,
+    readOn: tellsUsage ? () => readOnFor(deps, readOnMs) : undefined,
     track: deps.shared.settlements.track,
   });
   return { status, headers: vendorHeaders(sent.value, { whole: false }), body, replayed: false };
@@ -214,9 +244,9 @@ async function send(
  * Reads on after the client has left: a client that leaves before the usage comes would otherwise
  * pay less than the response cost.
  */
-function readOnFor({ clock, shared: { stopping } }: RelayDeps): ReadOn | undefined {
+function readOnFor({ clock, shared: { stopping } }: RelayDeps, forMs: number): ReadOn | undefined {
   if (stopping.aborted) return undefined;
-  const last = deadlineSignal(clock, READ_ON_MS, stopping);
+  const last = deadlineSignal(clock, forMs, stopping);
   let bytes = 0;
   return {
     until: last.signal,

@@ -56,7 +56,7 @@ export function readRelayRequest({ kind, client: request, remix, follow }: Relay
       ...remix?.facts,
       ...readQuantities({ kind, values }),
       ...(kind === 'speech' && typeof values.input === 'string'
-        ? { characters: countCharacters(values.input, body) }
+        ? { characters: Math.max(...listSpoken(values).map((text) => countCharacters(text, body))) }
         : {}),
     },
     references: [
@@ -70,6 +70,17 @@ export function readRelayRequest({ kind, client: request, remix, follow }: Relay
     ],
   };
 }
+
+/** What vendors call the text that is spoken, beside `input`. */
+const SPOKEN: ReadonlySet<string> = new Set(['input', 'text', 'ssml', 'prompt', 'content', 'script']);
+
+/** The texts of which the vendor may speak one; a list of them is one text. */
+const listSpoken = (values: JsonObject): string[] =>
+  Object.entries(values).flatMap(([name, value]) =>
+    SPOKEN.has(plainName(name)) && value !== null && value !== undefined
+      ? [typeof value === 'string' ? value : JSON.stringify(value)]
+      : [],
+  );
 
 /** Counts what was extracted from the text, for which tokens stand in it. */
 function countCharacters(text: string, body: ClientRequest['body']): number {

@@ -12,6 +12,9 @@ type Rule = 'text' | 'flag' | 'count' | 'limit' | 'quantity' | 'options';
 /** `lowers`: the kinds whose API has this limit. Vendors of the others may ignore it. */
 type Member = { rule: Rule; kinds?: readonly RelayKind[]; lowers?: readonly RelayKind[] };
 
+/** Members with further models, which some vendors take where the first one fails. */
+const OTHER_MODELS = ['models', 'fallbacks', 'fallback_models'] as const;
+
 /**
  * All members of a relayed request that billing, limits or routing read. Gateway and vendor must
  * read them alike, so each has one type and one spelling.
@@ -35,6 +38,8 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   max_completion_tokens: { rule: 'limit', lowers: ['chat'] },
   max_output_tokens: { rule: 'limit', lowers: ['response'] },
   max_new_tokens: { rule: 'limit' },
+  service_tier: { rule: 'text' },
+  ...Object.fromEntries(OTHER_MODELS.map((name) => [name, { rule: 'text' } as const])),
 };
 const INCLUDE_USAGE = 'include_usage';
 
@@ -110,11 +115,14 @@ export function plainName(name: string): string {
   return text.length > MAX_NAME || /^[a-z0-9_]*$/.test(text) ? text : text.normalize('NFKC').toLowerCase().trim();
 }
 
+/** The letters and digits of a name: what `sampleCount` and `sample_count` have in common. */
+const lettersOf = (name: string): string => plainName(name).replace(/[^a-z0-9]/g, '');
+
 function refuseOtherSpellings(values: JsonObject, names: readonly string[], prefix = ''): void {
-  const known = new Set(names);
+  const known = new Map(names.map((name) => [lettersOf(name), name]));
   for (const name of Object.keys(values)) {
-    const plain = plainName(name);
-    if (plain === name || !known.has(plain)) continue;
+    const plain = known.get(lettersOf(name));
+    if (plain === undefined || plain === name) continue;
     const message = `${JSON.stringify(name)} could be read as "${prefix}${plain}": write it like this, or leave it out.`;
     throw relayErrors.relay_request_invalid({ message, param: prefix + name });
   }
@@ -157,7 +165,7 @@ const readNumbers = (rule: Rule, { kind, values }: Omit<Members, 'isForm'>): [na
 
 /** The most results that checked members ask for. */
 export const mostResults = (members: Omit<Members, 'isForm'>): number =>
-  Math.max(1, ...readNumbers('count', members).map(([, count]) => count));
+  Math.max(1, ...readNumbers('count', members).map(([, count]) => count), ...innerCounts(members));
 
 /**
  * The largest limit that checked members name, for each result. `otherwise`: where none is named
@@ -178,7 +186,41 @@ const thoughtLimits = ({ thinking_budget: own = null, thinking = null, reasoning
 
 /** Whether a vendor may read the length of a video under this name, however it is written. */
 export const namesDuration = (kind: RelayKind, name: string): boolean =>
-  kind === 'video' && DURATIONS.has(plainName(name).replace(/[^a-z0-9]/g, ''));
+  kind === 'video' && DURATIONS.has(lettersOf(lastName(name)));
+
+/** The last name of a member that a form writes as `parameters[duration]`. */
+const lastName = (name: string): string => name.split(/[[\]]+/).findLast((part) => part !== '') ?? '';
+
+/**
+ * The members at any depth, of a request for a video: vendors take some of its quantities in an
+ * object of their own, such as `parameters`.
+ */
+function* listInner(value: Json): Generator<[name: string, value: Json]> {
+  if (Array.isArray(value)) for (const item of value) yield* listInner(item);
+  else if (isObject(value))
+    for (const [name, inner] of Object.entries(value) as [string, Json][]) {
+      yield [name, inner];
+      yield* listInner(inner);
+    }
+}
+
+/** Counts of results that stand deeper in a request for a video, or in a form as `a[n]`. */
+function innerCounts({ kind, values }: Omit<Members, 'isForm'>): number[] {
+  if (kind !== 'video') return [];
+  const counts = new Set(
+    namesOfKind(kind)
+      .filter((name) => MEMBERS[name]?.rule === 'count')
+      .map(lettersOf),
+  );
+  const inner = Object.entries(values).flatMap(([name, value]): [string, Json][] => [
+    ...(name.endsWith(']') ? [[lastName(name), value ?? null] as [string, Json]] : []),
+    ...listInner(value ?? null),
+  ]);
+  return inner
+    .filter(([name]) => counts.has(lettersOf(name)))
+    .map(([, count]) => (typeof count === 'string' && QUANTITY.test(count) ? Number(count) : count))
+    .filter((count): count is number => typeof count === 'number' && count >= 1 && count <= MAX_QUANTITY);
+}
 
 /**
  * The quantities of checked members as usage facts: the largest that any of their names gives,
@@ -189,9 +231,10 @@ export const namesDuration = (kind: RelayKind, name: string): boolean =>
 export function readQuantities(members: Omit<Members, 'isForm'>): JsonObject {
   const { kind, values } = members;
   const count = mostResults(members);
-  const lengths = Object.keys(values)
-    .filter((name) => name === 'seconds' || namesDuration(kind, name))
-    .flatMap((name) => readLength(name, values[name] ?? null));
+  const named = kind === 'video' ? [...listInner(values)] : Object.entries(values);
+  const lengths = named
+    .filter(([name]) => name === 'seconds' || namesDuration(kind, name))
+    .flatMap(([name, value]) => readLength(name, value ?? null));
   return {
     ...(lengths.length > 0 ? { seconds: lengths.includes(null) ? null : Math.max(...lengths.map(Number)) } : {}),
     ...(count > 1 || (values.n ?? null) !== null ? { n: count } : {}),
@@ -213,9 +256,42 @@ function readLength(name: string, value: Json): (number | null)[] {
   return [null];
 }
 
-/** @throws tasks.relay_request_invalid for videos that the price does not count */
-export function refuseUncounted(members: Omit<Members, 'isForm'>, factKeys: readonly string[]): void {
-  if (members.kind !== 'video' || factKeys.includes('n')) return;
-  const uncounted = readNumbers('count', members).find(([, count]) => count > 1);
-  if (uncounted) throw invalid(uncounted[0], 'must be 1: send one request for each video');
+/** Facts that grow with the results of a request, of the kinds that may have several. */
+const COUNTING: Partial<Record<RelayKind, readonly string[]>> = {
+  ...{ chat: ['n', 'output_tokens'], response: ['n', 'output_tokens'], video: ['n'] },
+  ...{ image: ['n', 'images', 'output_tokens'], image_edit: ['n', 'images', 'output_tokens'] },
+};
+
+/**
+ * Refuses what the vendor would charge for and the price does not read. `asked`: by the client
+ * itself; what the channel adds is its operator's own.
+ * @throws tasks.relay_request_invalid
+ */
+export function refuseUncounted(
+  members: Omit<Members, 'isForm'>,
+  { factKeys, asked }: { factKeys: readonly string[]; asked: Pick<Members, 'values'> },
+): void {
+  const counting = COUNTING[members.kind];
+  if (counting && mostResults(members) > 1 && !counting.some((fact) => factKeys.includes(fact))) {
+    const [name] = readNumbers('count', members).find(([, count]) => count > 1) ?? ['n'];
+    throw invalid(name, 'must be 1: send one request for each result');
+  }
+  const other = OTHER_MODELS.find((name) => namesOther(asked.values[name] ?? null, asked.values.model ?? null));
+  if (other !== undefined) throw invalid(other, 'names other models than the one that is billed');
+  const tier = readTier(asked.values);
+  if (tier !== DEFAULT_TIER && !CHEAP_TIERS.has(tier) && !factKeys.includes('service_tier'))
+    throw invalid('service_tier', 'names a tier that the price of this model does not know');
+}
+
+const namesOther = (value: Json, model: Json): boolean =>
+  Array.isArray(value) ? value.some((item) => namesOther(item, model)) : value !== null && value !== model;
+
+const DEFAULT_TIER = 'default';
+/** Tiers that cost no more than without one. What `auto` means stands in the vendor's account. */
+const CHEAP_TIERS: ReadonlySet<string> = new Set(['auto', 'flex', 'batch', 'standard', 'standard_only', 'on_demand']);
+
+/** How urgently the vendor serves the request, which some of them charge for. */
+export function readTier({ service_tier: tier = null }: JsonObject): string {
+  if (tier === null) return DEFAULT_TIER;
+  return typeof tier === 'string' && /^[\w-]{1,40}$/.test(tier) ? tier.toLowerCase() : 'unknown';
 }

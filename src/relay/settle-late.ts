@@ -6,7 +6,7 @@ import { asTask } from './relay-billing.ts';
 import type { UsageFacts } from './tap-usage.ts';
 
 /** Whether a request is charged as reserved because its answer told no usage. */
-const awaitsUsage = ({ status, billing }: Pick<RelayRecord, 'status' | 'billing'>): boolean =>
+export const awaitsUsage = ({ status, billing }: Pick<RelayRecord, 'status' | 'billing'>): boolean =>
   status === 'BILLED' && billing.outcome?.keptSentence?.reason === NO_USAGE.reason;
 
 /**

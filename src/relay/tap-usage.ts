@@ -3,6 +3,7 @@ import {
   mergeReport,
   PART_OF_TOTAL_EVENT,
   type ReportedFact,
+  TOOL_CALL_ITEM,
   TOOL_USAGE,
   USAGE_COUNTS,
 } from '../billing/index.ts';
@@ -54,6 +55,8 @@ type TapOptions = {
 /** Text of most languages has about four bytes of UTF-8 for each token. */
 export const BYTES_PER_TOKEN = 4;
 
+/** The event that ends an item of a response. */
+const ITEM_END = 'response.output_item.done';
 /** A response that has no output yet. */
 const UNFINISHED = /^(?:queued|in_progress)$/;
 /** The type of a response whose usage is its last. */
@@ -66,25 +69,36 @@ const PLAIN_PART = /^(?:text|output_text|refusal|message)$/;
 const CALL_EVENT = /^response\.(?:reasoning|function_call|custom_tool_call)[a-z_]{0,40}\.[a-z]{1,20}$/;
 const CALL_PART = /^(?:reasoning|thinking|function_call|custom_tool_call)$/;
 
-const listWantedValues = ({ counted, calls = {}, opaque = {}, results }: Endpoint): Record<string, WantedValue> => ({
+const listWantedValues = ({
+  counted,
+  calls = {},
+  opaque = {},
+  items,
+  results,
+}: Endpoint): Record<string, WantedValue> => ({
   ...Object.fromEntries([...USAGE_COUNTS.keys(), ...TOOL_USAGE.keys()].map((path) => [path, 'number'] as const)),
   ...opaque,
   ...calls,
   ...counted,
+  ...items,
   ...results,
 });
 
 /** `kind`: of the request. */
 export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: TapOptions): UsageTap {
-  const { counted: countedPaths, calls = {}, results = {}, isOpaque = false } = ENDPOINTS[kind];
+  const { counted: countedPaths, calls = {}, items = {}, results = {}, isOpaque = false } = ENDPOINTS[kind];
   const reports: ReadonlySet<string> = new Set(ENDPOINTS[kind].reports);
-  const owed = needed.filter((fact) => fact !== 'cached_tokens');
+  const owed = needed.flatMap((fact) =>
+    fact === 'cached_tokens' ? [] : fact === 'tool_calls' ? 'output_tokens' : fact,
+  );
   const finder = createJsonValueFinder(WANTED[kind]);
   /** By the latest texts that had them; what tools used is counted apart. */
   let reported: UsageFacts = {};
   let usedByTools: UsageFacts = {};
   let textBytes = 0;
   let images = 0;
+  /** Calls of the vendor's tools: items that have ended one by one, and the most of one list. */
+  let [endedCalls, listedCalls] = [0, 0];
   /** Each image has an event of its own, and all have one usage. */
   let hasTotal = false;
   /** Something of the answer came after the latest report. */
@@ -107,6 +121,8 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
     const lists = new Map<string, number>();
     /** The current object of a list was counted as an image. */
     let isCounted = false;
+    let calledTools = 0;
+    let isItemEnd = false;
 
     const found = finder.end();
     finder.reset();
@@ -115,6 +131,8 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
       else readCount(path, value);
     }
     images += Math.max(0, ...lists.values());
+    if (isItemEnd) endedCalls += calledTools;
+    else listedCalls = Math.max(listedCalls, calledTools);
     reported = mergeReport(reported, counts, { adds: isIncrement });
     usedByTools = mergeReport(usedByTools, tools);
     if (isEvents) hasResult ||= hasContent;
@@ -146,6 +164,10 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
     }
 
     function readName(path: string, value: string): void {
+      const isListed = Object.hasOwn(items, path);
+      if ((isListed || path === 'item.type') && TOOL_CALL_ITEM.test(value)) calledTools += 1;
+      if (isListed) return;
+      isItemEnd ||= path === 'type' && value === ITEM_END;
       if (path === 'status' || path === 'response.status') {
         isFinished = FINISHED.test(value);
         if (path === 'status') hasResult ||= UNFINISHED.test(value);
@@ -179,6 +201,8 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
         ]),
       );
       const isReported = images > 0 || Object.keys(facts).length > 0;
+      const toolCalls = Math.max(endedCalls, listedCalls);
+      if (toolCalls > (facts.tool_calls ?? 0)) facts.tool_calls = toolCalls;
       // Some vendors do not count them as input. Prices take them for a part of it.
       const { input_tokens: input, cached_tokens: cached } = facts;
       if (input !== undefined && cached !== undefined) facts.cached_tokens = Math.min(cached, input);

@@ -33,7 +33,7 @@ const describeUsage = (opened: () => OpenedStore) => {
     const links = { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 2, artifact: 16 } };
     engine = await startEngine(store, sandbox, { submitTimeoutMs: 60_000, tickMs: 20, links });
     vendor = await startChatVendor();
-    const models = ['chat', 'flat', 'embed', 'draw', 'listen', 'speak'];
+    const models = ['chat', 'flat', 'embed', 'draw', 'listen', 'speak', 'seek', 'rush'];
     const channel = { name: 'relay', type: 1, key: vendor.key, baseUrl: vendor.url, taskPluginKey: undefined };
     await engine.addChannel({ ...channel, models, modelMapping: { chat: 'chat-real' } });
     await engine.addChannel({ ...channel, models: ['short'], settings: { default_max_tokens: 10 } });
@@ -45,6 +45,8 @@ const describeUsage = (opened: () => OpenedStore) => {
       draw: `${usd(IMAGE)} * u("images")`,
       listen: `${usd(OUTPUT)} * u("seconds")`,
       speak: `${usd(INPUT)} * u("characters")`,
+      seek: `${usd(OUTPUT)} * u("output_tokens") + ${usd(IMAGE)} * u("tool_calls")`,
+      rush: `(u("service_tier") == "priority" ? 2 : 1) * ${usd(OUTPUT)} * u("output_tokens")`,
     };
     for (const [model, expression] of Object.entries(prices))
       await engine.billing.prices.save({ pluginKey: '*', model, expression });
@@ -533,13 +535,18 @@ const describeUsage = (opened: () => OpenedStore) => {
           send(caller, 'transcription', form({ model: ['listen'], response_format: ['srt'], seconds: ['1'] }, 'file')),
       ],
       ['speech', 5 * INPUT, () => create(caller, 'speech', { model: 'speak', input: 'Grüße', voice: 'alloy' })],
+      [
+        'speech of which another member has more text',
+        13 * INPUT,
+        () => create(caller, 'speech', { model: 'speak', input: 'Hi', Text: 'Grüße an alle', voice: 'a' }),
+      ],
     ];
     for (const [name, expected, request] of rows) {
       const before = await spent(caller);
       const answer = await request();
       const bytes = await readBytes(answer);
       expect([name, answer.status, (await spent(caller)) - before]).toEqual([name, 200, expected]);
-      if (name === 'speech') expect(bytes).toEqual(SPOKEN);
+      if (name.startsWith('speech')) expect(bytes).toEqual(SPOKEN);
       if (name === 'an edit') expect(vendor.requests.at(-1)?.body.image).toMatch(/^image\.bin:.*:160000$/);
     }
   });
@@ -549,6 +556,95 @@ const describeUsage = (opened: () => OpenedStore) => {
     const input = Array(10_010).fill('x');
     await create(caller, 'embedding', { model: 'embed', input });
     expect(await spent(caller)).toBe(10_010 * INPUT);
+  });
+
+  const ITEMS = [
+    'reasoning',
+    'web_search_call',
+    'function_call',
+    'web_search_call',
+    'code_interpreter_call',
+    'message',
+  ];
+  const output = ITEMS.map((type, nth) => ({ id: `item_${nth}`, type }));
+  const spentTokens = { input_tokens: 5, output_tokens: 7 };
+  const event = (type: string, more: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+  const ended = (more: object) =>
+    event('response.completed', { response: { id: 'resp_s', status: 'completed', ...more } });
+  const done = output.flatMap((item) => [
+    event('response.output_item.added', { item }),
+    event('response.output_item.done', { item }),
+  ]);
+  const searched: [how: string, kind: RelayKind, answer: string, type: string, calls: number][] = [
+    [
+      'a whole answer',
+      'response',
+      JSON.stringify({ id: 'resp_s', status: 'completed', output, usage: spentTokens }),
+      'application/json',
+      3,
+    ],
+    ['a stream', 'response', [...done, ended({ output, usage: spentTokens })].join(''), 'text/event-stream', 3],
+    [
+      'a stream without its items',
+      'response',
+      [...done, ended({ usage: spentTokens })].join(''),
+      'text/event-stream',
+      3,
+    ],
+    ['its last event alone', 'response', ended({ output, usage: spentTokens }), 'text/event-stream', 3],
+    [
+      'a chat that reports searches',
+      'chat',
+      JSON.stringify({ choices: [{}], usage: { completion_tokens: 7, server_tool_use: { web_search_requests: 4 } } }),
+      'application/json',
+      4,
+    ],
+  ];
+  for (const [how, kind, answer, type, calls] of searched)
+    test(`free searches: calls of the vendor's tools are charged where the price reads them: ${how}`, async () => {
+      const caller = await addCaller(store);
+      vendor.answerNext(answer, type);
+      const stream = type === 'text/event-stream';
+      await readBytes(await create(caller, kind, { model: 'seek', input: 'x', messages: [], stream }));
+      expect(await spent(caller)).toBe(7 * OUTPUT + calls * IMAGE);
+    });
+
+  test('free searches: calls of the vendor’s tools are reserved, by their limit where it is named', async () => {
+    const web = { type: 'web_search' };
+    const rows: [ask: JsonObject, calls: number][] = [
+      [{}, 0],
+      [{ tools: [{ type: 'function', name: 'f' }] }, 0],
+      [{ tools: [web] }, 10],
+      [{ tools: [web], max_tool_calls: 3 }, 3],
+    ];
+    for (const [ask, calls] of rows) {
+      const enough = OUTPUT + calls * IMAGE;
+      const body = { model: 'seek', input: 'x', max_output_tokens: 1, ...ask };
+      const short = await addCaller(store, enough - 1);
+      expect(await readCode(create(short, 'response', body))).toBe('billing.insufficient_quota');
+      const paying = await addCaller(store, enough);
+      vendor.answerNext(JSON.stringify({ id: 'resp_r', status: 'completed', output, usage: { output_tokens: 1 } }));
+      expect((await create(paying, 'response', body)).status).toBe(200);
+    }
+  });
+
+  test('a faster answer for the price of a slow one: a price may read the tier, in any case', async () => {
+    const caller = await addCaller(store);
+    for (const [tier, factor] of [
+      ['priority', 2],
+      ['Priority', 2],
+      ['flex', 1],
+      [null, 1],
+      ['\u0000', 1],
+    ] as const) {
+      const before = await spent(caller);
+      await create(caller, 'chat', { model: 'rush', messages: MESSAGES, service_tier: tier });
+      expect([tier, (await spent(caller)) - before]).toEqual([tier, factor * 8 * OUTPUT]);
+    }
+    const before = vendor.requests.length;
+    const refused = create(caller, 'chat', { model: 'chat', messages: MESSAGES, service_tier: 'priority' });
+    expect(await readCode(refused)).toBe('tasks.relay_request_invalid');
+    expect(vendor.requests).toHaveLength(before);
   });
 
   const VOICE = 'data:audio/wav;base64,UklGRg==';
@@ -617,6 +713,25 @@ const describeUsage = (opened: () => OpenedStore) => {
       ...{ pluginKey: '*', model: 'listen' },
       expression: `${usd(OUTPUT)} * u("seconds")`,
     });
+  });
+
+  test.each([
+    ['its text', JSON.stringify({ text: `${'wörd '.repeat(600)}` }), 'application/json', 100],
+    ['its segments', JSON.stringify({ text: 'hi', segments: [{ end: 90.2 }, { end: 7 }] }), 'application/json', 91],
+    ['its subtitles', '1\n00:00:00,000 --> 00:01:07,500\nhi\n', 'text/plain', 68],
+    ['its WebVTT', 'WEBVTT\n\n00:02.000 --> 01:47.000\nhi\n', 'text/vtt', 107],
+    ['its plain text', 'word '.repeat(600), 'text/plain', 100],
+  ])('bill evasion: a sound that seems short costs as much as %s shows', async (_what, answer, type, seconds) => {
+    const caller = await addCaller(store);
+    for (const [body, expected] of [
+      [answer, seconds],
+      [type === 'application/json' ? JSON.stringify({ text: 'hi' }) : 'hi', 9],
+    ] as const) {
+      const before = await spent(caller);
+      vendor.answerNext(body, type);
+      await transcribe(caller, {}, [soundFile(9000)]);
+      expect((await spent(caller)) - before).toBe(expected * OUTPUT);
+    }
   });
 
   test('bill evasion: a sound that seems short is charged as reported where its bytes may last so long', async () => {

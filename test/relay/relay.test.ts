@@ -947,6 +947,36 @@ const describeRelay = (opened: () => OpenedStore) => {
     await until('it is charged', async () => (await spent(caller)) === 80_010);
   });
 
+  const unread: [how: string, use: (caller: Caller, id: string) => Promise<unknown>][] = [
+    [
+      'another response builds on it',
+      (caller, id) => create(caller, { model: 'gpt-tokens', input: 'go on', previous_response_id: id }),
+    ],
+    [
+      'another response names an item of it',
+      async (caller, id) => {
+        const item = { type: 'item_reference', id: `msg_${id}` };
+        const { relayId } = await readRelay(caller);
+        const made = await store.relays.findObject(relayId);
+        await store.relays.addParts([{ ...(made as NonNullable<typeof made>), kind: 'item', objectId: item.id }]);
+        await create(caller, { model: 'gpt-tokens', input: [item] });
+      },
+    ],
+    ['it is deleted', (caller, id) => forward(caller, 'response', { id, operation: 'delete' })],
+  ];
+  test.each(unread)(
+    'evasion: a background response that nobody reads is charged by its usage: %s',
+    async (_how, use) => {
+      const caller = await addCaller(store);
+      const { body } = await read(await create(caller, { model: 'gpt-tokens', input: 'think', background: true }));
+      const id = String(body.id);
+      const { relayId } = await readRelay(caller);
+      vendor.setStatus(id, 'completed', { usage: { input_tokens: 10, output_tokens: 20_000 } });
+      await use(caller, id);
+      expect((await store.relays.byRelayId(relayId))?.quota).toBe(80_010);
+    },
+  );
+
   for (const stream of [false, true]) {
     const how = stream ? 'stream of events' : 'whole answer';
     test(`a job whose first answer says that it has failed costs nothing: ${how}`, async () => {

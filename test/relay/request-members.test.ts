@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test';
-import type { JsonObject } from '../../src/kernel/index.ts';
-import { largestLimit, plainName, readQuantities } from '../../src/relay/request-members.ts';
+import type { AppError, JsonObject } from '../../src/kernel/index.ts';
+import {
+  checkMembers,
+  largestLimit,
+  plainName,
+  readQuantities,
+  refuseUncounted,
+} from '../../src/relay/request-members.ts';
 import type { RelayKind } from '../../src/store/ports/index.ts';
 
 const NO_LIMIT = 4096;
@@ -50,6 +56,20 @@ describe('the quantities of a video', () => {
         expect(quantities({ seconds: 1, [name]: other })).toEqual({ seconds: null });
     });
 
+  test('a long video for the price of a short one: lengths and counts in objects of their own count', () => {
+    for (const inner of ['parameters', 'metadata', 'extra_body', 'video'])
+      expect(quantities({ seconds: 1, [inner]: { a: [{ durationSeconds: 12, sampleCount: '3' }] } })).toEqual({
+        seconds: 12,
+        n: 3,
+      });
+    expect(quantities({ seconds: '1', 'parameters[duration]': '12', 'parameters[n]': '2' })).toEqual({
+      seconds: 12,
+      n: 2,
+    });
+    expect(quantities({ seconds: 2, metadata: { n: 'none', title: 'n', sample_count: 0 } })).toEqual({ seconds: 2 });
+    expect(readQuantities({ kind: 'image', values: { n: 1, metadata: { n: 5 } } })).toEqual({ n: 1 });
+  });
+
   test('many videos for the price of one: the largest count under any name', () => {
     for (const name of ['batch_size', 'num_videos', 'num_outputs', 'sample_count', 'best_of'])
       expect(quantities({ n: 1, [name]: 4 })).toEqual({ n: 4 });
@@ -59,5 +79,53 @@ describe('the quantities of a video', () => {
       for (const kind of ['image', 'image_edit'] as const)
         expect(readQuantities({ kind, values: { n: '1', [name]: '4' } })).toEqual({ n: 4 });
     expect(readQuantities({ kind: 'image', values: { n: 1, num_images: 3, duration: 9 } })).toEqual({ n: 3 });
+  });
+});
+
+describe('what the price does not read', () => {
+  const refused = (work: () => void): string | undefined => {
+    try {
+      work();
+    } catch (error) {
+      return (error as AppError).param;
+    }
+    return undefined;
+  };
+  const findRefused = (kind: RelayKind, values: JsonObject, factKeys: string[] = ['output_tokens'], asked = values) =>
+    refused(() => refuseUncounted({ kind, values }, { factKeys, asked: { values: asked } }));
+
+  test('many results for the price of one: refused where the price is by request', () => {
+    expect(findRefused('chat', { n: 128 }, [])).toBe('n');
+    expect(findRefused('chat', { n: 1, best_of: 1 }, [])).toBeUndefined();
+    expect(findRefused('image', { num_images: 4 }, [])).toBe('num_images');
+    expect(findRefused('image', { n: 4 }, ['input_tokens'])).toBe('n');
+    for (const fact of ['n', 'images', 'output_tokens']) expect(findRefused('image', { n: 4 }, [fact])).toBeUndefined();
+    expect(findRefused('video', { parameters: { sampleCount: 4 } }, ['seconds'])).toBe('n');
+  });
+
+  test('a dear model for the price of a cheap one: further models are refused', () => {
+    for (const name of ['models', 'fallbacks', 'fallback_models']) {
+      expect(findRefused('chat', { model: 'cheap', [name]: ['cheap', 'dear'] })).toBe(name);
+      expect(findRefused('chat', { model: 'cheap', [name]: [{ model: 'dear' }] })).toBe(name);
+      for (const value of [null, [], ['cheap'], 'cheap'])
+        expect(findRefused('chat', { model: 'cheap', [name]: value })).toBeUndefined();
+      // The channel's own field is the operator's.
+      expect(
+        findRefused('chat', { model: 'cheap', [name]: ['dear'] }, ['output_tokens'], { model: 'cheap' }),
+      ).toBeUndefined();
+    }
+    expect(refused(() => checkMembers({ kind: 'chat', values: { Models: ['dear'] }, isForm: false }))).toBe('Models');
+  });
+
+  test('a faster answer for the price of a slow one: tiers that cost more are refused', () => {
+    for (const tier of ['priority', 'PRIORITY', 'performance', 'scale', 5, ['priority']]) {
+      expect(findRefused('chat', { service_tier: tier })).toBe('service_tier');
+      expect(findRefused('response', { service_tier: tier }, ['service_tier'])).toBeUndefined();
+    }
+    for (const tier of [null, 'auto', 'default', 'flex'])
+      expect(findRefused('chat', { service_tier: tier })).toBeUndefined();
+    expect(refused(() => checkMembers({ kind: 'chat', values: { serviceTier: 'priority' }, isForm: false }))).toBe(
+      'serviceTier',
+    );
   });
 });

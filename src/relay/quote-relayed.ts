@@ -1,0 +1,59 @@
+import type { Quote } from '../billing/index.ts';
+import { mapModel } from '../channels/index.ts';
+import { type ChannelRecord, ROLE } from '../store/ports/index.ts';
+import { ENDPOINTS } from './endpoints.ts';
+import { estimateUsage } from './estimate-usage.ts';
+import { readSources, type Sources } from './find-references.ts';
+import { RELAY_PLUGIN_KEY } from './relay-billing.ts';
+import { readTier, refuseUncounted } from './request-members.ts';
+import { requireSound, speakerSeconds } from './require-sound.ts';
+import { measureSound } from './sound/measure-sound.ts';
+import type { Creation, RelayDeps, RelayIntent } from './types.ts';
+
+/** Facts whose reservation depends on the length of the sound. */
+const SOUND_FACTS = ['seconds', 'input_tokens'] as const;
+
+/**
+ * What a request costs on a channel, by the most that it may use. `asked`: what the client said
+ * itself, before the channel's own fields.
+ * @throws billing.model_price_error, tasks.relay_request_invalid
+ */
+export async function quoteFor(
+  deps: RelayDeps,
+  { caller: { user, group }, intent, request }: Creation,
+  { channel, sources, asked }: { channel: ChannelRecord; sources: Sources; asked: RelayIntent },
+): Promise<Quote> {
+  const { model, kind: action } = intent;
+  const upstreamModel = mapModel(channel.modelMapping, model);
+  const price = deps.billing.prices.find(RELAY_PLUGIN_KEY, model, upstreamModel);
+  const factKeys = price?.expression.factKeys ?? [];
+  const hasSound = ENDPOINTS[action].reports.includes('seconds');
+  const sounds = request.client.body.kind === 'multipart' ? request.client.body.files : [];
+  if (hasSound && factKeys.includes('seconds')) requireSound(sounds, intent.values);
+  const readsSound = hasSound && SOUND_FACTS.some((fact) => factKeys.includes(fact));
+  const soundSeconds = readsSound ? (await measureSound(sounds)) + speakerSeconds(intent.values) : undefined;
+  const built = factKeys.length > 0 ? await readSources(deps, sources) : { seconds: 0, tokens: 0 };
+  const measured = { settings: channel.settings, soundSeconds, storedTokens: built.tokens };
+  const estimates = factKeys.length > 0 ? await estimateUsage(intent, request.client, measured) : {};
+  const { seconds } = intent.facts;
+  const isBuilt = action === 'video' && typeof seconds === 'number';
+  const quote = deps.billing.quote({
+    pluginKey: RELAY_PLUGIN_KEY,
+    model,
+    upstreamModel,
+    action,
+    // The client's own word does not count about what the vendor reports, nor against the length of
+    // a video that it builds on.
+    facts: {
+      ...intent.facts,
+      ...(isBuilt ? { seconds: Math.max(seconds, built.seconds) } : {}),
+      ...(factKeys.includes('service_tier') ? { service_tier: readTier(intent.values) } : {}),
+      ...estimates,
+    },
+    group,
+    isAdmin: user.role >= ROLE.admin,
+  });
+  const isFree = quote.quota === 0 && factKeys.length === 0;
+  if (!isFree) refuseUncounted(intent, { factKeys, asked });
+  return quote;
+}
