@@ -28,6 +28,16 @@ const listHooks = (exports: object, at = ''): string[] =>
     return typeof value === 'object' && value !== null ? listHooks(value, `${at}${name}.`) : [];
   });
 
+/** Their models have inputs of any name, which their vendors read as they are written. */
+const TAKES_ANYTHING = new Set(['comfyui', 'demo', 'fal', 'replicate']);
+/** Quantities of one of them, which its price reads or its decoder decides. */
+const MORE_QUANTITIES: Readonly<Record<string, readonly string[]>> = {
+  doubao: ['Resolution', 'Frames', 'Generate-Audio', 'Sample_Count', 'N'],
+  kling: ['Mode', 'Sound', 'Num-Videos', 'N'],
+  openrouter: ['models', 'N'],
+  sora: ['duration', 'resolution', 'quality', 'n_frames', 'N'],
+};
+
 let sandbox: Sandbox;
 let compiler: Compiler;
 beforeAll(() => {
@@ -69,6 +79,19 @@ for (const key of keys) {
       const { meta: _, ...exports } = (await import(new URL(`${key}.js`, FACTORY).href)) as Record<string, object>;
       expect(listHooks(exports).filter((name) => !covered.has(name))).toEqual([]);
       expect(cases.filter((entry) => !('expected' in entry) && entry.expectedError === undefined)).toEqual([]);
+    });
+
+    test('a long or dear result for the price of a short one: no other spelling of a quantity goes on', async () => {
+      const { protocols } = (await import(new URL(`${key}.js`, FACTORY).href)) as PluginModule;
+      const decode = protocols?.proto_video?.decodeRequest;
+      if (decode === undefined || TAKES_ANYTHING.has(key)) return;
+      const spelled = ['Duration', 'SECONDS', 'dura_tion', 'ſeconds', ...(MORE_QUANTITIES[key] ?? [])];
+      for (const name of spelled) {
+        const value = { prompt: 'a boat', metadata: { [name]: 777_001 } };
+        const request = { path: '/v1/videos', params: {}, body: { kind: 'json', value } };
+        const { requestBody } = decode({ model: '', ...request } as unknown as ProtocolContext);
+        expect([name, JSON.stringify(requestBody).includes('777001')]).toEqual([name, false]);
+      }
     });
 
     // `POST /v1/tasks/<key>` comes without a decoder, so the driver hooks normalise again what a

@@ -124,15 +124,17 @@ const MEDIA = {
 const NEEDED = { i2v: 'an image', r2v: 'a reference_image or reference_video', videoedit: 'a video' };
 /** Seconds reserved for each given video, which the vendor bills too and which may not be longer. */
 const GIVEN_SECONDS = 10;
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const lettersIn = (names) => new Set(names.split(/\s+/).map(lettersOf));
 /** What this plugin reads. What else `metadata`, `input` and `parameters` have goes on as it is. */
-const READ = new Set(
-  `prompt negative_prompt image img_url first_frame_url first_frame input_reference last_image last_frame_url
-  last_frame reference_image video audio_url template media size resolution ratio aspect_ratio duration seconds
-  seed prompt_extend watermark audio shot_type input parameters metadata extra`.split(/\s+/),
-);
+const READ = lettersIn(`prompt negative_prompt image img_url first_frame_url first_frame input_reference
+  last_image last_frame_url last_frame reference_image video audio_url template media size resolution ratio
+  aspect_ratio duration seconds seed prompt_extend watermark audio shot_type input parameters metadata extra`);
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
-  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
 
 /** A newer model that a channel maps to: the vendor judges its limits. */
 const UNLISTED = { tiers: ['720P', '1080P', '480P'], seconds: [], audio: 'choice' };
@@ -213,9 +215,7 @@ function membersOf(value, name) {
 
 /** The members that this plugin does not read, without those that no client chooses. */
 const unread = (members) =>
-  Object.fromEntries(
-    Object.entries(members).filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value)),
-  );
+  Object.fromEntries(Object.entries(members).filter(([name, value]) => !isOwn(name) && isGiven(value)));
 
 const ADDRESS = /^(https?|oss|data):/i;
 const VIDEO = /^(https?|oss):/i;

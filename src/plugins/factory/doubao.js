@@ -108,19 +108,18 @@ const REFERENCE_SECONDS = 15;
 // Without it an offline task may end after two days; the gateway gives a task up after one, and
 // what then ends is billed to nobody.
 const OFFLINE_SECONDS = 23 * 3600;
-
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const lettersIn = (names) => new Set(names.split(/\s+/).map(lettersOf));
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
-const READ = new Set(
-  `content prompt image first_frame input_reference last_frame last_image images resolution size ratio aspect_ratio
-  duration seconds frames seed camera_fixed watermark generate_audio audio return_last_frame service_tier draft
-  priority execution_expires_after metadata extra`.split(/\s+/),
-);
+const READ = lettersIn(`content prompt image first_frame input_reference last_frame last_image images
+  resolution size ratio aspect_ratio duration seconds frames seed camera_fixed watermark generate_audio audio
+  return_last_frame service_tier draft priority execution_expires_after metadata extra`);
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
-  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
-
+  /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
 const MAX_IMAGE_BYTES = 30 * 1024 * 1024;
-
 const ENDED = { succeeded: 'SUCCESS', failed: 'FAILURE', cancelled: 'FAILURE', expired: 'FAILURE' };
 const STATUSES = { queued: 'QUEUED', running: 'IN_PROGRESS', ...ENDED };
 const ENDINGS = {
@@ -255,7 +254,7 @@ function membersOf(value, name) {
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
-  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value));
+  const passed = more.filter(([name, value]) => !isOwn(name) && isGiven(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 

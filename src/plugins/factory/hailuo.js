@@ -114,14 +114,19 @@ const UNLISTED = {
   last: true,
 };
 
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt first_frame_image first_frame image input_reference last_frame_image last_frame subject subject_reference
-  duration seconds resolution size prompt_optimizer fast_pretreatment aigc_watermark metadata extra`.split(/\s+/),
+  duration seconds resolution size prompt_optimizer fast_pretreatment aigc_watermark metadata extra`
+    .split(/\s+/)
+    .map(lettersOf),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
-  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
 
 const MAX_PROMPT = 2000;
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
@@ -214,7 +219,7 @@ function membersOf(value, name) {
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
-  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value));
+  const passed = more.filter(([name, value]) => !isOwn(name) && isGiven(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 

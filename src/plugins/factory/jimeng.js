@@ -102,14 +102,19 @@ const REQ_KEYS = {
 
 const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
 const MAX_PROMPT = 800;
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt image input_reference first_frame last_image last_frame image_urls binary_data_base64 images frames
-  duration seconds aspect_ratio ratio size seed metadata extra`.split(/\s+/),
+  duration seconds aspect_ratio ratio size seed metadata extra`
+    .split(/\s+/)
+    .map(lettersOf),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
-  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
 
 const STATUSES = {
   in_queue: 'QUEUED',
@@ -231,7 +236,7 @@ function membersOf(value, name) {
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
-  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value));
+  const passed = more.filter(([name, value]) => !isOwn(name) && isGiven(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 

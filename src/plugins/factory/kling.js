@@ -103,17 +103,22 @@ const DEFAULT_SECONDS = 5;
 const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 /** Fields of the vendor that go to it as they are. */
 const PASSED = ['negative_prompt', 'cfg_scale'];
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /**
  * What else this plugin reads. Any other member of `metadata` is the vendor's, and goes to it as it
  * is.
  */
 const READ = new Set(
   `prompt image input_reference image_tail last_frame image_list images reference_images size duration seconds mode aspect_ratio sound camera_control
-  dynamic_masks static_mask external_task_id metadata extra ${PASSED.join(' ')}`.split(/\s+/),
+  dynamic_masks static_mask external_task_id metadata extra ${PASSED.join(' ')}`
+    .split(/\s+/)
+    .map(lettersOf),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
-  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
 /**
  * Units for each begun five seconds, by the vendor's list; a price that uses them is settled by its
  * own figure.
@@ -204,7 +209,7 @@ const membersOf = (value, name) => (given(value) ? jsonOf(value, name, isObject,
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
-  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && given(value));
+  const passed = more.filter(([name, value]) => !isOwn(name) && given(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 

@@ -108,7 +108,9 @@ const READ = words(
 );
 /** What the gateway decides. */
 const KEPT = words('model metadata generation_type callback_url callbackUrl webhook_url');
-const OWN = new Set([...PASSED, ...READ, ...KEPT]);
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const OWN = new Set([...PASSED, ...READ, ...KEPT].map(lettersOf));
 
 const STATUSES = { queued: 'QUEUED', dreaming: 'IN_PROGRESS', completed: 'SUCCESS', failed: 'FAILURE' };
 
@@ -198,7 +200,7 @@ function normalize(sent) {
   if (references.length > 0) {
     intent.image_ref = [references].flat().map((image) => ({ url: addressOf('reference_images', image) }));
   }
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(name));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   for (const name of Object.keys(intent)) if (!isGiven(intent[name])) delete intent[name];
   return intent;

@@ -104,7 +104,9 @@ const PASSED = ['is_instrumental', 'lyrics_optimizer', 'aigc_watermark', 'audio_
 const READ = ['prompt', 'lyrics', 'instrumental'];
 /** What the gateway decides. */
 const KEPT = ['model', 'metadata', 'stream', 'output_format', 'callback_url', 'webhook_url'];
-const OWN = new Set([...PASSED, ...READ, ...KEPT]);
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const OWN = new Set([...PASSED, ...READ, ...KEPT].map(lettersOf));
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isGiven = (value) => value !== undefined && value !== null && value !== '';
@@ -139,7 +141,7 @@ function normalize(sent) {
   const format = objectAt(intent, 'audio_setting').format;
   if (format !== undefined && !Object.hasOwn(FORMATS, format))
     throw new Error('audio_setting.format is mp3, wav or pcm.');
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(name));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   for (const name of Object.keys(intent)) if (!isGiven(intent[name])) delete intent[name];
   return intent;

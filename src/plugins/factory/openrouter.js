@@ -107,12 +107,14 @@ const MAX_FILE_BYTES = 20 * 1024 * 1024;
 /** Reserved where the model alone knows them, and dollars a second until the answer tells. */
 const UNSAID_SECONDS = 10;
 const ESTIMATE = 0.5;
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** Fields that this plugin reads, then what the gateway decides. All others go on as they are. */
 const OWN = new Set(
   words(
     'prompt seconds duration resolution size aspect_ratio ratio generate_audio audio image input_reference last_frame ' +
-      'images input_references frame_images references model metadata input user callback_url webhook_url stream',
-  ),
+      'n models fallbacks images input_references frame_images references model metadata input user callback_url webhook_url stream',
+  ).map(lettersOf),
 );
 
 const STATUSES = {
@@ -183,7 +185,7 @@ function normalize(sent) {
   read('references', firstGiven(fields.input_references, fields.images, fields.references), (given) =>
     (Array.isArray(given) ? given : [given]).map(sourceOf),
   );
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(name));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;
 }

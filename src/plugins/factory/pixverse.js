@@ -135,7 +135,9 @@ const READ = [
 const ALIASES = ['upload', 'image', 'input_reference', 'first_frame', 'last_frame', 'last_image', 'image_url'];
 /** What the gateway decides. */
 const KEPT = ['model', 'metadata', 'webhook_id', 'callback_url', 'webhook_url'];
-const OWN = new Set([...PASSED, ...FRAMES, ...READ, ...ALIASES, ...KEPT]);
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const OWN = new Set([...PASSED, ...FRAMES, ...READ, ...ALIASES, ...KEPT].map(lettersOf));
 
 const STATUSES = { 1: 'SUCCESS', 5: 'IN_PROGRESS', 6: 'FAILURE', 7: 'FAILURE', 8: 'FAILURE' };
 const ENDINGS = {
@@ -238,7 +240,7 @@ function normalize(sent) {
     upload: isGiven(fields.upload) ? uploadOf(fields) : undefined,
   };
   for (const name of PASSED) if (isGiven(fields[name])) intent[name] = parsed(fields[name]);
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(name));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   for (const name of Object.keys(intent)) if (!isGiven(intent[name])) delete intent[name];
   return intent;

@@ -100,12 +100,14 @@ export const vendorInfo = {
 
 const MAX_FILE_BYTES = 10 * 1024 * 1024;
 const PIXELS = [512 * 512, 2048 * 2048];
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** Fields that this plugin reads, then what the gateway decides. All others become parameters. */
 const OWN = new Set(
   words(
     'prompt n size images image input_reference input parameters model metadata user stream response_format quality ' +
       'style background callback_url webhook_url',
-  ),
+  ).map(lettersOf),
 );
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -159,7 +161,7 @@ function normalize(sent) {
     .filter(isGiven);
   if (images.length > 0) intent.images = images.map(sourceOf);
   const rest = Object.entries({ ...(isObject(parameters) ? parameters : {}), ...metadata }).filter(
-    ([name]) => !OWN.has(name),
+    ([name]) => !OWN.has(lettersOf(name)),
   );
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;

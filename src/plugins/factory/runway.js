@@ -169,7 +169,9 @@ const READ = words(
     'seconds prompt video promptVideo last_frame image images input_reference reference_images',
 );
 const KEPT = words('model metadata outputCount webhookUrl callbackUrl webhook_url callback_url');
-const OWN = new Set([...PASSED, ...READ, ...KEPT]);
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+const OWN = new Set([...PASSED, ...READ, ...KEPT].map(lettersOf));
 
 const ENDED = { SUCCEEDED: 'SUCCESS', FAILED: 'FAILURE', CANCELLED: 'FAILURE' };
 const STATUSES = { PENDING: 'QUEUED', THROTTLED: 'QUEUED', RUNNING: 'IN_PROGRESS', ...ENDED };
@@ -253,7 +255,7 @@ function normalize(sent) {
     duration,
   };
   for (const name of PASSED) if (isGiven(fields[name])) intent[name] = parsed(fields[name]);
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(name));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   for (const name of Object.keys(intent)) if (!isGiven(intent[name])) delete intent[name];
   return intent;

@@ -100,13 +100,15 @@ const MAX_FILE_BYTES = 10 * 1024 * 1024;
 /** Pixels of a token. */
 const PIXELS_A_TOKEN = 256;
 const LABELS = { '1K': 1024, '2K': 2048, '4K': 4096 };
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** Fields that this plugin reads, then what the gateway decides. All others go on as they are. */
 const OWN = new Set(
   words(
     'prompt n size images image input_reference max_images sequential_image_generation ' +
       'sequential_image_generation_options model metadata user stream response_format quality style background ' +
       'callback_url webhook_url',
-  ),
+  ).map(lettersOf),
 );
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -159,7 +161,7 @@ function normalize(sent) {
     .flat()
     .filter(isGiven);
   if (images.length > 0) intent.images = images.map(sourceOf);
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(name));
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)));
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;
 }

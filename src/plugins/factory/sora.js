@@ -81,11 +81,16 @@ export const vendorInfo = {
 const DEFAULT_SECONDS = '4';
 const DEFAULT_SIZE = '720x1280';
 const IMAGE_FIELD = 'input_reference';
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
-const READ = new Set(`prompt seconds size input_reference image metadata extra`.split(/\s+/));
-/** Not for clients to choose: model, credential, address for reports, number of results. */
+const READ = new Set(
+  `prompt seconds size resolution quality input_reference image metadata extra`.split(/\s+/).map(lettersOf),
+);
+/** Not for clients to choose: model, credential, address for reports, number and length of results. */
 const CLOSED =
-  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|duration|seconds|length|frames|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
 
 /** The last three are those of other vendors with this API. */
 const STATUSES = {
@@ -159,7 +164,7 @@ function membersOf(value, name) {
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
-  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && given(value));
+  const passed = more.filter(([name, value]) => !isOwn(name) && given(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 

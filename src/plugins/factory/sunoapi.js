@@ -87,14 +87,19 @@ const STATUSES = {
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isGiven = (value) => value !== undefined && value !== null && value !== '';
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt gpt_description_prompt mv title tags negative_tags make_instrumental task_id continue_clip_id continue_at
-  model action metadata extra`.split(/\s+/),
+  model action metadata extra`
+    .split(/\s+/)
+    .map(lettersOf),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
-  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
 const textAt = (value, name) => {
   const found = isObject(value) ? value[name] : undefined;
   return typeof found === 'string' || typeof found === 'number' ? String(found).trim() : '';
@@ -137,7 +142,7 @@ function membersOf(value, name) {
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
-  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && isGiven(value));
+  const passed = more.filter(([name, value]) => !isOwn(name) && isGiven(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 

@@ -112,14 +112,19 @@ const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 /** Further fields of the vendor: texts, and what is true or false; a form has texts alone. */
 const TEXTS = ['style', 'movement_amplitude'];
 const FLAGS = ['audio', 'bgm', 'watermark'];
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt image images input_reference last_frame reference_images action size duration seconds resolution
-  aspect_ratio style movement_amplitude audio bgm watermark seed off_peak metadata extra`.split(/\s+/),
+  aspect_ratio style movement_amplitude audio bgm watermark seed off_peak metadata extra`
+    .split(/\s+/)
+    .map(lettersOf),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
 const CLOSED =
-  /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+  /^(models?(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
+const isOwn = (name) => READ.has(lettersOf(name)) || CLOSED.test(lettersOf(name));
 
 const STATUSES = {
   created: 'SUBMITTED',
@@ -187,7 +192,7 @@ function membersOf(value, name) {
 function withMetadata({ metadata, extra, ...fields }) {
   const named = membersOf(metadata, 'metadata');
   const more = Object.entries({ ...membersOf(extra, 'extra'), ...named });
-  const passed = more.filter(([name, value]) => !READ.has(name) && !CLOSED.test(name) && given(value));
+  const passed = more.filter(([name, value]) => !isOwn(name) && given(value));
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 

@@ -123,12 +123,14 @@ const MAX_REFERENCES = 7;
 const TICKS = 10_000_000_000;
 /** Dollars a second, until the vendor tells what it charges. */
 const ESTIMATE = { '480p': 0.05, '720p': 0.07, '1080p': 0.25, source: 0.07 };
+/** Vendors may read a name in any case, and with other marks between its words. */
+const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** Fields that this plugin reads, then what the gateway decides. All others go on as they are. */
 const OWN = new Set(
   words(
     'prompt seconds duration resolution size aspect_ratio ratio image input_reference images reference_images last_frame ' +
       'video action model metadata user output storage_options callback_url webhook_url',
-  ),
+  ).map(lettersOf),
 );
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -183,7 +185,7 @@ function normalize(sent) {
   read('references', firstGiven(fields.reference_images, fields.images, fields.references), (given) =>
     (Array.isArray(given) ? given : [given]).map((image) => sourceOf('reference_images', image)),
   );
-  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(name) && name !== 'references');
+  const rest = Object.entries(metadata).filter(([name]) => !OWN.has(lettersOf(name)) && name !== 'references');
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   return intent;
 }
