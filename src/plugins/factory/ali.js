@@ -30,6 +30,13 @@ const MODELS = {
   'wanx2.1-kf2v-plus': { tiers: ['720P'], seconds: [5], audio: 'never' },
 };
 
+const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
+/** A text in all of them, one after the other. */
+const localized = ([line]) => Object.fromEntries(line.split(' | ').map((text, at) => [LANGUAGES[at], text]));
+const LENGTH = localized`Billed seconds | 计费秒数 | 課金対象の秒数 | Segundos facturados | Berechnete Sekunden | Segundos cobrados`;
+const SOUND = localized`Video with sound | 有声视频 | 音声付き動画 | Vídeo con sonido | Video mit Ton | Vídeo com som`;
+const RESOLUTION = localized`Video resolution | 视频分辨率 | 動画の解像度 | Resolución del vídeo | Videoauflösung | Resolução do vídeo`;
+
 export const meta = {
   apiVersion: 1,
   key: 'ali',
@@ -40,8 +47,8 @@ export const meta = {
     en: 'Alibaba Wan: text, frames or references to video, and video editing',
     zh: '阿里云百炼通义万相：文生视频、首尾帧生视频、参考生视频与视频编辑',
     ja: 'Alibaba Wan：テキスト、フレーム、参照素材から動画、動画の編集',
-    es: 'Alibaba Wan: texto, fotogramas o referencias a video, y edición de videos',
-    de: 'Alibaba Wan: Text, Bilder oder Vorlagen zu Video, und Bearbeitung von Videos',
+    es: 'Alibaba Wan: texto, fotogramas o referencias a vídeo, y edición de vídeos',
+    de: 'Alibaba Wan: Text, Bilder oder Referenzen zu Video, und Videobearbeitung',
     pt: 'Alibaba Wan: texto, quadros ou referências para vídeo, e edição de vídeos',
   },
   icon: 'AlibabaCloud.Color',
@@ -65,9 +72,9 @@ export const meta = {
     { method: 'GET', path: `${base}/tasks/:task_id`, type: 'query', render: 'presentTask' },
   ]),
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Seconds as billed', zh: '计费时长（秒）' } },
-    resolution: { enum: TIERS, description: { en: 'Video resolution', zh: '视频分辨率' } },
-    audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带有声音' } },
+    seconds: { type: 'number', unit: 'second', description: LENGTH },
+    resolution: { enum: TIERS, description: RESOLUTION },
+    audio: { type: 'boolean', description: SOUND },
   },
   usageExamples: [
     { label: '5 s at 720P with sound', facts: { seconds: 5, resolution: '720P', audio: true } },
@@ -84,24 +91,17 @@ const byModel = (rangeOf) => ({
 export const vendorInfo = {
   capacity: { queues: true },
   labels: {
-    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
-    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
-    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
-    image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
-    last_image: { en: 'Last frame', zh: '尾帧', ja: '終了画像', es: 'Foto final', de: 'Endbild', pt: 'Foto final' },
-    reference_image: { en: 'Reference', zh: '参考图', ja: '参照画像', es: 'Modelo', de: 'Vorlage', pt: 'Modelo' },
-    video: { en: 'Video', zh: '视频', ja: '動画', es: 'Video', de: 'Video', pt: 'Vídeo' },
+    seconds: localized`Duration | 时长 | 長さ | Duración | Dauer | Duração`,
+    resolution: localized`Resolution | 分辨率 | 解像度 | Resolución | Auflösung | Resolução`,
+    audio: localized`Sound | 声音 | 音声 | Sonido | Ton | Som`,
+    image: localized`First frame | 首帧 | 開始フレーム | Fotograma inicial | Startbild | Quadro inicial`,
+    last_image: localized`Last frame | 尾帧 | 終了フレーム | Fotograma final | Endbild | Quadro final`,
+    reference_image: localized`Reference | 参考图 | 参照画像 | Referencia | Referenz | Referência`,
+    video: localized`Video | 视频 | 動画 | Vídeo | Video | Vídeo`,
   },
   keyUrl: 'https://modelstudio.console.alibabacloud.com/?tab=model#/api-key',
   keyFormat: 'sk-…',
-  keyHelp: {
-    en: 'Each key belongs to one region; the channel’s URL must be of the same.',
-    zh: '密钥只属于一个地域，渠道地址须为同一地域。',
-    ja: 'キーは1つのリージョン専用です。チャンネルのURLも同じリージョンにしてください。',
-    es: 'Cada clave pertenece a una región; la URL del canal debe ser de la misma.',
-    de: 'Jeder Schlüssel gehört zu einer Region; die URL des Kanals muss zur selben gehören.',
-    pt: 'Cada chave pertence a uma região; a URL do canal deve ser da mesma.',
-  },
+  keyHelp: localized`Each key belongs to one region; the channel’s URL must be in the same one. | 每个密钥只属于一个地域，渠道地址须为同一地域。 | キーは1つのリージョン専用です。チャンネルのURLも同じリージョンにしてください。 | Cada clave pertenece a una región; la URL del canal debe ser de la misma. | Jeder Schlüssel gehört zu einer Region; die URL des Kanals muss zur selben gehören. | Cada chave pertence a uma região; a URL do canal deve ser da mesma.`,
   inputs: {
     image: { type: 'image', required: true, models: meta.models.filter((model) => /i2v|kf2v/.test(model)) },
     last_image: { type: 'image', required: true, models: meta.models.filter((model) => model.includes('kf2v')) },
@@ -253,10 +253,8 @@ function normalize({ metadata, extra, ...given }) {
   for (const name of ['prompt', 'negative_prompt', 'audio_url', 'template', 'shot_type'])
     intent[name] = readText(fields, name);
   for (const name of ['prompt_extend', 'watermark', 'audio']) intent[name] = readFlag(fields, name);
-  const more = {
-    input: unread(input),
-    parameters: unread({ ...objectAt(former, 'parameters'), ...named, ...parameters }),
-  };
+  const others = { ...objectAt(former, 'parameters'), ...named, ...parameters };
+  const more = { input: unread(input), parameters: unread(others) };
   for (const name of Object.keys(more))
     if (Object.keys(more[name]).length > 0) intent.extra = { ...intent.extra, [name]: more[name] };
   const resolution = readText(fields, 'resolution');

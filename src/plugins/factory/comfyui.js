@@ -7,6 +7,10 @@
 const words = (text) => text.split(' ');
 const MODELS = { 'comfyui-image': 'image', 'comfyui-video': 'video', 'comfyui-audio': 'audio' };
 
+const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
+/** A text in all of them, one after the other. */
+const localized = ([line]) => Object.fromEntries(line.split(' | ').map((text, at) => [LANGUAGES[at], text]));
+
 export const meta = {
   apiVersion: 1,
   key: 'comfyui',
@@ -17,7 +21,7 @@ export const meta = {
     en: 'Your own ComfyUI workflows: images, video and audio',
     zh: '通过自建 ComfyUI 的工作流生成图片、视频与音频',
     ja: '自前のComfyUIワークフロー：画像・動画・音声',
-    es: 'Tus propios flujos de ComfyUI: imágenes, video y audio',
+    es: 'Tus propios flujos de ComfyUI: imágenes, vídeo y audio',
     de: 'Ihre eigenen ComfyUI-Workflows: Bilder, Video und Audio',
     pt: 'Seus próprios fluxos do ComfyUI: imagens, vídeo e áudio',
   },
@@ -36,27 +40,22 @@ export const meta = {
     seconds: {
       type: 'number',
       unit: 'second',
-      description: {
-        en: 'Length of the result (seconds), from the request or the workflow settings',
-        zh: '结果时长（秒），取自请求或工作流设置',
-      },
+      description: localized`Result length (seconds), from the request or workflow settings | 结果时长（秒），取自请求或工作流设置 | 結果の長さ（秒）。リクエストまたはワークフロー設定の値 | Duración del resultado (segundos), según la solicitud o los ajustes del flujo | Länge des Ergebnisses (Sekunden), aus der Anfrage oder den Workflow-Einstellungen | Duração do resultado (segundos), da solicitação ou das configurações do fluxo`,
     },
-    images: { type: 'number', unit: 'count', description: { en: 'Number of images', zh: '图片数量' } },
+    images: {
+      type: 'number',
+      unit: 'count',
+      description: localized`Number of images | 图片数量 | 画像の枚数 | Número de imágenes | Anzahl der Bilder | Número de imagens`,
+    },
     megapixels: {
       type: 'number',
       unit: 'count',
-      description: {
-        en: 'Total image size (megapixels) from width and height; 1 each without them',
-        zh: '按请求宽高计的图片总大小（百万像素）；未给出时每张按 1 计',
-      },
+      description: localized`Total megapixels from width and height; 1 per image without them | 按宽高计的总像素（百万）；未给出时每张按 1 计 | 幅と高さによる合計メガピクセル。指定がなければ1枚につき1 | Megapíxeles en total según ancho y alto; sin ellos, 1 por imagen | Megapixel insgesamt nach Breite und Höhe; ohne Angabe 1 pro Bild | Total de megapixels por largura e altura; sem elas, 1 por imagem`,
     },
     compute_seconds: {
       type: 'number',
       unit: 'second',
-      description: {
-        en: 'Workflow run time: one minute is reserved, the time ComfyUI reports is billed',
-        zh: '工作流运行时间：预扣一分钟，按 ComfyUI 报告的时间计费',
-      },
+      description: localized`Workflow run time: one minute is reserved, the time ComfyUI reports is billed | 工作流运行时间：预扣一分钟，按 ComfyUI 报告的时间计费 | ワークフローの実行時間：1分を予約し、ComfyUIが報告した時間を請求 | Tiempo de ejecución del flujo: se reserva un minuto y se cobra el que indica ComfyUI | Laufzeit des Workflows: Eine Minute wird reserviert, die von ComfyUI gemeldete Zeit berechnet | Tempo de execução do fluxo: reserva-se um minuto e cobra-se o que o ComfyUI informa`,
     },
   },
   usageExamples: [
@@ -69,27 +68,24 @@ export const meta = {
 export const vendorInfo = {
   capacity: { queues: true },
   labels: {
-    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
-    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
-    megapixels: { en: 'Megapixels', zh: '百万像素', ja: 'MP', es: 'Megapíxeles', de: 'Megapixel', pt: 'Megapixels' },
-    compute_seconds: {
-      en: 'Compute time',
-      zh: '计算时间',
-      ja: '計算時間',
-      es: 'Tiempo',
-      de: 'Rechenzeit',
-      pt: 'Tempo',
-    },
+    seconds: localized`Duration | 时长 | 長さ | Duración | Dauer | Duração`,
+    images: localized`Images | 图片 | 画像 | Imágenes | Bilder | Imagens`,
+    megapixels: localized`Megapixels | 百万像素 | メガピクセル | Megapíxeles | Megapixel | Megapixels`,
+    compute_seconds: localized`Compute time | 计算时间 | 計算時間 | Tiempo de cómputo | Rechenzeit | Tempo de computação`,
   },
   keyFormat: 'TOKEN',
   keyHelp: {
-    en: 'ComfyUI asks for no key: write none. Anything else is sent as a bearer token, for a proxy before it.',
+    en: 'ComfyUI needs no key: enter none. Anything else is sent as a bearer token, for a proxy in front of it.',
     zh: 'ComfyUI 本身不需要密钥，填写 none 即可；其他内容将作为 Bearer 令牌发送给其前置代理。',
+    ja: 'ComfyUIにキーは不要です。noneと入力してください。それ以外は、前段のプロキシ向けのBearerトークンとして送信されます。',
+    es: 'ComfyUI no necesita clave: escribe none. Cualquier otro valor se envía como token bearer, para un proxy delante de él.',
+    de: 'ComfyUI braucht keinen Schlüssel: Geben Sie none ein. Alles andere wird als Bearer-Token gesendet, für einen vorgeschalteten Proxy.',
+    pt: 'O ComfyUI não precisa de chave: digite none. Qualquer outro valor é enviado como token bearer, para um proxy à frente dele.',
   },
   ranges: { seconds: null, images: null, megapixels: null, compute_seconds: null },
   examples: [
     {
-      label: { en: 'Paper boat', zh: '纸船' },
+      label: localized`Paper boat | 纸船 | 紙の舟 | Barco de papel | Papierboot | Barco de papel`,
       request: { prompt: 'A paper boat drifts across a still lake at dawn' },
     },
   ],

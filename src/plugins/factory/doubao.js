@@ -3,6 +3,16 @@
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
 const TASKS = '/doubao/api/v3/contents/generations/tasks';
 
+const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
+/** A text in all of them, one after the other. */
+const localized = ([line]) => Object.fromEntries(line.split(' | ').map((text, at) => [LANGUAGES[at], text]));
+const TOKENS = localized`Video tokens | 视频 token 数 | 動画のトークン数 | Tokens de vídeo | Video-Tokens | Tokens de vídeo`;
+const LENGTH = localized`Video length (seconds) | 视频时长（秒） | 動画の長さ（秒） | Duración del vídeo (segundos) | Videolänge (Sekunden) | Duração do vídeo (segundos)`;
+const SOUND = localized`Video with sound | 有声视频 | 音声付き動画 | Vídeo con sonido | Video mit Ton | Vídeo com som`;
+const REFERENCE = localized`With a reference video | 带参考视频 | 参照動画あり | Con vídeo de referencia | Mit Referenzvideo | Com vídeo de referência`;
+const OFFLINE = localized`Offline inference | 离线推理 | オフライン推論 | Inferencia diferida | Offline-Inferenz | Inferência offline`;
+const RESOLUTION = localized`Video resolution | 视频分辨率 | 動画の解像度 | Resolución del vídeo | Videoauflösung | Resolução do vídeo`;
+
 export const meta = {
   apiVersion: 1,
   key: 'doubao',
@@ -13,7 +23,7 @@ export const meta = {
     en: 'Doubao Seedance: text, first and last frame, or references to video',
     zh: '火山方舟豆包 Seedance：文生视频、首尾帧生视频与参考生视频',
     ja: 'Doubao Seedance：テキスト、最初と最後のフレーム、参照素材から動画',
-    es: 'Doubao Seedance: texto, primer y último fotograma, o referencias, a video',
+    es: 'Doubao Seedance: texto, primer y último fotograma, o referencias, a vídeo',
     de: 'Doubao Seedance: Text, erstes und letztes Bild oder Referenzen zu Video',
     pt: 'Doubao Seedance: texto, primeiro e último quadro, ou referências, para vídeo',
   },
@@ -35,12 +45,12 @@ export const meta = {
     { method: 'GET', path: `${TASKS}/:task_id`, type: 'query', render: 'presentTask' },
   ],
   usageSchema: {
-    tokens: { type: 'number', unit: 'token', description: { en: 'Video tokens', zh: '视频的 token 用量' } },
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
-    resolution: { enum: RESOLUTIONS, description: { en: 'Video resolution', zh: '视频分辨率' } },
-    audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带有声音' } },
-    video_input: { type: 'boolean', description: { en: 'Request includes a reference video', zh: '请求包含参考视频' } },
-    offline: { type: 'boolean', description: { en: 'Offline inference', zh: '离线推理' } },
+    tokens: { type: 'number', unit: 'token', description: TOKENS },
+    seconds: { type: 'number', unit: 'second', description: LENGTH },
+    resolution: { enum: RESOLUTIONS, description: RESOLUTION },
+    audio: { type: 'boolean', description: SOUND },
+    video_input: { type: 'boolean', description: REFERENCE },
+    offline: { type: 'boolean', description: OFFLINE },
   },
   usageExamples: [
     {
@@ -74,19 +84,12 @@ const byModel = (rangeOf) => ({ models: Object.fromEntries(meta.models.map((name
 
 export const vendorInfo = {
   labels: {
-    tokens: { en: 'Tokens', zh: 'Token', ja: 'トークン', es: 'Tokens', de: 'Tokens', pt: 'Tokens' },
-    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
-    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
-    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
-    video_input: {
-      en: 'Reference',
-      zh: '参考视频',
-      ja: '参照動画',
-      es: 'Referencia',
-      de: 'Referenz',
-      pt: 'Referência',
-    },
-    offline: { en: 'Offline', zh: '离线', ja: 'オフライン', es: 'Diferido', de: 'Offline', pt: 'Offline' },
+    tokens: localized`Tokens | Token | トークン | Tokens | Tokens | Tokens`,
+    seconds: localized`Duration | 时长 | 長さ | Duración | Dauer | Duração`,
+    resolution: localized`Resolution | 分辨率 | 解像度 | Resolución | Auflösung | Resolução`,
+    audio: localized`Sound | 声音 | 音声 | Sonido | Ton | Som`,
+    video_input: localized`Reference video | 参考视频 | 参照動画 | Vídeo de referencia | Referenzvideo | Vídeo de referência`,
+    offline: localized`Offline | 离线 | オフライン | Diferido | Offline | Offline`,
   },
   keyUrl: 'https://console.volcengine.com/ark/region:ark+cn-beijing/apiKey',
   keyFormat: 'ark-…',
@@ -194,9 +197,8 @@ function readItem(item, index) {
     if (id === '') throw new Error(`${name}.draft_task.id must be the id of a task.`);
     return { type: 'draft_task', draft_task: { id } };
   }
-  if (!isObject(item) || !MEDIA.includes(item.type)) {
+  if (!isObject(item) || !MEDIA.includes(item.type))
     throw new Error(`${name}.type must be one of text, ${MEDIA.join(', ')}, draft_task.`);
-  }
   const source = readSource(`${name}.${item.type}.url`, objectAt(item, item.type).url);
   const role = readChoice(item, 'role', ROLES);
   return { type: item.type, [item.type]: { url: source }, ...(role === undefined ? {} : { role }) };
@@ -308,10 +310,7 @@ function fieldsOf(body) {
 /** A draft that this request makes a full video of, as `{id}` of a task of the gateway. */
 const draftOf = ({ content }) => content.find(({ type }) => type === 'draft_task')?.draft_task;
 
-/**
- * The intent of a decoder. A draft belongs to the account that made it, and goes to that one's
- * channel.
- */
+/** The intent of a decoder. A draft goes to the channel of the account that made it. */
 function intentOf(model, fields) {
   const requestBody = normalize(fields);
   const draft = draftOf(requestBody);
@@ -339,9 +338,8 @@ function plan(ctx) {
     const auto = spec.auto ? ', or -1 for a length that the model chooses' : '';
     throw new Error(`The length of a video of ${model} is from ${spec.least} to ${spec.most} seconds${auto}.`);
   }
-  if (request.generate_audio === true && !spec.audio) {
+  if (request.generate_audio === true && !spec.audio)
     throw new Error(`The model ${model} makes no sound; leave generate_audio out.`);
-  }
   const resolution = request.resolution ?? (request.draft ? '480p' : spec.resolution);
   const audio = spec.audio && request.generate_audio !== false;
   // What a model that is not known here does with the field is not known either.

@@ -11,6 +11,10 @@ const SOUND = 'eleven_text_to_sound_v2';
 const MUSIC = words('music_v1 music_v2');
 const TRANSCRIPT = words('scribe_v2 scribe_v1');
 
+const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
+/** A text in all of them, one after the other. */
+const localized = ([line]) => Object.fromEntries(line.split(' | ').map((text, at) => [LANGUAGES[at], text]));
+
 export const meta = {
   apiVersion: 1,
   key: 'elevenlabs',
@@ -50,24 +54,21 @@ export const meta = {
     characters: {
       type: 'number',
       unit: 'token',
-      description: {
-        en: 'Characters of the text, as counted by the vendor once it has responded',
-        zh: '文本的字符数；服务商返回后以其计数为准',
-      },
+      description: localized`Text length (characters); the vendor’s count applies once it responds | 文本字符数；服务商响应后以其计数为准 | テキストの文字数。応答後はベンダーの計数を適用 | Caracteres del texto; cuando el proveedor responde, vale su recuento | Zeichen des Textes; nach der Antwort gilt die Zählung des Anbieters | Caracteres do texto; após a resposta, vale a contagem do fornecedor`,
     },
     seconds: {
       type: 'number',
       unit: 'second',
-      description: { en: 'Length of the sound or music (seconds)', zh: '音效或音乐的时长（秒）' },
+      description: localized`Sound or music length (seconds) | 音效或音乐时长（秒） | 効果音または音楽の長さ（秒） | Duración del sonido o de la música (segundos) | Länge von Soundeffekt oder Musik (Sekunden) | Duração do som ou da música (segundos)`,
     },
     kind: {
       enum: ['speech', 'sound', 'music'],
       enumLabels: {
-        speech: { en: 'Speech', zh: '语音' },
-        sound: { en: 'Sound effect', zh: '音效' },
-        music: { en: 'Music', zh: '音乐' },
+        speech: localized`Speech | 语音 | 音声 | Voz | Sprache | Voz`,
+        sound: localized`Sound effect | 音效 | 効果音 | Efecto de sonido | Soundeffekt | Efeito sonoro`,
+        music: localized`Music | 音乐 | 音楽 | Música | Musik | Música`,
       },
-      description: { en: 'Type of result', zh: '生成内容的种类' },
+      description: localized`Result type | 结果类型 | 結果の種類 | Tipo de resultado | Art des Ergebnisses | Tipo de resultado`,
     },
   },
   usageExamples: [
@@ -82,10 +83,7 @@ export const meta = {
         recorded_seconds: {
           type: 'number',
           unit: 'token',
-          description: {
-            en: 'Length of the recording in seconds: reserved by the size of the file, billed as the vendor counts',
-            zh: '录音时长（秒）：先按文件大小预留，按服务商计数结算',
-          },
+          description: localized`Recording length (seconds): reserved by file size, billed by the vendor’s count | 录音时长（秒）：按文件大小预扣，按服务商的计数计费 | 録音の長さ（秒）：ファイルサイズで予約し、ベンダーの計数で請求 | Duración de la grabación (segundos): se reserva por tamaño del archivo y se cobra por el recuento del proveedor | Länge der Aufnahme (Sekunden): reserviert nach Dateigröße, berechnet nach Zählung des Anbieters | Duração da gravação (segundos): reservada pelo tamanho do arquivo, cobrada pela contagem do fornecedor`,
         },
       },
       examples: [{ label: 'A recording of 10 min', facts: { recorded_seconds: 600 } }],
@@ -108,11 +106,12 @@ const MOST_MUSIC = Math.floor(HELD_BYTES / bytesASecond(MUSIC_FORMATS.at(-1)));
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   labels: {
-    url: { en: 'Recording', zh: '录音', ja: '録音', es: 'Grabación', de: 'Aufnahme', pt: 'Gravação' },
-    characters: { en: 'Characters', zh: '字符数', ja: '文字数', es: 'Caracteres', de: 'Zeichen', pt: 'Caracteres' },
-    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
-    kind: { en: 'Type', zh: '类型', ja: '種類', es: 'Tipo', de: 'Art', pt: 'Tipo' },
-    voice_id: { en: 'Voice', zh: '声音', ja: '音声ID', es: 'Voz', de: 'Stimme', pt: 'Voz' },
+    url: localized`Recording | 录音 | 録音 | Grabación | Aufnahme | Gravação`,
+    characters: localized`Characters | 字符数 | 文字数 | Caracteres | Zeichen | Caracteres`,
+    seconds: localized`Duration | 时长 | 長さ | Duración | Dauer | Duração`,
+    recorded_seconds: localized`Duration | 时长 | 長さ | Duración | Dauer | Duração`,
+    kind: localized`Type | 类型 | 種類 | Tipo | Art | Tipo`,
+    voice_id: localized`Voice | 音色 | ボイス | Voz | Stimme | Voz`,
   },
   keyUrl: 'https://elevenlabs.io/app/settings/api-keys',
   keyFormat: 'sk_…',
@@ -133,28 +132,14 @@ export const vendorInfo = {
       type: 'text',
       required: true,
       example: 'JBFqnCBsd6RMkjVDRZzb',
-      description: {
-        en: 'The id of a voice, from Voices at elevenlabs.io',
-        zh: '声音的 ID，见 elevenlabs.io 的 Voices 页面',
-        ja: '音声のID（elevenlabs.ioの「Voices」で確認）',
-        es: 'El ID de una voz, en Voices de elevenlabs.io',
-        de: 'Die ID einer Stimme, unter Voices auf elevenlabs.io',
-        pt: 'O ID de uma voz, em Voices no elevenlabs.io',
-      },
+      description: localized`Voice ID, from Voices at elevenlabs.io | 音色 ID，见 elevenlabs.io 的 Voices 页面 | ボイスID（elevenlabs.ioの「Voices」で確認） | ID de la voz, en Voices de elevenlabs.io | ID der Stimme, unter Voices auf elevenlabs.io | ID da voz, em Voices no elevenlabs.io`,
       models: SPEECH,
     },
     url: {
       type: 'text',
       required: true,
       example: 'https://example.com/recording.mp3',
-      description: {
-        en: 'Where the recording is; a form sends it as file',
-        zh: '录音所在地址；表单请求可直接上传 file',
-        ja: '録音のURL（フォームではfileとして送信）',
-        es: 'Dónde está la grabación; un formulario la envía como file',
-        de: 'Wo die Aufnahme liegt; ein Formular schickt sie als file',
-        pt: 'Onde está a gravação; um formulário a envia como file',
-      },
+      description: localized`Recording URL; a form uploads it as file | 录音地址；表单可直接上传 file | 録音のURL（フォームではfileとしてアップロード） | URL de la grabación; un formulario la sube como file | URL der Aufnahme; ein Formular lädt sie als file hoch | URL da gravação; um formulário a envia como file`,
       models: TRANSCRIPT,
     },
   },

@@ -29,13 +29,22 @@ const MODELS = {
   'fal/audio': { makes: 'audio', any: true },
 };
 const RESOLUTIONS = words('360p 480p 540p 580p 720p 768p 1080p 1440p 2160p 4k 0.5K 1K 2K 4K');
-
 const NOTHING = { seconds: 0, images: 0, megapixels: 0, resolution: 'standard', audio: false };
 
 const namesOf = (fits) => Object.keys(MODELS).filter((name) => fits(MODELS[name]));
 const byModel = (rangeOf) => ({
   models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
 });
+
+const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
+/** A text in all of them, one after the other. */
+const localized = ([line]) => Object.fromEntries(line.split(' | ').map((text, at) => [LANGUAGES[at], text]));
+const LENGTH = localized`Video length (seconds) | 视频时长（秒） | 動画の長さ（秒） | Duración del vídeo (segundos) | Videolänge (Sekunden) | Duração do vídeo (segundos)`;
+const IMAGES = localized`Number of images | 图片数量 | 画像の枚数 | Número de imágenes | Anzahl der Bilder | Número de imagens`;
+const MEGAPIXELS = localized`Total megapixels | 总像素（百万） | 合計メガピクセル | Megapíxeles en total | Megapixel insgesamt | Total de megapixels`;
+const SOUND = localized`Video with sound | 有声视频 | 音声付き動画 | Vídeo con sonido | Video mit Ton | Vídeo com som`;
+const RESOLUTION = localized`Video resolution | 视频分辨率 | 動画の解像度 | Resolución del vídeo | Videoauflösung | Resolução do vídeo`;
+const STANDARD = localized`Model default | 模型默认 | モデルの既定 | Predeterminada del modelo | Standard des Modells | Padrão do modelo`;
 
 export const meta = {
   apiVersion: 1,
@@ -47,7 +56,7 @@ export const meta = {
     en: 'Any fal model: video, images and audio',
     zh: '通过 fal 调用其任意模型：视频、图片与音频',
     ja: 'falのあらゆるモデル：動画・画像・音声',
-    es: 'Cualquier modelo de fal: video, imágenes y audio',
+    es: 'Cualquier modelo de fal: vídeo, imágenes y audio',
     de: 'Jedes Modell von fal: Video, Bilder und Audio',
     pt: 'Qualquer modelo do fal: vídeo, imagens e áudio',
   },
@@ -68,11 +77,11 @@ export const meta = {
     { method: 'GET', path: '/fal/*path', type: 'dynamic', decode: 'decodeQuery', render: 'presentJob' },
   ],
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
-    images: { type: 'number', unit: 'count', description: { en: 'Number of images', zh: '图片数量' } },
-    megapixels: { type: 'number', unit: 'count', description: { en: 'Total megapixels', zh: '图片总百万像素' } },
-    resolution: { enum: ['standard', ...RESOLUTIONS], description: { en: 'Video resolution', zh: '视频分辨率' } },
-    audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带声音' } },
+    seconds: { type: 'number', unit: 'second', description: LENGTH },
+    images: { type: 'number', unit: 'count', description: IMAGES },
+    megapixels: { type: 'number', unit: 'count', description: MEGAPIXELS },
+    resolution: { enum: ['standard', ...RESOLUTIONS], enumLabels: { standard: STANDARD }, description: RESOLUTION },
+    audio: { type: 'boolean', description: SOUND },
   },
   usageExamples: [
     { label: '8 s of video with sound', facts: { ...NOTHING, seconds: 8, audio: true } },
@@ -84,12 +93,12 @@ export const meta = {
 export const vendorInfo = {
   capacity: { queues: true },
   labels: {
-    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
-    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
-    megapixels: { en: 'Megapixels', zh: '百万像素', ja: 'MP', es: 'Megapíxeles', de: 'Megapixel', pt: 'Megapixels' },
-    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
-    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
-    image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
+    seconds: localized`Duration | 时长 | 長さ | Duración | Dauer | Duração`,
+    images: localized`Images | 图片 | 画像 | Imágenes | Bilder | Imagens`,
+    megapixels: localized`Megapixels | 百万像素 | メガピクセル | Megapíxeles | Megapixel | Megapixels`,
+    resolution: localized`Resolution | 分辨率 | 解像度 | Resolución | Auflösung | Resolução`,
+    audio: localized`Sound | 声音 | 音声 | Sonido | Ton | Som`,
+    image: localized`First frame | 首帧 | 開始フレーム | Fotograma inicial | Startbild | Quadro inicial`,
   },
   keyUrl: 'https://fal.ai/dashboard/keys',
   keyFormat: 'KEY_ID:KEY_SECRET',
@@ -119,7 +128,7 @@ export const vendorInfo = {
   },
   examples: [
     {
-      label: { en: 'Paper boat', zh: '纸船' },
+      label: localized`Paper boat | 纸船 | 紙の舟 | Barco de papel | Papierboot | Barco de papel`,
       models: namesOf(({ lengths, frame }) => lengths && !frame),
       request: { prompt: 'A paper boat drifts across a still lake at dawn' },
     },
@@ -212,9 +221,8 @@ const namedSize = (size) => (Object.hasOwn(SIZES, String(size)) ? SIZES[size] : 
 function sidesOf(size) {
   const match = typeof size === 'string' ? /^([1-9]\d{1,4})[x*]([1-9]\d{1,4})$/i.exec(namedSize(size) ?? size) : null;
   const sides = match ? [Number(match[1]), Number(match[2])] : [Number(size?.width), Number(size?.height)];
-  if (!sides.every((side) => Number.isInteger(side) && side >= 1 && side <= 16_384)) {
+  if (!sides.every((side) => Number.isInteger(side) && side >= 1 && side <= 16_384))
     throw new Error('The size is not in the form WIDTHxHEIGHT.');
-  }
   return sides;
 }
 
@@ -260,9 +268,8 @@ function plan(ctx) {
 function placeImages({ any, frame, list = 1 }, { image, images = [] }, input) {
   const given = [...(image === undefined ? [] : [image]), ...images];
   if (!any && !frame && given.length > 0) throw new Error('This model takes no image.');
-  if (frame && (given.length === 0 || given.length > list)) {
+  if (frame && (given.length === 0 || given.length > list))
     throw new Error(list === 1 ? 'Please give one image.' : `Please give from 1 to ${list} images.`);
-  }
   if (given.length === 0) return;
   const asList = frame ? list > 1 : images.length > 0;
   const placed = given.map((source) =>
@@ -321,13 +328,8 @@ const megapixelsOf = ([width, height]) => Math.max(1, Math.ceil((width * height)
 export function buildSubmitRequest(ctx) {
   const { path, input, kind } = plan(ctx);
   const push = ctx.callbackUrl ? `?fal_webhook=${encodeURIComponent(ctx.callbackUrl)}` : '';
-  return {
-    url: `${root(ctx)}/${path}${push}`,
-    method: 'POST',
-    headers: { ...keyHeader(ctx), 'Content-Type': 'application/json' },
-    body: input,
-    action: kind,
-  };
+  const headers = { ...keyHeader(ctx), 'Content-Type': 'application/json' };
+  return { url: `${root(ctx)}/${path}${push}`, method: 'POST', headers, body: input, action: kind };
 }
 
 export const extractUsage = (ctx) => plan(ctx).facts;
@@ -399,15 +401,14 @@ const kindOf = (mime = '') => ['video', 'image', 'audio'].find((kind) => mime.st
 /** With keys such as `video`, `image-2`. A file of no known type is what the order was for. */
 function artifactsOf({ action, data }) {
   const counts = {};
-  return filesOf(data)
-    .slice(0, 64)
-    .map((file) => {
-      const mimeType = mimeOf(file);
-      const type = kindOf(mimeType) ?? (mimeType || !['video', 'image', 'audio'].includes(action) ? 'file' : action);
-      counts[type] = (counts[type] ?? 0) + 1;
-      const key = counts[type] === 1 ? type : `${type}-${counts[type]}`;
-      return { key, type, ...(mimeType ? { mimeType } : {}), file };
-    });
+  const files = filesOf(data).slice(0, 64);
+  return files.map((file) => {
+    const mimeType = mimeOf(file);
+    const type = kindOf(mimeType) ?? (mimeType || !['video', 'image', 'audio'].includes(action) ? 'file' : action);
+    counts[type] = (counts[type] ?? 0) + 1;
+    const key = counts[type] === 1 ? type : `${type}-${counts[type]}`;
+    return { key, type, ...(mimeType ? { mimeType } : {}), file };
+  });
 }
 
 /** What is not known is said to be unknown. A failed job is COMPLETED too. */
@@ -436,9 +437,8 @@ export function extractUsageOnComplete(ctx, result, body) {
   const images = made.filter(({ type }) => type === 'image').map(({ file }) => file);
   if (ctx.action === 'image' && images.length > 0) {
     usage.images = images.length;
-    if (images.every(({ width, height }) => width > 0 && height > 0)) {
+    if (images.every(({ width, height }) => width > 0 && height > 0))
       usage.megapixels = images.reduce((sum, { width, height }) => sum + megapixelsOf([width, height]), 0);
-    }
   }
   const length = Number(made.find(({ type }) => type === 'video')?.file.duration);
   if (length > 0 && !MODELS[ctx.upstreamModel]?.lengths) usage.seconds = length;

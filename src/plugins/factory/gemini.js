@@ -11,7 +11,7 @@ export const meta = {
     en: 'Google Veo through the Gemini API: text, frames or reference images to video',
     zh: '谷歌 Veo（Gemini 接口）：由文字、首尾帧或参考图片生成视频',
     ja: 'Google Veo（Gemini API）：テキスト、フレーム、参照画像から動画',
-    es: 'Google Veo con la API de Gemini: texto, fotogramas o imágenes de referencia a video',
+    es: 'Google Veo con la API de Gemini: texto, fotogramas o imágenes de referencia a vídeo',
     de: 'Google Veo über die Gemini-API: Text, Bilder oder Referenzbilder zu Video',
     pt: 'Google Veo pela API Gemini: texto, quadros ou imagens de referência para vídeo',
   },
@@ -31,8 +31,29 @@ export const meta = {
   baseUrl: 'https://generativelanguage.googleapis.com',
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
-    resolution: { enum: ['720p', '1080p', '4k'], description: { en: 'Video resolution', zh: '视频分辨率' } },
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: {
+        en: 'Video length (seconds)',
+        zh: '视频时长（秒）',
+        ja: '動画の長さ（秒）',
+        es: 'Duración del vídeo (segundos)',
+        de: 'Videolänge (Sekunden)',
+        pt: 'Duração do vídeo (segundos)',
+      },
+    },
+    resolution: {
+      enum: ['720p', '1080p', '4k'],
+      description: {
+        en: 'Video resolution',
+        zh: '视频分辨率',
+        ja: '動画の解像度',
+        es: 'Resolución del vídeo',
+        de: 'Videoauflösung',
+        pt: 'Resolução do vídeo',
+      },
+    },
   },
   usageExamples: [
     { label: '4 s at 720p', facts: { seconds: 4, resolution: '720p' } },

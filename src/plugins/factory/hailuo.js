@@ -23,6 +23,12 @@ const MODELS = {
   'S2V-01': { lengths: { '720P': SIX }, first: 'refused', subject: true },
 };
 
+const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
+/** A text in all of them, one after the other. */
+const localized = ([line]) => Object.fromEntries(line.split(' | ').map((text, at) => [LANGUAGES[at], text]));
+const LENGTH = localized`Video length (seconds) | 视频时长（秒） | 動画の長さ（秒） | Duración del vídeo (segundos) | Videolänge (Sekunden) | Duração do vídeo (segundos)`;
+const RESOLUTION = localized`Video resolution | 视频分辨率 | 動画の解像度 | Resolución del vídeo | Videoauflösung | Resolução do vídeo`;
+
 export const meta = {
   apiVersion: 1,
   key: 'hailuo',
@@ -33,7 +39,7 @@ export const meta = {
     en: 'MiniMax Hailuo: text, first and last frame, or a person to video',
     zh: 'MiniMax 海螺视频：文生视频、首尾帧生视频与主体参考生视频',
     ja: 'MiniMax Hailuo：テキスト、最初と最後のフレーム、人物から動画',
-    es: 'MiniMax Hailuo: texto, primer y último fotograma, o una persona, a video',
+    es: 'MiniMax Hailuo: texto, primer y último fotograma, o una persona, a vídeo',
     de: 'MiniMax Hailuo: Text, erstes und letztes Bild oder eine Person zu Video',
     pt: 'MiniMax Hailuo: texto, primeiro e último quadro, ou uma pessoa, para vídeo',
   },
@@ -71,8 +77,8 @@ export const meta = {
     },
   ],
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
-    resolution: { enum: RESOLUTIONS, description: { en: 'Video resolution', zh: '视频分辨率' } },
+    seconds: { type: 'number', unit: 'second', description: LENGTH },
+    resolution: { enum: RESOLUTIONS, description: RESOLUTION },
   },
   usageExamples: [
     { label: '6 s at 768P', facts: { seconds: 6, resolution: '768P' } },
@@ -90,10 +96,10 @@ const named = (is) => Object.keys(MODELS).filter((model) => is(MODELS[model]));
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   labels: {
-    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
-    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
-    image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
-    subject: { en: 'Person', zh: '人物', ja: '人物', es: 'Persona', de: 'Person', pt: 'Pessoa' },
+    seconds: localized`Duration | 时长 | 長さ | Duración | Dauer | Duração`,
+    resolution: localized`Resolution | 分辨率 | 解像度 | Resolución | Auflösung | Resolução`,
+    image: localized`First frame | 首帧 | 開始フレーム | Fotograma inicial | Startbild | Quadro inicial`,
+    subject: localized`Person | 人物 | 人物 | Persona | Person | Pessoa`,
   },
   keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
   keyFormat: ['sk-api-…', 'eyJ…'],

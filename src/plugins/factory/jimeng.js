@@ -13,7 +13,7 @@ export const meta = {
     en: 'Volcengine Jimeng: text, or first and last frame to video',
     zh: '火山引擎即梦：文生视频与首尾帧生视频',
     ja: 'Volcengine Jimeng：テキスト、最初と最後のフレームから動画',
-    es: 'Volcengine Jimeng: texto, o primer y último fotograma, a video',
+    es: 'Volcengine Jimeng: texto, o primer y último fotograma, a vídeo',
     de: 'Volcengine Jimeng: Text oder erstes und letztes Bild zu Video',
     pt: 'Volcengine Jimeng: texto, ou primeiro e último quadro, para vídeo',
   },
@@ -41,8 +41,29 @@ export const meta = {
   // submits or asks.
   routes: [{ method: 'POST', path: '/jimeng/', type: 'dynamic', decode: 'decodeAction', render: 'presentAction' }],
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
-    resolution: { enum: ['720P', '1080P'], description: { en: 'Video resolution', zh: '视频分辨率' } },
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: {
+        en: 'Video length (seconds)',
+        zh: '视频时长（秒）',
+        ja: '動画の長さ（秒）',
+        es: 'Duración del vídeo (segundos)',
+        de: 'Videolänge (Sekunden)',
+        pt: 'Duração do vídeo (segundos)',
+      },
+    },
+    resolution: {
+      enum: ['720P', '1080P'],
+      description: {
+        en: 'Video resolution',
+        zh: '视频分辨率',
+        ja: '動画の解像度',
+        es: 'Resolución del vídeo',
+        de: 'Videoauflösung',
+        pt: 'Resolução do vídeo',
+      },
+    },
   },
   usageExamples: [
     { label: '5 s at 720P', facts: { seconds: 5, resolution: '720P' } },
@@ -58,8 +79,22 @@ export const vendorInfo = {
   labels: {
     seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
     resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
-    image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
-    last_image: { en: 'Last frame', zh: '尾帧', ja: '終了画像', es: 'Foto final', de: 'Endbild', pt: 'Foto final' },
+    image: {
+      en: 'First frame',
+      zh: '首帧',
+      ja: '開始フレーム',
+      es: 'Fotograma inicial',
+      de: 'Startbild',
+      pt: 'Quadro inicial',
+    },
+    last_image: {
+      en: 'Last frame',
+      zh: '尾帧',
+      ja: '終了フレーム',
+      es: 'Fotograma final',
+      de: 'Endbild',
+      pt: 'Quadro final',
+    },
   },
   keyUrl: 'https://console.volcengine.com/iam/keymanage',
   // `sk-…` is of another gateway.

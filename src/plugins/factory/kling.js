@@ -1,6 +1,10 @@
 // Kling AI: https://kling.ai/document-api. The channel's key is `ACCESS_KEY|SECRET_KEY`; a key
 // without the bar is sent as it is, for vendors that offer the same API with keys of their own.
 
+const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
+/** A text in all of them, one after the other. */
+const localized = ([line]) => Object.fromEntries(line.split(' | ').map((text, at) => [LANGUAGES[at], text]));
+
 export const meta = {
   apiVersion: 1,
   key: 'kling',
@@ -11,7 +15,7 @@ export const meta = {
     en: 'Kling AI: text, first frame, or first and last frame to video',
     zh: '可灵 AI：由文字、首帧或首尾帧生成视频',
     ja: 'Kling AI：テキスト、最初のフレーム、最初と最後のフレームから動画',
-    es: 'Kling AI: texto, primer fotograma, o primero y último, a video',
+    es: 'Kling AI: texto, primer fotograma, o primero y último, a vídeo',
     de: 'Kling AI: Text, erstes Bild oder erstes und letztes Bild zu Video',
     pt: 'Kling AI: texto, primeiro quadro, ou primeiro e último, para vídeo',
   },
@@ -45,20 +49,27 @@ export const meta = {
     { method: 'GET', path: `/kling/v1/videos/${kind}/:task_id`, type: 'query', render: 'presentTask' },
   ]),
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: localized`Video length (seconds) | 视频时长（秒） | 動画の長さ（秒） | Duración del vídeo (segundos) | Videolänge (Sekunden) | Duração do vídeo (segundos)`,
+    },
     mode: {
       enum: ['std', 'pro'],
       enumLabels: {
-        std: { en: 'Standard, 720p', zh: '标准模式，720p' },
-        pro: { en: 'Professional, 1080p', zh: '高品质模式，1080p' },
+        std: localized`Standard, 720p | 标准，720p | 標準、720p | Estándar, 720p | Standard, 720p | Padrão, 720p`,
+        pro: localized`Professional, 1080p | 高品质，1080p | プロ、1080p | Profesional, 1080p | Professionell, 1080p | Profissional, 1080p`,
       },
-      description: { en: 'Video quality', zh: '视频品质' },
+      description: localized`Video quality | 视频品质 | 動画の品質 | Calidad del vídeo | Videoqualität | Qualidade do vídeo`,
     },
-    sound: { type: 'boolean', description: { en: 'Video with generated sound', zh: '视频带有生成的声音' } },
+    sound: {
+      type: 'boolean',
+      description: localized`Video with generated sound | 视频带生成的声音 | 生成音声付き動画 | Vídeo con sonido generado | Video mit generiertem Ton | Vídeo com som gerado`,
+    },
     units: {
       type: 'number',
       unit: 'credit',
-      description: { en: 'Kling units, estimated until Kling reports them', zh: '可灵扣减的资源点数；完成前为估算值' },
+      description: localized`Kling units, estimated until Kling reports them | 可灵资源点，可灵返回前为估算值 | Klingユニット（Klingの報告までは見積もり） | Unidades de Kling, estimadas hasta que Kling las comunique | Kling-Einheiten, geschätzt, bis Kling sie meldet | Unidades Kling, estimadas até que a Kling as informe`,
     },
   },
   usageExamples: [
@@ -77,10 +88,10 @@ const isOmni = (model) => /^kling-(video-o\d|v\d+-omni)\b/.test(model);
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   labels: {
-    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
-    mode: { en: 'Quality', zh: '品质', ja: '品質', es: 'Calidad', de: 'Qualität', pt: 'Qualidade' },
-    sound: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
-    units: { en: 'Kling units', zh: '可灵资源点', ja: 'Kling単位', es: 'Unidades', de: 'Einheiten', pt: 'Unidades' },
+    seconds: localized`Duration | 时长 | 長さ | Duración | Dauer | Duração`,
+    mode: localized`Quality | 品质 | 品質 | Calidad | Qualität | Qualidade`,
+    sound: localized`Sound | 声音 | 音声 | Sonido | Ton | Som`,
+    units: localized`Kling units | 可灵资源点 | Klingユニット | Unidades de Kling | Kling-Einheiten | Unidades Kling`,
   },
   keyUrl: 'https://app.klingai.com/global/dev/api-key',
   // Newer keys are one secret.

@@ -21,7 +21,7 @@ export const meta = {
     zh: 'MiniMax 音乐：由描述与歌词生成歌曲，或生成纯音乐',
     ja: 'MiniMax Music：説明と歌詞から曲、インストゥルメンタル',
     es: 'MiniMax Music: canciones a partir de una descripción y letra, y música instrumental',
-    de: 'MiniMax Music: Lieder aus Beschreibung und Text sowie Instrumentalmusik',
+    de: 'MiniMax Music: Songs aus Beschreibung und Songtext sowie Instrumentalmusik',
     pt: 'MiniMax Music: músicas a partir de descrição e letra, e instrumentais',
   },
   icon: 'Minimax.Color',
@@ -43,9 +43,41 @@ export const meta = {
     { method: 'GET', path: '/minimax-music/v1/music_generation/:task_id', type: 'query', render: 'presentSong' },
   ],
   usageSchema: {
-    songs: { type: 'number', unit: 'count', description: { en: 'Number of songs', zh: '歌曲数量' } },
-    seconds: { type: 'number', unit: 'second', description: { en: 'Song length (seconds)', zh: '歌曲时长（秒）' } },
-    instrumental: { type: 'boolean', description: { en: 'Instrumental', zh: '纯音乐' } },
+    songs: {
+      type: 'number',
+      unit: 'count',
+      description: {
+        en: 'Number of songs',
+        zh: '歌曲数量',
+        ja: '曲数',
+        es: 'Número de canciones',
+        de: 'Anzahl der Songs',
+        pt: 'Número de músicas',
+      },
+    },
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: {
+        en: 'Song length (seconds)',
+        zh: '歌曲时长（秒）',
+        ja: '曲の長さ（秒）',
+        es: 'Duración de la canción (segundos)',
+        de: 'Songlänge (Sekunden)',
+        pt: 'Duração da música (segundos)',
+      },
+    },
+    instrumental: {
+      type: 'boolean',
+      description: {
+        en: 'Instrumental',
+        zh: '纯音乐',
+        ja: 'インストゥルメンタル',
+        es: 'Instrumental',
+        de: 'Instrumental',
+        pt: 'Instrumental',
+      },
+    },
   },
   usageExamples: [{ label: 'A song of 3 minutes', facts: { songs: 1, seconds: 180, instrumental: false } }],
 };
@@ -53,7 +85,7 @@ export const meta = {
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   labels: {
-    songs: { en: 'Songs', zh: '歌曲', ja: '曲', es: 'Canciones', de: 'Lieder', pt: 'Músicas' },
+    songs: { en: 'Songs', zh: '歌曲', ja: '曲', es: 'Canciones', de: 'Songs', pt: 'Músicas' },
     seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
     instrumental: {
       en: 'Instrumental',
@@ -63,7 +95,7 @@ export const vendorInfo = {
       de: 'Instrumental',
       pt: 'Instrumental',
     },
-    lyrics: { en: 'Lyrics', zh: '歌词', ja: '歌詞', es: 'Letra', de: 'Liedtext', pt: 'Letra' },
+    lyrics: { en: 'Lyrics', zh: '歌词', ja: '歌詞', es: 'Letra', de: 'Songtext', pt: 'Letra' },
   },
   keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
   keyFormat: ['sk-api-…', 'eyJ…'],
@@ -71,12 +103,12 @@ export const vendorInfo = {
     lyrics: {
       type: 'text',
       description: {
-        en: 'The lyrics, one line each; none for instrumental music',
+        en: 'Lyrics, one line each; none for instrumental music',
         zh: '歌词，每句一行；纯音乐无需填写',
-        ja: '歌詞（1行に1フレーズ）。インストゥルメンタルの場合は不要',
-        es: 'La letra, un verso por línea; vacía para música instrumental',
-        de: 'Der Liedtext, Zeile für Zeile; leer für Instrumentalmusik',
-        pt: 'A letra, um verso por linha; vazia para música instrumental',
+        ja: '歌詞（1行に1フレーズ）。インストゥルメンタルでは不要',
+        es: 'Letra, un verso por línea; vacía para música instrumental',
+        de: 'Songtext, Zeile für Zeile; leer für Instrumentalmusik',
+        pt: 'Letra, um verso por linha; vazia para música instrumental',
       },
     },
   },

@@ -33,7 +33,7 @@ export const meta = {
     en: 'OpenRouter: video models of many vendors',
     zh: '通过 OpenRouter 调用多家厂商的视频模型',
     ja: 'OpenRouter：多くのベンダーの動画モデル',
-    es: 'OpenRouter: modelos de video de muchos proveedores',
+    es: 'OpenRouter: modelos de vídeo de muchos proveedores',
     de: 'OpenRouter: Videomodelle vieler Anbieter',
     pt: 'OpenRouter: modelos de vídeo de muitos fornecedores',
   },
@@ -50,18 +50,60 @@ export const meta = {
     { method: 'GET', path: '/openrouter/api/v1/videos/:task_id', type: 'query', render: 'presentJob' },
   ],
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: {
+        en: 'Video length (seconds)',
+        zh: '视频时长（秒）',
+        ja: '動画の長さ（秒）',
+        es: 'Duración del vídeo (segundos)',
+        de: 'Videolänge (Sekunden)',
+        pt: 'Duração do vídeo (segundos)',
+      },
+    },
     resolution: {
       enum: ['standard', ...RESOLUTIONS],
-      description: { en: "Video resolution; standard is the model's own", zh: '视频分辨率；standard 为模型默认' },
+      enumLabels: {
+        standard: {
+          en: 'Model default',
+          zh: '模型默认',
+          ja: 'モデルの既定',
+          es: 'Predeterminada del modelo',
+          de: 'Standard des Modells',
+          pt: 'Padrão do modelo',
+        },
+      },
+      description: {
+        en: 'Video resolution',
+        zh: '视频分辨率',
+        ja: '動画の解像度',
+        es: 'Resolución del vídeo',
+        de: 'Videoauflösung',
+        pt: 'Resolução do vídeo',
+      },
     },
-    audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带声音' } },
+    audio: {
+      type: 'boolean',
+      description: {
+        en: 'Video with sound',
+        zh: '有声视频',
+        ja: '音声付き動画',
+        es: 'Vídeo con sonido',
+        de: 'Video mit Ton',
+        pt: 'Vídeo com som',
+      },
+    },
     cost: {
       type: 'number',
       unit: 'credit',
       description: {
         en: 'OpenRouter cost in US dollars, estimated until the job ends',
-        zh: 'OpenRouter 收取的美元费用；任务结束前为估算值',
+        zh: 'OpenRouter 收取的费用（美元），任务结束前为估算值',
+        ja: 'OpenRouterの料金（米ドル、ジョブ終了までは見積もり）',
+        es: 'Coste de OpenRouter en dólares, estimado hasta que termina el trabajo',
+        de: 'Kosten bei OpenRouter in US-Dollar, geschätzt bis zum Ende des Auftrags',
+        pt: 'Custo do OpenRouter em dólares, estimado até o fim do trabalho',
       },
     },
   },
@@ -77,7 +119,14 @@ export const vendorInfo = {
     seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
     resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
     audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
-    cost: { en: 'Vendor cost', zh: '服务商费用', ja: 'ベンダー料金', es: 'Costo', de: 'Anbieterkosten', pt: 'Custo' },
+    cost: {
+      en: 'Vendor’s cost',
+      zh: '服务商成本',
+      ja: 'ベンダーの費用',
+      es: 'Coste del proveedor',
+      de: 'Kosten beim Anbieter',
+      pt: 'Custo do fornecedor',
+    },
   },
   keyUrl: 'https://openrouter.ai/settings/keys',
   keyFormat: 'sk-or-v1-…',
@@ -98,7 +147,17 @@ export const vendorInfo = {
     cost: null,
   },
   examples: [
-    { label: { en: 'Paper boat', zh: '纸船' }, request: { prompt: 'A paper boat drifts across a still lake at dawn' } },
+    {
+      label: {
+        en: 'Paper boat',
+        zh: '纸船',
+        ja: '紙の舟',
+        es: 'Barco de papel',
+        de: 'Papierboot',
+        pt: 'Barco de papel',
+      },
+      request: { prompt: 'A paper boat drifts across a still lake at dawn' },
+    },
   ],
 };
 

@@ -35,6 +35,10 @@ const byModel = (rangeOf) => ({
   models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
 });
 
+const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
+/** A text in all of them, one after the other. */
+const localized = ([line]) => Object.fromEntries(line.split(' | ').map((text, at) => [LANGUAGES[at], text]));
+
 export const meta = {
   apiVersion: 1,
   key: 'replicate',
@@ -45,7 +49,7 @@ export const meta = {
     en: 'Any Replicate model: video, images and audio',
     zh: '调用 Replicate 的任意模型：视频、图片与音频',
     ja: 'Replicateのあらゆるモデル：動画・画像・音声',
-    es: 'Cualquier modelo de Replicate: video, imágenes y audio',
+    es: 'Cualquier modelo de Replicate: vídeo, imágenes y audio',
     de: 'Jedes Modell von Replicate: Video, Bilder und Audio',
     pt: 'Qualquer modelo do Replicate: vídeo, imagens e áudio',
   },
@@ -75,24 +79,28 @@ export const meta = {
     seconds: {
       type: 'number',
       unit: 'second',
-      description: {
-        en: 'Video length (seconds); 10 for a custom model without one',
-        zh: '视频时长（秒）；自选模型未指定时按十秒计',
-      },
+      description: localized`Video length (seconds); 10 if a custom model sets none | 视频时长（秒）；自选模型未指定时按 10 秒计 | 動画の長さ（秒）。カスタムモデルで指定がなければ10 | Duración del vídeo (segundos); 10 si un modelo propio no la indica | Videolänge (Sekunden); 10, wenn ein eigenes Modell keine angibt | Duração do vídeo (segundos); 10 se um modelo próprio não a indica`,
     },
-    images: { type: 'number', unit: 'count', description: { en: 'Number of images', zh: '图片数量' } },
+    images: {
+      type: 'number',
+      unit: 'count',
+      description: localized`Number of images | 图片数量 | 画像の枚数 | Número de imágenes | Anzahl der Bilder | Número de imagens`,
+    },
     resolution: {
       enum: ['standard', ...RESOLUTIONS],
-      description: { en: "Video resolution; standard is the model's own", zh: '视频分辨率；standard 为模型默认' },
+      enumLabels: {
+        standard: localized`Model default | 模型默认 | モデルの既定 | Predeterminada del modelo | Standard des Modells | Padrão do modelo`,
+      },
+      description: localized`Video resolution | 视频分辨率 | 動画の解像度 | Resolución del vídeo | Videoauflösung | Resolução do vídeo`,
     },
-    audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带声音' } },
+    audio: {
+      type: 'boolean',
+      description: localized`Video with sound | 有声视频 | 音声付き動画 | Vídeo con sonido | Video mit Ton | Vídeo com som`,
+    },
     compute_seconds: {
       type: 'number',
       unit: 'second',
-      description: {
-        en: 'Hardware time: five minutes are reserved, the time the vendor reports is billed',
-        zh: '硬件时间：预扣五分钟，按服务商报告的时间计费',
-      },
+      description: localized`Hardware time: five minutes are reserved, the time the vendor reports is billed | 硬件时间：预扣五分钟，按服务商报告的时间计费 | ハードウェア時間：5分を予約し、ベンダーが報告した時間を請求 | Tiempo de hardware: se reservan cinco minutos y se cobra el que indica el proveedor | Hardwarezeit: Fünf Minuten werden reserviert, die vom Anbieter gemeldete Zeit berechnet | Tempo de hardware: reservam-se cinco minutos e cobra-se o que o fornecedor informa`,
     },
   },
   usageExamples: [
@@ -104,18 +112,11 @@ export const meta = {
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   labels: {
-    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
-    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
-    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
-    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
-    compute_seconds: {
-      en: 'Compute time',
-      zh: '计算时间',
-      ja: '計算時間',
-      es: 'Tiempo',
-      de: 'Rechenzeit',
-      pt: 'Tempo',
-    },
+    seconds: localized`Duration | 时长 | 長さ | Duración | Dauer | Duração`,
+    images: localized`Images | 图片 | 画像 | Imágenes | Bilder | Imagens`,
+    resolution: localized`Resolution | 分辨率 | 解像度 | Resolución | Auflösung | Resolução`,
+    audio: localized`Sound | 声音 | 音声 | Sonido | Ton | Som`,
+    compute_seconds: localized`Compute time | 计算时间 | 計算時間 | Tiempo de cómputo | Rechenzeit | Tempo de computação`,
   },
   keyUrl: 'https://replicate.com/account/api-tokens',
   keyFormat: 'r8_…',
@@ -143,7 +144,7 @@ export const vendorInfo = {
   },
   examples: [
     {
-      label: { en: 'Paper boat', zh: '纸船' },
+      label: localized`Paper boat | 纸船 | 紙の舟 | Barco de papel | Papierboot | Barco de papel`,
       models: namesOf(({ only, lengths }) => only !== undefined || lengths !== undefined),
       request: { prompt: 'A paper boat drifts across a still lake at dawn' },
     },

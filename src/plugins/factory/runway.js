@@ -34,6 +34,10 @@ const ENDPOINTS = {
 };
 const KINDS = { character_performance: 'performance', video_upscale: 'upscale', text_to_image: 'image' };
 
+const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
+/** A text in all of them, one after the other. */
+const localized = ([line]) => Object.fromEntries(line.split(' | ').map((text, at) => [LANGUAGES[at], text]));
+
 export const meta = {
   apiVersion: 1,
   key: 'runway',
@@ -44,7 +48,7 @@ export const meta = {
     en: 'Runway Gen-4: text, image or video to video, performances, upscaling and images',
     zh: 'Runway Gen-4 系列：文生、图生与视频生视频，角色表演，视频放大与图片生成',
     ja: 'Runway Gen-4：テキスト・画像・動画から動画、演技の転写、高解像度化、画像',
-    es: 'Runway Gen-4: texto, imagen o video a video, actuaciones, ampliación e imágenes',
+    es: 'Runway Gen-4: texto, imagen o vídeo a vídeo, actuaciones, ampliación e imágenes',
     de: 'Runway Gen-4: Text, Bild oder Video zu Video, Darbietungen, Hochskalieren, Bilder',
     pt: 'Runway Gen-4: texto, imagem ou vídeo para vídeo, performances, ampliação e imagens',
   },
@@ -67,21 +71,27 @@ export const meta = {
     seconds: {
       type: 'number',
       unit: 'second',
-      description: {
-        en: 'Video length (seconds); the maximum when the input video sets it',
-        zh: '视频时长（秒）；由输入视频决定时按最长计',
-      },
+      description: localized`Video length (seconds); the maximum if the input video sets it | 视频时长（秒）；由输入视频决定时按最长计 | 動画の長さ（秒）。入力動画で決まる場合は最大値 | Duración del vídeo (segundos); la máxima si la fija el vídeo de entrada | Videolänge (Sekunden); die maximale, wenn das Eingabevideo sie bestimmt | Duração do vídeo (segundos); a máxima se o vídeo de entrada a define`,
     },
-    images: { type: 'number', unit: 'count', description: { en: 'Number of images', zh: '图片数量' } },
+    images: {
+      type: 'number',
+      unit: 'count',
+      description: localized`Number of images | 图片数量 | 画像の枚数 | Número de imágenes | Anzahl der Bilder | Número de imagens`,
+    },
     kind: {
       enum: ['video', 'performance', 'upscale', 'image'],
       enumLabels: {
-        performance: { en: 'Performance', zh: '角色表演' },
-        upscale: { en: 'Upscaled video', zh: '视频放大' },
+        video: localized`Video | 视频 | 動画 | Vídeo | Video | Vídeo`,
+        performance: localized`Performance | 角色表演 | 演技 | Actuación | Darbietung | Performance`,
+        upscale: localized`Upscaled video | 放大的视频 | 高解像度化した動画 | Vídeo ampliado | Hochskaliertes Video | Vídeo ampliado`,
+        image: localized`Image | 图片 | 画像 | Imagen | Bild | Imagem`,
       },
-      description: { en: 'Type of result', zh: '生成内容的种类' },
+      description: localized`Result type | 结果类型 | 結果の種類 | Tipo de resultado | Art des Ergebnisses | Tipo de resultado`,
     },
-    resolution: { enum: ['720p', '1080p'], description: { en: 'Resolution of the result', zh: '生成内容的分辨率' } },
+    resolution: {
+      enum: ['720p', '1080p'],
+      description: localized`Result resolution | 结果分辨率 | 結果の解像度 | Resolución del resultado | Auflösung des Ergebnisses | Resolução do resultado`,
+    },
   },
   usageExamples: [
     { label: '5 s of video', facts: { seconds: 5, images: 0, kind: 'video', resolution: '720p' } },
@@ -97,29 +107,15 @@ const byModel = (rangeOf) => ({
 export const vendorInfo = {
   capacity: { queues: true },
   labels: {
-    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
-    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
-    kind: { en: 'Type', zh: '类型', ja: '種類', es: 'Tipo', de: 'Art', pt: 'Tipo' },
-    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
-    image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
-    reference_images: {
-      en: 'Reference',
-      zh: '参考图片',
-      ja: '参照画像',
-      es: 'Referencia',
-      de: 'Referenz',
-      pt: 'Referência',
-    },
-    video: {
-      en: 'Input video',
-      zh: '输入视频',
-      ja: '入力動画',
-      es: 'Video de entrada',
-      de: 'Eingabevideo',
-      pt: 'Vídeo de entrada',
-    },
-    character: { en: 'Character', zh: '角色', ja: 'キャラクター', es: 'Personaje', de: 'Figur', pt: 'Personagem' },
-    reference: { en: 'Performance', zh: '表演视频', ja: '演技', es: 'Actuación', de: 'Darbietung', pt: 'Performance' },
+    seconds: localized`Duration | 时长 | 長さ | Duración | Dauer | Duração`,
+    images: localized`Images | 图片 | 画像 | Imágenes | Bilder | Imagens`,
+    kind: localized`Type | 类型 | 種類 | Tipo | Art | Tipo`,
+    resolution: localized`Resolution | 分辨率 | 解像度 | Resolución | Auflösung | Resolução`,
+    image: localized`First frame | 首帧 | 開始フレーム | Fotograma inicial | Startbild | Quadro inicial`,
+    reference_images: localized`Reference | 参考图片 | 参照画像 | Referencia | Referenz | Referência`,
+    video: localized`Input video | 输入视频 | 入力動画 | Vídeo de entrada | Eingabevideo | Vídeo de entrada`,
+    character: localized`Character | 角色 | キャラクター | Personaje | Figur | Personagem`,
+    reference: localized`Performance | 表演视频 | 演技 | Actuación | Darbietung | Performance`,
   },
   keyUrl: 'https://dev.runwayml.com/settings/api-keys',
   keyFormat: 'key_…',

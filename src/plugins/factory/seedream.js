@@ -47,13 +47,27 @@ export const meta = {
     images: {
       type: 'number',
       unit: 'count',
-      unitLabel: { en: 'image', zh: '张' },
-      description: { en: 'Number of images; for a group, the maximum is reserved', zh: '图片数量；组图按最多数量预扣' },
+      unitLabel: { en: 'image', zh: '张', ja: '枚', es: 'imagen', de: 'Bild', pt: 'imagem' },
+      description: {
+        en: 'Number of images; for a group, the maximum is reserved',
+        zh: '图片数量；组图按最多数量预扣',
+        ja: '画像の枚数。組画像では最大枚数を予約',
+        es: 'Número de imágenes; en un grupo se reserva el máximo',
+        de: 'Anzahl der Bilder; bei einer Bildserie wird das Maximum reserviert',
+        pt: 'Número de imagens; em um grupo, reserva-se o máximo',
+      },
     },
     tokens: {
       type: 'number',
       unit: 'token',
-      description: { en: 'Tokens counted by Ark', zh: '方舟统计的 token 用量' },
+      description: {
+        en: 'Tokens counted by Ark',
+        zh: '方舟统计的 token 数',
+        ja: 'Arkが計数したトークン',
+        es: 'Tokens que cuenta Ark',
+        de: 'Von Ark gezählte Tokens',
+        pt: 'Tokens contados pelo Ark',
+      },
     },
   },
   usageExamples: [{ label: 'An image of 2048x2048', facts: { images: 1, tokens: 16_384 } }],
@@ -88,7 +102,14 @@ export const vendorInfo = {
   },
   examples: [
     {
-      label: { en: 'Reading room', zh: '阅览室' },
+      label: {
+        en: 'Reading room',
+        zh: '阅览室',
+        ja: '閲覧室',
+        es: 'Sala de lectura',
+        de: 'Lesesaal',
+        pt: 'Sala de leitura',
+      },
       request: { prompt: 'A quiet reading room with tall windows, late afternoon', size: '2048x2048' },
     },
   ],

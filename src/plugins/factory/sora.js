@@ -12,7 +12,7 @@ export const meta = {
     en: 'OpenAI Sora: text or first frame to video with sound',
     zh: 'OpenAI Sora：由文字或首帧图片生成有声视频',
     ja: 'OpenAI Sora：テキストまたは最初のフレームから音声付き動画',
-    es: 'OpenAI Sora: texto o primer fotograma a video con sonido',
+    es: 'OpenAI Sora: texto o primer fotograma a vídeo con sonido',
     de: 'OpenAI Sora: Text oder erstes Bild zu Video mit Ton',
     pt: 'OpenAI Sora: texto ou primeiro quadro para vídeo com som',
   },
@@ -26,7 +26,18 @@ export const meta = {
   baseUrl: 'https://api.openai.com',
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: {
+        en: 'Video length (seconds)',
+        zh: '视频时长（秒）',
+        ja: '動画の長さ（秒）',
+        es: 'Duración del vídeo (segundos)',
+        de: 'Videolänge (Sekunden)',
+        pt: 'Duração do vídeo (segundos)',
+      },
+    },
     resolution: {
       enum: ['720p', '1024p', '1080p'],
       enumLabels: {
@@ -34,11 +45,25 @@ export const meta = {
         '1024p': '1792x1024, 1024x1792',
         '1080p': '1920x1080, 1080x1920',
       },
-      description: { en: 'Video resolution', zh: '视频分辨率' },
+      description: {
+        en: 'Video resolution',
+        zh: '视频分辨率',
+        ja: '動画の解像度',
+        es: 'Resolución del vídeo',
+        de: 'Videoauflösung',
+        pt: 'Resolução do vídeo',
+      },
     },
     size: {
       enum: ['720x1280', '1280x720', '1024x1792', '1792x1024', '1080x1920', '1920x1080'],
-      description: { en: 'Video width and height', zh: '视频的宽度与高度' },
+      description: {
+        en: 'Video width and height',
+        zh: '视频宽高',
+        ja: '動画の幅と高さ',
+        es: 'Ancho y alto del vídeo',
+        de: 'Breite und Höhe des Videos',
+        pt: 'Largura e altura do vídeo',
+      },
     },
   },
   usageExamples: [
@@ -67,8 +92,12 @@ export const vendorInfo = {
   keyUrl: 'https://platform.openai.com/api-keys',
   keyFormat: 'sk-…',
   keyHelp: {
-    en: 'OpenAI ended this API on 24 September 2026. Use it for Azure, and for other vendors with the same API.',
+    en: 'OpenAI ended this API on 24 September 2026. Use it for Azure and other vendors with the same API.',
     zh: 'OpenAI 已于 2026 年 9 月 24 日停止此接口。请用于 Azure 或提供相同接口的其他服务商。',
+    ja: 'OpenAIは2026年9月24日にこのAPIを終了しました。Azureや、同じAPIを提供するほかのベンダーでお使いください。',
+    es: 'OpenAI retiró esta API el 24 de septiembre de 2026. Úsala con Azure y otros proveedores que tengan la misma API.',
+    de: 'OpenAI hat diese API am 24. September 2026 eingestellt. Verwenden Sie sie für Azure und andere Anbieter mit derselben API.',
+    pt: 'A OpenAI encerrou esta API em 24 de setembro de 2026. Use-a com o Azure e outros fornecedores que tenham a mesma API.',
   },
   ranges: {
     seconds: { values: SECONDS.map(Number) },

@@ -13,7 +13,7 @@ export const meta = {
     zh: '兼容 Suno-API 格式的音乐与歌词生成',
     ja: 'Suno-API互換サービスによる曲と歌詞',
     es: 'Canciones y letras de cualquier servicio compatible con Suno',
-    de: 'Lieder und Texte von jedem Suno-kompatiblen Dienst',
+    de: 'Songs und Songtexte von jedem Suno-kompatiblen Dienst',
     pt: 'Músicas e letras de qualquer serviço compatível com Suno',
   },
   icon: 'Suno',
@@ -36,16 +36,44 @@ export const meta = {
     { method: 'GET', path: '/suno/fetch/:task_id', type: 'query', render: 'presentTask' },
   ],
   usageSchema: {
-    clips: { type: 'number', unit: 'count', description: { en: 'Number of songs or texts', zh: '歌曲或歌词数量' } },
+    clips: {
+      type: 'number',
+      unit: 'count',
+      description: {
+        en: 'Number of songs or lyrics',
+        zh: '歌曲或歌词数量',
+        ja: '曲または歌詞の数',
+        es: 'Número de canciones o letras',
+        de: 'Anzahl der Songs oder Songtexte',
+        pt: 'Número de músicas ou letras',
+      },
+    },
     seconds: {
       type: 'number',
       unit: 'second',
-      description: { en: 'Total length of all songs (seconds)', zh: '全部歌曲的总时长（秒）' },
+      description: {
+        en: 'Total song length (seconds)',
+        zh: '歌曲总时长（秒）',
+        ja: '全曲の合計の長さ（秒）',
+        es: 'Duración total de las canciones (segundos)',
+        de: 'Gesamtlänge der Songs (Sekunden)',
+        pt: 'Duração total das músicas (segundos)',
+      },
     },
     kind: {
       enum: ['music', 'lyrics'],
-      enumLabels: { music: { en: 'Songs', zh: '歌曲' }, lyrics: { en: 'Lyrics', zh: '歌词' } },
-      description: { en: 'Type of result', zh: '生成内容的种类' },
+      enumLabels: {
+        music: { en: 'Songs', zh: '歌曲', ja: '曲', es: 'Canciones', de: 'Songs', pt: 'Músicas' },
+        lyrics: { en: 'Lyrics', zh: '歌词', ja: '歌詞', es: 'Letra', de: 'Songtext', pt: 'Letra' },
+      },
+      description: {
+        en: 'Result type',
+        zh: '结果类型',
+        ja: '結果の種類',
+        es: 'Tipo de resultado',
+        de: 'Art des Ergebnisses',
+        pt: 'Tipo de resultado',
+      },
     },
   },
   usageExamples: [
@@ -57,7 +85,7 @@ export const meta = {
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   labels: {
-    clips: { en: 'Songs', zh: '歌曲', ja: '曲', es: 'Canciones', de: 'Lieder', pt: 'Músicas' },
+    clips: { en: 'Songs', zh: '歌曲', ja: '曲', es: 'Canciones', de: 'Songs', pt: 'Músicas' },
     seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
     kind: { en: 'Type', zh: '类型', ja: '種類', es: 'Tipo', de: 'Art', pt: 'Tipo' },
   },

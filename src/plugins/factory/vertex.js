@@ -39,7 +39,7 @@ export const meta = {
     en: 'Google Veo on Vertex AI: text, frames or reference images to video',
     zh: '谷歌云 Vertex AI 上的 Veo：由文字、首尾帧或参考图片生成视频',
     ja: 'Vertex AI上のGoogle Veo：テキスト、フレーム、参照画像から動画',
-    es: 'Google Veo en Vertex AI: texto, fotogramas o imágenes de referencia a video',
+    es: 'Google Veo en Vertex AI: texto, fotogramas o imágenes de referencia a vídeo',
     de: 'Google Veo auf Vertex AI: Text, Bilder oder Referenzbilder zu Video',
     pt: 'Google Veo no Vertex AI: texto, quadros ou imagens de referência para vídeo',
   },
@@ -58,9 +58,40 @@ export const meta = {
   ],
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
-    resolution: { enum: ['720p', '1080p', '4k'], description: { en: 'Video resolution', zh: '视频分辨率' } },
-    audio: { type: 'boolean', description: { en: 'Video with generated sound', zh: '视频带有生成的声音' } },
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: {
+        en: 'Video length (seconds)',
+        zh: '视频时长（秒）',
+        ja: '動画の長さ（秒）',
+        es: 'Duración del vídeo (segundos)',
+        de: 'Videolänge (Sekunden)',
+        pt: 'Duração do vídeo (segundos)',
+      },
+    },
+    resolution: {
+      enum: ['720p', '1080p', '4k'],
+      description: {
+        en: 'Video resolution',
+        zh: '视频分辨率',
+        ja: '動画の解像度',
+        es: 'Resolución del vídeo',
+        de: 'Videoauflösung',
+        pt: 'Resolução do vídeo',
+      },
+    },
+    audio: {
+      type: 'boolean',
+      description: {
+        en: 'Video with generated sound',
+        zh: '视频带生成的声音',
+        ja: '生成音声付き動画',
+        es: 'Vídeo con sonido generado',
+        de: 'Video mit generiertem Ton',
+        pt: 'Vídeo com som gerado',
+      },
+    },
   },
   usageExamples: [
     { label: '4 s at 720p without sound', facts: { seconds: 4, resolution: '720p', audio: false } },

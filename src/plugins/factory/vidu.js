@@ -11,7 +11,7 @@ export const meta = {
     en: 'Vidu: text, frames or reference images to video',
     zh: 'Vidu：由文字、首尾帧或参考图片生成视频',
     ja: 'Vidu：テキスト、フレーム、参照画像から動画',
-    es: 'Vidu: texto, fotogramas o imágenes de referencia a video',
+    es: 'Vidu: texto, fotogramas o imágenes de referencia a vídeo',
     de: 'Vidu: Text, Bilder oder Referenzbilder zu Video',
     pt: 'Vidu: texto, quadros ou imagens de referência para vídeo',
   },
@@ -70,11 +70,39 @@ export const meta = {
     { method: 'GET', path: '/vidu/ent/v2/tasks/:task_id/creations', type: 'query', render: 'presentCreations' },
   ],
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
-    resolution: { enum: ['360p', '540p', '720p', '1080p'], description: { en: 'Video resolution', zh: '视频分辨率' } },
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: {
+        en: 'Video length (seconds)',
+        zh: '视频时长（秒）',
+        ja: '動画の長さ（秒）',
+        es: 'Duración del vídeo (segundos)',
+        de: 'Videolänge (Sekunden)',
+        pt: 'Duração do vídeo (segundos)',
+      },
+    },
+    resolution: {
+      enum: ['360p', '540p', '720p', '1080p'],
+      description: {
+        en: 'Video resolution',
+        zh: '视频分辨率',
+        ja: '動画の解像度',
+        es: 'Resolución del vídeo',
+        de: 'Videoauflösung',
+        pt: 'Resolução do vídeo',
+      },
+    },
     audio: {
       type: 'boolean',
-      description: { en: 'Video with generated speech and sound', zh: '视频带有生成的语音和音效' },
+      description: {
+        en: 'Video with generated speech and sound',
+        zh: '视频带生成的语音和音效',
+        ja: '生成した声と効果音付きの動画',
+        es: 'Vídeo con voz y sonido generados',
+        de: 'Video mit generierten Stimmen und Geräuschen',
+        pt: 'Vídeo com voz e som gerados',
+      },
     },
   },
   usageExamples: [
