@@ -1,6 +1,7 @@
 /**
- * The panel's texts in all languages, held against the English ones. A text that a language lacks
- * is shown in English, and a release is refused until it is there.
+ * The panel's texts in all languages, held against the English ones, and those of the shipped
+ * plugins. A text that a language lacks is shown in English, and a release is refused until it is
+ * there.
  *
  * - `bun scripts/check-texts.ts`: faults of all languages, and how many texts each lacks.
  * - `bun scripts/check-texts.ts --missing de`: the texts that German does not have, in English, as
@@ -17,6 +18,7 @@ import { root } from './hash-inputs.ts';
 type Texts = Readonly<Record<string, string>>;
 
 const folder = join(root, 'src/panel/i18n');
+const plugins = join(root, 'src/plugins/factory');
 
 const plural = /^(.+)_(zero|one|two|few|many|other)$/;
 
@@ -105,6 +107,34 @@ export function listMissingTexts(): string[] {
   });
 }
 
+/** The texts of shipped plugins that languages lack, as `fal.js: /meta/description: de`. */
+export async function listMissingPluginTexts(): Promise<string[]> {
+  const files = readdirSync(plugins).filter((name) => name.endsWith('.js'));
+  const missing = files.map(async (file) => {
+    const { meta, vendorInfo } = (await import(join(plugins, file))) as { meta: unknown; vendorInfo?: unknown };
+    return findUntranslated({ meta, vendorInfo }, listLanguages()).map((text) => `${file}: ${text}`);
+  });
+  return (await Promise.all(missing)).flat();
+}
+
+/** Where the contract takes a text in several languages. */
+const pluginText = /\/(?:description|unitLabel|keyHelp|(?:enumLabels|labels)\/[^/]+|vendorInfo\/examples\/\d+\/label)$/;
+
+/**
+ * The texts below a value of a plugin and the languages that each lacks. A string is English, unless
+ * it has no words, as `1280x720`.
+ */
+export function findUntranslated(value: unknown, languages: readonly string[], path = ''): string[] {
+  if (pluginText.test(path)) {
+    const text = typeof value === 'string' ? { en: value } : (value as Texts);
+    if (!/\p{L}{2}/u.test(text.en ?? '')) return [];
+    const lacking = languages.filter((language) => !text[language]);
+    return lacking.length === 0 ? [] : [`${path}: ${lacking.join(', ')}`];
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => findUntranslated(member, languages, `${path}/${name}`));
+}
+
 /** Surplus and empty texts of a language, and those whose placeholders or tags differ. */
 export function findTextFaults(language: string): string[] {
   const english = readOwnTexts('en');
@@ -154,5 +184,6 @@ if (import.meta.main) {
       const lacks = missing.filter((line) => line.split(': ')[0]?.endsWith(`${each}.json`)).length;
       print(`${each}: ${Object.keys(readOwnTexts(each)).length} texts, ${lacks} missing`);
     }
+    for (const line of await listMissingPluginTexts()) print(line);
   }
 }

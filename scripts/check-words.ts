@@ -78,7 +78,7 @@ const readers: readonly { file: RegExp; line?: RegExp }[] = [
   { file: /^src\/kernel\/reasons\// },
   { file: /^src\/auth\/mail\/words\/english\.ts$/ },
   { file: /^src\/\w+\/errors\.ts$/ },
-  { file: /^src\/plugins\/factory\/.*\.js$/, line: /\ben: |\blabel: / },
+  { file: /^src\/plugins\/factory\/.*\.js$/, line: /\ben: |\blabel: |localized`/ },
   { file: /^src\/http\//, line: /\b(?:summary|description):|^\s+['"`]/ },
 ];
 

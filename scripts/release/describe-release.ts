@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { listMissingTexts } from '../check-texts.ts';
+import { listMissingPluginTexts, listMissingTexts } from '../check-texts.ts';
 import { root } from '../hash-inputs.ts';
 import { requireTexts } from './require-texts.ts';
 
@@ -25,7 +25,7 @@ export async function describeRelease({ mayDiffer }: { mayDiffer: boolean }): Pr
   if (changed !== '' && !mayDiffer) {
     throw new Error(`Commit everything first, or say --allow-changes:\n${changed}`);
   }
-  if (!mayDiffer) requireTexts(listMissingTexts());
+  if (!mayDiffer) requireTexts([...listMissingTexts(), ...(await listMissingPluginTexts())]);
   const tags = (await git('tag', '--points-at', 'HEAD')).split('\n').filter((tag) => /^v\d/.test(tag));
   const other = tags.find((tag) => tag !== `v${version}`);
   if (other !== undefined) throw new Error(`The tag ${other} and package.json (${version}) do not agree.`);

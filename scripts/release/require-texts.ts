@@ -1,6 +1,6 @@
 /**
- * A release has every text in every language of the panel. Between releases a missing one is shown
- * in English.
+ * A release has every text of the panel and of the shipped plugins in every language. Between
+ * releases a missing one is shown in English.
  *
  * @throws when `missing` is not empty, with the list
  */
@@ -8,5 +8,5 @@ export function requireTexts(missing: readonly string[]): void {
   if (missing.length === 0) return;
   const next =
     'Translate them (node_modules/.bin/bun scripts/check-texts.ts --missing LANGUAGE), or say --allow-changes';
-  throw new Error(`Languages of the panel lack ${missing.length} texts:\n${missing.join('\n')}\n${next}`);
+  throw new Error(`Languages lack ${missing.length} texts:\n${missing.join('\n')}\n${next}`);
 }

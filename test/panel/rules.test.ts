@@ -3,7 +3,13 @@ import { readFileSync } from 'node:fs';
 import { Glob } from 'bun';
 import { matchPath } from 'react-router';
 import { findTextPart } from '../../scripts/build-panel.ts';
-import { completeTexts, findTextFaults, listLanguages, wantedTexts } from '../../scripts/check-texts.ts';
+import {
+  completeTexts,
+  findTextFaults,
+  findUntranslated,
+  listLanguages,
+  wantedTexts,
+} from '../../scripts/check-texts.ts';
 import { parseUserAgent } from '../../src/kernel/index.ts';
 import en from '../../src/panel/i18n/en.json';
 import { validatePassword, validateUsername } from '../../src/panel/pages/accounts/validate-account.ts';
@@ -51,6 +57,39 @@ describe('languages', () => {
     const portuguese = wantedTexts('pt', english);
     expect(portuguese['a.days_many']).toBe('{{count}} days');
     expect(portuguese['a.days_one']).toBe('One day');
+  });
+
+  test('a text of a shipped plugin that lacks a language is found, wherever the contract takes one', () => {
+    const [both, english] = [{ en: 'Duration', de: 'Dauer' }, { en: 'Duration' }];
+    const plugin = {
+      meta: {
+        name: 'Any',
+        description: 'English alone',
+        usageSchema: {
+          seconds: { type: 'number', unit: 'count', unitLabel: english, description: both },
+          kind: { enum: ['a', 'b'], enumLabels: { a: both, b: 'Song' } },
+          size: { enum: ['720p'], enumLabels: { '720p': '1280x720, 720x1280' } },
+        },
+        // These are texts of one language by the contract.
+        usageExamples: [{ label: '5 s', facts: {} }],
+        usageProfiles: [{ models: ['x'], schema: { s: { type: 'boolean', description: { en: 'S', de: '' } } } }],
+      },
+      vendorInfo: {
+        ...{ keyFormat: 'sk-…', keyHelp: english, labels: { seconds: both, kind: english } },
+        inputs: { voice: { type: 'text', description: english } },
+        examples: [{ label: english, request: { prompt: 'a boat' } }],
+      },
+    };
+    expect(findUntranslated(plugin, ['de', 'en'])).toEqual([
+      '/meta/description: de',
+      '/meta/usageSchema/seconds/unitLabel: de',
+      '/meta/usageSchema/kind/enumLabels/b: de',
+      '/meta/usageProfiles/0/schema/s/description: de',
+      '/vendorInfo/keyHelp: de',
+      '/vendorInfo/labels/kind: de',
+      '/vendorInfo/inputs/voice/description: de',
+      '/vendorInfo/examples/0/label: de',
+    ]);
   });
 });
 
