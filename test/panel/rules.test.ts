@@ -72,7 +72,7 @@ describe('languages', () => {
         },
         // These are texts of one language by the contract.
         usageExamples: [{ label: '5 s', facts: {} }],
-        usageProfiles: [{ models: ['x'], schema: { s: { type: 'boolean', description: { en: 'S', de: '' } } } }],
+        usageProfiles: [{ models: ['x'], schema: { s: { type: 'boolean', description: { en: 'Sound', de: '' } } } }],
       },
       vendorInfo: {
         ...{ keyFormat: 'sk-…', keyHelp: english, labels: { seconds: both, kind: english } },

@@ -117,7 +117,7 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
 
 type UsageFactsProps = { plugin: PluginSummary; schema: Readonly<Record<string, UsageField>> };
 
-/** By their labels: the descriptions, for prices, are in few languages. */
+/** By their labels, in the short words of bills; one without has its description. */
 function UsageFacts({ plugin: { key, runtime_status: status }, schema }: UsageFactsProps) {
   const { t, i18n } = useTranslation();
   const { language } = i18n;

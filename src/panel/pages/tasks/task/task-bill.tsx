@@ -175,13 +175,14 @@ function useUsageLabels(pluginKey: string, model: string): UsageLabels {
     label: (name) => labelField(offer?.labels, name, i18n.language),
     describe: (name) => localise(fields?.[name]?.['x-description'], i18n.language),
     format: (name, value) => {
+      const field = fields?.[name];
       if (typeof value === 'boolean') return t(value ? 'app.yes' : 'app.no');
       if (typeof value === 'number') {
-        const field = fields?.[name];
         if (field?.['x-unit'] === 'second') return format.duration(value);
         return `${format.number(value)} ${localise(field?.['x-unit-label'], i18n.language)}`.trim();
       }
-      return String(value);
+      const words = typeof value === 'string' ? localise(field?.['x-enum-labels']?.[value], i18n.language) : '';
+      return words || String(value);
     },
   };
 }
