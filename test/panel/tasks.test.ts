@@ -197,6 +197,7 @@ describe('a task', () => {
     await waitForText(page, 'Estimated at $0.10; $0.04 was refunded.');
     const quantities = page.getByRole('table', { name: 'Billed quantities' });
     expect(await quantities.getByRole('row', { name: /Duration/ }).textContent()).toBe('Duration5 sec3 sec');
+    expect(await quantities.getByRole('row', { name: /Resolution/ }).textContent()).toContain('720p – High definition');
     await page.getByRole('button', { name: 'Price breakdown' }).click();
     await page.getByRole('region', { name: 'Cost' }).getByText('0.02 * 3 = 0.06 USD').waitFor();
     await page.getByRole('button', { name: 'Balance changes' }).click();

@@ -2,7 +2,7 @@ import { Select, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { localise } from '../../i18n/texts.ts';
-import { useFormat } from '../../ui/display/use-format.ts';
+import { labelChoice, useFormat } from '../../ui/display/use-format.ts';
 import { toDecimal, toNumber } from '../../ui/form/decimal.ts';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import { isFitNumber } from './find-invalid-field.ts';
@@ -63,9 +63,8 @@ export function RequestField({
   const unit = schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : counted && ` ${counted}`;
   if (schema.enum !== undefined && (schema.type !== 'number' || isListed(schema))) {
     const options = schema.enum.map((choice) => {
-      const words = localise(schema['x-enum-labels']?.[choice], i18n.language);
       const said = typeof choice === 'number' ? `${format.number(choice)}${unit}` : choice;
-      return { value: String(choice), label: words === '' || words === choice ? said : `${choice} – ${words}` };
+      return { value: String(choice), label: labelChoice(said, schema['x-enum-labels']?.[choice], i18n.language) };
     });
     const isOther = text !== '' && !options.some((option) => option.value === text);
     return (

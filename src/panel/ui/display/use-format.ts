@@ -204,6 +204,13 @@ export function labelInSentence(labels: FieldLabels | undefined, name: string, l
   return language === 'de' ? label : label.charAt(0).toLowerCase() + label.slice(1);
 }
 
+/** A choice and the plugin's words for it, as "720p – High definition". */
+export function labelChoice(choice: string, words: LocalisedText | undefined, language: string): string {
+  const said = localise(words, language);
+  if (said === '') return choice;
+  return said.toLowerCase() === choice.toLowerCase() ? said : `${choice} – ${said}`;
+}
+
 export type FieldLabels = Readonly<Record<string, LocalisedText>>;
 
 /** `aspect_ratio` as "Aspect ratio". */

@@ -6,7 +6,7 @@ import type { CallableModel, TaskDetail } from '../../../api/types.ts';
 import { localise, type TextKey } from '../../../i18n/texts.ts';
 import { useApiQuery } from '../../../session/use-api.ts';
 import { Collapsible } from '../../../ui/display/collapsible.tsx';
-import { type Format, labelField, useFormat } from '../../../ui/display/use-format.ts';
+import { type Format, labelChoice, labelField, useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
 import classes from './task-bill.module.css';
 
@@ -181,8 +181,8 @@ function useUsageLabels(pluginKey: string, model: string): UsageLabels {
         if (field?.['x-unit'] === 'second') return format.duration(value);
         return `${format.number(value)} ${localise(field?.['x-unit-label'], i18n.language)}`.trim();
       }
-      const words = typeof value === 'string' ? localise(field?.['x-enum-labels']?.[value], i18n.language) : '';
-      return words || String(value);
+      const choice = String(value);
+      return labelChoice(choice, field?.['x-enum-labels']?.[choice], i18n.language);
     },
   };
 }
