@@ -112,7 +112,7 @@ describe('the API reference', () => {
     await until('the last is marked', async () => (await current.textContent()) === 'Panel routes');
   });
 
-  test('says groups and what clients’ operations do in the reader’s language, as the document in English', async () => {
+  test('says groups, operations and webhooks in the reader’s language, as the document in English', async () => {
     const { page } = await panel.openAs(ROOT, '/reference', { viewport: screens.desktop, locale: 'de-DE' });
     await page.getByRole('heading', { level: 2, name: 'Schnellstart' }).waitFor();
     await page.getByRole('heading', { level: 2, name: 'Aufgaben', exact: true }).waitFor();
@@ -120,17 +120,18 @@ describe('the API reference', () => {
     await page.getByRole('searchbox').fill('aufgabe abbrechen');
     await operation(page, 'cancelTask').waitFor();
     const document: ApiDocument = await (await fetch(`${panel.origin()}/api/openapi.json`)).json();
-    const { client, panel: own } = readDocument(document);
+    const { client, panel: own, webhooks } = readDocument(document);
     const texts = readTexts('en');
     for (const { id, name } of [...client, ...own])
       expect(texts[`reference.group.${id.replace(/^\w+?-/, '')}`]).toBe(name);
-    const summaries = Object.fromEntries(
-      client.flatMap(({ operations }) => operations.map(({ id, summary }) => [`reference.op.${id}`, summary])),
-    );
-    for (const [key, text] of Object.entries(texts))
-      if (key.startsWith('reference.op.')) expect([key, summaries[key]]).toEqual([key, text]);
-    const untranslated = Object.keys(summaries).filter((key) => texts[key] === undefined);
-    expect(untranslated).toEqual([]);
+    const summaries = Object.fromEntries([
+      ...[...client, ...own].flatMap(({ operations }) =>
+        operations.map(({ id, summary }) => [`reference.op.${id}`, summary]),
+      ),
+      ...webhooks.map(({ path, summary }) => [`reference.webhook.${path}`, summary]),
+    ]);
+    const said = Object.entries(texts).filter(([key]) => /^reference\.(op|webhook)\./.test(key));
+    expect(Object.fromEntries(said)).toEqual(summaries);
   });
 
   test('a link to an operation or an object opens it, and an opened one is the address', async () => {

@@ -127,13 +127,13 @@ const BATCH = {
 };
 
 const CHANNEL = { channel_id: time('As in the panel.'), channel: text('Its name; empty when it was deleted.') };
-const TO_OPERATOR = 'to the receiver of the option alerts.webhook_url';
+const TO_OPERATOR = 'to alerts.webhook_url';
 
 /** Webhooks of the gateway: signed with the secret of the option, or of the user's alert. */
 const GATEWAY_WEBHOOKS = {
   'channel.failing': describeMessage(
     'channel.failing',
-    `A channel began to fail; once until it recovered, ${TO_OPERATOR}`,
+    `A channel started failing; sent once until it recovers, ${TO_OPERATOR}`,
     {
       data: {
         ...CHANNEL,
@@ -142,20 +142,18 @@ const GATEWAY_WEBHOOKS = {
       },
     },
   ),
-  'channel.recovered': describeMessage(
-    'channel.recovered',
-    `A channel that was reported fails no longer, ${TO_OPERATOR}`,
-    { data: { ...CHANNEL, reason: { type: 'string', enum: ['healthy', 'idle', 'disabled', 'deleted'] } } },
-  ),
-  'backup.failed': describeMessage('backup.failed', `A daily backup failed; once a day, ${TO_OPERATOR}`, {
+  'channel.recovered': describeMessage('channel.recovered', `A failing channel recovered; sent ${TO_OPERATOR}`, {
+    data: { ...CHANNEL, reason: { type: 'string', enum: ['healthy', 'idle', 'disabled', 'deleted'] } },
+  }),
+  'backup.failed': describeMessage('backup.failed', `A daily backup failed; sent once a day, ${TO_OPERATOR}`, {
     data: { reason: text('An English sentence.') },
   }),
-  'backup.overdue': describeMessage('backup.overdue', `No backup was made in time; once a day, ${TO_OPERATOR}`, {
+  'backup.overdue': describeMessage('backup.overdue', `A backup is overdue; sent once a day, ${TO_OPERATOR}`, {
     data: { hours: time('Hours since the latest one.') },
   }),
   'balance.low': describeMessage(
     'balance.low',
-    "A user's available balance is below their threshold; once until a top-up, to the receiver of their alert, and to the operator's where alerts.webhook_balances is on",
+    "A user's available balance fell below their threshold; sent once until a top-up, to the user's webhook and, with alerts.webhook_balances, to alerts.webhook_url",
     {
       data: {
         user_id: time('As in the panel.'),
@@ -164,22 +162,22 @@ const GATEWAY_WEBHOOKS = {
       },
     },
   ),
-  test: describeMessage('test', `Sent by the test in Settings, once, ${TO_OPERATOR}`, { data: {} }),
+  test: describeMessage('test', `The test in Settings; sent once, ${TO_OPERATOR}`, { data: {} }),
 };
 
 export const WEBHOOKS = {
   'task.queued': describeEvent(
     'task.queued',
-    'A task waits for a free slot at the vendor; sent once, before every update, and only for tasks that wait',
+    'A task waits for a free slot at the vendor; sent once, before any update',
   ),
   'task.updated': describeEvent(
     'task.updated',
-    'The status or the progress of a task changed; of changes in quick succession only the last one is sent',
+    "A task's status or progress changed; of quick changes only the last is sent",
   ),
   'task.finished': describeEvent('task.finished', 'A task has ended; always sent, after every update'),
   'task.artifacts_kept': describeEvent(
     'task.artifacts_kept',
-    'Each result of a task is kept or lost; sent once, only for tasks whose results the gateway keeps',
+    'Every result of a task is kept or lost; sent once, where the gateway keeps results',
   ),
   'batch.finished': describeMessage('batch.finished', 'A batch has ended; sent once, with the batch', { data: BATCH }),
   ...GATEWAY_WEBHOOKS,

@@ -98,7 +98,7 @@ export function createMetricsRoute({ kit, metrics }: { kit: Kit; metrics: Metric
         new Response(await metrics.registry.metrics(), { headers: { 'content-type': metrics.registry.contentType } }),
       {
         operator: true,
-        detail: { summary: 'Prometheus metrics', tags: ['System'], ...answersMedia('The metrics', 'text/plain') },
+        detail: { summary: 'Get Prometheus metrics', tags: ['System'], ...answersMedia('The metrics', 'text/plain') },
       },
     );
 }

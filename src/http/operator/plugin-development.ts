@@ -57,13 +57,13 @@ export function developmentRoutes(kit: Kit, view: ViewDevelopment) {
       },
       {
         public: true,
-        detail: { summary: 'Open the page of the plugin under development', ...answersMedia('The page', 'text/html') },
+        detail: { summary: "Open the development plugin's page", ...answersMedia('The page', 'text/html') },
       },
     )
     .get('/api/dev/calls', async ({ query }) => Response.json(await view(query.after)), {
       apiKey: true,
       query: strictObject({ after: t.Optional(t.Integer({ minimum: 0 })) }),
-      detail: { summary: 'List hook calls of the plugin under development', ...answersJson('Calls and bills') },
+      detail: { summary: "List the development plugin's hook calls", ...answersJson('Calls and bills') },
     });
 }
 

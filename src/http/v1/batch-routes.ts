@@ -64,7 +64,7 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
       apiKey: true,
       detail: {
         operationId: 'retrieveBatch',
-        summary: 'Get a batch with what became of each request',
+        summary: "Get a batch with each request's outcome",
         ...answersBatch('The batch'),
       },
     })
@@ -72,7 +72,7 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
       apiKey: true,
       detail: {
         operationId: 'cancelBatch',
-        summary: 'Cancel a batch: nothing more is sent, and what a vendor has goes on',
+        summary: 'Cancel a batch: nothing more is sent, running requests finish',
         ...answersBatch('The batch'),
       },
     })
@@ -91,7 +91,7 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
         bodyLimit: 'submission',
         detail: {
           operationId: 'createFile',
-          summary: 'Upload the requests of a batch as JSON lines',
+          summary: 'Upload batch requests as JSON Lines',
           ...FILE_REQUEST,
           ...answersFile('The file'),
         },
@@ -109,11 +109,11 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
           has_more: false,
         };
       },
-      { apiKey: true, detail: { operationId: 'listFiles', summary: 'List the files of batches', ...answersFiles } },
+      { apiKey: true, detail: { operationId: 'listFiles', summary: 'List batch files', ...answersFiles } },
     )
     .get('/v1/files/:file_id', ({ params, api }) => batches.file(api.user.id, params.file_id), {
       apiKey: true,
-      detail: { operationId: 'retrieveFile', summary: 'Get a file of a batch', ...answersFile('The file') },
+      detail: { operationId: 'retrieveFile', summary: 'Get a batch file', ...answersFile('The file') },
     })
     .get(
       '/v1/files/:file_id/content',
@@ -131,7 +131,7 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
         apiKey: true,
         detail: {
           operationId: 'downloadFile',
-          summary: 'Download a file of a batch: its requests, its results, or its failures',
+          summary: 'Download a batch file: requests, results or failures',
           responses: {
             '200': { description: 'JSON lines', content: { 'application/jsonl': { schema: { type: 'string' } } } },
           },
@@ -146,7 +146,7 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
       },
       {
         apiKey: true,
-        detail: { operationId: 'deleteFile', summary: 'Delete a file of a batch', ...answersDeleted('file') },
+        detail: { operationId: 'deleteFile', summary: 'Delete a batch file', ...answersDeleted('file') },
       },
     );
 }

@@ -31,12 +31,12 @@ type DashboardScope = { api: ApiPrincipal; query: { start_date?: string; end_dat
 
 const subscription = {
   apiKey: true,
-  detail: { summary: 'Get the spending limit of the API key in use (OpenAI dashboard format)' },
+  detail: { summary: "Get this API key's spending limit (OpenAI dashboard format)" },
 } as const;
 const dashboardUsage = {
   apiKey: true,
   query: dashboardQuery,
-  detail: { summary: 'Get the spend of the API key in use, in US cents (OpenAI dashboard format)' },
+  detail: { summary: "Get this API key's spend in US cents (OpenAI dashboard format)" },
 } as const;
 /** Chat apps ask below their base URL, which has no `/v1` in their settings. */
 const formerly = <T extends { detail: { summary: string } }>(options: T) => ({
@@ -97,7 +97,7 @@ export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRati
         query: periodQuery,
         detail: {
           operationId: 'readUsage',
-          summary: 'Get the spend of the API key in use, by day and model',
+          summary: "Get this API key's spend by day and model",
           ...answersUsage,
         },
       },

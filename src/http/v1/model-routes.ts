@@ -37,7 +37,7 @@ export function modelRoutes(kit: Kit, { surfaces, prices: { reports, groupRatio 
     const message = `The model ${id} does not exist, or this API key may not use it.`;
     throw taskErrors.model_not_found({ message, param: 'model' });
   }
-  const summary = 'Read a model; with ?detail=true its inputs, price and usual time too';
+  const summary = 'Get a model; ?detail=true adds its inputs, price and usual time';
   const detail = { summary, ...answers('The model', 'Model') };
   const reading = { apiKey: true, query: detailQuery, detail } as const;
   return (

@@ -200,7 +200,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'listResponseInput',
-          summary: 'List the input items of a response',
+          summary: "List a response's input items",
           ...pages,
           ...answersItems,
         },

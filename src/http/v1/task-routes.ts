@@ -241,7 +241,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'listArtifacts',
-          summary: 'List the artifacts of a task with shareable links',
+          summary: "List a task's artifacts with shareable links",
           ...limitsLinks,
           ...answers('The artifacts; none until the task has succeeded', 'ArtifactList'),
         },
@@ -251,7 +251,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       apiKey: true,
       detail: {
         operationId: 'revokeTaskLinks',
-        summary: 'Revoke all links of a task',
+        summary: "Revoke all of a task's links",
         ...answersDeleted('task.links'),
       },
     })
@@ -259,7 +259,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       apiKey: true,
       detail: {
         operationId: 'revokeArtifactLinks',
-        summary: 'Revoke the links of an artifact',
+        summary: "Revoke an artifact's links",
         ...answersDeleted('task.links'),
       },
     })
@@ -276,7 +276,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       apiKeyOrCapability: true,
       detail: {
         operationId: 'checkArtifact',
-        summary: 'Get the headers of an artifact',
+        summary: "Get an artifact's headers",
         ...downloads,
         responses: CONTENT_ANSWERS,
       },

@@ -206,7 +206,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       apiKeyOrCapability: true,
       detail: {
         operationId: 'checkVideo',
-        summary: 'Get the headers of a video',
+        summary: "Get a video's headers",
         ...downloadsVariant,
         responses: CONTENT_ANSWERS,
       },

@@ -154,7 +154,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
             t.String({ maxLength: 40, description: 'End only this one; 409 where another was replaced since.' }),
           ),
         }),
-        detail: { summary: 'Stop the replaced API key now' },
+        detail: { summary: 'Stop a replaced API key now' },
       },
     )
     .post(
@@ -169,7 +169,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
       {
         user: true,
         detail: {
-          summary: 'Create or rotate the secret that signs the webhooks of an API key',
+          summary: "Create or rotate an API key's webhook secret",
           description:
             'Only this response shows it. The previous secret stays valid for 24 hours: until then each webhook carries two signatures.',
         },
@@ -234,7 +234,7 @@ export function keyUsageRoutes(
       {
         apiKey: true,
         critical: true,
-        detail: { summary: `Usage of the API key in use: the newest ${MAX_ROWS} rows` },
+        detail: { summary: `Get the latest usage of the API key in use (up to ${MAX_ROWS} rows)` },
       },
     );
 }

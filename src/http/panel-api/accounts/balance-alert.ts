@@ -14,7 +14,7 @@ export function balanceAlertRoutes(kit: Kit, { auth, audit, onChosen }: BalanceA
     .get('/api/user/self/balance-alert', async ({ panel }) => ok(await auth.balanceAlert.read(panel)), {
       user: true,
       detail: {
-        summary: 'Get your low-balance alert settings',
+        summary: 'Get your low-balance alert',
         description:
           'Money is quota: 500,000 are 1 USD. threshold is null for the default of the operator (default_threshold), 0 for no warning. balance is what is available: reservations of running tasks are already taken off. last_delivery is the last attempt to call webhook_url.',
       },
@@ -49,7 +49,7 @@ export function balanceAlertRoutes(kit: Kit, { auth, audit, onChosen }: BalanceA
           ),
         }),
         detail: {
-          summary: 'Update your low-balance alert settings',
+          summary: 'Update your low-balance alert',
           description:
             'A balance that is below the threshold already is reported at once, but not within an hour of the last warning. The first webhook_url gets a secret: new_secret, which only this response shows.',
         },
@@ -68,7 +68,7 @@ export function balanceAlertRoutes(kit: Kit, { auth, audit, onChosen }: BalanceA
       {
         user: true,
         detail: {
-          summary: 'Rotate the secret of your low-balance webhook',
+          summary: "Rotate your low-balance webhook's secret",
           description: 'Only this response shows it, as new_secret. The former one signs nothing any more.',
         },
       },

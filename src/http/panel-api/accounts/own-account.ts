@@ -158,7 +158,7 @@ export function personalTokenRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
     .use(kit)
     .get('/api/user/token', async ({ panel }) => ok(await auth.personalTokens.describe(panel)), {
       user: true,
-      detail: { summary: 'Get the first characters of your personal access token' },
+      detail: { summary: "Get your personal access token's first characters" },
     })
     .post(
       '/api/user/token',
@@ -199,7 +199,7 @@ export function artifactLinkRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         await audit({ panel, origin }, { action, target: `user:${panel.user.id}`, detail: {} });
         return ok(null);
       },
-      { session: true, detail: { summary: 'Revoke all links of your tasks' } },
+      { session: true, detail: { summary: 'Revoke all links to your results' } },
     )
     .post(
       '/api/user/:id/links/revoke',
@@ -209,6 +209,6 @@ export function artifactLinkRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         await audit({ panel, origin }, { action, target: `user:${id}`, detail: {} });
         return ok(null);
       },
-      { admin: true, detail: { summary: "Revoke all links of a user's tasks" } },
+      { admin: true, detail: { summary: "Revoke all links to a user's results" } },
     );
 }

@@ -31,7 +31,7 @@ const cursor = t.Optional(
 const lines = MAX_EXPORTED.toLocaleString('en-US');
 
 const describeExport = (what: string) => ({
-  summary: `${what} as a file`,
+  summary: `Export ${what} as CSV or JSON Lines`,
   description: `All that the list with the same filter holds: CSV, in which texts that look like formulas begin with an apostrophe, or JSON lines as the list has them. A file has at most ${lines} rows (x-export-max-rows); one that is full ends with a row that says so and names the cursor for the next file. One at a time for each user (429 EXPORTS_LIMITED). It leaves an audit row.`,
   responses: {
     '200': { description: 'The rows', content: { 'text/csv': {}, 'application/jsonl': {} } },
@@ -103,7 +103,7 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
           format,
           cursor,
         }),
-        detail: describeExport('Tasks'),
+        detail: describeExport('tasks'),
       },
     )
     .get(
@@ -113,13 +113,13 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
         const filter = readUsageFilter(context.panel, asked);
         return send(context, query, usageRows(records, context.panel, { filter, cursor }));
       },
-      { user: true, query: strictObject({ ...usageQuery, format, cursor }), detail: describeExport('Usage') },
+      { user: true, query: strictObject({ ...usageQuery, format, cursor }), detail: describeExport('usage') },
     )
     .get(
       '/api/audit/export',
       ({ query, ...context }) =>
         send(context, query, auditRows(records, { filter: readAuditFilter(query), cursor: query.cursor })),
-      { root: true, query: strictObject({ ...auditQuery, format, cursor }), detail: describeExport('The audit log') },
+      { root: true, query: strictObject({ ...auditQuery, format, cursor }), detail: describeExport('the audit log') },
     )
     .get(
       '/api/user/self/ledger/export',
@@ -127,7 +127,7 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
         const whose = { userId: context.panel.user.id, filter: readLedgerFilter(query), cursor: query.cursor };
         return send(context, query, ledgerRows(statements, context.panel, whose));
       },
-      { user: true, query: strictObject({ ...ledgerQuery, format, cursor }), detail: describeExport('Your statement') },
+      { user: true, query: strictObject({ ...ledgerQuery, format, cursor }), detail: describeExport('your statement') },
     )
     .get(
       '/api/user/:id/ledger/export',
@@ -141,7 +141,7 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
       {
         admin: true,
         query: strictObject({ ...ledgerQuery, format, cursor }),
-        detail: describeExport('The statement of an account'),
+        detail: describeExport("an account's statement"),
       },
     )
     .get(
@@ -151,7 +151,7 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
       {
         admin: true,
         query: strictObject({ ...listQuery, format, cursor }),
-        detail: describeExport('Accounts'),
+        detail: describeExport('accounts'),
       },
     )
     .get(
@@ -168,7 +168,7 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
           month: t.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$', description: 'Such as 2026-11.' }),
           zone: t.Optional(t.String({ maxLength: 64, description: 'The time zone of the month: its IANA name. UTC.' })),
         }),
-        detail: describeExport('One month of each account: balance before, added, charged, balance after'),
+        detail: describeExport("all accounts' statements of a month"),
       },
     );
 }

@@ -116,7 +116,7 @@ export function channelCredentialRoutes(
       {
         admin: true,
         detail: {
-          summary: 'List the credentials of a channel, without their keys',
+          summary: "List a channel's credentials, without their keys",
           description:
             'running: the slots that its tasks take. used_quota: the quota paid for what it served, as of the last look. last_error: why the vendor refused it last.',
         },
@@ -172,7 +172,7 @@ export function channelCredentialRoutes(
         bodyLimit: 'configuration',
         body: strictObject({ key: t.Optional(KEY), ...optional }),
         detail: {
-          summary: 'Change the given fields of a credential',
+          summary: 'Update a credential',
           description: 'A new key takes the place of the former one, also for tasks that run.',
         },
       },
@@ -213,7 +213,7 @@ export function channelCredentialRoutes(
         critical: true,
         perUser: 'channel-key',
         proof: { scope: 'channel.key.read' },
-        detail: { summary: 'Get the key of a credential' },
+        detail: { summary: "Get a credential's key" },
       },
     );
 }

@@ -42,7 +42,7 @@ export function channelHistoryRoutes(
         hours: t.Optional(t.Union([t.Literal('24'), t.Literal('168')], { description: 'The last hours.' })),
       }),
       detail: {
-        summary: "Get a channel's successes, failures, durations and failure reasons by hour",
+        summary: "Get a channel's hourly successes, failures, durations and failure reasons",
         description:
           "points: one an hour by its first second, the running hour included. p50_seconds and p95_seconds are from the request to success, accurate to a histogram bucket, null if unknown. failures: the reasons of the latest 1,000 failures, the most frequent first, at most 20; has_more_failures: there were more. rests: of all time, the newest 100, the newest first, and of one reason 50 at most; credential_id 0: all keys; model: the vendor's, empty for all; what: rested, tried (a trial was refused, and it rests on), back, or resumed by hand; until: 0 where nothing rests any longer.",
       },

@@ -296,7 +296,7 @@ export function channelRoutes(
         critical: true,
         perUser: 'channel-key',
         proof: { scope: 'channel.key.read' },
-        detail: { summary: 'Get the key of a channel' },
+        detail: { summary: "Get a channel's key" },
       },
     )
     .delete(

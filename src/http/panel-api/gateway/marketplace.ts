@@ -153,14 +153,14 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
         root: true,
         query: strictObject({ source, key, version: t.Optional(version) }),
         detail: {
-          summary: 'Compare the source of an offered version with the active one',
+          summary: "Compare an offered version's source with the active one",
         },
       },
     )
     .get('/api/plugin/task/marketplace/icon', async ({ query }) => serveIcon(await marketplace.icon(query)), {
       root: true,
       query: strictObject({ source, key }),
-      detail: { summary: 'Get the logo of an offered plugin', ...answersIcon },
+      detail: { summary: "Get an offered plugin's logo", ...answersIcon },
     })
     .post(
       '/api/plugin/task/marketplace/preview',
@@ -172,7 +172,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
       {
         root: true,
         body: strictObject({ source, key, version, share_models: activateOptions.share_models }),
-        detail: { summary: 'Preview the activation of an offered version' },
+        detail: { summary: 'Preview activating an offered version' },
       },
     )
     .post(

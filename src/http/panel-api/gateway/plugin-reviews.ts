@@ -119,7 +119,7 @@ function pluginMoveRoutes(kit: Kit, { plugins, audit }: MoveDeps) {
         root: true,
         query: strictObject({ to }),
         detail: {
-          summary: 'Preview what follows when another plugin takes the place of this one',
+          summary: 'Preview replacing this plugin with another',
           description:
             'channels with the models that they would lose, prices (kept: the other plugin has one of its own for the model), lost_routes. Tasks stay with the versions that began them and are found under the new key.',
         },
@@ -146,7 +146,7 @@ function pluginMoveRoutes(kit: Kit, { plugins, audit }: MoveDeps) {
           digest: t.String({ maxLength: 200, description: 'That of the preview that you have read.' }),
         }),
         detail: {
-          summary: 'Let another plugin take the place of this one',
+          summary: 'Replace this plugin with another',
           description:
             'Channels, prices and legacy channel types follow, and its tasks are found under the new key, in one step; this plugin is switched off. The way back is the same move from the other key. PLUGIN_MOVE_OUTDATED (409, details.move): it would change something else now, and nothing has changed. PLUGIN_CONFLICT: a third plugin has what the other one claims.',
         },

@@ -176,7 +176,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
       async ({ params }) => ok((await plugins.versions(params.key)).map(describeVersion)),
       {
         root: true,
-        detail: { summary: 'List the stored versions of a plugin, newest first' },
+        detail: { summary: "List a plugin's stored versions, newest first" },
       },
     )
     .get(
@@ -185,7 +185,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
       {
         root: true,
         query: strictObject({ version: versionQuery }),
-        detail: { summary: 'Get the logo of a plugin', ...answersIcon },
+        detail: { summary: "Get a plugin's logo", ...answersIcon },
       },
     )
     .post(
@@ -301,7 +301,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
           ),
         }),
         detail: {
-          summary: 'Limit the models of the active version',
+          summary: "Limit the active version's models",
           description:
             'Its protocol claims and routes serve only these models. Later uploads of the key, and versions that replace this one, take the narrowing over. A plugin that ships with the gateway is narrowed too, through upgrades; its id and created_at are 0. PLUGIN_INVALID: the plugin has no such model. PLUGIN_CONFLICT: another plugin has one of the models.',
         },

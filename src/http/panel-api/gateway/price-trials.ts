@@ -133,7 +133,7 @@ export function priceReplayRoutes(kit: Kit, { reports }: { reports: Pick<Reports
         after: t.Optional(t.String({ maxLength: 40, description: 'next of the slice before.' })),
       }),
       detail: {
-        summary: 'Replay the bills of the last days with other prices',
+        summary: 'Replay recent bills with other prices',
         description:
           'Nothing is saved or charged. Each answer is a slice of at most 2,000 bills, the newest first, with sums of that slice alone: send its next as after until it is null, and add them up. tasks, before and after are of the bills that change; refused of those that the price cannot be computed for, whose request would have been refused. balance is what users who pay more have today.',
       },

@@ -91,7 +91,7 @@ export function priceRoutes(
             description: 'USD as one expression over u("field"), model and action, for instance 0.05 * u("seconds").',
           }),
         }),
-        detail: { summary: 'Set the price of a model' },
+        detail: { summary: "Set a model's price" },
       },
     )
     .delete(
@@ -176,7 +176,7 @@ export function pluginPriceRoutes(kit: Kit, { billing, plugins, offeredModels, r
       {
         root: true,
         detail: {
-          summary: 'Get the prices of all plugins, with list prices and revenue',
+          summary: "Get all plugins' prices, list prices and revenue",
           description: `As GET /api/price/plugin/{key} for each plugin that serves models. revenue: quota that was charged in the last ${REVENUE_DAYS} days.`,
         },
       },
@@ -191,7 +191,7 @@ export function pluginPriceRoutes(kit: Kit, { billing, plugins, offeredModels, r
       {
         root: true,
         detail: {
-          summary: "Get the prices of a plugin's models, with the vendor's list prices",
+          summary: "Get a plugin's model prices and the vendor's list prices",
           description:
             'facts are what a price can depend on. price and list_price have the expression and, where it is an amount or a table of amounts times facts, a summary. list_price is what the plugin tells of the vendor; nothing is charged by it. others: the prices of the other plugins that serve the model. offered: an enabled channel lists the model.',
         },

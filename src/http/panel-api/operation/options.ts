@@ -86,7 +86,7 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
           what: Trial,
           to: t.Optional(t.String({ maxLength: 320, description: 'The recipient of a test mail.' })),
         }),
-        detail: { summary: 'Test the configured mail server, provider or captcha' },
+        detail: { summary: 'Test the mail server, a provider or the captcha' },
       },
     );
 }

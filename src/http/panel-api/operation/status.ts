@@ -54,7 +54,7 @@ export function statusRoutes(kit: Kit, deps: StatusDeps) {
     .get('/api/branding/logo', () => serveIcon(deps.brandLogo()), {
       public: true,
       detail: {
-        summary: 'Get the logo of the gateway',
+        summary: "Get the gateway's logo",
         responses: { '200': { description: 'The picture', content: { 'image/png': {} } } },
       },
     })

@@ -167,7 +167,7 @@ export function statsRoutes(kit: Kit, { reports }: { reports: Reports }) {
         scope: t.Optional(t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: administrators.' })),
       }),
       detail: {
-        summary: 'Get tasks, spend and durations of the last days',
+        summary: 'Get recent tasks, spend and durations',
         description:
           'by_day has every day (UTC; day is its first second): the tasks that ended on it and, as running, the tasks submitted on it that have not ended. spend is quota. success_rate is a share of the ended tasks, null if none ended. p50_seconds and p95_seconds are from the request to success, accurate to a histogram bucket, null if unknown. The figures are cached for 10 seconds.',
       },

@@ -163,7 +163,7 @@ export function wechatRoutes(
     .get('/api/oauth/wechat/qrcode', async () => serveIcon(await wechat.qrCode(), BROWSER_CACHE_SECONDS), {
       public: true,
       detail: {
-        summary: 'Get the QR code of the WeChat account',
+        summary: "Get the WeChat account's QR code",
         description: 'An image, fetched from WeChatAccountQRCodeImageURL and cached for ten minutes.',
         ...answersIcon,
       },

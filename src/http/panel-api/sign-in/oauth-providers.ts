@@ -76,7 +76,7 @@ export function oauthProviderRoutes(
           slug: t.String({ maxLength: 64, description: 'Its name in addresses; it cannot be changed.' }),
           ...fields,
         }),
-        detail: { summary: 'Add a provider' },
+        detail: { summary: 'Add a custom provider' },
       },
     )
     .put(
@@ -125,7 +125,7 @@ export function oauthProviderRoutes(
     .post('/api/custom-oauth-provider/discovery', async ({ body }) => ok(await providers.discover(body)), {
       root: true,
       body: strictObject({ well_known_url: text(600), issuer_url: text(600) }),
-      detail: { summary: 'Read the discovery document of a provider' },
+      detail: { summary: "Read a provider's discovery document" },
     });
 }
 

@@ -62,7 +62,7 @@ export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         critical: true,
         body: strictObject({ email: mailAddress, ...challengeField }),
         detail: {
-          summary: 'Email the verification code of a new account',
+          summary: "Email a new account's verification code",
           description: 'The response is the same whether or not the address has an account; only the mail tells.',
         },
       },
@@ -135,7 +135,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
           password: t.String({ minLength: 1, maxLength: 1000, description: '8 to 128 characters.' }),
         }),
         detail: {
-          summary: 'Set the new password; all sessions end',
+          summary: 'Set a new password; all sessions end',
           description: 'Does not sign in. A second factor stays and is required at the next sign-in.',
         },
       },
@@ -193,7 +193,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
         session: true,
         critical: true,
         proof: ADDRESS_PROOF,
-        detail: { summary: 'Remove the email address from your account; it is notified' },
+        detail: { summary: 'Remove your email address; it is notified' },
       },
     );
 }

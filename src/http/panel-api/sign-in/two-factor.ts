@@ -15,7 +15,7 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
     .use(kit)
     .get('/api/user/2fa/status', async ({ panel }) => ok(await auth.twoFactor.status(panel)), {
       user: true,
-      detail: { summary: 'Get the status of your two-factor authentication' },
+      detail: { summary: 'Get your two-factor authentication status' },
     })
     .post(
       '/api/user/2fa/setup',

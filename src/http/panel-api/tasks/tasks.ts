@@ -108,7 +108,7 @@ export function panelTaskRoutes(
         user: true,
         query: strictObject(taskFilterQuery),
         detail: {
-          summary: 'Count the failure reasons of filtered tasks',
+          summary: 'Count failure reasons in filtered tasks',
           description: `The first ${MAX_REASONS} reasons, each cut to 200 characters; as fail_reason in the filter, it finds its tasks. A status in the filter is ignored. For administrators also by channel.`,
         },
       },
@@ -128,7 +128,7 @@ export function panelTaskRoutes(
         await audit({ panel, origin }, { action: 'task.cancel', target: `task:${taskId}`, detail: {} });
         return ok(await readDetail(panel, taskId));
       },
-      { user: true, detail: { summary: 'Cancel a task of yours that no vendor has accepted' } },
+      { user: true, detail: { summary: 'Cancel one of your tasks that no vendor has accepted' } },
     )
     .delete(
       '/api/task/:task_id',
@@ -172,7 +172,7 @@ export function panelTaskRoutes(
         query: strictObject({
           expires_in: t.Optional(t.String({ maxLength: 20, description: 'Seconds until the links end.' })),
         }),
-        detail: { summary: 'List the artifacts of a task with shareable links' },
+        detail: { summary: "List a task's artifacts with shareable links" },
       },
     )
     .post(
@@ -194,7 +194,7 @@ export function panelTaskRoutes(
           }),
         }),
         detail: {
-          summary: 'Upload the preview of an artifact',
+          summary: 'Upload an artifact preview',
           description:
             'From anyone who may see the task. Taken once: 409 PREVIEW_EXISTS where there is one. Without an audit row: browsers do it automatically.',
         },
@@ -214,7 +214,7 @@ export function panelTaskRoutes(
         query: strictObject({
           artifact: t.Optional(t.String({ minLength: 1, maxLength: 128, description: 'Only the links of this one.' })),
         }),
-        detail: { summary: 'Revoke all links of a task' },
+        detail: { summary: "Revoke all of a task's links" },
       },
     );
 }

@@ -28,7 +28,7 @@ export function webhookRoutes(kit: Kit, { webhooks, audit }: { webhooks: Webhook
         user: true,
         query: strictObject(pageQuery),
         detail: {
-          summary: 'List the webhooks of a task with their deliveries, latest first',
+          summary: "List a task's webhooks and deliveries, latest first",
           description:
             'status: pending, delivered, failed (after 24 hours of attempts, or the receiver answered 410) or superseded (a later one replaced it). The query of the address is left out.',
         },

@@ -9,6 +9,7 @@ import {
   type ApiCode,
   type ApiObject,
   hasWords,
+  type Operation,
   type Group as OperationGroup,
   operationText,
   type Reference,
@@ -26,7 +27,9 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
   const guides = listGuides({ reference, reader, t }).filter(({ text }) => hasWords(text, search));
   const client = filterGroups(translateGroups(reference.client, i18n), search);
   const panel = filterGroups(translateGroups(reference.panel, i18n), search);
-  const webhooks = reference.webhooks.filter((webhook) => hasWords(operationText(webhook), search));
+  const webhooks = reference.webhooks
+    .map((webhook) => translate(webhook, `reference.webhook.${webhook.path}`, i18n))
+    .filter((webhook) => hasWords(operationText(webhook), search));
   const objects = reference.objects.client.filter(({ name }) => hasWords(name, search));
   const panelObjects = reference.objects.panel.filter(({ name }) => hasWords(name, search));
   const codes = reference.codes.filter((code) =>
@@ -85,7 +88,7 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
                 summary={
                   <>
                     <code className={classes.path}>{webhook.path}</code>
-                    <span className={classes.summary} lang="en">
+                    <span className={classes.summary} lang={webhook.isTranslated ? undefined : 'en'}>
                       {webhook.summary}
                     </span>
                   </>
@@ -132,21 +135,23 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
 }
 
 /**
- * The names of groups, and what clients' operations do, in the reader's language; in English as the
- * document says them.
+ * The names of groups, and what operations do, in the reader's language; in English as the document
+ * says them.
  */
-function translateGroups(groups: readonly OperationGroup[], { language, exists, t }: I18n): OperationGroup[] {
-  if (language === 'en') return [...groups];
-  const say = (key: string): string | undefined => (exists(key) ? (t as (key: string) => string)(key) : undefined);
-  return groups.map((group) => ({
+const translateGroups = (groups: readonly OperationGroup[], i18n: I18n): OperationGroup[] =>
+  groups.map((group) => ({
     ...group,
-    name: say(`reference.group.${group.id.replace(/^\w+?-/, '')}`) ?? group.name,
-    operations: group.operations.map((operation) => {
-      const said = say(`reference.op.${operation.id}`);
-      return said === undefined ? operation : { ...operation, summary: said, isTranslated: true };
-    }),
+    name: say(`reference.group.${group.id.replace(/^\w+?-/, '')}`, i18n) ?? group.name,
+    operations: group.operations.map((operation) => translate(operation, `reference.op.${operation.id}`, i18n)),
   }));
+
+function translate(operation: Operation, key: string, i18n: I18n): Operation {
+  const summary = say(key, i18n);
+  return summary === undefined ? operation : { ...operation, summary, isTranslated: true };
 }
+
+const say = (key: string, { language, exists, t }: I18n): string | undefined =>
+  language !== 'en' && exists(key) ? (t as (key: string) => string)(key) : undefined;
 
 const filterGroups = (groups: readonly OperationGroup[], search: string): OperationGroup[] =>
   groups
