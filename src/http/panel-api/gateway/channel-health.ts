@@ -141,7 +141,7 @@ export function channelTestRoutes(
         admin: true,
         critical: true,
         detail: {
-          summary: 'Read what the vendor reports about the account: what is left, and what it may run',
+          summary: "Ask the vendor for the account's balance and limits",
           description:
             'Asks with each enabled key, as the gateway does each hour, by the balance_script of the channel and the hooks of its plugin. keys: how many were asked; 0 where neither says how. balance.usd is the last amount, which stays where a later try fails (fault); read_at is 0 where none was made. told_limits: what the vendor lets the account run, which holds beside the limits of the channel; null: it does not tell.',
         },
