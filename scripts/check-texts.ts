@@ -121,8 +121,8 @@ export async function listMissingPluginTexts(): Promise<string[]> {
 const pluginText = /\/(?:description|unitLabel|keyHelp|(?:enumLabels|labels)\/[^/]+|vendorInfo\/examples\/\d+\/label)$/;
 
 /**
- * The texts below a value of a plugin and the languages that each lacks. A string is English, unless
- * it has no words, as `1280x720`.
+ * The texts below a value of a plugin and the languages that each lacks. A string is English,
+ * unless it has no words, as `1280x720`.
  */
 export function findUntranslated(value: unknown, languages: readonly string[], path = ''): string[] {
   if (pluginText.test(path)) {

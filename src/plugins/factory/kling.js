@@ -4,6 +4,7 @@
 const LANGUAGES = ['en', 'zh', 'ja', 'es', 'de', 'pt'];
 /** A text in all of them, one after the other. */
 const localized = ([line]) => Object.fromEntries(line.split(' | ').map((text, at) => [LANGUAGES[at], text]));
+const LENGTH = localized`Video length (seconds) | 视频时长（秒） | 動画の長さ（秒） | Duración del vídeo (segundos) | Videolänge (Sekunden) | Duração do vídeo (segundos)`;
 
 export const meta = {
   apiVersion: 1,
@@ -49,11 +50,7 @@ export const meta = {
     { method: 'GET', path: `/kling/v1/videos/${kind}/:task_id`, type: 'query', render: 'presentTask' },
   ]),
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: localized`Video length (seconds) | 视频时长（秒） | 動画の長さ（秒） | Duración del vídeo (segundos) | Videolänge (Sekunden) | Duração do vídeo (segundos)`,
-    },
+    seconds: { type: 'number', unit: 'second', description: LENGTH },
     mode: {
       enum: ['std', 'pro'],
       enumLabels: {
