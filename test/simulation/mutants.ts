@@ -17,7 +17,7 @@ const CHANNELS = 'src/channels/channels.ts';
 const DISPATCHER = 'src/tasks/dispatch/dispatcher.ts';
 const ENGINE = 'src/tasks/polling/poll-engine.ts';
 const RELAY_BILLING = 'src/relay/relay-billing.ts';
-const HOLDS = 'src/tasks/state/memory-holds.ts';
+const HOLDS = 'src/billing/memory-holds.ts';
 const MONEY_GROUPS = 'src/tasks/state/money-groups.ts';
 
 /** What keeps a mutant from being planted in the source: its text does not stand there once. */
