@@ -109,7 +109,7 @@ const VideoGeneration = object(
     progress: { ...WHOLE, minimum: 0, maximum: 100 },
     url: {
       type: ['string', 'null'],
-      description: 'For a completed video: a link that works without a key, except for a relayed model.',
+      description: 'For a completed video: a link that works without a key.',
     },
     metadata: object({ duration: KNOWN, fps: KNOWN, width: KNOWN, height: KNOWN, seed: {} }),
     error: orNull(object({ code: TEXT, message: TEXT }, {}, true)),
