@@ -85,6 +85,10 @@ const drawLimit = (random: SeededRandom, vendorRuns: number): DeclaredLimit => (
   ...(random.chance(0.3) ? { maxPerMinute: random.between(3, 12), burst: random.between(1, 3) } : {}),
 });
 
+/** Moves to the front soon after a burst, while much still waits. */
+export const drawFronts = (random: SeededRandom, bursts: readonly number[]): OperatorAct[] =>
+  bursts.flatMap((atMs) => [6, 12, 20].map((s) => ({ atMs: atMs + s * SECOND + random.below(SECOND), kind: 'front' })));
+
 /** `bursts`: when many orders come, after which something waits. */
 export function drawActs(random: SeededRandom, queue: Queue, bursts: readonly number[]): OperatorAct[] {
   const [first, ...others] = bursts;

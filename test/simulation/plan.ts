@@ -1,6 +1,6 @@
 import { drawRates, type FaultRates, NO_FAULTS } from './faults.ts';
 import type { Order } from './gateway.ts';
-import { drawActs, drawFallback, drawQueue, type OperatorAct, type Queue } from './plan-queue.ts';
+import { drawActs, drawFallback, drawFronts, drawQueue, type OperatorAct, type Queue } from './plan-queue.ts';
 import { drawRelays, type Relays } from './plan-relays.ts';
 import { CUSTOMERS, keyHashFor } from './prepared-world.ts';
 import type { SeededRandom } from './random.ts';
@@ -66,10 +66,12 @@ export function drawPlan(random: SeededRandom, dialect: 'sqlite' | 'postgres'): 
   // They are drawn last, so that what is drawn before stays what it was.
   const fallback = waits ? drawFallback(random) : undefined;
   const asked = orders.map((order) => ({ ...order, allowFallback: fallback && random.chance(0.2) ? 'false' : null }));
+  const relays = drawRelays(random, { withinMs: healAtMs, isCalm, machines });
+  // What is moved to the front is judged where nothing else changes the order.
+  const fronts = isCalm && !queue.dead && !fallback ? drawFronts(random, bursts) : [];
   return {
-    ...{ machines, isCalm, healAtMs, rates, operator, orders: asked },
-    queue: { ...queue, fallback },
-    relays: drawRelays(random, { withinMs: healAtMs, isCalm, machines }),
+    ...{ machines, isCalm, healAtMs, rates, operator: [...operator, ...fronts], orders: asked },
+    ...{ queue: { ...queue, fallback }, relays },
     disturbances: isCalm ? [] : disturbances,
   };
 }
