@@ -47,18 +47,19 @@ export async function toPage<T extends object>(
     const place = places.get(task.taskId);
     return place ? { ...describe(task), queue: place } : describe(task);
   });
-  return { ...pageObject(tasks[0]?.taskId, tasks.at(-1)?.taskId), data, has_more: hasMore };
+  return toList(data, { first: tasks[0]?.taskId, last: tasks.at(-1)?.taskId, hasMore });
 }
 
 /** A page of relayed requests. */
-export const toRelayPage = ({ tasks, hasMore }: RelayTaskPage) => ({
-  ...pageObject(tasks[0]?.id, tasks.at(-1)?.id),
-  data: tasks,
-  has_more: hasMore,
-});
+export const toRelayPage = ({ tasks, hasMore }: RelayTaskPage) =>
+  toList(tasks, { first: tasks[0]?.id, last: tasks.at(-1)?.id, hasMore });
 
-const pageObject = (first: string | undefined, last: string | undefined) => ({
+type Ends = { first: string | undefined; last: string | undefined; hasMore: boolean };
+
+const toList = <T>(data: readonly T[], { first, last, hasMore }: Ends) => ({
   object: 'list' as const,
+  data,
   first_id: first ?? null,
   last_id: last ?? null,
+  has_more: hasMore,
 });
