@@ -1,6 +1,6 @@
-import { ActionIcon, Button, Group, Menu, Stack, Text, Textarea, TextInput } from '@mantine/core';
-import { IconDots, IconTrash } from '@tabler/icons-react';
-import { useState } from 'react';
+import { ActionIcon, Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { IconPlayerPause, IconPlayerPlay, IconTrash } from '@tabler/icons-react';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import { translateOrQuote } from '../../api/say-sentence.ts';
@@ -215,26 +215,28 @@ function KeyActions({ channel, credential, onEdit }: KeyActionsProps) {
         <Button variant="default" size="xs" onClick={onEdit}>
           {t('channels.keyEdit')}
         </Button>
-        <Menu width={200} position="bottom-end">
-          <Menu.Target>
-            <ActionIcon variant="default" size={30} loading={change.isPending} aria-label={t('app.more')}>
-              <IconDots {...icon} />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item onClick={() => change.mutate('switch')}>
-              {t(isOn ? 'channels.keyDisable' : 'channels.keyEnable')}
-            </Menu.Item>
-            {channel.credentials.length > 1 && (
-              <Menu.Item color="red" leftSection={<IconTrash {...icon} />} onClick={() => void remove()}>
-                {t('channels.keyRemove')}
-              </Menu.Item>
-            )}
-          </Menu.Dropdown>
-        </Menu>
+        <KeyAction
+          label={t(isOn ? 'channels.keyDisable' : 'channels.keyEnable')}
+          icon={isOn ? <IconPlayerPause {...icon} /> : <IconPlayerPlay {...icon} />}
+          isPending={change.isPending}
+          onClick={() => change.mutate('switch')}
+        />
+        {channel.credentials.length > 1 && (
+          <KeyAction label={t('channels.keyRemove')} icon={<IconTrash {...icon} />} onClick={() => void remove()} />
+        )}
       </div>
       {change.error !== null && <ErrorNotice error={change.error} />}
     </>
+  );
+}
+
+type KeyActionProps = { label: string; icon: ReactNode; isPending?: boolean; onClick(): void };
+
+function KeyAction({ label, icon, isPending = false, onClick }: KeyActionProps) {
+  return (
+    <ActionIcon variant="default" size={30} title={label} aria-label={label} loading={isPending} onClick={onClick}>
+      {icon}
+    </ActionIcon>
   );
 }
 
