@@ -67,7 +67,7 @@ export function drawPlan(random: SeededRandom, dialect: 'sqlite' | 'postgres'): 
   const fallback = waits ? drawFallback(random) : undefined;
   const asked = orders.map((order) => ({ ...order, allowFallback: fallback && random.chance(0.2) ? 'false' : null }));
   const relays = drawRelays(random, { withinMs: healAtMs, isCalm, machines });
-  // What is moved to the front is judged where nothing else changes the order.
+  // What is moved to the front is checked where nothing else changes the order.
   const fronts = isCalm && !queue.dead && !fallback ? drawFronts(random, bursts) : [];
   return {
     ...{ machines, isCalm, healAtMs, rates, operator: [...operator, ...fronts], orders: asked },
