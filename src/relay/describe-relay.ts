@@ -18,7 +18,7 @@ export const relayTask = (relay: RelayRecord, failReason = '') =>
 
 /** What the gateway knows of a video: what was asked, what it costs, and its link. */
 export async function describeVideo(
-  { store, linkVideo }: Pick<RelayDeps, 'store' | 'linkVideo'>,
+  { store, shared: { linkVideo } }: Pick<RelayDeps, 'store' | 'shared'>,
   { relayId, userId, video: asked, createdAt }: Pick<RelayObject, 'relayId' | 'userId' | 'video' | 'createdAt'>,
 ): Promise<KnownVideo> {
   const [relay, link] = await Promise.all([store.relays.byRelayId(relayId), linkVideo({ relayId, userId })]);

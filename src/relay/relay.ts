@@ -104,7 +104,7 @@ const hasProtocol = (kind: RelayKind): kind is keyof typeof PROTOCOLS => Object.
 /** The only node of a database expires the leases of an earlier process when it starts. */
 const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
 
-export function createRelay(deps: TaskDeps & RelayLinks): Relay {
+export function createRelay({ linkVideo, ...deps }: TaskDeps & RelayLinks): Relay {
   const { store, clock, logger } = deps;
   const { channels } = deps.vendors;
   const stopping = new AbortController();
@@ -117,6 +117,7 @@ export function createRelay(deps: TaskDeps & RelayLinks): Relay {
     callerConcurrency,
     stopping: stopping.signal,
     thinkingModels: new Set<string>(),
+    linkVideo,
   };
   const relayDeps: RelayDeps = { ...deps, shared };
   let loop = Promise.resolve();

@@ -15,7 +15,7 @@ import type { VendorContent } from '../vendors/index.ts';
 import type { AccountConcurrency } from './account-concurrency.ts';
 import type { CallerConcurrency } from './caller-concurrency.ts';
 
-export type RelayDeps = TaskDeps & RelayLinks & { shared: RelayShared };
+export type RelayDeps = TaskDeps & { shared: RelayShared };
 
 export type RelayLinks = {
   /** A link to a video that a request has made, which needs no key; undefined: none can be made. */
@@ -23,7 +23,7 @@ export type RelayLinks = {
 };
 
 /** What the relayed requests of this node share. */
-export type RelayShared = {
+export type RelayShared = RelayLinks & {
   settlements: Settlements;
   accountConcurrency: AccountConcurrency;
   callerConcurrency: CallerConcurrency;

@@ -76,7 +76,8 @@ describe('the limit of guesses', () => {
   test('an error during an attempt does not count as a failure', async () => {
     const guess = createGuessLimit(createMemoryCounters());
     const broken = () => Promise.reject(new Error('the store is unavailable'));
-    for (let i = 0; i < 10; i += 1) await expect(guess('alice', at('203.0.113.7'), broken)).rejects.toThrow('unavailable');
+    for (let i = 0; i < 10; i += 1)
+      await expect(guess('alice', at('203.0.113.7'), broken)).rejects.toThrow('unavailable');
     expect(await guess('alice', at('203.0.113.7'), right)).toBe('right');
   });
 

@@ -91,8 +91,8 @@ describe('what the price does not read', () => {
     }
     return undefined;
   };
-  const findRefused = (kind: RelayKind, values: JsonObject, factKeys: string[] = ['output_tokens'], asked = values) =>
-    refused(() => refuseUncounted({ kind, values }, { factKeys, asked: { values: asked } }));
+  const findRefused = (kind: RelayKind, values: JsonObject, factKeys: string[] = ['output_tokens']) =>
+    refused(() => refuseUncounted({ kind, values }, { factKeys, asked: { values } }));
 
   test('many results for the price of one: refused where the price is by request', () => {
     expect(findRefused('chat', { n: 128 }, [])).toBe('n');
@@ -110,9 +110,9 @@ describe('what the price does not read', () => {
       for (const value of [null, [], ['cheap'], 'cheap'])
         expect(findRefused('chat', { model: 'cheap', [name]: value })).toBeUndefined();
       // The channel's own field is the operator's.
-      expect(
-        findRefused('chat', { model: 'cheap', [name]: ['dear'] }, ['output_tokens'], { model: 'cheap' }),
-      ).toBeUndefined();
+      const values = { model: 'cheap', [name]: ['dear'] };
+      const given = { factKeys: ['output_tokens'], asked: { values: { model: 'cheap' } } };
+      expect(refused(() => refuseUncounted({ kind: 'chat', values }, given))).toBeUndefined();
     }
     expect(refused(() => checkMembers({ kind: 'chat', values: { Models: ['dear'] }, isForm: false }))).toBe('Models');
   });
