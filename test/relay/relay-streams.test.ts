@@ -378,9 +378,9 @@ const describeStreams = (opened: () => OpenedStore) => {
     const thought = { prompt_tokens: 10, completion_tokens: 5000 };
     const hi = delta({ content: 'hi' });
     await measureCost({ steps: [hi, usageEvent(thought)] });
-    // The pauses together, but none of them, are longer than the 2 s that a silent vendor has here.
-    speed = 2.5;
-    const caller = await leaveAfter('hi', { steps: [hi, 700, hi, 700, hi, 700, usageEvent(thought)] });
+    // The pauses together, but none of them, are longer than the 5 s that a silent vendor has. A
+    // faster clock would jump at the end of any other wait.
+    const caller = await leaveAfter('hi', { steps: [hi, 1800, hi, 1800, hi, 1800, usageEvent(thought)] });
     await isBilled(caller);
     speed = 20;
     expect(await spent(caller)).toBe(10 * INPUT + 5000 * OUTPUT);

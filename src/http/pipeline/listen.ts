@@ -1,4 +1,5 @@
 import http from 'node:http';
+import { nextTurn } from '../../kernel/index.ts';
 import { MAX_ADDRESS_CHARS } from './request-path.ts';
 import type { RequestHandler } from './types.ts';
 
@@ -144,6 +145,9 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
       }
     },
     async stop(drainMs) {
+      // Closing the socket resets connections that have come and are not accepted yet.
+      await nextTurn();
+      await nextTurn();
       await Promise.all([server, ...former].map((each) => end(each, drainMs)));
     },
   };
