@@ -156,9 +156,9 @@ test('a copy is refused beside a gateway, and where it is not a whole database o
   newer.run("insert into schema_migrations (number, name, applied_at) values (9999, 'later', 1)");
   newer.close();
   for (const [name, why] of [
-    ['foreign.db', 'no database of Taskgate'],
-    ['text.db', 'no whole database'],
-    ['cut.db', 'no whole database'],
+    ['foreign.db', 'not a database of Taskgate'],
+    ['text.db', 'not a whole database'],
+    ['cut.db', 'not a whole database'],
     ['absent.db', 'no such file'],
     ['newer.db', 'newer program'],
   ] as const) {
