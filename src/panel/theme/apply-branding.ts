@@ -1,4 +1,5 @@
-const builtInIcon = document.querySelector<HTMLLinkElement>('link[rel="icon"]')?.href ?? '';
+/** The icon of the page as it came, until the operator's takes its place. */
+let builtInIcon: string | undefined;
 
 /** Shows the operator's colour and icon; empty: the built-in ones. */
 export function applyBranding({ accent, logo }: { accent: string; logo: string }): void {
@@ -14,6 +15,7 @@ export function applyBranding({ accent, logo }: { accent: string; logo: string }
   setProperty(style, '--tg-signal', shades[4]);
   const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
   if (icon === null) return;
+  builtInIcon ??= icon.href;
   icon.type = logo === '' ? 'image/svg+xml' : 'image/png';
   icon.href = logo === '' ? builtInIcon : logo;
 }
