@@ -3,6 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { listen } from '../../../src/http/pipeline/listen.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { until } from '../../support/until.ts';
 import { call, openKit } from '../kit-harness.ts';
 
 describe('health', () => {
@@ -113,17 +114,23 @@ describe('the listener', () => {
       finish = resolve;
     });
     const server = listen(
-      async () => {
+      async (request) => {
+        if (!request.url.endsWith('/slow')) return new Response('late');
         begun();
         await finished;
         return new Response('complete');
       },
       { host: '127.0.0.1', port: 0 },
     );
-    const answer = fetch(server.url).then((response) => response.text());
+    const answer = fetch(`${server.url}/slow`).then((response) => response.text());
     await started;
     const stopped = server.stop(10_000);
-    await expect(fetch(server.url)).rejects.toThrow();
+    await until('a new connection is refused', () =>
+      fetch(server.url, { keepalive: false }).then(
+        () => false,
+        () => true,
+      ),
+    );
     finish();
     expect(await answer).toBe('complete');
     await stopped;
