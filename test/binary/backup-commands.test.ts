@@ -13,6 +13,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { makeBackupKey } from '../support/backup-key.ts';
@@ -68,6 +69,18 @@ beforeAll(async () => {
 });
 
 describe('backup create', () => {
+  test('lets a gateway come first, and still ends where other work fills the machine', async () => {
+    const pipe = join(folder, 'pipe');
+    expect(Bun.spawnSync(['mkfifo', pipe]).exitCode).toBe(0);
+    const to = join(folder, 'waits-for-its-passphrase');
+    const child = spawnCommand(['backup', 'create', '--to', to, '--data-dir', dataDir], {
+      env: { BACKUP_PASSPHRASE_FILE: pipe },
+    });
+    const priority = await until('it has lowered its priority', () => getPriority(child.pid) || undefined);
+    writeFileSync(pipe, readFileSync(passphraseFile));
+    expect([priority, await child.exited]).toEqual([10, 0]);
+  });
+
   test('makes files that only their owner reads, and leaves nothing else behind', () => {
     expect(readdirSync(join(place, id)).sort()).toEqual([
       'database.sqlite.zst',

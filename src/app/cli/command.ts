@@ -1,5 +1,6 @@
 /** The input of a command and how it answers. */
 
+import { constants, setPriority } from 'node:os';
 import { escapeHiddenCharacters, escapeHiddenInJson } from '../../kernel/index.ts';
 
 export type CommandIo = {
@@ -84,6 +85,18 @@ export function stopSignals(): AbortSignal {
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
   return stopping.signal;
+}
+
+/**
+ * Lets a gateway beside this process come first. Not the lowest priority: other work that fills the
+ * machine would then leave a backup next to nothing for hours.
+ */
+export function lowerPriority(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // The system does not allow it.
+  }
 }
 
 /** A word of a command that is shown to people: in quotes where a shell would change it. */

@@ -1,4 +1,3 @@
-import { setPriority } from 'node:os';
 import { describeBytes, isoTime, OperatorError, pluralize } from '../../../kernel/index.ts';
 import { listBackups } from '../../../operations/backup/manifest.ts';
 import { restoreBackup } from '../../../operations/backup/restore-backup.ts';
@@ -14,7 +13,16 @@ import type { Manifest, Seal, Unseal } from '../../../operations/backup/types.ts
 import { verifyBackup } from '../../../operations/backup/verify-backup.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { VERSION } from '../../version.ts';
-import { answer, type CommandInput, EXIT, type ExitCode, option, stopSignals, UsageError } from '../command.ts';
+import {
+  answer,
+  type CommandInput,
+  EXIT,
+  type ExitCode,
+  lowerPriority,
+  option,
+  stopSignals,
+  UsageError,
+} from '../command.ts';
 import {
   askPassphrase,
   chosenBackup,
@@ -25,17 +33,10 @@ import {
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
-/** The lowest priority of processes: a gateway beside it comes first. */
-const LOWEST = 19;
-
 /** Makes one backup. Exit 0 without one when another is under way. */
 export async function create(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
-  try {
-    setPriority(LOWEST);
-  } catch {
-    // The system does not allow it: the backup keeps the usual priority.
-  }
+  lowerPriority();
   await requireDatabase(config);
   const isScheduled = input.values.schedule === true;
   const seal = isScheduled ? await configuredSeal(config) : await chooseSeal(input, config);

@@ -1,5 +1,4 @@
 import { existsSync, statSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { resolve } from 'node:path';
 import {
   AppError,
@@ -27,13 +26,12 @@ import type { Config } from '../../config/config-variables.ts';
 import { configuredNode, listeningAddress } from '../../config/node-address.ts';
 import { panelHostNames } from '../../config/room-settings.ts';
 import { sandboxCommand, sandboxLimits } from '../../config/sandbox-settings.ts';
-import { answer, type CommandInput, EXIT, type ExitCode, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, lowerPriority, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
 /** A start takes a tenth of a second on an idle machine. */
 const SANDBOX_START_MS = 10_000;
-const LOWEST_PRIORITY = 19;
 /** Between two slices of `--data`: as long as the last one took, within these bounds. */
 const LEAST_REST_MS = 20;
 const LONGEST_REST_MS = 5000;
@@ -128,11 +126,7 @@ async function checkDatabase(config: Config, { results, network }: Wanted): Prom
 
 /** As the gateway does it each week: beside requests, so it takes its time. */
 async function checkDataInSlices(config: Config): Promise<Finding[]> {
-  try {
-    setPriority(LOWEST_PRIORITY);
-  } catch {
-    // Some systems do not let a process lower itself.
-  }
+  lowerPriority();
   let begun = systemClock.monotonicMs();
   const rest = async (): Promise<void> => {
     const took = systemClock.monotonicMs() - begun;
