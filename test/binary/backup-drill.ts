@@ -116,9 +116,10 @@ export function describeBackupDrill(
       const finished = before.filter((_, n) => n % 3 !== 0);
       for (const { id } of finished) await waitForEnd(gateway.url, key, id);
       const waitUntilKept = (id: unknown, token = key) =>
-        until('its result is kept', async () => {
+        until('its results are kept', async () => {
           const { body } = await ask(`${gateway.url}/v1/tasks/${id}/artifacts`, { token });
-          return JSON.stringify(body).includes('"kept"');
+          const text = JSON.stringify(body);
+          return text.includes('"kept":"kept"') && !text.includes('"kept":"pending"');
         });
       await waitUntilKept(finished.at(-1)?.id);
       const withFile = await orderWithFile();
