@@ -128,6 +128,7 @@ const textAreas = {
     'account app board challenge code connection ended error forgot language legal missing oauth passkey reset setup signIn signUp telegram wait wechat',
   administration: 'plugins prices sheet system users',
   settings: 'market option providers',
+  account: 'notifications profile security',
   reference: 'reference',
 } as const;
 const partByArea = new Map(
@@ -160,7 +161,7 @@ const languageFiles: BunPlugin = {
       return { contents: `export const languages = { ${entries.join(', ')} };`, loader: 'js' };
     });
     build.onLoad(
-      { filter: /^(first|rest|administration|settings|reference)\/.*\.json$/, namespace: 'panel' },
+      { filter: /^(first|rest|administration|settings|account|reference)\/.*\.json$/, namespace: 'panel' },
       ({ path }) => {
         const [part, file] = path.split('/') as [string, string];
         const texts = Object.entries(readTexts(file.slice(0, -'.json'.length))).filter(

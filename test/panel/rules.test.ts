@@ -122,6 +122,7 @@ test('texts of a part are used only by pages that load it', () => {
   const pages = {
     administration: /^src\/panel\/pages\/(channels|users|plugins|marketplace|prices|settings|audit|system)\//,
     settings: /^src\/panel\/pages\/(marketplace|settings|audit)\//,
+    account: /^src\/panel\/pages\/(notifications|profile|security)\//,
     reference: /^src\/panel\/pages\/reference\//,
   };
   const foreign = [...new Glob('src/panel/**/*.{ts,tsx}').scanSync(root)].flatMap((file) =>

@@ -92,6 +92,7 @@ export async function preloadSignedInPages(i18n: i18n, path: string): Promise<vo
   const loads: Promise<unknown>[] = [frame(), loadTexts(i18n, 'rest')];
   if (adminPaths.test(path)) loads.push(loadTexts(i18n, 'administration'));
   if (settingsPaths.test(path)) loads.push(loadTexts(i18n, 'settings'));
+  if (accountPaths.test(path)) loads.push(loadTexts(i18n, 'account'));
   if (!adminPaths.test(path) && !otherPaths.test(path))
     loads.push(loadGroup(accountPaths.test(path) ? accountPages : signedInPages));
   await Promise.all(loads);
@@ -111,6 +112,7 @@ function FrameWithPreload() {
         signInAgain,
         charts,
         ...groups.map((group) => () => loadGroup(group)),
+        () => loadTexts(i18n, 'account'),
       ];
       if (role >= roles.admin) loads.push(() => loadTexts(i18n, 'administration'));
       if (role >= roles.root) loads.push(() => loadTexts(i18n, 'settings'));
@@ -212,9 +214,17 @@ export function AppRoutes() {
           <Route path="/keys/:id/rotate" element={<RotateKeyPage />} />
           <Route path="/usage" element={<UsagePage />} />
           <Route path="/case/:kind/:id" element={<CasePage />} />
-          <Route path="/profile" element={<ProfilePage />} />
-          <Route path="/notifications" element={<NotificationsPage />} />
-          <Route path="/security" element={<SecurityPage />} />
+          <Route
+            element={
+              <RequireTexts part="account">
+                <Outlet />
+              </RequireTexts>
+            }
+          >
+            <Route path="/profile" element={<ProfilePage />} />
+            <Route path="/notifications" element={<NotificationsPage />} />
+            <Route path="/security" element={<SecurityPage />} />
+          </Route>
           <Route element={<RequireRole role={roles.admin} />}>
             <Route path="/channels" element={<ChannelsPage />} />
             <Route path="/channels/new" element={<NewChannelPage />} />
