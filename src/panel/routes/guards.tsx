@@ -1,5 +1,5 @@
 import type { LaterTextPart } from 'panel:languages';
-import { type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
+import { type ReactNode, Suspense, use, useCallback, useEffect, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Navigate, Outlet, useLocation, useSearchParams } from 'react-router';
 import { ApiError } from '../api/api-error.ts';
@@ -11,6 +11,7 @@ import { useRole } from '../session/roles.ts';
 import { SessionProvider, useSession, useSessionSnapshot } from '../session/session-context.tsx';
 import { hasSessionHint } from '../session/session-hint.ts';
 import { createTypedWork, TypedWorkProvider } from '../session/typed-work.ts';
+import { waitForPart } from '../shell/pending-parts.ts';
 import { useIsUnreachable } from '../ui/page/connection-notice.tsx';
 import { FullPageLoader, FullPageMessage } from '../ui/page/full-page.tsx';
 
@@ -145,18 +146,21 @@ function useRestore(enabled: boolean): { error: unknown; retry(): void } {
   return { error, retry: () => void restore() };
 }
 
+/** Texts that a page has waited for, by language and part: React asks for the same promise again. */
+const awaitedTexts = new Map<string, Promise<void>>();
+
 /**
  * Renders its children once a part of the texts is loaded, of all pages after sign-in where it is
- * not named. They are not in the first chunk.
+ * not named. They are not in the first chunk. It suspends, so the former page stays until then.
  */
 export function RequireTexts({ part = 'rest', children }: { part?: LaterTextPart; children: ReactNode }) {
   const { i18n } = useTranslation();
-  const [isLoaded, setLoaded] = useState(() => hasTexts(i18n, part));
-  const [failure, setFailure] = useState<unknown>(null);
-  useEffect(() => {
-    if (!isLoaded) loadTexts(i18n, part).then(() => setLoaded(true), setFailure);
-  }, [isLoaded, i18n, part]);
-  // The error boundary offers a reload, as for any other chunk that fails to load.
-  if (failure !== null) throw failure;
-  return isLoaded ? children : <FullPageLoader within={part !== 'rest'} />;
+  if (!hasTexts(i18n, part)) {
+    const key = `${i18n.language} ${part}`;
+    const texts = awaitedTexts.get(key) ?? waitForPart(loadTexts(i18n, part));
+    awaitedTexts.set(key, texts);
+    // Where it fails, the error boundary offers a reload, as for any other chunk.
+    use(texts);
+  }
+  return children;
 }
