@@ -5,8 +5,8 @@ export const stackedShares = 5;
 
 const colors = [
   'var(--mantine-primary-color-filled)',
-  'var(--mantine-color-blue-5)',
-  'var(--mantine-color-yellow-6)',
+  'var(--mantine-color-blue-6)',
+  'var(--tg-chart-wait)',
   'var(--mantine-color-grape-5)',
   'var(--mantine-color-cyan-7)',
 ] as const;
