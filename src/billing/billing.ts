@@ -1,5 +1,4 @@
 import {
-  type AppError,
   type Budget,
   type Clock,
   type JsonObject,
@@ -10,21 +9,14 @@ import {
   type WatchCache,
   withoutMessage,
 } from '../kernel/index.ts';
-import type { BillingSnapshot, NewReservation, Repositories, ReservationVerdict, Store } from '../store/ports/index.ts';
-import { billingErrors, budgetExceeded } from './errors.ts';
+import type { BillingSnapshot, Repositories, Store } from '../store/ports/index.ts';
+import { billingErrors } from './errors.ts';
 import type { PriceFault } from './evaluate-price.ts';
 import { finalFacts, quotaStep, toQuota } from './explain-bill.ts';
 import { parsePriceExpression } from './parse-price.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
-import {
-  type BillableTask,
-  type Ended,
-  type FinalBill,
-  owner,
-  type ReservedTask,
-  settleAll,
-  settleLate,
-} from './settle.ts';
+import { createReserving, type Reserving } from './reserve.ts';
+import { type BillableTask, type Ended, type FinalBill, settleAll, settleLate } from './settle.ts';
 
 const TOO_LARGE = sentence('prices.too_large');
 
@@ -53,7 +45,7 @@ export type Quote = {
   snapshot: BillingSnapshot;
 };
 
-export type Billing = {
+export type Billing = Reserving & {
   readonly prices: PriceBook;
   start(): Promise<void>;
   stop(): void;
@@ -76,25 +68,6 @@ export type Billing = {
   finalBill(task: BillableTask, trouble?: Sentence): FinalBill;
   /** The bill of a failure: nothing. */
   noBill(task: BillableTask): FinalBill;
-  /**
-   * Takes first reservations, one after the other. The error of each that is refused, of which
-   * nothing was written: `billing.insufficient_quota`, `billing.insufficient_key_quota`,
-   * `billing.budget_exceeded`.
-   */
-  reserveAll(tx: Repositories, tasks: readonly ReservedTask[]): Promise<(AppError | undefined)[]>;
-  /** Whether each first reservation would be taken now if it came alone. Nothing is locked. */
-  canReserveAll(tasks: readonly ReservedTask[]): Promise<boolean[]>;
-  /**
-   * Refunds the previous reservation and takes `task.quota` instead, for a submission that moved to
-   * a channel with another price. `attempt` numbers the new reservation. It counts in the periods
-   * of the previous one.
-   * @throws what `reserveAll` gives, for what it takes more
-   */
-  replaceReservation(
-    tx: Repositories,
-    task: ReservedTask,
-    previous: { reserved: number; attempt: number },
-  ): Promise<void>;
   /**
    * Writes the settle or refund lines, the used-quota counters and the usage rows, in the
    * transaction of the terminal transitions. `task.quota` is the reserved amount.
@@ -180,24 +153,7 @@ export function createBilling(deps: {
     return Number.isSafeInteger(quota) ? quota : accepted.quota;
   }
 
-  function toReservation(task: ReservedTask, attempt: number): NewReservation {
-    const { groupBudgets, timezone: zone } = deps.settings();
-    const budget = Object.hasOwn(groupBudgets, task.group) ? groupBudgets[task.group] : undefined;
-    const budgets = { zone, group: budget && { name: task.group, budget } };
-    const { held, isOwed } = task;
-    const asksForMoney = readsFacts(task.billing) && task.billing.groupRatio > 0;
-    return { ...owner(task), attempt, amount: task.quota, asksForMoney, at: clock.unix(), budgets, held, isOwed };
-  }
-
-  async function reserveAll(tx: Repositories, tasks: readonly ReservedTask[]): Promise<(AppError | undefined)[]> {
-    // What costs nothing now may cost something once its final facts are known.
-    const counted = tasks.filter(({ quota, billing }) => quota !== 0 || readsFacts(billing));
-    const entries = counted.map((task) => toReservation(task, 1));
-    const verdicts = await tx.ledger.reserveAll(entries);
-    const refusals = entries.map((entry, index) => toRefusal(verdicts[index] ?? 'ok', entry));
-    const found = new Map(counted.map((task, index) => [task, refusals[index]]));
-    return tasks.map((task) => found.get(task));
-  }
+  const reserving = createReserving({ ...deps, readsFacts });
 
   return {
     prices,
@@ -274,28 +230,13 @@ export function createBilling(deps: {
       billing: { ...billing, outcome: { reserved: quota, settled: 0, usd: null } },
     }),
 
-    reserveAll,
-    canReserveAll: (tasks) => deps.store.ledger.canReserveAll(tasks.map((task) => toReservation(task, 1))),
+    ...reserving,
     settleAll: (tx, ended) => settleAll(tx, ended, settlement()),
-
-    async replaceReservation(tx, task, { reserved, attempt }) {
-      if (task.quota === reserved) return;
-      const entry = toReservation(task, attempt);
-      const verdict = await tx.ledger.replaceReservation({ ...entry, note: sentence('ledger.moved') });
-      const refusal = toRefusal(verdict, entry);
-      if (refusal) throw refusal;
-    },
 
     settleLate: (tx, task, bill) => settleLate(tx, { task, bill }, settlement()),
     refundSettled: (tx, task, { bill, reason }) =>
       settleAll(tx, [{ task, bill, refund: { reason } }], { ...settlement(), corrects: true }),
   };
-}
-
-function toRefusal(verdict: ReservationVerdict, { amount, at }: NewReservation): AppError | undefined {
-  if (typeof verdict === 'object') return budgetExceeded(verdict, amount, at);
-  if (verdict === 'wallet_insufficient') return billingErrors.insufficient_quota();
-  return verdict === 'key_insufficient' ? billingErrors.insufficient_key_quota() : undefined;
 }
 
 /**

@@ -27,7 +27,7 @@ import { createLeaseRenewal } from './submission/renew-lease.ts';
 import type { SharedFeatures, TaskNode } from './task-node.ts';
 import type { Caller, TaskDeps, TaskLimits } from './types.ts';
 import { createQueuePositions, type QueuePositions } from './waiting/queue-positions.ts';
-import { createWaitingLine } from './waiting/waiting-line.ts';
+import { createWaitingLine } from './waiting/waiting-classes.ts';
 
 /** What picked a credential before it was removed has stored its task by then. */
 const REMOVED_KEPT_SECONDS = 3600;

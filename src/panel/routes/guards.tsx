@@ -146,7 +146,7 @@ function useRestore(enabled: boolean): { error: unknown; retry(): void } {
   return { error, retry: () => void restore() };
 }
 
-/** Texts that a page has waited for, by language and part: React asks for the same promise again. */
+/** Texts that a page has waited for, by language and part: React wants the same promise again. */
 const awaitedTexts = new Map<string, Promise<void>>();
 
 /**

@@ -1,6 +1,6 @@
 import type { HookRequest } from '../frames.ts';
 import type { Engine } from './load-engine.ts';
-import { type Answer, type Guest, type MonotonicMs, NO_BODY, openGuest } from './open-guest.ts';
+import { type Answer, type Guest, loadGuest, type MonotonicMs, NO_BODY } from './load-guest.ts';
 
 /**
  * Most plugins loaded in a process, and the memory that they may hold together. The longest unused
@@ -74,7 +74,7 @@ export function createGuestCache(engine: Engine, monotonicMs: MonotonicMs): Gues
   };
   const loadAndRun = async (source: string, call: Call): Promise<Answer> => {
     const { request, deadline } = call;
-    const opened = await openGuest({ engine, monotonicMs }, { source, request, deadline });
+    const opened = await loadGuest({ engine, monotonicMs }, { source, request, deadline });
     if ('reply' in opened) {
       garbageBytes += MAX_GARBAGE_BYTES;
       return opened;

@@ -8,7 +8,7 @@ import { type Channel, createChannel } from './channel.ts';
 import { confineProcess } from './confine-process.ts';
 import { createGuestCache, type GuestCache } from './guest-cache.ts';
 import { loadEngine } from './load-engine.ts';
-import type { Answer } from './open-guest.ts';
+import type { Answer } from './load-guest.ts';
 import { createPageRelease } from './release-unused-pages.ts';
 
 /**

@@ -13,10 +13,10 @@ import { taskErrors } from '../errors.ts';
 import { endWaiting } from '../state/finish-task.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import type { TaskDeps } from '../types.ts';
+import { createUserShares, type Plan, startNextTasks } from './choose-next-tasks.ts';
 import { dispatchTask, putBackUnsent, type Sending } from './dispatch-task.ts';
 import { fallBack } from './fall-back.ts';
 import { createCallerSearch } from './find-caller.ts';
-import { createUserShares, giveSlots, type Plan } from './give-slots.ts';
 import { lockOwnRoom, type OwnedHead, releaseParked } from './own-room.ts';
 
 /** A node counts as alive this long after its last heartbeat. */
@@ -107,7 +107,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
 
   /**
    * Which tasks could be sent by which accounts, by what this node knows of their room. Lines of
-   * one priority may want the same slots: `giveSlots` decides between them.
+   * one priority may want the same slots: `startNextTasks` decides between them.
    */
   function plan(classes: readonly WaitingCount[]): Plan[] {
     const { generation, release } = deps.pin();
@@ -180,7 +180,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
         const lines = await readHeads(tx, plans);
         const own = await lockOwnRoom(tx, [...lines.values()].flat());
         parks = [];
-        const takeouts = await giveSlots(
+        const takeouts = await startNextTasks(
           { shares, plans },
           {
             most: MAX_BATCH,

@@ -8,7 +8,7 @@ import {
   serves,
 } from '../../channels/index.ts';
 import type { PluginOrder, Submission, TaskDeps } from '../types.ts';
-import { waitingClass } from '../waiting/waiting-line.ts';
+import { waitingClass } from '../waiting/waiting-classes.ts';
 
 /** The account that a submission is sent by, or would be if it had room. */
 export type Choice = {

@@ -2,7 +2,7 @@ import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
 import { sentence } from '../../kernel/index.ts';
 import type { HookRequest, Reply, ReplyFailure } from '../frames.ts';
 import { answerGuest, createSeeds, type GuestCall } from './answer-guest.ts';
-import { type CallGuest, createCallGuest } from './call-guest.ts';
+import { type CallFunction, createCallFunction } from './call-function.ts';
 import { guestSource } from './guest-source.ts';
 import type { Engine, GuestImports } from './load-engine.ts';
 import { captureImage, type MemoryImage } from './memory-image.ts';
@@ -47,7 +47,7 @@ export interface Guest {
 const MEMORY_CONSEQUENCES: ReadonlySet<ReplyFailure['kind']> = new Set(['thrown', 'compile', 'codec']);
 
 type Running = { request: HookRequest; call: GuestCall; deadline: number; interrupted: boolean };
-type Argument = Parameters<CallGuest>[1];
+type Argument = Parameters<CallFunction>[1];
 type Bridge = Record<
   'describe' | 'prepare' | 'bind' | 'inspect' | 'dispatch' | 'finish' | 'objectPrototype' | 'arrayPrototype',
   QuickJSHandle
@@ -57,7 +57,7 @@ type Bridge = Record<
 export type MonotonicMs = () => number;
 
 /** Loads a plugin's source within the request's deadline, or answers why it does not load. */
-export async function openGuest(
+export async function loadGuest(
   { engine, monotonicMs }: { engine: Engine; monotonicMs: MonotonicMs },
   { source, request, deadline: loadDeadline }: { source: string; request: HookRequest; deadline: number },
 ): Promise<Guest | Answer> {
@@ -75,7 +75,7 @@ export async function openGuest(
   let running = begin(request, loadDeadline);
   const bridge = bootGuest({ context, imports }, () => running.call);
   const { finish, objectPrototype: object, arrayPrototype: array } = bridge;
-  const callGuest = createCallGuest(context, { exports, memory, engine, finish, prototypes: { object, array } });
+  const callGuest = createCallFunction(context, { exports, memory, engine, finish, prototypes: { object, array } });
   // Only from here on. The boot is the host's own code: it ends, and interrupting it would end the
   // process.
   runtime.setInterruptHandler(() => {

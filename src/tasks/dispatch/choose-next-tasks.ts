@@ -20,7 +20,7 @@ type Steps<H extends Head> = {
  * may be sent by an account, by the shares of their users. Returns what is to be taken out of its
  * line.
  */
-export async function giveSlots<H extends Head>(
+export async function startNextTasks<H extends Head>(
   { shares, plans }: { shares: UserShares; plans: readonly Plan[] },
   { most, heads, start }: Steps<H>,
 ): Promise<Takeout[]> {

@@ -23,7 +23,7 @@ export type CallText = { start: string; value: Uint8Array };
  * an object its JSON behind the letter of a value. It is lost when the guest, or another one, runs
  * or is reset. Empty where the guest had no memory for it, `undefined` where the function threw.
  */
-export type CallGuest = (fn: QuickJSHandle, argument?: CallText | QuickJSHandle) => Uint8Array | undefined;
+export type CallFunction = (fn: QuickJSHandle, argument?: CallText | QuickJSHandle) => Uint8Array | undefined;
 
 type Guest = {
   exports: EngineExports;
@@ -39,10 +39,10 @@ type Guest = {
  * Here bytes go into the guest's memory and out of it. Only the largest part of what a call
  * allocates in the guest is freed: the guest is reset after each call.
  */
-export function createCallGuest(
+export function createCallFunction(
   context: QuickJSContext,
   { exports, memory, engine, finish, prototypes }: Guest,
-): CallGuest {
+): CallFunction {
   const { encodeValues, stringifyValues } = engine;
   const { ffi, malloc, free, context: readContext } = exports;
   const pointer = readContext();
@@ -85,7 +85,7 @@ export function createCallGuest(
     context: pointer,
     prototypes: { object: readAddress(prototypes.object.value), array: readAddress(prototypes.array.value) },
   };
-  const call: CallGuest = (fn, argument) => {
+  const call: CallFunction = (fn, argument) => {
     if (argument) {
       const value = 'start' in argument ? newValue(argument) || newText(argument) : argument.value;
       bytes().writeUInt32LE(value, argv);

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { ChannelRecord, WaitingCount } from '../../src/store/ports/index.ts';
-import { createUserShares, giveSlots } from '../../src/tasks/dispatch/give-slots.ts';
+import { createUserShares, startNextTasks } from '../../src/tasks/dispatch/choose-next-tasks.ts';
 import { toAccount } from '../support/accounts.ts';
 
 type Line = { name: string; priority: number; tasks: string[] };
@@ -19,7 +19,7 @@ async function giveOneByOne(lines: readonly Line[], times: number): Promise<stri
       }))
       .sort((a, b) => b.of.priority - a.of.priority);
     let free = 1;
-    const taken = await giveSlots(
+    const taken = await startNextTasks(
       { shares, plans },
       {
         most: 64,
