@@ -67,8 +67,9 @@ export function drawPlan(random: SeededRandom, dialect: 'sqlite' | 'postgres'): 
   const fallback = waits ? drawFallback(random) : undefined;
   const asked = orders.map((order) => ({ ...order, allowFallback: fallback && random.chance(0.2) ? 'false' : null }));
   const relays = drawRelays(random, { withinMs: healAtMs, isCalm, machines });
-  // What is moved to the front is checked where nothing else changes the order.
-  const fronts = isCalm && !queue.dead && !fallback ? drawFronts(random, bursts) : [];
+  // What is moved to the front is checked where nothing else changes the order. Shares of users are
+  // checked until then, so others have none.
+  const fronts = isCalm && !queue.dead && !fallback && random.chance(0.5) ? drawFronts(random, bursts) : [];
   return {
     ...{ machines, isCalm, healAtMs, rates, operator: [...operator, ...fronts], orders: asked },
     ...{ queue: { ...queue, fallback }, relays },
