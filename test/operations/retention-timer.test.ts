@@ -30,7 +30,8 @@ test('what is due is looked for after five seconds and then every ten minutes, a
   ] as const) {
     const sleep = await next();
     expect(runs).toBe(before);
-    expect(sleep.ms).toBeLessThanOrEqual(longest);
+    // Loops without work wake up together, so a sleep may last a little longer (`sleepInStep`).
+    expect(sleep.ms).toBeLessThanOrEqual(longest + 100);
     sleep.end();
   }
   await next();

@@ -115,10 +115,14 @@ test('bars of a chart are told from the page in both schemes, whatever the accen
       const { page } = await panel.openAs(ROOT, '/', { colorScheme });
       const bar = page.locator('.recharts-bar-rectangle path').first();
       await bar.waitFor();
-      const [fill, surface] = await bar.evaluate((element) => [
-        getComputedStyle(element).fill,
-        getComputedStyle(document.body).backgroundColor,
-      ]);
+      const [fill, surface] = await until('the bar has its colour', async () => {
+        const colours = await bar.evaluate((element) => [
+          getComputedStyle(element).fill,
+          getComputedStyle(document.body).backgroundColor,
+        ]);
+        // One that has just been replaced has none.
+        return colours[0] !== '' && colours;
+      });
       const contrast = readContrast(rgb(fill ?? ''), rgb(surface ?? ''));
       expect([accent, colorScheme, contrast >= 3]).toEqual([accent, colorScheme, true]);
     }
