@@ -88,8 +88,8 @@ export function stopSignals(): AbortSignal {
 }
 
 /**
- * Lets a gateway beside this process come first. Not the lowest priority: other work that fills the
- * machine would then leave a backup next to nothing for hours.
+ * Lets a gateway beside this process come first. At the lowest priority a backup would starve where
+ * other work fills the machine.
  */
 export function lowerPriority(): void {
   try {

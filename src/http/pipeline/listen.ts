@@ -145,7 +145,8 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
       }
     },
     async stop(drainMs) {
-      // Closing the socket resets connections that have come and are not accepted yet.
+      // Closing the socket resets connections that have arrived but are not accepted yet. Two turns
+      // of the event loop accept them.
       await nextTurn();
       await nextTurn();
       await Promise.all([server, ...former].map((each) => end(each, drainMs)));

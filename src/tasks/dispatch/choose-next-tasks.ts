@@ -16,9 +16,9 @@ type Steps<H extends Head> = {
 };
 
 /**
- * Gives free slots away: the highest priority first, and within it the heads of those lines that
- * may be sent by an account, by the shares of their users. Returns what is to be taken out of its
- * line.
+ * Starts the tasks that free slots are for: the highest priority first, and within it the heads of
+ * those lines that may be sent by an account, by the shares of their users. Returns what is to be
+ * taken out of its line.
  */
 export async function startNextTasks<H extends Head>(
   { shares, plans }: { shares: UserShares; plans: readonly Plan[] },
