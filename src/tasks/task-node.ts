@@ -43,7 +43,7 @@ export type TaskNode = {
   /** Stores the sources that begin tasks. */
   sources: SourceKeeper;
   /** Opens and ends what is paid for. */
-  money: MoneyGroups;
+  money: MoneyWrites;
   /** Stores what vendors accepted. */
   writeAccepted: WriteTransition;
   /** Jobs of vendors that could not be stored. */
@@ -202,7 +202,7 @@ export type WaitingLine = {
  * once, changes each once, and commits once, for all payers. The members share nothing else: each
  * has its own verdict, and a group that fails is run again, each member alone.
  */
-export type MoneyGroups = {
+export type MoneyWrites = {
   /**
    * Resolves once everything is durable: only then may the vendor be asked.
    * @throws billing.*, tasks.idempotency_in_progress; then nothing of it was written

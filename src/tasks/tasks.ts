@@ -16,10 +16,10 @@ import { createObservationLimit } from './observation/limit-observations.ts';
 import { awaitChange, createTaskWatchers } from './observation/watch-task.ts';
 import { createCallbackFollower } from './polling/follow-callbacks.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
+import { batchMoneyWrites } from './state/batch-money-writes.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
 import { createModelDurations } from './state/model-durations.ts';
-import { createMoneyGroups } from './state/money-groups.ts';
 import { ownTask, ownTaskSummary, pageTasks, type TaskPage, type TaskPageRequest } from './state/own-tasks.ts';
 import { createTransitionWriter } from './state/record-transition.ts';
 import { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
@@ -74,7 +74,7 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     leases: createLeaseRenewal(deps),
     repeats: createRepeatLimit(),
     sources: createSourceKeeper(),
-    money: createMoneyGroups({ ...deps, mostHeld: limits.mostHeld }),
+    money: batchMoneyWrites({ ...deps, mostHeld: limits.mostHeld }),
     durations: createModelDurations(deps),
     line: createWaitingLine(),
     features: createSharedFeatures(store),

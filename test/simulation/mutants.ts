@@ -11,14 +11,14 @@ export type Mutant = {
 
 const FINISH = 'src/tasks/state/finish-task.ts';
 const ATTEMPT = 'src/tasks/submission/attempt-channels.ts';
-const LINES = 'src/store/repositories/tasks/waiting-lines.ts';
+const TURNS = 'src/store/repositories/tasks/waiting-turns.ts';
 const CAPACITY = 'src/store/repositories/tasks/capacity.ts';
 const CHANNELS = 'src/channels/channels.ts';
 const DISPATCHER = 'src/tasks/dispatch/dispatcher.ts';
 const ENGINE = 'src/tasks/polling/poll-engine.ts';
 const RELAY_BILLING = 'src/relay/relay-billing.ts';
 const HOLDS = 'src/billing/memory-holds.ts';
-const MONEY_GROUPS = 'src/tasks/state/money-groups.ts';
+const MONEY_WRITES = 'src/tasks/state/batch-money-writes.ts';
 
 /** What keeps a mutant from being planted in the source: its text does not stand there once. */
 export function findMismatches(root: string): string[] {
@@ -120,7 +120,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'an Idempotency-Key is not taken with its task',
     edits: [
       {
-        file: MONEY_GROUPS,
+        file: MONEY_WRITES,
         search: 'const taken = await Promise.all(keys.map(({ record }) => tx.idempotency.take(record)));',
         replace: 'const taken = keys.map(() => true);',
       },
@@ -229,7 +229,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a wait that is over is not refunded',
     edits: [
       {
-        file: MONEY_GROUPS,
+        file: MONEY_WRITES,
         search: 'ending.map(({ ended }) => ended),',
         replace: 'ending.filter(({ taken }) => !taken?.().length).map(({ ended }) => ended),',
       },
@@ -239,7 +239,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'the turn of a user is not advanced',
     edits: [
       {
-        file: LINES,
+        file: TURNS,
         search: "waiting_turns.turn + cast(${at('cost')} as bigint), excluded.turn",
         replace: 'waiting_turns.turn, excluded.turn',
       },
@@ -281,7 +281,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'what is moved to the front goes to the end',
     edits: [
       {
-        file: 'src/store/repositories/tasks/waiting-list.ts',
+        file: 'src/store/repositories/tasks/queue-view.ts',
         search: '.set({ turn: 0 })',
         replace: '.set({ turn: 1e12 })',
       },
@@ -456,7 +456,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'what is held is left to a reservation in the store',
     edits: [
       {
-        file: MONEY_GROUPS,
+        file: MONEY_WRITES,
         search: 'unrepeated.map(({ payer }) => ({ ...payer, held: holds.read(payer) })),',
         replace: 'unrepeated.map(({ payer }) => payer),',
       },
@@ -479,6 +479,6 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a bill is written only if the balance still covers it',
     postgres: true,
-    edits: [{ file: MONEY_GROUPS, search: 'isOwed: true', replace: 'isOwed: false' }],
+    edits: [{ file: MONEY_WRITES, search: 'isOwed: true', replace: 'isOwed: false' }],
   },
 ];

@@ -43,12 +43,12 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'tasks.slot_until': {
     longest: 'TASK_TIMEOUT_MINUTES; a slot that is held too long only slows its account',
-    comparedBy: 'store/repositories/tasks/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'tasks.dispatched_at': {
     longest: 'the present; starts count for 62 seconds after it',
-    comparedBy: 'store/repositories/tasks/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'credentials.balance_at': {
@@ -79,22 +79,22 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'waiting.not_before': {
     longest: 'LONGEST_RETURN_MS',
-    comparedBy: 'store/repositories/tasks/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
     shownBy: [MOVED, 'tasks in line wait, rest and end'],
   },
   'waiting.deadline': {
     longest: 'LONGEST_WAIT_MS',
-    comparedBy: 'store/repositories/tasks/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
     shownBy: [MOVED, 'tasks in line wait, rest and end'],
   },
   'waiting.due_at': {
     longest: 'LONGEST_WAIT_MS',
-    comparedBy: 'store/repositories/tasks/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
     shownBy: [MOVED, 'tasks in line wait, rest and end'],
   },
   'capacity.resting_until': {
     longest: 'six hours',
-    comparedBy: 'store/repositories/tasks/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'webhook_outbox.next_attempt_at': {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { ChannelRecord, WaitingCount } from '../../src/store/ports/index.ts';
-import { createUserShares, startNextTasks } from '../../src/tasks/dispatch/choose-next-tasks.ts';
+import { chooseNextTasks, createUserShares } from '../../src/tasks/dispatch/choose-next-tasks.ts';
 import { toAccount } from '../support/accounts.ts';
 
 type Line = { name: string; priority: number; tasks: string[] };
@@ -14,17 +14,17 @@ async function giveOneByOne(lines: readonly Line[], times: number): Promise<stri
   for (let time = 0; time < times; time += 1) {
     const plans = lines
       .filter(({ tasks }) => tasks.length > 0)
-      .map(({ name: of, priority }) => ({
-        ...{ of: { class: of, priority } as WaitingCount, account, scope, limit: 1 },
+      .map(({ name, priority }) => ({
+        ...{ waitingClass: { class: name, priority } as WaitingCount, account, scope, limit: 1 },
       }))
-      .sort((a, b) => b.of.priority - a.of.priority);
+      .sort((a, b) => b.waitingClass.priority - a.waitingClass.priority);
     let free = 1;
-    const taken = await startNextTasks(
+    const taken = await chooseNextTasks(
       { shares, plans },
       {
         most: 64,
-        heads: (of) =>
-          (lines.find(({ name, priority }) => name === of.class && priority === of.priority)?.tasks ?? [])
+        heads: ({ class: wanted, priority: at }) =>
+          (lines.find(({ name, priority }) => name === wanted && priority === at)?.tasks ?? [])
             .slice(0, 1)
             .map((taskId) => ({ taskId, userId: taskId.charCodeAt(0), sinceMs: Number(taskId.slice(1)), slots: 1 })),
         start: async () => (free-- > 0 ? 'begun' : 'full'),

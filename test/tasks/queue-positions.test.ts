@@ -19,7 +19,7 @@ function open({ waiting = 5, slots = 2, durations = 5 }: { waiting?: number; slo
   }));
   const found = { class: 'c', plugin: 'demo', model: 'alias', group: 'default', channelId: 0, waiting };
   const store = {
-    waitingList: {
+    queueView: {
       places: async (ids: string[]) =>
         order
           .filter(({ taskId }) => ids.includes(taskId))

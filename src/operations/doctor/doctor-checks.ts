@@ -252,7 +252,7 @@ async function checkTasks(store: Store): Promise<Finding> {
 
 /** What waits ends at its deadline at the latest, if a node looks after it. */
 async function checkQueue(store: Store, clock: Clock): Promise<Finding> {
-  const { total, items } = await store.waitingList.list({}, { page: 1, pageSize: 1 });
+  const { total, items } = await store.queueView.list({}, { page: 1, pageSize: 1 });
   const [oldest] = items;
   if (!oldest) return { check: 'queue', level: 'ok', message: 'no task waits for a slot at its vendor' };
   const seconds = Math.max(0, clock.unix() - oldest.since);

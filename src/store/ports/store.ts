@@ -19,6 +19,7 @@ import type { BalanceAlertStore, LedgerStore } from './ledger.ts';
 import type { LogStore } from './logs.ts';
 import type { ClockStore, NodeStore } from './nodes.ts';
 import type { PluginOutcomeStore, PluginSourceStore, PluginStore } from './plugins.ts';
+import type { QueueViewStore } from './queue-view.ts';
 import type { RelayStore } from './relays.ts';
 import type { PreviewStore, ResultStore } from './results.ts';
 import type { PersonalDataStore, RetentionStore } from './retention.ts';
@@ -29,8 +30,7 @@ import type { TaskViewStore } from './task-list.ts';
 import type { IdempotencyStore, TaskStore } from './tasks.ts';
 import type { FigureStore, SampleStore, UsageStore } from './usage.ts';
 import type { UserStore } from './users.ts';
-import type { WaitingStore } from './waiting.ts';
-import type { WaitingListStore } from './waiting-list.ts';
+import type { WaitingStore } from './waiting-queue.ts';
 import type { WebhookStore } from './webhooks.ts';
 
 /** Kinds of stored data whose changes are published to all nodes. */
@@ -74,7 +74,7 @@ export interface Repositories {
   readonly balanceAlerts: BalanceAlertStore;
   readonly imports: ImportStore;
   readonly taskViews: TaskViewStore;
-  readonly waitingList: WaitingListStore;
+  readonly queueView: QueueViewStore;
   readonly sealed: SealedStore;
   readonly clock: ClockStore;
 }

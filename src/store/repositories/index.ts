@@ -24,11 +24,11 @@ import { createRetentionStore } from './retention/retention.ts';
 import { createBatchStore } from './tasks/batches.ts';
 import { createCapacityStore } from './tasks/capacity.ts';
 import { createIdempotencyStore } from './tasks/idempotency.ts';
+import { createQueueView } from './tasks/queue-view.ts';
 import { createRelayStore } from './tasks/relays.ts';
 import { createTaskViewStore } from './tasks/task-list.ts';
 import { createTaskStore } from './tasks/tasks.ts';
-import { createWaitingStore } from './tasks/waiting.ts';
-import { createWaitingList } from './tasks/waiting-list.ts';
+import { createWaitingStore } from './tasks/waiting-queue.ts';
 import { createWebhookStore } from './tasks/webhooks.ts';
 import { createFigureStore } from './usage/figures.ts';
 import { createSampleStore } from './usage/samples.ts';
@@ -76,7 +76,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     balanceAlerts: withStoreErrors(createBalanceAlertStore(context)),
     imports: withStoreErrors(createImportStore(context)),
     taskViews: withStoreErrors(createTaskViewStore(context)),
-    waitingList: withStoreErrors(createWaitingList(context)),
+    queueView: withStoreErrors(createQueueView(context)),
     sealed: withStoreErrors(createSealedStore(context)),
     clock: withStoreErrors(createClockStore(context)),
   };

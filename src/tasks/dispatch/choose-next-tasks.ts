@@ -1,53 +1,53 @@
 import type { Account, Scope } from '../../channels/index.ts';
-import type { Takeout, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
+import type { Dequeuing, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
 
-/** At most `limit` tasks of the class `of` can be sent by the account. */
-export type Plan = { of: WaitingCount; account: Account; scope: Scope; limit: number };
+/** At most `limit` tasks of the waiting class can be sent by the account. */
+export type Plan = { waitingClass: WaitingCount; account: Account; scope: Scope; limit: number };
 
 type Head = Pick<WaitingRecord, 'taskId' | 'userId' | 'sinceMs'> & { slots: number };
 
 type Steps<H extends Head> = {
-  /** How many tasks at most. */
+  /** How many tasks may be started at most. */
   most: number;
-  /** The first that wait of a class. */
-  heads(of: WaitingCount): readonly H[];
-  /** Takes slots for a task. `full`: there is no room; `held`: it leaves its line without. */
+  /** The first tasks of a class. */
+  heads(waitingClass: WaitingCount): readonly H[];
+  /** Takes slots for a task. `full`: none is free; `held`: the task leaves its line without one. */
   start(plan: Plan, head: H): Promise<'begun' | 'full' | 'held'>;
 };
 
 /**
- * Starts the tasks that free slots are for: the highest priority first, and within it the heads of
- * those lines that may be sent by an account, by the shares of their users. Returns what is to be
- * taken out of its line.
+ * Chooses the tasks that get the free slots, and calls `start` for each: the highest priority
+ * first, and within it the heads of those lines that may be sent by an account, by the shares of
+ * their users. Returns the tasks that are to be taken out of their lines.
  */
-export async function startNextTasks<H extends Head>(
+export async function chooseNextTasks<H extends Head>(
   { shares, plans }: { shares: UserShares; plans: readonly Plan[] },
   { most, heads, start }: Steps<H>,
-): Promise<Takeout[]> {
-  const takeouts: Takeout[] = [];
-  for (const rivals of Map.groupBy(plans, ({ of }) => of.priority).values()) {
+): Promise<Dequeuing[]> {
+  const dequeuings: Dequeuing[] = [];
+  for (const rivals of Map.groupBy(plans, ({ waitingClass }) => waitingClass.priority).values()) {
     const lines = new Map<WaitingCount, H[]>();
-    for (const { of } of rivals) lines.set(of, [...heads(of)]);
+    for (const { waitingClass } of rivals) lines.set(waitingClass, [...heads(waitingClass)]);
     for (const ofAccount of Map.groupBy(rivals, ({ account }) => account.credential.id).values()) {
       const left = new Map(ofAccount.map((plan) => [plan, plan.limit]));
       for (;;) {
         const next = [...left].flatMap(([plan, limit]) => {
-          const head = limit > 0 ? lines.get(plan.of)?.[0] : undefined;
+          const head = limit > 0 ? lines.get(plan.waitingClass)?.[0] : undefined;
           return head ? [{ ...head, plan }] : [];
         });
         const found = shares.next(ofAccount[0]?.scope.pool ?? '', next);
-        if (!found || takeouts.length >= most) break;
+        if (!found || dequeuings.length >= most) break;
         const { plan, taskId, userId, slots } = found;
         const outcome = await start(plan, found);
         if (outcome === 'full') {
           left.delete(plan);
           continue;
         }
-        lines.get(plan.of)?.shift();
+        lines.get(plan.waitingClass)?.shift();
         if (outcome === 'held') continue;
         left.set(plan, (left.get(plan) ?? 0) - 1);
-        shares.got(plan.scope.pool, userId, slots);
-        takeouts.push({
+        shares.recordGrant(plan.scope.pool, userId, slots);
+        dequeuings.push({
           taskId,
           sending: {
             channelId: plan.scope.channelId,
@@ -59,10 +59,10 @@ export async function startNextTasks<H extends Head>(
       }
     }
   }
-  return takeouts;
+  return dequeuings;
 }
 
-/** A task that could take a slot, and what it stands for. */
+/** A task that could take a slot, whose it is, and since when it waits. */
 type Waiter = { userId: number; sinceMs: number };
 
 /**
@@ -74,10 +74,10 @@ type UserShares = {
   /** The head whose user got the least of the pool, or waits for longest. */
   next<T extends Waiter>(pool: string, heads: readonly T[]): T | undefined;
   /** Counts slots that a user got. */
-  got(pool: string, userId: number, slots: number): void;
+  recordGrant(pool: string, userId: number, slots: number): void;
 };
 
-/** `now`: the share that the last one began with. Who comes later begins there. */
+/** `now`: the share that the last user began with. A user who comes later begins there. */
 type Pool = { now: number; ends: Map<number, number> };
 
 /** Once there are this many users, forgets those who are no longer ahead of others. */
@@ -103,7 +103,7 @@ export function createUserShares(): UserShares {
         undefined,
       );
     },
-    got(name, userId, slots) {
+    recordGrant(name, userId, slots) {
       const pool = find(name);
       pool.now = begin(pool, userId);
       pool.ends.set(userId, pool.now + slots);

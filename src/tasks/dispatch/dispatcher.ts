@@ -13,11 +13,11 @@ import { taskErrors } from '../errors.ts';
 import { endWaiting } from '../state/finish-task.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import type { TaskDeps } from '../types.ts';
-import { createUserShares, type Plan, startNextTasks } from './choose-next-tasks.ts';
+import { chooseNextTasks, createUserShares, type Plan } from './choose-next-tasks.ts';
 import { dispatchTask, putBackUnsent, type Sending } from './dispatch-task.ts';
 import { fallBack } from './fall-back.ts';
 import { createCallerSearch } from './find-caller.ts';
-import { lockOwnRoom, type OwnedHead, releaseParked } from './own-room.ts';
+import { lockOwnConcurrency, type OwnedHead, releaseParked } from './own-concurrency.ts';
 
 /** A node counts as alive this long after its last heartbeat. */
 const ALIVE_SECONDS = 35;
@@ -107,7 +107,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
 
   /**
    * Which tasks could be sent by which accounts, by what this node knows of their room. Lines of
-   * one priority may want the same slots: `startNextTasks` decides between them.
+   * one priority may want the same slots: `chooseNextTasks` decides between them.
    */
   function plan(classes: readonly WaitingCount[]): Plan[] {
     const { generation, release } = deps.pin();
@@ -119,7 +119,9 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       const plans: Plan[] = [];
       const priorities = [...Map.groupBy(classes, ({ priority }) => priority)].sort(([a], [b]) => b - a);
       for (const [, rivals] of priorities) {
-        const wanted = rivals.flatMap((of) => planClass(of, { plugin: generation.plugins.get(of.plugin), free }));
+        const wanted = rivals.flatMap((waitingClass) =>
+          planClass(waitingClass, { plugin: generation.plugins.get(waitingClass.plugin), free }),
+        );
         for (const { scope, limit } of wanted)
           taken.set(name(scope), Math.min(capacity.room(scope), (taken.get(name(scope)) ?? 0) + limit));
         plans.push(...wanted);
@@ -131,26 +133,33 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   }
 
   function planClass(
-    of: WaitingCount,
+    waitingClass: WaitingCount,
     { plugin, free }: { plugin: LoadedPlugin | undefined; free: (scope: Scope) => number },
   ): Plan[] {
     const plans: Plan[] = [];
     if (!plugin || plugin.suspended()) return plans;
-    for (let left = Math.min(of.waiting - of.parked, MAX_BATCH); left > 0; ) {
+    for (let left = Math.min(waitingClass.waiting - waitingClass.parked, MAX_BATCH); left > 0; ) {
       const account = deps.vendors.channels.pick({
-        pluginKey: of.plugin,
+        pluginKey: waitingClass.plugin,
         channelTypes: plugin.manifest.channelTypes,
-        ...{ model: of.model, group: of.group, except: plans.map((one) => one.account.credential.id) },
-        only: of.channelId > 0 ? { channelId: of.channelId, credentialId: of.credentialId || null } : undefined,
-        hasRoom: (one) => free(toScope(one, of.model)) > 0,
+        ...{
+          model: waitingClass.model,
+          group: waitingClass.group,
+          except: plans.map((one) => one.account.credential.id),
+        },
+        only:
+          waitingClass.channelId > 0
+            ? { channelId: waitingClass.channelId, credentialId: waitingClass.credentialId || null }
+            : undefined,
+        hasRoom: (one) => free(toScope(one, waitingClass.model)) > 0,
         running: capacity.running,
       });
       if (!account) break;
-      const scope = toScope(account, of.model);
+      const scope = toScope(account, waitingClass.model);
       // Accounts of one channel share what is free.
       const sharing = deps.vendors.channels.accounts(account.channel).length;
       const limit = Math.min(left, Math.ceil(free(scope) / sharing));
-      plans.push({ of, account, scope, limit });
+      plans.push({ waitingClass, account, scope, limit });
       left -= limit;
     }
     return plans;
@@ -178,13 +187,13 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
             : undefined;
         const planByTask = new Map<string, Plan>();
         const lines = await readHeads(tx, plans);
-        const own = await lockOwnRoom(tx, [...lines.values()].flat());
+        const own = await lockOwnConcurrency(tx, [...lines.values()].flat());
         parks = [];
-        const takeouts = await startNextTasks(
+        const dequeuings = await chooseNextTasks(
           { shares, plans },
           {
             most: MAX_BATCH,
-            heads: (of) => lines.get(of) ?? [],
+            heads: (waitingClass) => lines.get(waitingClass) ?? [],
             async start(one, head) {
               const { taskId, userId, slots } = head;
               const start = { taskId, slots, userId };
@@ -192,7 +201,12 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
               if (!isFree) return 'full';
               const reached = own?.findReached(head, head.most) ?? '';
               if (reached) {
-                parks.push({ taskId, class: one.of.class, priority: one.of.priority, parked: reached });
+                parks.push({
+                  taskId,
+                  class: one.waitingClass.class,
+                  priority: one.waitingClass.priority,
+                  parked: reached,
+                });
                 return 'held';
               }
               const dispatch =
@@ -205,7 +219,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
             },
           },
         );
-        for (const each of await tx.waiting.take(takeouts, { owner: node.id, leaseForMs: SUBMIT_LEASE_MS })) {
+        for (const each of await tx.waiting.take(dequeuings, { owner: node.id, leaseForMs: SUBMIT_LEASE_MS })) {
           const [one, dispatch] = [planByTask.get(each.task.taskId), begun.get(each.task.taskId)];
           if (!one || !dispatch) continue;
           const isTrial = asking.has(one) && capacity.declared(one.scope) === undefined;
@@ -233,13 +247,13 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   async function readHeads(tx: Repositories, plans: readonly Plan[]): Promise<Map<WaitingCount, OwnedHead[]>> {
     const nodes = readableNodes();
     const lines = new Map<WaitingCount, OwnedHead[]>();
-    for (const [of, own] of Map.groupBy(plans, (one) => one.of)) {
-      const { class: name, priority, group } = of;
+    for (const [waitingClass, own] of Map.groupBy(plans, (one) => one.waitingClass)) {
+      const { class: name, priority, group } = waitingClass;
       const limit = own.reduce((sum, plan) => sum + plan.limit, 0);
       const heads = await tx.waiting.heads({ class: name, priority, nodes, limit });
       const ofGroup = deps.limits.waiting(group).maxRunning;
       lines.set(
-        of,
+        waitingClass,
         heads.map((head) => ({ ...head, group, most: { ...head.most, group: ofGroup } })),
       );
     }

@@ -10,7 +10,7 @@ const FEWEST = 5;
 
 export function createModelDurations({ store, clock }: { store: Store; clock: Clock }): ModelDurations {
   const read = keepFresh(clock, FRESH_MS, async () =>
-    (await store.waitingList.durations(clock.unix() - FROM_SECONDS, FROM_TASKS)).filter(({ tasks }) => tasks >= FEWEST),
+    (await store.queueView.durations(clock.unix() - FROM_SECONDS, FROM_TASKS)).filter(({ tasks }) => tasks >= FEWEST),
   );
   return { all: () => read('') };
 }

@@ -32,20 +32,20 @@ export const listOwnLimits = (owner: Owner, most: MostRunning) =>
     return limit === null ? [] : [{ scope, owner: nameOwner(scope, owner), most: limit }];
   });
 
-export type OwnRoom = {
+/** The tasks that run of owners with limits of their own, and what is left of these limits. */
+export type OwnConcurrency = {
   /** The first limit that is reached; empty: one more may run. */
   findReached(owner: Owner, most: MostRunning): ParkedBy;
   add(owner: Owner, tasks?: number): void;
-  /** What the user may run more; infinite without a limit. */
+  /** How many more tasks the user may run; infinite without a limit. */
   left(owner: Owner, most: MostRunning): number;
 };
 
-/** What is left of own limits while `running` tasks run. */
-export function countOwnRoom(running: readonly RunningTasks[]): OwnRoom {
+export function countOwnConcurrency(running: readonly RunningTasks[]): OwnConcurrency {
   const counts = new Map<string, number>();
   const left = (scope: (typeof SCOPES)[number], owner: Owner, most: MostRunning): number =>
     (most[scope] ?? Number.POSITIVE_INFINITY) - (counts.get(nameOwner(scope, owner)) ?? 0);
-  const room: OwnRoom = {
+  const own: OwnConcurrency = {
     findReached: (owner, most) => SCOPES.find((scope) => left(scope, owner, most) <= 0) ?? '',
     add(owner, tasks = 1) {
       for (const scope of SCOPES) {
@@ -55,8 +55,8 @@ export function countOwnRoom(running: readonly RunningTasks[]): OwnRoom {
     },
     left: (owner, most) => Math.max(0, Math.min(...SCOPES.map((scope) => left(scope, owner, most)))),
   };
-  for (const row of running) room.add(row, row.running);
-  return room;
+  for (const row of running) own.add(row, row.running);
+  return own;
 }
 
 /** The limit that holds back earlier tasks of the owner, behind which a new one goes; or empty. */

@@ -28,7 +28,7 @@ export async function awaitDispatch(deps: TaskDeps, submission: Submission, task
 }
 
 async function describeWait({ store }: TaskDeps, { taskId }: TaskRecord): Promise<AppError> {
-  const [place] = await store.waitingList.places([taskId]);
+  const [place] = await store.queueView.places([taskId]);
   const end = { retryAfterSeconds: 5 };
   return place?.parked ? taskErrors.concurrency_limit(end) : taskErrors.wait_over(end);
 }

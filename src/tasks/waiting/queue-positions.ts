@@ -59,11 +59,11 @@ type PositionsDeps = Pick<TaskDeps, 'store' | 'clock' | 'pin' | 'vendors'> & { n
 
 /** Where waiting tasks stand. Orders are read once for all that ask at a time. */
 export function createQueuePositions({ store, clock, pin, vendors, node }: PositionsDeps): QueuePositions {
-  const orders = keepFresh(clock, FRESH_MS, (name: string) => store.waitingList.next(name, EXACT_POSITIONS));
+  const orders = keepFresh(clock, FRESH_MS, (name: string) => store.queueView.next(name, EXACT_POSITIONS));
   const classes = keepFresh(clock, FRESH_MS, readClasses);
 
   async function readClasses(): Promise<QueueClass[]> {
-    const [found, running] = await Promise.all([store.waitingList.totals(), store.waitingList.running()]);
+    const [found, running] = await Promise.all([store.queueView.totals(), store.queueView.running()]);
     const slots = new Map(running.map((row) => [`${row.channelId} ${row.upstreamModel}`, row.slots]));
     const { generation, release } = pin();
     try {
@@ -114,12 +114,12 @@ export function createQueuePositions({ store, clock, pin, vendors, node }: Posit
   return {
     async find(tasks) {
       const ids = tasks.flatMap(({ taskId, status }) => (status === 'NOT_START' ? taskId : []));
-      return describe(await store.waitingList.places(ids));
+      return describe(await store.queueView.places(ids));
     },
     async list({ userId, model }, page) {
       const known = await classes('');
       const chosen = model === undefined ? undefined : known.filter((each) => each.model === model);
-      const found = await store.waitingList.list(
+      const found = await store.queueView.list(
         {
           ...(userId !== undefined && { userId }),
           ...(chosen && { classes: chosen.map((each) => each.class) }),
@@ -137,7 +137,7 @@ export function createQueuePositions({ store, clock, pin, vendors, node }: Posit
       };
     },
     async moveToFront(taskId) {
-      if (!(await store.waitingList.moveToFront(taskId))) throw taskErrors.task_not_waiting();
+      if (!(await store.queueView.moveToFront(taskId))) throw taskErrors.task_not_waiting();
     },
     classes: () => classes(''),
     pollAfterMs({ estimated_start_at: startAt }) {

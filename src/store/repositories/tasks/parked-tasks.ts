@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { ParkedBy, Parking, WaitingStore } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, lazy, type RecordColumns } from '../context.ts';
 import { UNFINISHED } from './claim-tasks.ts';
-import { type LineChange, toLine } from './waiting-lines.ts';
+import { type LineChange, toLine } from './waiting-turns.ts';
 
 const PARKING = { task_id: 'text', parked: 'text' } as const satisfies RecordColumns;
 

@@ -100,8 +100,8 @@ export type ParkedTasks = Pick<WaitingRecord, 'userId' | 'apiKeyId' | 'class' | 
 /** A task that leaves its line because of an own limit. */
 export type Parking = Pick<WaitingRecord, 'taskId' | 'class' | 'priority'> & { parked: Exclude<ParkedBy, ''> };
 
-/** What takes a task out: the channel that it is sent by, or nothing for one that ends. */
-export type Takeout = {
+/** A task to take out of its line: the channel that it is sent by, or nothing for one that ends. */
+export type Dequeuing = {
   taskId: string;
   sending?: { channelId: number; credentialId: number | null; upstreamModel: string; slots: number };
 };
@@ -140,7 +140,7 @@ export interface WaitingStore {
    * Takes these out under a lease, to send them or to end them in the same transaction; then call
    * `count`. Those that do not wait any more are left out.
    */
-  take(tasks: readonly Takeout[], lease: { owner: string; leaseForMs: number }): Promise<TakenWaiting[]>;
+  take(tasks: readonly Dequeuing[], lease: { owner: string; leaseForMs: number }): Promise<TakenWaiting[]>;
   /**
    * Counts what was taken out. `isSent`: turns move on to theirs. `parks`: these leave their lines.
    */

@@ -9,8 +9,8 @@ import {
   type Store,
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import type { Closing, MoneyGroups, Opening } from '../task-node.ts';
-import { countOwnRoom, findEarlier, limitReached } from './own-limits.ts';
+import type { Closing, MoneyWrites, Opening } from '../task-node.ts';
+import { countOwnConcurrency, findEarlier, limitReached } from './own-limits.ts';
 
 /** How long an Idempotency-Key is kept for the request that took it. */
 const IDEMPOTENCY_SECONDS = 24 * 3600;
@@ -24,10 +24,10 @@ const MAX_RUNNING = 2;
 const BILLS_GATHER_MS = 10;
 
 /** `mostHeld`: the quota that this node may hold in memory; 0: it reserves all in the store. */
-type GroupOptions = { store: Store; clock: Clock; billing: Billing; capacity: Capacity; mostHeld?: () => number };
-type Deps = Omit<GroupOptions, 'mostHeld'> & { holds: MemoryHolds };
+type BatchOptions = { store: Store; clock: Clock; billing: Billing; capacity: Capacity; mostHeld?: () => number };
+type Deps = Omit<BatchOptions, 'mostHeld'> & { holds: MemoryHolds };
 
-export function createMoneyGroups({ mostHeld = () => 0, ...given }: GroupOptions): MoneyGroups {
+export function batchMoneyWrites({ mostHeld = () => 0, ...given }: BatchOptions): MoneyWrites {
   const shared = {
     maxSize: MAX_GROUP,
     maxRunning: MAX_RUNNING,
@@ -208,14 +208,14 @@ async function holdBack(
   const limited = openings.filter(({ most }) => most);
   if (limited.length === 0) return held;
   const userIds = [...new Set(limited.map(({ payer }) => payer.userId))];
-  const room = countOwnRoom(await tx.waiting.running(userIds, { locks: true }));
+  const own = countOwnConcurrency(await tx.waiting.running(userIds, { locks: true }));
   const parked = await tx.waiting.parked(userIds);
   for (const opening of limited) {
     const { payer, most } = opening;
     if (!most) continue;
-    const reached = room.findReached(payer, most) || findEarlier(payer, parked);
+    const reached = own.findReached(payer, most) || findEarlier(payer, parked);
     if (reached) held.set(opening, reached);
-    else if (!opening.line || begun.has(opening)) room.add(payer);
+    else if (!opening.line || begun.has(opening)) own.add(payer);
   }
   return held;
 }

@@ -5,7 +5,7 @@ import { createCapacity } from '../../src/channels/index.ts';
 import { AppError, quoted, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { type Repositories, STATUS, type Store, type TaskRecord } from '../../src/store/ports/index.ts';
-import { createMoneyGroups } from '../../src/tasks/state/money-groups.ts';
+import { batchMoneyWrites } from '../../src/tasks/state/batch-money-writes.ts';
 import { addKey, describeEachStore, newRelay, newTask, readLease } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 
@@ -45,7 +45,7 @@ describeEachStore('money in groups', (opened) => {
       begun += 1;
       return over.transaction(work);
     };
-    const money = createMoneyGroups({
+    const money = batchMoneyWrites({
       ...{ store: { ...over, transaction }, clock: systemClock, billing, mostHeld: () => 1_000_000 },
       capacity: createCapacity({
         ...{ store, clock: systemClock, random: systemRandom, logger: silentLogger },

@@ -1,13 +1,16 @@
 import { and, asc, eq, inArray, type SQL, sql } from 'drizzle-orm';
-import type { WaitingListStore, WaitingOrder } from '../../ports/index.ts';
+import type { QueueViewStore, WaitingOrder } from '../../ports/index.ts';
 import type { Context } from '../context.ts';
 import { countAll } from '../prepare-by-shape.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 
 const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 
-/** Lists of what waits. The request of a waiting task is never read for them: it may be large. */
-export function createWaitingList({ db, tables, statement }: Context): WaitingListStore {
+/**
+ * Reads what people see of the queue, and moves a task to its front. Never reads the request of a
+ * waiting task: it may be large.
+ */
+export function createQueueView({ db, tables, statement }: Context): QueueViewStore {
   const { waiting, tasks, users, apiKeys } = tables;
   const place = {
     taskId: waiting.taskId,

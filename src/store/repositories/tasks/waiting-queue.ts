@@ -22,7 +22,7 @@ import {
   separate,
 } from '../context.ts';
 import { createParkedTasks, toNumber } from './parked-tasks.ts';
-import { addUp, createWaitingLines, type Entry, toLine } from './waiting-lines.ts';
+import { addUp, createWaitingTurns, type Entry, toLine } from './waiting-turns.ts';
 
 /** How often a task is moved up at most: after each quarter of its wait but the last. */
 const QUARTERS = 4;
@@ -167,7 +167,7 @@ export function createWaitingStore(context: Context): WaitingStore {
   );
   const readClasses = lazy(() => db.select().from(classes).where(gt(classes.waiting, 0)).prepare());
 
-  const lines = createWaitingLines(context);
+  const lines = createWaitingTurns(context);
   const ownLimits = createParkedTasks(context, lines.count);
 
   return {
@@ -196,12 +196,12 @@ export function createWaitingStore(context: Context): WaitingStore {
         .slice(0, limit);
     }),
 
-    take: atomic(async (takeouts, { owner, leaseForMs }) => {
-      if (takeouts.length === 0) return [];
-      const ids = takeouts.map(({ taskId }) => taskId);
+    take: atomic(async (dequeuings, { owner, leaseForMs }) => {
+      if (dequeuings.length === 0) return [];
+      const ids = dequeuings.map(({ taskId }) => taskId);
       const places = await takeRows().execute({ ids: encodeTexts(ids) });
       const byId = new Map(places.map((place) => [place.taskId, place]));
-      const rows = takeouts
+      const rows = dequeuings
         .filter(({ taskId }) => byId.has(taskId))
         .map(({ taskId, sending }) => ({
           task_id: taskId,

@@ -1,7 +1,7 @@
 /** What people see of tasks that wait to be sent. */
 import type { Page, Paged } from './paging.ts';
 import type { TaskProperties } from './task-records.ts';
-import type { ParkedBy, WaitingClass } from './waiting.ts';
+import type { ParkedBy, WaitingClass } from './waiting-queue.ts';
 
 /** What decides on the place of a waiting task. Times are Unix seconds. */
 export type WaitingPlace = {
@@ -50,7 +50,7 @@ export type ModelDuration = {
 /** Slots in use by tasks that a vendor has, or is being sent. */
 export type RunningSlots = { channelId: number; upstreamModel: string; slots: number };
 
-export interface WaitingListStore {
+export interface QueueViewStore {
   /** Those of the tasks that wait. */
   places(taskIds: readonly string[]): Promise<WaitingPlace[]>;
   /** The first `limit` tasks of a class that could be sent now, in their order. */

@@ -26,10 +26,10 @@ const inOrder = (a: { class: string; priority: number }, b: { class: string; pri
   a.class === b.class ? a.priority - b.priority : a.class < b.class ? -1 : 1;
 
 /**
- * The lines in which tasks wait: what stands in each is counted in its row. Lines are changed in
- * one order, so that two transactions never wait for each other.
+ * Gives the tasks that enter a line their turns, and keeps the counters of its row. Lines are
+ * changed in one order, so that two transactions never wait for each other.
  */
-export function createWaitingLines({ db, dialect, tables: { waiting }, prepare }: Context) {
+export function createWaitingTurns({ db, dialect, tables: { waiting }, prepare }: Context) {
   const at = sql.placeholder;
   const larger: SQL = dialect === 'sqlite' ? sql.raw('max') : sql.raw('greatest');
 

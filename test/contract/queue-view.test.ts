@@ -32,13 +32,13 @@ describeEachStore(
       const early = await wait({ turn: 20 });
       await wait({ turn: 1, notBefore: 60_000 });
       await wait({ turn: 1, className: 'other' });
-      const order = async (limit: number) => (await store.waitingList.next('c', limit)).map(({ taskId }) => taskId);
+      const order = async (limit: number) => (await store.queueView.next('c', limit)).map(({ taskId }) => taskId);
       expect(await order(10)).toEqual([urgent, here, early, late]);
       expect(await order(2)).toEqual([urgent, here]);
 
-      expect(await store.waitingList.moveToFront(late)).toBe(true);
+      expect(await store.queueView.moveToFront(late)).toBe(true);
       expect(await order(3)).toEqual([urgent, late, here]);
-      expect(await store.waitingList.moveToFront('task_none')).toBe(false);
+      expect(await store.queueView.moveToFront('task_none')).toBe(false);
     });
 
     test('lists the oldest first with their names and never with what they are sent from', async () => {
@@ -47,7 +47,7 @@ describeEachStore(
       const first = await wait({ turn: 5, notBefore: 60_400 });
       const second = await waitOther({ turn: 1, className: 'd' });
       const list = (filter: { userId?: number; classes?: string[] }, page = 1) =>
-        store.waitingList.list(filter, { page, pageSize: 1 });
+        store.queueView.list(filter, { page, pageSize: 1 });
       expect(await list({})).toEqual({
         total: 2,
         hasMore: false,
@@ -64,7 +64,7 @@ describeEachStore(
       expect(await list({ userId: other.id })).toMatchObject({ total: 1, items: [{ taskId: second }] });
       expect(await list({ classes: ['c'] })).toMatchObject({ total: 1, items: [{ taskId: first }] });
       expect((await list({ classes: [] })).total).toBe(0);
-      expect(await store.waitingList.places([first, 'task_none'])).toMatchObject([{ taskId: first, notBefore: 61 }]);
+      expect(await store.queueView.places([first, 'task_none'])).toMatchObject([{ taskId: first, notBefore: 61 }]);
     });
 
     test('adds up what waits, what runs, and how long tasks of a model took', async () => {
@@ -78,13 +78,13 @@ describeEachStore(
       await total(1, 4);
       await total(2, 0);
       const found = { class: 'c', plugin: 'demo', model: 'm', group: 'g', channelId: 0, credentialId: 0, waiting: 7 };
-      expect(await store.waitingList.totals()).toEqual([found]);
+      expect(await store.queueView.totals()).toEqual([found]);
 
       await store.tasks.insert(newTask({ userId: user.id, channelId: 8 }));
       const waiting = await wait({ turn: 1 });
       await runRaw(opened(), `update tasks set phase = 'waiting', channel_id = 0 where task_id = '${waiting}'`);
       await runRaw(opened(), `update tasks set upstream_model = 'up', slots = 3 where channel_id = 8`);
-      expect(await store.waitingList.running()).toEqual([{ channelId: 8, upstreamModel: 'up', slots: 3 }]);
+      expect(await store.queueView.running()).toEqual([{ channelId: 8, upstreamModel: 'up', slots: 3 }]);
 
       const used = (createdAt: number, seconds: number, kind = 'settle') =>
         runRaw(
@@ -97,7 +97,7 @@ describeEachStore(
       await used(101, 30);
       await used(102, 500, 'refund');
       await used(103, -1);
-      const durations = (limit: number) => store.waitingList.durations(100, limit);
+      const durations = (limit: number) => store.queueView.durations(100, limit);
       expect(await durations(10)).toEqual([{ plugin: 'demo', model: 'm', tasks: 2, meanSeconds: 20, p95Seconds: 30 }]);
       expect(await durations(1)).toEqual([{ plugin: 'demo', model: 'm', tasks: 1, meanSeconds: 30, p95Seconds: 30 }]);
     });

@@ -1,5 +1,5 @@
 import type { Repositories, WaitingCount, WaitingHead } from '../../store/ports/index.ts';
-import { countOwnRoom, type OwnRoom } from '../state/own-limits.ts';
+import { countOwnConcurrency, type OwnConcurrency } from '../state/own-limits.ts';
 import type { MostRunning } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 
@@ -12,20 +12,23 @@ export type OwnedHead = WaitingHead & { group: string; most: MostRunning };
 const isLimited = ({ key, user, group }: MostRunning): boolean => key !== null || user !== null || group !== null;
 
 /**
- * What runs of those who have limits of their own. No other node begins a task of theirs until the
- * transaction ends. Undefined: nobody has such limits.
+ * Counts the running tasks of those owners who have limits of their own. No other node begins a
+ * task of theirs until the transaction ends. Undefined: nobody has such limits.
  */
-export async function lockOwnRoom(tx: Repositories, heads: readonly OwnedHead[]): Promise<OwnRoom | undefined> {
+export async function lockOwnConcurrency(
+  tx: Repositories,
+  heads: readonly OwnedHead[],
+): Promise<OwnConcurrency | undefined> {
   const limited = heads.filter(({ most }) => isLimited(most));
   if (limited.length === 0) return undefined;
   const userIds = [...new Set(limited.map(({ userId }) => userId))];
-  return countOwnRoom(await tx.waiting.running(userIds, { locks: true }));
+  return countOwnConcurrency(await tx.waiting.running(userIds, { locks: true }));
 }
 
 /**
- * Puts tasks back into their lines of whose owners fewer run now than may: one of theirs has ended,
- * or their limit was changed. It may put back too many, since it locks nothing: what begins them
- * counts again. Returns how many.
+ * Puts tasks back into their lines whose owners are below their limits again: one of their tasks
+ * has ended, or the limit was changed. May put back too many, since it locks nothing: the dispatcher
+ * counts again before it begins them. Returns how many.
  */
 export async function releaseParked(
   { store, limits }: Pick<TaskDeps, 'store' | 'limits'>,
@@ -38,7 +41,7 @@ export async function releaseParked(
     return { ...row, group, most: { ...most, group: limits.waiting(group).maxRunning } };
   });
   const users = Map.groupBy(held, ({ userId }) => userId);
-  const own = countOwnRoom(await store.waiting.running([...users.keys()], { locks: false }));
+  const own = countOwnConcurrency(await store.waiting.running([...users.keys()], { locks: false }));
   const released: string[] = [];
   for (const [userId, rows] of users) {
     const open = rows.filter((row) => own.findReached(row, row.most) === '');
