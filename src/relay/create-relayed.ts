@@ -12,10 +12,10 @@ import {
 import { refuseCallback } from '../notifications/index.ts';
 import type { ChannelRecord, RelayRecord } from '../store/ports/index.ts';
 import {
-  adviseOnFailure,
+  forbidUnsafeRetry,
   type Caller,
   createRefusalLog,
-  type Doubt,
+  type SubmissionState,
   findMostRunning,
   type Idempotency,
   limitReached,
@@ -67,7 +67,7 @@ type FirstCreation = Creation & {
   /** Called once the money is reserved. */
   onOpen: (relay: RelayRecord) => void;
   onStreamEnd: () => void;
-  doubt: Doubt;
+  state: SubmissionState;
 };
 
 /**
@@ -105,9 +105,9 @@ function runRelayed(deps: RelayDeps, creation: Creation & Pick<FirstCreation, 'o
         first: async (idempotency) => {
           const leave = await enterOwn(deps, creation);
           return holdSlotUntilSent(leave, (end) =>
-            adviseOnFailure((doubt) =>
+            forbidUnsafeRetry((state) =>
               relayFirst(deps, {
-                ...{ ...creation, idempotency, doubt },
+                ...{ ...creation, idempotency, state },
                 onStreamEnd() {
                   end();
                   onStreamEnd();
@@ -124,7 +124,7 @@ function runRelayed(deps: RelayDeps, creation: Creation & Pick<FirstCreation, 'o
 }
 
 async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<RelayAnswer> {
-  const { caller, idempotency, onStreamEnd, doubt, request: given } = creation;
+  const { caller, idempotency, onStreamEnd, state, request: given } = creation;
   const sources = await findSources(deps, caller, creation.intent);
   const tried: number[] = [];
   let relay: OpenRelay | undefined;
@@ -179,8 +179,8 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       // Renewed until the bill is written and the answer read: repeats wait for both.
       if (!relay.hold)
         lease ??= deps.node.leases.hold(relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
-      const wasInDoubt = doubt.vendorMayHaveJob;
-      doubt.vendorMayHaveJob = true;
+      const mightHaveJob = state.vendorMayHaveJob;
+      state.vendorMayHaveJob = true;
       const hidesUsage = intent.hidesUsage && asksForUsage(deps, quote, channel);
       const attempt = await send(deps, completed, { account, key, hidesUsage });
       if (attempt.kind === 'accepted') {
@@ -197,7 +197,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
         return answer;
       }
       leave();
-      doubt.vendorMayHaveJob = wasInDoubt || attempt.mayBeDone;
+      state.vendorMayHaveJob = mightHaveJob || attempt.mayBeDone;
       last = attempt;
       const logFields = { relay_id: relayId, channel_id: channel.id, channel: channel.name };
       refusals.note({ ...logFields, status: last.httpStatus, reason: last.reason.message });
@@ -207,7 +207,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
     // Refunds nothing once the request is billed: then its row is no longer open.
     const words = error instanceof Error ? error.message : 'unknown';
     const reason = error instanceof AppError ? toSentence(error) : quoted(words);
-    const refund = { reason, httpStatus: answered, mayBeDone: doubt.vendorMayHaveJob };
+    const refund = { reason, httpStatus: answered, mayBeDone: state.vendorMayHaveJob };
     if (relay)
       await refundRelay(deps, relay, { ...refund, kept: await storeFailure(deps, { ...creation, relay }, error) });
     throw error;
@@ -226,7 +226,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
     const message = `No channel that is enabled for your group relays the model "${creation.intent.model.slice(0, 100)}".`;
     throw unreadable ?? taskErrors.no_available_channel({ message, param: 'model' });
   }
-  const mayBeDone = doubt.vendorMayHaveJob;
+  const mayBeDone = state.vendorMayHaveJob;
   const kept = await storeFailure(deps, { ...creation, relay }, last.outcome);
   await refundRelay(deps, relay, { reason: last.reason, httpStatus: last.httpStatus, mayBeDone, kept });
   if (last.outcome instanceof Error) {

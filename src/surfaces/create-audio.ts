@@ -2,10 +2,10 @@ import { isObject, type Json, type JsonObject, parseJson } from '../kernel/index
 import { type Content, projectArtifacts, requirePlugin } from '../results/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
 import {
-  adviseOnFailure,
+  forbidUnsafeRetry,
   type Caller,
   type ClientRequest,
-  type Doubt,
+  type SubmissionState,
   readFields,
   readModel,
   submitOnce,
@@ -30,7 +30,7 @@ const FAULTS = { failed: surfaceErrors.audio_failed, notReady: surfaceErrors.aud
  * @throws tasks.audio_*
  */
 export const createSpeech = (deps: SurfaceDeps, creation: Creation): Promise<SpeechAnswer> =>
-  adviseOnFailure(async (doubt) => {
+  forbidUnsafeRetry(async (state) => {
     const { request, requestId } = creation;
     const { stream_format: stream, ...fields } = readFields(request);
     const { input } = fields;
@@ -42,7 +42,7 @@ export const createSpeech = (deps: SurfaceDeps, creation: Creation): Promise<Spe
       throw surfaceErrors.audio_request_invalid({ message, param: 'stream_format' });
     }
     const body = { ...fields, text: fields.text ?? input, prompt: fields.prompt ?? input };
-    const { task, replayed } = await makeFile(deps, { ...creation, body }, doubt);
+    const { task, replayed } = await makeFile(deps, { ...creation, body }, state);
     const key = await findArtifact(deps, task, ({ type }) => type === 'audio');
     const client = { method: 'GET' as const, headers: {}, signal: leaving(request), requestId };
     return { replayed, content: await deps.results.content(task, { key }, client) };
@@ -57,7 +57,7 @@ const MAX_TRANSCRIPT_BYTES = 4 * 1024 * 1024;
  * @throws tasks.audio_*
  */
 export const createTranscription = (deps: SurfaceDeps, creation: Creation): Promise<TranscriptionAnswer> =>
-  adviseOnFailure(async (doubt) => {
+  forbidUnsafeRetry(async (state) => {
     const { request, requestId } = creation;
     if (request.body.kind !== 'multipart' || request.body.files.length === 0) {
       throw surfaceErrors.audio_request_invalid({
@@ -68,7 +68,7 @@ export const createTranscription = (deps: SurfaceDeps, creation: Creation): Prom
     const { fields: texts, files } = request.body;
     const fields = Object.fromEntries(Object.entries(texts).map(([name, values]) => [name, values[0] ?? '']));
     const body = { ...fields, ...Object.fromEntries(files.map(({ field, ref }) => [field, { ref }])) };
-    const { task, replayed } = await makeFile(deps, { ...creation, body }, doubt);
+    const { task, replayed } = await makeFile(deps, { ...creation, body }, state);
     const key = await findArtifact(deps, task, ({ type, mimeType = '' }) => type === 'file' && isText(mimeType));
     const client = { method: 'GET' as const, headers: {}, signal: leaving(request), requestId };
     const { body: content } = await deps.results.content(task, { key }, client);
@@ -82,7 +82,7 @@ export const createTranscription = (deps: SurfaceDeps, creation: Creation): Prom
 
 const isText = (mimeType: string): boolean => /^(?:text\/|application\/(?:[\w.-]+\+)?json)/i.test(mimeType);
 
-async function makeFile(deps: SurfaceDeps, { caller, body, ...client }: Creation & { body: JsonObject }, doubt: Doubt) {
+async function makeFile(deps: SurfaceDeps, { caller, body, ...client }: Creation & { body: JsonObject }, state: SubmissionState) {
   const { request, requestId } = client;
   const model = readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
@@ -103,7 +103,7 @@ async function makeFile(deps: SurfaceDeps, { caller, body, ...client }: Creation
       }),
     );
     const { replayed } = created;
-    doubt.vendorMayHaveJob = !replayed;
+    state.vendorMayHaveJob = !replayed;
     return { replayed, task: await awaitEnd(deps, { created, left: leaving(request), faults: FAULTS }) };
   } finally {
     for (const release of held) release();

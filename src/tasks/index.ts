@@ -54,7 +54,7 @@ export { prepareSubmission } from './submission/prepare-submission.ts';
 export { mayStore, readFields, readModel, requestedModel } from './submission/read-request.ts';
 export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
 export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
-export { adviseOnFailure, type Doubt } from './submission/submission-doubt.ts';
+export { forbidUnsafeRetry, type SubmissionState } from './submission/forbid-unsafe-retry.ts';
 export { submitTask } from './submission/submit-task.ts';
 export { createUnrecordedJobs, type JobNotes, type UnrecordedJobs } from './submission/unrecorded-jobs.ts';
 export { readLengthAndSize } from './submission/video-fields.ts';

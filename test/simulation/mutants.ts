@@ -131,7 +131,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: ENGINE,
-        search: `loops.push(every(INTERRUPTED_EVERY_MS[store.dialect], 'ending interrupted submissions', endInterrupted));`,
+        search: `loops.push(every(INTERRUPTED_EVERY_MS[store.dialect], 'ending interrupted submissions', refund));`,
         replace: '',
       },
     ],
@@ -248,7 +248,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an order in doubt is put back, and sent again',
     edits: [
-      { file: ATTEMPT, search: 'if (!doubt.vendorMayHaveJob) {', replace: 'if (task) {' },
+      { file: ATTEMPT, search: 'if (!state.vendorMayHaveJob) {', replace: 'if (task) {' },
       {
         file: 'src/tasks/submission/return-to-line.ts',
         search: "  'vendor_busy',\n]);",

@@ -1,7 +1,7 @@
 /** What each outcome at a vendor means for a repeat: the rule behind `x-should-retry`. */
 import { describe, expect, test } from 'bun:test';
 import { AppError, quoted } from '../../src/kernel/index.ts';
-import { adviseOnFailure } from '../../src/tasks/submission/submission-doubt.ts';
+import { forbidUnsafeRetry } from '../../src/tasks/submission/forbid-unsafe-retry.ts';
 import { adviseRetry, classifyFailure, classifyStatus, isRepeatable } from '../../src/vendors/answer/retry-advice.ts';
 
 test.each([
@@ -34,8 +34,8 @@ test.each([
 
 describe('while a vendor may have the job', () => {
   const failing = (error: unknown, vendorMayHaveJob: boolean): Promise<unknown> =>
-    adviseOnFailure(async (doubt) => {
-      doubt.vendorMayHaveJob = vendorMayHaveJob;
+    forbidUnsafeRetry(async (state) => {
+      state.vendorMayHaveJob = vendorMayHaveJob;
       throw error;
     }).catch((thrown: unknown) => thrown);
   const busy = new AppError('tasks.vendor_busy', 'rate_limited', {

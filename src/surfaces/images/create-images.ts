@@ -4,10 +4,10 @@ import type { LoadedPlugin } from '../../plugins/index.ts';
 import { resultErrors } from '../../results/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
-  adviseOnFailure,
+  forbidUnsafeRetry,
   type Caller,
   type ClientRequest,
-  type Doubt,
+  type SubmissionState,
   findProtocolOwners,
   type ProtocolOwner,
   type Submission,
@@ -56,12 +56,12 @@ export type ImageEvent = { event: string; data: JsonObject };
  * tasks.image_failed, tasks.task_timeout, tasks.images_missing, tasks.images_too_large after it
  */
 export const createImages = (deps: SurfaceDeps, creation: ImageCreation & { caller: Caller }): Promise<ImagesAnswer> =>
-  adviseOnFailure((doubt) => createAndAnswer(deps, creation, doubt));
+  forbidUnsafeRetry((state) => createAndAnswer(deps, creation, state));
 
 async function createAndAnswer(
   deps: SurfaceDeps,
   { caller, requestId, request: sent, operation, isAsync }: ImageCreation & { caller: Caller },
-  doubt: Doubt,
+  state: SubmissionState,
 ): Promise<ImagesAnswer> {
   const read = readImageRequest(sent, operation);
   const { model, request } = read;
@@ -87,7 +87,7 @@ async function createAndAnswer(
     });
     const { replayed } = created;
     if (followsItself) return { kind: 'task', replayed, task: created };
-    doubt.vendorMayHaveJob = !replayed;
+    state.vendorMayHaveJob = !replayed;
     const wait: Wait = { created, request, operation, format, requestId };
     if (read.stream) {
       const releases = held.splice(0);

@@ -2,10 +2,10 @@ import { deadlineSignal, type JsonObject, userOwner } from '../../kernel/index.t
 import type { Generation } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
-  adviseOnFailure,
+  forbidUnsafeRetry,
   type Caller,
   type ClientRequest,
-  type Doubt,
+  type SubmissionState,
   findProtocolOwners,
   type Idempotency,
   observeTask,
@@ -54,14 +54,14 @@ type Accepted = ResponseRequest & {
  * `submitTask` throw
  */
 export const createResponse = (deps: SurfaceDeps, creation: Creation): Promise<ResponseAnswer> =>
-  adviseOnFailure((doubt) => createAndFollow(deps, creation, doubt));
+  forbidUnsafeRetry((state) => createAndFollow(deps, creation, state));
 
 type Creation = { caller: Caller; requestId: string; request: ClientRequest };
 
 async function createAndFollow(
   deps: SurfaceDeps,
   { caller, requestId, request: client }: Creation,
-  doubt: Doubt,
+  state: SubmissionState,
 ): Promise<ResponseAnswer> {
   const requested = readResponseRequest(client);
   const pin = deps.pin();
@@ -82,7 +82,7 @@ async function createAndFollow(
       submit(deps, { caller, requestId, accepted, idempotency, attachedMs }),
     );
     const { replayed } = task;
-    doubt.vendorMayHaveJob = !replayed;
+    state.vendorMayHaveJob = !replayed;
     const { stream, background } = requested.form;
     if (background && !stream) {
       releaseAll();

@@ -3,7 +3,8 @@ import { AppError, sentence } from '../../kernel/index.ts';
 import { FILES_NODE, isStoreUnavailable, type TakenWaiting } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { toLease } from '../state/finish-task.ts';
-import { attemptChannels, failSubmission } from '../submission/attempt-channels.ts';
+import { attemptChannels } from '../submission/attempt-channels.ts';
+import { failSubmission } from '../submission/fail-submission.ts';
 import { putBack } from '../submission/return-to-line.ts';
 import type { TaskDeps } from '../types.ts';
 import { restoreSubmission } from '../waiting/stored-request.ts';
@@ -28,7 +29,7 @@ export async function dispatchTask(
   { findCaller, stopping }: { findCaller: FindCaller; stopping: AbortSignal },
 ): Promise<void> {
   const { task, place, account, scope, dispatch, isTrial } = sending;
-  const doubt = { vendorMayHaveJob: false };
+  const state = { vendorMayHaveJob: false };
   const { channel } = account;
   const logFields = { task_id: task.taskId, channel_id: channel.id, request_id: task.execution.requestId };
   const endSlot = () => deps.node.capacity.end(heldSlots(dispatch));
@@ -46,14 +47,14 @@ export async function dispatchTask(
     const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });
     isEnded = true;
     const choice = { kind: 'begun' as const, account, order: submission, scope, dispatch };
-    const run = { taskId: task.taskId, doubt, taken: { task, place, choice, isTrial } };
+    const run = { taskId: task.taskId, state, taken: { task, place, choice, isTrial } };
     const sent = await attemptChannels(deps, submission, run);
     if (sent.phase === 'waiting') return;
     deps.telemetry.meter?.waited(channel.id, Math.max(0, waitedMs));
     // Its files are not needed any more; the hourly clean-up does it where a process dies here.
     if (place.node === FILES_NODE) await deps.store.results.releaseHeld(task.taskId);
   } catch (error) {
-    if (isStoreUnavailable(error) && !doubt.vendorMayHaveJob) {
+    if (isStoreUnavailable(error) && !state.vendorMayHaveJob) {
       deps.logger.warn(
         { ...logFields, err: error },
         'a task was not sent, for the database was unavailable; it waits again',

@@ -1,16 +1,15 @@
 import { isUnreadableKey } from '../../channels/index.ts';
 import { inStep, type Sentence, sentence, sleepInStep, watchClock } from '../../kernel/index.ts';
-import { isStoreUnavailable, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
-import { taskErrors } from '../errors.ts';
+import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
 import { finishTask, toLease } from '../state/finish-task.ts';
 import { createTransitionWriter } from '../state/record-transition.ts';
-import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
 import { applyVerdict } from './apply-verdict.ts';
 import { createChannelQueues, type PollGroup } from './channel-queues.ts';
 import { longestPollDelayMs, shortestPollDelayMs } from './poll-schedule.ts';
 import { pollVendor, pollVendorBatch } from './poll-vendor.ts';
+import { refundInterrupted } from './refund-interrupted.ts';
 import { createRepeatedAnswers } from './repeated-answers.ts';
 import type { Claimed, Verdict } from './types.ts';
 
@@ -228,12 +227,11 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
    * Ends a task with a refund. A failure of the store is logged and the task is retried later; it
    * does not stop others from ending.
    */
-  async function endTask(task: TaskRecord, reason: Sentence, change: TaskChange = {}): Promise<boolean> {
+  async function endTask(task: TaskRecord, reason: Sentence): Promise<void> {
     try {
-      return await finishTask(deps, { task, ending: { status: 'FAILURE', reason, mayStillRun: true }, change });
+      await finishTask(deps, { task, ending: { status: 'FAILURE', reason, mayStillRun: true } });
     } catch (error) {
       logger.error({ err: error, task_id: task.taskId }, 'task could not be ended; retrying later');
-      return false;
     }
   }
 
@@ -302,24 +300,6 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     }
   }
 
-  async function endInterrupted(): Promise<void> {
-    const tasks = await store.tasks.claimInterrupted({
-      owner: deps.node.id,
-      limit: SWEEP_BATCH,
-      leaseForMs,
-      held: deps.node.leases.held(),
-    });
-    for (const task of tasks) {
-      const failure = toStoredFailure(taskErrors.submission_interrupted());
-      if (await endTask(task, sentence('tasks.interrupted'), { execution: { ...task.execution, failure } })) {
-        logger.warn(
-          { task_id: task.taskId, channel_id: task.channelId, request_id: task.execution.requestId },
-          'interrupted submission refunded; the vendor may still have a job, which is not polled',
-        );
-      }
-    }
-  }
-
   async function sweep(): Promise<void> {
     const pulledForward = await store.tasks.pullForwardDueTimes(longestPollDelayMs(limits.pollIntervalMs));
     if (pulledForward > 0) {
@@ -341,7 +321,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
 
   return {
     start({ poll }) {
-      loops.push(every(INTERRUPTED_EVERY_MS[store.dialect], 'ending interrupted submissions', endInterrupted));
+      const refund = () => refundInterrupted(deps, leaseForMs);
+      loops.push(every(INTERRUPTED_EVERY_MS[store.dialect], 'ending interrupted submissions', refund));
       if (!poll) return;
       loops.push(
         claimLoop(),

@@ -1,20 +1,20 @@
 import { type Account, type Dispatch, heldSlots } from '../../channels/index.ts';
-import { AppError, quoted, type Sentence, sentence, toSentence, userOwner } from '../../kernel/index.ts';
+import { AppError, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, localCredential } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { isWaiting } from '../state/describe-task.ts';
-import { finishTask, toLease } from '../state/finish-task.ts';
-import { toStoredFailure } from '../state/stored-failure.ts';
+import { toLease } from '../state/finish-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
 import { createRefusalLog, type FailedAttempt, skipUnreadableChannel } from './classify-refusal.ts';
+import { failSubmission, withStoredReservation } from './fail-submission.ts';
+import type { SubmissionState } from './forbid-unsafe-retry.ts';
 import { moveTask } from './move-task.ts';
 import { type PreparedSubmission, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { returnToLine, type TakenPlace } from './return-to-line.ts';
 import { sendSubmission } from './send-submission.ts';
-import type { Doubt } from './submission-doubt.ts';
 import { type Choice, takeAccount } from './take-account.ts';
 
 /** Accounts that one submission may try. */
@@ -29,7 +29,7 @@ export type Opened = { task: TaskRecord; dispatch?: Dispatch | undefined; isPark
 /** One task on its way to a vendor. */
 export type Run = {
   taskId: string;
-  doubt: Doubt;
+  state: SubmissionState;
   /** Stores a new task, to be sent or to wait. */
   open?: (prepared: PreparedSubmission, choice: Choice, local: LocalWork) => Promise<Opened>;
   /** A task that has waited, its former place, and the slot that it got. */
@@ -45,7 +45,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
   const { requestId } = submitted;
   // Becomes that of the plugin whose channel is tried.
   let submission = submitted;
-  const { taskId, doubt, taken } = run;
+  const { taskId, state, taken } = run;
   const tried: number[] = [];
   let task = taken?.task;
   let lastError: AppError | undefined;
@@ -127,11 +127,11 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           continue;
         }
         // What waited and was not sent waits again, once the store answers (`dispatch-task.ts`).
-        if (taken && isStoreUnavailable(error) && !doubt.vendorMayHaveJob) throw error;
+        if (taken && isStoreUnavailable(error) && !state.vendorMayHaveJob) throw error;
         // A client's own fault, before anything is stored, is a line for debugging.
         if (task || isOfVendor(error)) logUnprepared(deps, error, { ...logFields, channel: channel.name });
         if (task) {
-          await failSubmission(deps, { task: await asStored(deps, task), error, releasesIdempotencyKey: retryable });
+          await failSubmission(deps, { task: await withStoredReservation(deps, task), error, releasesIdempotencyKey: retryable });
         }
         throw error;
       } finally {
@@ -140,8 +140,8 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
       if (!task || !dispatch) throw new Error('a submission has no task or no slot');
       endPhase('reserve');
       traceEvent(deps.logger, 'reservation', { ...logFields, quota: task.quota });
-      const wasInDoubt = doubt.vendorMayHaveJob;
-      doubt.vendorMayHaveJob = true;
+      const mightHaveJob = state.vendorMayHaveJob;
+      state.vendorMayHaveJob = true;
       const attempt = await sendSubmission(deps, prepared);
       endPhase('send');
       deps.telemetry.outcomes.submitted(plugin, attempt.kind === 'accepted' ? undefined : attempt.error);
@@ -157,7 +157,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
       }
       const refusal = deps.node.capacity.refused(dispatch, attempt.refusal);
       passedOver.push(`${nameAccount(deps, account)} ${refusal.kind}`);
-      doubt.vendorMayHaveJob = wasInDoubt || attempt.outcome === 'in_doubt';
+      state.vendorMayHaveJob = mightHaveJob || attempt.outcome === 'in_doubt';
       lastError = attempt.error;
       lastAttempt = { ...attempt, refusal };
       retryable &&= isRepeatable(attempt.outcome);
@@ -173,7 +173,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
     const error = lastError ?? taskErrors.no_available_channel({ message, param: 'model' });
     if (!task) throw error;
     // Only what proves that no vendor has a job lets it wait again.
-    if (!doubt.vendorMayHaveJob) {
+    if (!state.vendorMayHaveJob) {
       const returned = await returnToLine(deps, submission, { task, taken, refusal: lastAttempt?.refusal });
       if (returned.kind === 'waits') {
         isNoted = true;
@@ -190,7 +190,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
       error.isLogged = true;
     }
     const ends = { task, error, releasesIdempotencyKey: retryable && !taken };
-    await failSubmission(deps, { ...ends, mayStillRun: doubt.vendorMayHaveJob });
+    await failSubmission(deps, { ...ends, mayStillRun: state.vendorMayHaveJob });
     throw error;
   } finally {
     lease.stop();
@@ -251,43 +251,4 @@ function timePhases({ clock, telemetry: { meter } }: TaskDeps): (phase: Paramete
     meter?.phase(phase, now - startedMs);
     startedMs = now;
   };
-}
-
-/**
- * The task with the reservation that the store has: a move may have been committed although its
- * acknowledgement was lost.
- */
-async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
-  const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
-  return stored ? { ...task, quota: stored.quota, billing: stored.billing } : task;
-}
-
-const describeError = (error: unknown): Sentence =>
-  error instanceof AppError ? toSentence(error) : quoted(error instanceof Error ? error.message : 'unknown');
-
-type FailedSubmission = {
-  task: TaskRecord;
-  error: unknown;
-  reason?: Sentence;
-  releasesIdempotencyKey?: boolean;
-  mayStillRun?: boolean;
-};
-
-/**
- * Ends the task of a refused or failed submission with a refund. If the store fails too, the lease
- * expires and recovery ends the task.
- */
-export async function failSubmission(
-  deps: TaskDeps,
-  { task, error, reason = describeError(error), ...ends }: FailedSubmission,
-): Promise<void> {
-  try {
-    const execution = { ...task.execution, failure: toStoredFailure(error) };
-    await finishTask(deps, { task, ending: { status: 'FAILURE', reason, ...ends }, change: { execution } });
-  } catch (storeError) {
-    deps.logger.error(
-      { err: storeError, task_id: task.taskId },
-      'failed submission could not be ended; recovery ends it when its lease expires',
-    );
-  }
 }

@@ -18,7 +18,7 @@ import type { PreparedSubmission } from './prepare-submission.ts';
 import { allowsFallback, mayStore, requestsRetention, shownInput } from './read-request.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { describePlace } from './return-to-line.ts';
-import { adviseOnFailure, type Doubt } from './submission-doubt.ts';
+import { forbidUnsafeRetry, type SubmissionState } from './forbid-unsafe-retry.ts';
 import { type Choice, mayWait, readClass } from './take-account.ts';
 import { videoFields } from './video-fields.ts';
 
@@ -30,8 +30,8 @@ import { videoFields } from './video-fields.ts';
  */
 export const submitTask = (deps: TaskDeps, submission: Submission): Promise<TaskRecord> =>
   traceSubmission(deps, submission, () =>
-    adviseOnFailure(async (doubt) => {
-      const task = await trySubmission(deps, submission, doubt);
+    forbidUnsafeRetry(async (state) => {
+      const task = await trySubmission(deps, submission, state);
       return isWaiting(task) && submission.attachedMs !== undefined ? awaitDispatch(deps, submission, task) : task;
     }),
   );
@@ -51,7 +51,7 @@ function traceSubmission<T>(
   return tracer.submission(facts, run);
 }
 
-async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doubt): Promise<TaskRecord> {
+async function trySubmission(deps: TaskDeps, submission: Submission, state: SubmissionState): Promise<TaskRecord> {
   const { requestId } = submission;
   const orders: PluginOrder[] = [submission, ...(submission.alternatives ?? [])];
   const [order, ...alternatives] = orders.filter(({ plugin }) => !plugin.suspended());
@@ -83,7 +83,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
     { ...submission, ...order, alternatives },
     {
       taskId,
-      doubt,
+      state,
       async open(prepared, choice, local) {
         const inputs = await storeInputs(deps, prepared, local);
         return openTask(deps, prepared, { taskId, callbackUrl, keep, inputs, choice, local });
