@@ -51,7 +51,7 @@ export async function checkAnswer(kind: RelayKind, response: UpstreamResponse): 
   if (content === 'html') return undefined;
   if (content === 'events' && streams) return labelled(response, EVENTS_TYPE);
   if (hasJsonType) return response;
-  // A text that was heard may look like JSON: "[Music]".
+  // The text of a recording may look like JSON: "[Music]".
   if (content === 'json' && !(isOwn && type.startsWith('text/'))) return labelled(response, JSON_TYPE);
   return isOwn ? response : undefined;
 }

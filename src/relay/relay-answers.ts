@@ -2,8 +2,7 @@ import { type AppError, type Clock, deadlineSignal, listKeySecrets, redactSecret
 import { taskErrors } from '../tasks/index.ts';
 import type { UpstreamFailure, UpstreamResponse } from '../upstream/index.ts';
 import { relayErrors } from './errors.ts';
-import type { AnswerEnd } from './tap-usage.ts';
-import type { RelayAnswer } from './types.ts';
+import type { AnswerEnd, RelayAnswer } from './types.ts';
 
 /**
  * The vendor's headers that are sent to the client. Rate limits, organization and cookies belong to

@@ -4,7 +4,7 @@ import { type ChannelRecord, type RelayKind, STATUS } from '../store/ports/index
 import { type Caller, findProtocolOwners, type ProtocolOwner, type TaskDeps, taskErrors } from '../tasks/index.ts';
 import { createAccountConcurrency } from './account-concurrency.ts';
 import { createCallerConcurrency } from './caller-concurrency.ts';
-import { createRelayed } from './create-relayed.ts';
+import { relayRequest } from './requests/relay-request.ts';
 import { relayErrors } from './errors.ts';
 import {
   cancelRelayTask,
@@ -16,17 +16,17 @@ import {
   type RelayTaskRead,
   readRelayTask,
   refuseRelayArtifacts,
-} from './follow-request.ts';
+} from './requests/follow-request.ts';
 import {
   findLinkedVideo,
   findOwnObject,
-  forwardCall,
+  callStoredObject,
   type LinkedVideo,
   noSuchObject,
   type ObjectName,
-} from './forward-call.ts';
-import { refundInterrupted } from './relay-billing.ts';
-import { type ShownRelayTask, showRelayTask } from './show-request.ts';
+} from './objects/call-stored-object.ts';
+import { refundInterrupted } from './usage/reserve-and-bill.ts';
+import { type ShownRelayTask, showRelayTask } from './requests/show-request.ts';
 import type {
   RelayAnswer,
   RelayCall,
@@ -164,7 +164,7 @@ export function createRelay({ linkVideo, ...deps }: TaskDeps & RelayLinks): Rela
       const message = `No channel relays the model "${model.slice(0, 100)}".`;
       throw taskErrors.model_not_found({ message, param: 'model' });
     },
-    create: (caller, request) => createRelayed(relayDeps, caller, request),
+    create: (caller, request) => relayRequest(relayDeps, caller, request),
     async remixSource(userId, id) {
       const object = await findOwnObject(deps, { userId, kind: 'video', id });
       if (!object) throw noSuchObject({ kind: 'video', id });
@@ -174,7 +174,7 @@ export function createRelay({ linkVideo, ...deps }: TaskDeps & RelayLinks): Rela
       const { video } = object;
       return { id, video, model: made.model, facts: { ...facts, ...submissionFacts, ...completionFacts } };
     },
-    forward: (object, call) => forwardCall(relayDeps, object, call),
+    forward: (object, call) => callStoredObject(relayDeps, object, call),
     linkedVideo: (relayId) => findLinkedVideo(relayDeps, relayId),
     tasks: {
       read: (read) => readRelayTask(deps, read),

@@ -107,6 +107,9 @@ export type Delivery = {
   release: () => Promise<void>;
 };
 
+/** How an answer ended: on its own, by a fault, or because the gateway stopped reading it. */
+export type AnswerEnd = 'ended' | 'broke' | 'cut';
+
 /** An object that a request names. `param`: the member of the body that names it. */
 export type Reference = { param: string; kind: RelayObjectKind | RelayPartKind; objectId: string };
 

@@ -1,6 +1,6 @@
 /** What a vendor's video object lacks is written into it, and nothing else of it changes. */
 import { expect, test } from 'bun:test';
-import { completeVideo, type KnownVideo } from '../../src/relay/complete-video.ts';
+import { completeVideo, type KnownVideo } from '../../src/relay/objects/complete-video.ts';
 
 const known = {
   asked: { model: 'vid-x', seconds: '4', size: '1280x720', remixed_from_video_id: 'video_0' },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readRelayableRequest } from '../../src/http/bodies/read-client-request.ts';
 import { createUploadBudget, openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { type Json, type JsonObject, silentLogger } from '../../src/kernel/index.ts';
-import { estimateUsage } from '../../src/relay/estimate-usage.ts';
+import { estimateUsage } from '../../src/relay/usage/estimate-usage.ts';
 import { readRelayRequest } from '../../src/relay/read-relay-request.ts';
 import type { RelayKind } from '../../src/store/ports/index.ts';
 import type { ClientRequest } from '../../src/tasks/index.ts';
@@ -28,9 +28,9 @@ const count = async (kind: RelayKind, values: JsonObject, { body = NO_BODY, stor
     (await estimateUsage({ kind, values }, { body }, { settings: {}, soundSeconds: undefined, storedTokens }))
       .input_tokens,
   );
-const countInput = (values: JsonObject, kind: RelayKind = 'chat', storedTokens = 0) =>
+const estimateInputTokens = (values: JsonObject, kind: RelayKind = 'chat', storedTokens = 0) =>
   count(kind, values, { storedTokens });
-const countPart = (part: Json) => countInput({ messages: [{ role: 'user', content: [part] }] });
+const countPart = (part: Json) => estimateInputTokens({ messages: [{ role: 'user', content: [part] }] });
 
 describe('the input that is reserved', () => {
   const documents: [name: string, part: Json][] = [
@@ -67,7 +67,7 @@ describe('the input that is reserved', () => {
     test(`a large document on a small balance: text that begins like a file is text: ${name}`, async () => {
       for (const start of ['data:', 'data:image/png;base64,iVBORw0KGgo=', 'https://x.example/'])
         expect(
-          await countInput(JSON.parse(JSON.stringify(values).replace('DATA', `${start} ${'a b '.repeat(50_000)}`))),
+          await estimateInputTokens(JSON.parse(JSON.stringify(values).replace('DATA', `${start} ${'a b '.repeat(50_000)}`))),
         ).toBeGreaterThanOrEqual(50_000);
     });
 
@@ -107,10 +107,10 @@ describe('the input that is reserved', () => {
 
   test('many files are added, up to the most that a model takes', async () => {
     const part = { type: 'input_file', file_data: DOCUMENT };
-    expect(await countInput({ input: [part, part] }, 'response')).toBeWithin(BYTES / 2, BYTES / 2 + WORDS);
-    expect(await countInput({ input: Array(100).fill(part) }, 'response')).toBe(10_000_000);
-    expect(await countInput({ input: 'x' }, 'response', 5000)).toBeWithin(5000, 5000 + WORDS);
-    expect(await countInput({ input: 'x' }, 'response', 1e12)).toBe(10_000_000);
+    expect(await estimateInputTokens({ input: [part, part] }, 'response')).toBeWithin(BYTES / 2, BYTES / 2 + WORDS);
+    expect(await estimateInputTokens({ input: Array(100).fill(part) }, 'response')).toBe(10_000_000);
+    expect(await estimateInputTokens({ input: 'x' }, 'response', 5000)).toBeWithin(5000, 5000 + WORDS);
+    expect(await estimateInputTokens({ input: 'x' }, 'response', 1e12)).toBe(10_000_000);
   });
 
   test('the sound of a transcription counts by its length', async () => {

@@ -16,7 +16,7 @@ const CAPACITY = 'src/store/repositories/tasks/capacity.ts';
 const CHANNELS = 'src/channels/channels.ts';
 const DISPATCHER = 'src/tasks/dispatch/dispatcher.ts';
 const ENGINE = 'src/tasks/polling/poll-engine.ts';
-const RELAY_BILLING = 'src/relay/relay-billing.ts';
+const RELAY_BILLING = 'src/relay/usage/reserve-and-bill.ts';
 const HOLDS = 'src/billing/memory-holds.ts';
 const MONEY_WRITES = 'src/tasks/state/batch-money-writes.ts';
 
@@ -415,7 +415,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'usage that a stream tells twice is billed twice',
     edits: [
       {
-        file: 'src/relay/tap-usage.ts',
+        file: 'src/relay/usage/read-usage.ts',
         search: 'mergeReport(reported, counts, { adds: isIncrement })',
         replace: 'mergeReport(reported, counts, { adds: true })',
       },
@@ -425,7 +425,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a followed request is charged without its answer',
     edits: [
       {
-        file: 'src/relay/deliver-answer.ts',
+        file: 'src/relay/requests/deliver-answer.ts',
         search: '{ ...bill, kept, mustBeKept: intent.isFollowed }',
         replace: 'bill',
       },
@@ -470,7 +470,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'the bill of a stream that was held is never written',
     edits: [
       {
-        file: 'src/relay/deliver-stream.ts',
+        file: 'src/relay/requests/deliver-stream.ts',
         search: 'if (relay.hold) deps.shared.settlements.track(billRelay(deps, relay, bill));',
         replace: 'if (relay.hold) relay.hold.end();',
       },

@@ -4,7 +4,7 @@ import { requestedModel } from '../../tasks/index.ts';
 import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
-import { createIfRelayed } from './relay-requests.ts';
+import { forwardIfRelayed } from './relay-requests.ts';
 import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 
 export type OrderScope = {
@@ -38,7 +38,7 @@ export async function orderVideo<T extends object>(
     const client = read(sent);
     deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
     keepOpen();
-    const passedOn = await createIfRelayed(relay, { kind: 'video', request, api, requestId, client });
+    const passedOn = await forwardIfRelayed(relay, { kind: 'video', request, api, requestId, client });
     if (passedOn) return await relayed(passedOn);
     assertForPlugin();
     const submitted = await surfaces.submitVideo(toCaller(api), requestId, client);

@@ -34,7 +34,7 @@ type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & {
 };
 
 /** Forwards a creation whose model a relay channel serves, and returns the vendor's answer. */
-export async function createRelayed(
+export async function forwardCreation(
   relay: Relay,
   { kind, request, api, requestId, client, access, onEnd, remix, follow }: Creation,
 ): Promise<Response> {
@@ -51,13 +51,13 @@ export async function createRelayed(
 }
 
 /** Forwards it if a relay channel serves the model; otherwise undefined. */
-export const createIfRelayed = async (relay: Relay, creation: Creation): Promise<Response | undefined> =>
+export const forwardIfRelayed = async (relay: Relay, creation: Creation): Promise<Response | undefined> =>
   relay.takes(toCaller(creation.api), creation.kind, requestedModel(creation.client))
-    ? createRelayed(relay, creation)
+    ? forwardCreation(relay, creation)
     : undefined;
 
 /** Forwards a call on one of the caller's own objects to its vendor. @throws tasks.not_found */
-export async function forwardRelayed(
+export async function forwardObjectCall(
   relay: Relay,
   { request, api, keepOpen, watchAccess }: ForwardScope,
   { kind, id, ...call }: ForwardCall,

@@ -7,7 +7,7 @@ import type { Kit } from '../pipeline/route-kit.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { accessEnded, sendEvents } from '../responses/send-events.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
-import { createRelayed, type RelayedKind } from './relay-requests.ts';
+import { forwardCreation, type RelayedKind } from './relay-requests.ts';
 import { contentResponse } from './send-content.ts';
 
 type CreationScope = {
@@ -73,7 +73,7 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
         return answer;
       }
       const follow = { isPreferred: isAsync, goesOn: (work: Promise<void>) => void later.push(work) };
-      answer = await createRelayed(relay, { kind, request, api, requestId, client, access, onEnd, follow });
+      answer = await forwardCreation(relay, { kind, request, api, requestId, client, access, onEnd, follow });
       return answer;
     } catch (error) {
       // Its access ended while it waited.

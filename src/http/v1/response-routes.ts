@@ -12,7 +12,7 @@ import { accessEnded, type ServerEvent, sendEvents } from '../responses/send-eve
 import { answers, answersDeleted, answersItems, answersOrStreams, pages, resumes } from './answer-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { readCursor } from './list-pages.ts';
-import { createIfRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
+import { forwardIfRelayed, findOrRelay, forwardObjectCall } from './relay-requests.ts';
 
 /** The members that the gateway reads; the plugin reads all others. */
 const REQUEST = {
@@ -49,7 +49,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
         const onEnd = keepOpen();
         const creation = { request, api, requestId, client, access, onEnd };
-        const relayed = await createIfRelayed(relay, { kind: 'response', ...creation });
+        const relayed = await forwardIfRelayed(relay, { kind: 'response', ...creation });
         if (relayed) {
           isStream = true;
           return relayed;
@@ -104,8 +104,8 @@ type Scope = {
 export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
   const { relay, surfaces, watchAccess } = deps;
 
-  const forward = (scope: Scope, operation: Parameters<typeof forwardRelayed>[2]['operation']) => () =>
-    forwardRelayed(relay, scope, { kind: 'response', id: scope.params.response_id, operation });
+  const forward = (scope: Scope, operation: Parameters<typeof forwardObjectCall>[2]['operation']) => () =>
+    forwardObjectCall(relay, scope, { kind: 'response', id: scope.params.response_id, operation });
   const read = ({ request, params, api }: Scope) => readClientRequest(request, params, fileStorage(deps, api));
 
   /** The stream of a plugin's response, or what follows the event that the client has. */
@@ -142,7 +142,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
             return surfaces.retrieveResponse(api.user.id, params.response_id, await read(scope));
           },
           () =>
-            forwardRelayed(
+            forwardObjectCall(
               relay,
               { request, api, keepOpen, watchAccess },
               { kind: 'response', id: params.response_id, operation: 'retrieve' },

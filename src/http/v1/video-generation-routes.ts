@@ -6,7 +6,7 @@ import type { Kit } from '../pipeline/route-kit.ts';
 import { answers, GENERATION_REQUEST, waits } from './answer-schemas.ts';
 import { fileStorage, type V1Deps } from './caller.ts';
 import { type OrderScope, orderVideo } from './order-video.ts';
-import { findOrRelay, forwardRelayed } from './relay-requests.ts';
+import { findOrRelay, forwardObjectCall } from './relay-requests.ts';
 import { ownVideo } from './video-routes.ts';
 import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 
@@ -49,7 +49,7 @@ export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
       },
       async () =>
         flatten(
-          await forwardRelayed(
+          await forwardObjectCall(
             relay,
             { request, api, keepOpen },
             { kind: 'video', id: params.task_id, operation: 'retrieve' },

@@ -20,7 +20,7 @@ import {
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { type OrderScope, orderVideo } from './order-video.ts';
-import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
+import { forwardCreation, findOrRelay, forwardObjectCall } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 
@@ -43,7 +43,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
             return contentResponse(await results.content(await ownVideo(tasks, api, id), { variant }, client), 'key');
           },
           () =>
-            forwardRelayed(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'content', headersOnly }),
+            forwardObjectCall(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'content', headersOnly }),
         ),
     });
   };
@@ -74,7 +74,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
           const source = await relay.remixSource(api.user.id, id);
           assertKeyAllows(source.model);
           keepOpen();
-          return createRelayed(relay, { kind: 'video', request, api, requestId, client, remix: source });
+          return forwardCreation(relay, { kind: 'video', request, api, requestId, client, remix: source });
         },
       );
     } finally {
@@ -134,7 +134,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
             await tasks.delete(api.user.id, id);
             return { id, object: 'video.deleted' as const, deleted: true };
           },
-          () => forwardRelayed(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'delete' }),
+          () => forwardObjectCall(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'delete' }),
         ),
       {
         apiKey: true,
@@ -163,7 +163,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
             const task = await waitForChange(deps, { request, api, set }, { task: found, seconds });
             return withQueuePosition(deps, task, { object: await surfaces.renderVideo(task, await read()), set });
           },
-          () => forwardRelayed(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'retrieve' }),
+          () => forwardObjectCall(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'retrieve' }),
         );
       },
       {

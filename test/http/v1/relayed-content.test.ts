@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { ApiPrincipal } from '../../../src/auth/index.ts';
-import { forwardRelayed } from '../../../src/http/v1/relay-requests.ts';
+import { forwardObjectCall } from '../../../src/http/v1/relay-requests.ts';
 import { contentResponse } from '../../../src/http/v1/send-content.ts';
 import type { Relay } from '../../../src/relay/relay.ts';
 import type { RelayAnswer } from '../../../src/relay/types.ts';
@@ -43,7 +43,7 @@ test('an event stream of a vendor may be silent, so its connection closes with i
   const streaming = { forward: async () => events } as unknown as Relay;
   const scope = { request: new Request('http://gateway.local/v1/responses/r'), api, keepOpen: () => () => {} };
   const call = { kind: 'response', id: 'r', operation: 'retrieve' } as const;
-  const { headers } = await forwardRelayed(streaming, scope, call);
+  const { headers } = await forwardObjectCall(streaming, scope, call);
   expect([headers.get('connection'), headers.get('x-accel-buffering')]).toEqual(['close', 'no']);
 });
 
@@ -60,7 +60,7 @@ test('a stream that has ended leaves its connection to the next request, with it
   const watchAccess = () => ({ signal: new AbortController().signal, hasEnded: () => false, stop: () => {} });
   const request = new Request('http://gateway.local/v1/responses/r?stream=true');
   const scope = { request, api, watchAccess, keepOpen: () => () => void restored++ };
-  const response = await forwardRelayed(streaming, scope, { kind: 'response', id: 'r', operation: 'retrieve' });
+  const response = await forwardObjectCall(streaming, scope, { kind: 'response', id: 'r', operation: 'retrieve' });
   expect([response.headers.get('connection'), restored]).toEqual([null, 0]);
   expect(await response.text()).toBe('data: 1\n\n');
   expect(restored).toBe(1);
@@ -75,7 +75,7 @@ test('slow reading: a download keeps its idle timeout, calls that wait for the v
       return () => {};
     };
     const scope = { request, api, keepOpen };
-    await forwardRelayed(relay, scope, { kind: 'video', id: 'v', operation });
+    await forwardObjectCall(relay, scope, { kind: 'video', id: 'v', operation });
   }
   expect(kept).toEqual(['retrieve', 'cancel', 'delete']);
 });

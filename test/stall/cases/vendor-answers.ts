@@ -1,9 +1,9 @@
 import { ok } from '../../../src/kernel/index.ts';
 import { readEvents } from '../../../src/relay/read-events.ts';
-import { removeUsageEvent } from '../../../src/relay/remove-usage-event.ts';
+import { removeUsageEvent } from '../../../src/relay/usage/remove-usage-event.ts';
 import { measureSound } from '../../../src/relay/sound/measure-sound.ts';
-import { tapUsage } from '../../../src/relay/tap-usage.ts';
-import { createVendorIdFinder, findVendorIds } from '../../../src/relay/vendor-ids.ts';
+import { createUsageReader } from '../../../src/relay/usage/read-usage.ts';
+import { createVendorIdFinder, findVendorIds } from '../../../src/relay/objects/vendor-ids.ts';
 import type { UpstreamResponse } from '../../../src/upstream/index.ts';
 import { readVendorAnswer } from '../../../src/vendors/answer/read-vendor-answer.ts';
 import { fill, stallCase } from '../measure-block.ts';
@@ -42,9 +42,9 @@ const CHUNK = 256 * 1024;
 
 /** As it is read for the usage of a response, its ids, and events that the client does not want. */
 function readStreamChunk(bytes: Buffer): void {
-  const tap = tapUsage('response', { isEvents: true, needed: ['output_tokens'] });
+  const usageReader = createUsageReader('response', { isEvents: true, needed: ['output_tokens'] });
   const filter = removeUsageEvent();
-  const events = readEvents([tap.events, createVendorIdFinder('response').events, filter.events]);
+  const events = readEvents([usageReader.events, createVendorIdFinder('response').events, filter.events]);
   filter.push(bytes, events.push(bytes));
   events.end();
   filter.end();

@@ -1,7 +1,7 @@
-import { type Account, RELAY_TYPE } from '../channels/index.ts';
-import { deadlineSignal, holdSlotUntilSent, isJsonType } from '../kernel/index.ts';
-import type { ChannelRecord, RelayObject, RelayObjectKind } from '../store/ports/index.ts';
-import { type TaskDeps, taskErrors } from '../tasks/index.ts';
+import { type Account, RELAY_TYPE } from '../../channels/index.ts';
+import { deadlineSignal, holdSlotUntilSent, isJsonType } from '../../kernel/index.ts';
+import type { ChannelRecord, RelayObject, RelayObjectKind } from '../../store/ports/index.ts';
+import { type TaskDeps, taskErrors } from '../../tasks/index.ts';
 import {
   CONTENT_HEADERS,
   type ContentRequest,
@@ -9,12 +9,12 @@ import {
   mayBeSignedForGet,
   pointsToSelf,
   type VendorContent,
-} from '../vendors/index.ts';
-import { buildRelayRequest, pickHeaders, RELAYED_HEADERS, vendorHost } from './build-relay-request.ts';
+} from '../../vendors/index.ts';
+import { buildRelayRequest, pickHeaders, RELAYED_HEADERS, vendorHost } from '../build-relay-request.ts';
 import { completeVideo } from './complete-video.ts';
 import { describeVideo } from './describe-relay.ts';
-import { relayErrors } from './errors.ts';
-import { readEvents } from './read-events.ts';
+import { relayErrors } from '../errors.ts';
+import { readEvents } from '../read-events.ts';
 import {
   MAX_ANSWER_BYTES,
   type ReadOn,
@@ -25,13 +25,13 @@ import {
   streamThrough,
   type Transfer,
   vendorHeaders,
-} from './relay-answers.ts';
-import { refundFailedJob } from './relay-billing.ts';
-import { awaitsUsage, settleLate } from './settle-late.ts';
-import { tapUsage } from './tap-usage.ts';
-import type { RelayAnswer, RelayCall, RelayDeps } from './types.ts';
+} from '../relay-answers.ts';
+import { refundFailedJob } from '../usage/reserve-and-bill.ts';
+import { awaitsUsage, settleLate } from '../usage/settle-late.ts';
+import { createUsageReader } from '../usage/read-usage.ts';
+import type { RelayAnswer, RelayCall, RelayDeps } from '../types.ts';
 import { isObjectId } from './vendor-ids.ts';
-import { watchForFailure } from './watch-for-failure.ts';
+import { watchForFailure } from '../watch-for-failure.ts';
 
 /** Content often lies at a store of the vendor, which is any public host and gets no credential. */
 function contentRedirects(deps: TaskDeps, { baseUrl }: ChannelRecord) {
@@ -66,7 +66,7 @@ export type ObjectName = { userId: number; kind: RelayObjectKind; id: string };
  * object does not exist.
  * @throws tasks.not_found, tasks.relay_object_gone, tasks.vendor_*
  */
-export async function forwardCall(
+export async function callStoredObject(
   deps: RelayDeps,
   { userId, kind, id }: ObjectName,
   call: RelayCall,
@@ -75,7 +75,7 @@ export async function forwardCall(
   if (!object) throw noSuchObject({ kind, id });
   // Nobody could read afterwards what it has used.
   if (call.operation === 'delete') await learnUsage(deps, object.relayId, ['retrieve', 'cancel']);
-  return forwardTo(deps, object, call);
+  return callVendorObject(deps, object, call);
 }
 
 /**
@@ -93,7 +93,7 @@ export async function learnUsage(
     if (object?.kind !== 'response') return;
     try {
       const { signal } = new AbortController();
-      const answer = await forwardTo(deps, object, { operation, query: {}, headers: {}, signal });
+      const answer = await callVendorObject(deps, object, { operation, query: {}, headers: {}, signal });
       if (answer.body instanceof ReadableStream) await answer.body.pipeTo(new WritableStream());
     } catch (error) {
       const logFields = { err: error, relay_id: relayId, operation };
@@ -126,7 +126,7 @@ export async function findMaker(
  * Forwards a call on an object, holding a slot for downloads and streams.
  * @throws tasks.relay_object_gone, tasks.vendor_*, and what `DownloadLimit` throws
  */
-export const forwardTo = async (deps: RelayDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
+export const callVendorObject = async (deps: RelayDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
   holdSlotUntilSent(acquireSlot(deps, object, call), (onStreamEnd) => send(deps, { object, call, onStreamEnd }));
 
 /** A relayed video that a link opens. */
@@ -265,17 +265,17 @@ function readOnFor({ clock, shared: { stopping } }: RelayDeps, forMs: number): R
  */
 function watchOutcome(deps: TaskDeps, { relayId, kind }: RelayObject, isEvents: boolean): Transfer {
   const watch = watchForFailure({ isEvents });
-  const tap = kind === 'response' ? tapUsage(kind, { isEvents, needed: [] }) : undefined;
-  const events = isEvents ? readEvents(tap ? [watch.events, tap.events] : [watch.events]) : undefined;
+  const usageReader = kind === 'response' ? createUsageReader(kind, { isEvents, needed: [] }) : undefined;
+  const events = isEvents ? readEvents(usageReader ? [watch.events, usageReader.events] : [watch.events]) : undefined;
   return {
     async push(chunk) {
       if (events) events.push(chunk);
-      else for (const reader of [watch, tap]) reader?.push(chunk);
+      else for (const reader of [watch, usageReader]) reader?.push(chunk);
       return chunk;
     },
     async end() {
       events?.end();
-      const used = tap?.end('ended');
+      const used = usageReader?.end('ended');
       if (watch.hasFailed()) await refundFailedJob(deps, relayId);
       else if (used?.isFinal) await settleLate(deps, relayId, used.facts);
       return undefined;

@@ -1,5 +1,5 @@
-import type { Quote } from '../billing/index.ts';
-import { type Account, type Capacity, mapModel, RELAY_TYPE, type Scope } from '../channels/index.ts';
+import type { Quote } from '../../billing/index.ts';
+import { type Account, type Capacity, mapModel, RELAY_TYPE, type Scope } from '../../channels/index.ts';
 import {
   AppError,
   holdSlotUntilSent,
@@ -8,9 +8,9 @@ import {
   sentence,
   toSentence,
   userOwner,
-} from '../kernel/index.ts';
-import { refuseCallback } from '../notifications/index.ts';
-import type { ChannelRecord, RelayRecord } from '../store/ports/index.ts';
+} from '../../kernel/index.ts';
+import { refuseCallback } from '../../notifications/index.ts';
+import type { ChannelRecord, RelayRecord } from '../../store/ports/index.ts';
 import {
   forbidUnsafeRetry,
   type Caller,
@@ -24,23 +24,23 @@ import {
   runIdempotently,
   skipUnreadableChannel,
   taskErrors,
-} from '../tasks/index.ts';
-import type { UpstreamResponse } from '../upstream/index.ts';
-import { adviseRetry, classifyFailure, classifyStatus } from '../vendors/index.ts';
-import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from './build-relay-request.ts';
-import { checkAnswer } from './check-answer.ts';
+} from '../../tasks/index.ts';
+import type { UpstreamResponse } from '../../upstream/index.ts';
+import { adviseRetry, classifyFailure, classifyStatus } from '../../vendors/index.ts';
+import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from '../build-relay-request.ts';
+import { checkAnswer } from '../check-answer.ts';
 import { deliverAnswer } from './deliver-answer.ts';
-import { ENDPOINTS } from './endpoints.ts';
-import { readsReport } from './estimate-usage.ts';
-import { findSources } from './find-references.ts';
+import { ENDPOINTS } from '../endpoints.ts';
+import { readsReport } from '../usage/estimate-usage.ts';
+import { findSources } from '../objects/find-sources.ts';
 import { mayFollow, repeatFollowed, startFollowed } from './follow-request.ts';
 import { storeFailure } from './kept-answers.ts';
-import { quoteFor } from './quote-relayed.ts';
-import { addDefaults, readRelayRequest } from './read-relay-request.ts';
-import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from './relay-answers.ts';
-import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
-import { replayRelayed } from './replay-relayed.ts';
-import type { Creation, OpenRelay, RelayAnswer, RelayDeps, RelayedRequest } from './types.ts';
+import { quoteRequest } from './quote-request.ts';
+import { addDefaults, readRelayRequest } from '../read-relay-request.ts';
+import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from '../relay-answers.ts';
+import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from '../usage/reserve-and-bill.ts';
+import { replayAnswer } from './replay-answer.ts';
+import type { Creation, OpenRelay, RelayAnswer, RelayDeps, RelayedRequest } from '../types.ts';
 
 /** What one request came to on one channel. */
 type Attempt =
@@ -77,7 +77,7 @@ type FirstCreation = Creation & {
  * with its client.
  * @throws errors of the gateway's own; the vendor's errors are returned as answers
  */
-export async function createRelayed(deps: RelayDeps, caller: Caller, given: RelayedRequest): Promise<RelayAnswer> {
+export async function relayRequest(deps: RelayDeps, caller: Caller, given: RelayedRequest): Promise<RelayAnswer> {
   let request = given;
   let intent = readRelayRequest(request);
   refuseCallback(request.client);
@@ -117,7 +117,7 @@ function runRelayed(deps: RelayDeps, creation: Creation & Pick<FirstCreation, 'o
           );
         },
         repeat: (relayId) =>
-          intent.isFollowed ? repeatFollowed(deps, creation, relayId) : replayRelayed(deps, { ...creation, relayId }),
+          intent.isFollowed ? repeatFollowed(deps, creation, relayId) : replayAnswer(deps, { ...creation, relayId }),
       },
     ),
   );
@@ -170,7 +170,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       leave = place;
       const completed = addDefaults(creation, channel);
       const { request, intent } = completed;
-      const quote = await quoteFor(deps, completed, { channel, sources, asked: creation.intent });
+      const quote = await quoteRequest(deps, completed, { channel, sources, asked: creation.intent });
       relay = relay
         ? await moveRelay(deps, relay, { account, quote, attempt: tried.length })
         : await openRelay(deps, { caller, requestId: given.requestId, intent, idempotency, account, quote });

@@ -1,16 +1,16 @@
-import type { Account } from '../channels/index.ts';
+import type { Account } from '../../channels/index.ts';
 import {
   createJsonValueFinder,
   type FoundValue,
   MAX_ID_CHARS,
   sliceChunks,
   type WantedValue,
-} from '../kernel/index.ts';
-import type { AskedVideo, RelayObject, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
-import type { TaskDeps } from '../tasks/index.ts';
-import { vendorHost } from './build-relay-request.ts';
-import { keepsObject } from './endpoints.ts';
-import { type EventConsumer, findInEvents } from './read-events.ts';
+} from '../../kernel/index.ts';
+import type { AskedVideo, RelayObject, RelayObjectKind, RelayPartKind, RelayRecord } from '../../store/ports/index.ts';
+import type { TaskDeps } from '../../tasks/index.ts';
+import { vendorHost } from '../build-relay-request.ts';
+import { keepsObject } from '../endpoints.ts';
+import { type EventConsumer, findInEvents } from '../read-events.ts';
 
 /** Control characters, and surrogates without a partner, which no URL can hold. */
 const UNUSABLE = /[\p{Cc}\p{Cs}]/u;

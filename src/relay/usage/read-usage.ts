@@ -6,20 +6,18 @@ import {
   TOOL_CALL_ITEM,
   TOOL_USAGE,
   USAGE_COUNTS,
-} from '../billing/index.ts';
-import { createJsonValueFinder, sliceChunks, type WantedValue } from '../kernel/index.ts';
-import type { RelayKind } from '../store/ports/index.ts';
-import { ENDPOINTS, type Endpoint } from './endpoints.ts';
-import { type EventConsumer, findInEvents } from './read-events.ts';
+} from '../../billing/index.ts';
+import { createJsonValueFinder, sliceChunks, type WantedValue } from '../../kernel/index.ts';
+import type { RelayKind } from '../../store/ports/index.ts';
+import { ENDPOINTS, type Endpoint } from '../endpoints.ts';
+import type { AnswerEnd } from '../types.ts';
+import { type EventConsumer, findInEvents } from '../read-events.ts';
 
 /** What an answer tells about its usage, by names of facts. */
 export type UsageFacts = Partial<Record<ReportedFact, number>>;
 
-/** How an answer ended: on its own, by a fault, or because the gateway stopped reading it. */
-export type AnswerEnd = 'ended' | 'broke' | 'cut';
-
 /** Reads the usage of an answer while its bytes pass. It holds no more than one text's numbers. */
-export type UsageTap = {
+export type UsageReader = {
   /** For an answer that is one complete JSON text. */
   readAnswer(text: Uint8Array): Promise<void>;
   /** For an answer that is one JSON text, which comes in parts. */
@@ -43,7 +41,7 @@ export type UsageTap = {
   end(how: AnswerEnd): { facts: UsageFacts; isReported: boolean; isFinal: boolean; hasResult: boolean };
 };
 
-type TapOptions = {
+type UsageReaderOptions = {
   /** The answer is a stream of events and not one JSON text. */
   isEvents: boolean;
   /** The facts that the price reads. */
@@ -85,7 +83,7 @@ const listWantedValues = ({
 });
 
 /** `kind`: of the request. */
-export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: TapOptions): UsageTap {
+export function createUsageReader(kind: RelayKind, { isEvents, needed, thinks = false }: UsageReaderOptions): UsageReader {
   const { counted: countedPaths, calls = {}, items = {}, results = {}, isOpaque = false } = ENDPOINTS[kind];
   const reports: ReadonlySet<string> = new Set(ENDPOINTS[kind].reports);
   const owed = needed.flatMap((fact) =>

@@ -1,12 +1,12 @@
-import { REPORT_MARGIN, type ReportedFact } from '../billing/index.ts';
-import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
-import type { ChannelRecord } from '../store/ports/index.ts';
-import type { ClientRequest } from '../tasks/index.ts';
-import { countInput, TOKENS_PER_FILE, TOKENS_PER_SECOND } from './count-input.ts';
-import { ENDPOINTS, type Endpoint } from './endpoints.ts';
-import { largestLimit, mostResults } from './request-members.ts';
-import { mostSeconds } from './sound/measure-sound.ts';
-import type { Delivery, RelayIntent } from './types.ts';
+import { REPORT_MARGIN, type ReportedFact } from '../../billing/index.ts';
+import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import type { ChannelRecord } from '../../store/ports/index.ts';
+import type { ClientRequest } from '../../tasks/index.ts';
+import { estimateInputTokens, TOKENS_PER_FILE, TOKENS_PER_SECOND } from './estimate-input-tokens.ts';
+import { ENDPOINTS, type Endpoint } from '../endpoints.ts';
+import { largestLimit, mostResults } from '../request-members.ts';
+import { mostSeconds } from '../sound/measure-sound.ts';
+import type { Delivery, RelayIntent } from '../types.ts';
 
 /** Reserved for an answer whose request does not limit it, unless the channel says otherwise. */
 const DEFAULT_MAX_TOKENS = 4096;
@@ -28,7 +28,7 @@ export async function estimateUsage(
 ): Promise<JsonObject> {
   const { reports, hasNoOutput } = ENDPOINTS[kind];
   const files = body.kind === 'multipart' ? body.files : [];
-  const inputTokens = await countInput(values, body.kind === 'json' ? body.extracted : undefined);
+  const inputTokens = await estimateInputTokens(values, body.kind === 'json' ? body.extracted : undefined);
   const count = mostMade({ kind, values });
   const ofModel = settings.default_max_tokens;
   const limit = largestLimit({ kind, values }, isPositive(ofModel) ? ofModel : DEFAULT_MAX_TOKENS);

@@ -1,8 +1,8 @@
-import type { RelayObject, RelayRecord } from '../store/ports/index.ts';
-import { taskObject } from '../tasks/index.ts';
+import type { RelayObject, RelayRecord } from '../../store/ports/index.ts';
+import { taskObject } from '../../tasks/index.ts';
 import type { KnownVideo } from './complete-video.ts';
-import { RELAY_PLUGIN_KEY } from './relay-billing.ts';
-import type { RelayDeps } from './types.ts';
+import { RELAY_PLUGIN_KEY } from '../usage/reserve-and-bill.ts';
+import type { RelayDeps } from '../types.ts';
 
 const STATUS = { OPEN: 'IN_PROGRESS', BILLED: 'SUCCESS', REFUNDED: 'FAILURE' } as const;
 

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { createJsonScanner, editJson, isObject, type JsonObject, parseJson } from '../kernel/index.ts';
-import type { AskedVideo } from '../store/ports/index.ts';
-import { readLengthAndSize } from '../tasks/index.ts';
-import type { RelayedRequest, RelayIntent } from './types.ts';
+import { createJsonScanner, editJson, isObject, type JsonObject, parseJson } from '../../kernel/index.ts';
+import type { AskedVideo } from '../../store/ports/index.ts';
+import { readLengthAndSize } from '../../tasks/index.ts';
+import type { RelayedRequest, RelayIntent } from '../types.ts';
 
 /** Limits of a video object. A larger answer is passed on unread. */
 const BOUNDS = { maxBytes: 256 * 1024, maxValues: 10_000, maxDepth: 32 };

@@ -1,19 +1,19 @@
-import { isJsonType, sliceChunks } from '../kernel/index.ts';
-import { taskErrors } from '../tasks/index.ts';
-import { asksToThink, calculateBill } from './bill-answer.ts';
-import { completeVideo, readAskedVideo } from './complete-video.ts';
+import { isJsonType, sliceChunks } from '../../kernel/index.ts';
+import { taskErrors } from '../../tasks/index.ts';
+import { asksToThink, calculateBill } from '../usage/calculate-bill.ts';
+import { completeVideo, readAskedVideo } from '../objects/complete-video.ts';
 import { deliverStream } from './deliver-stream.ts';
-import { describeVideo } from './describe-relay.ts';
-import { ENDPOINTS, keepsObject } from './endpoints.ts';
-import { relayErrors } from './errors.ts';
+import { describeVideo } from '../objects/describe-relay.ts';
+import { ENDPOINTS, keepsObject } from '../endpoints.ts';
+import { relayErrors } from '../errors.ts';
 import { isReadAgain, storeAnswer } from './kept-answers.ts';
-import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from './relay-answers.ts';
-import { billRelay, refundFailedJob } from './relay-billing.ts';
-import { leastSeconds } from './sound/hear-answer.ts';
-import { tapUsage, type UsageTap } from './tap-usage.ts';
-import type { Delivery, RelayAnswer, RelayDeps } from './types.ts';
-import { findVendorIds, storeVendorIds } from './vendor-ids.ts';
-import { watchForFailure } from './watch-for-failure.ts';
+import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from '../relay-answers.ts';
+import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
+import { estimateSpokenSeconds } from '../sound/estimate-spoken-seconds.ts';
+import { createUsageReader, type UsageReader } from '../usage/read-usage.ts';
+import type { Delivery, RelayAnswer, RelayDeps } from '../types.ts';
+import { findVendorIds, storeVendorIds } from '../objects/vendor-ids.ts';
+import { watchForFailure } from '../watch-for-failure.ts';
 
 /**
  * Bills the request, forwards the answer and stores the ids in it. How it is read and billed
@@ -31,28 +31,28 @@ export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promis
   const needed = reports.filter((fact) => factKeys.includes(fact));
   const isEvents = readMediaEssence(response) === 'text/event-stream';
   const thinks = asksToThink(intent);
-  const tap = needed.length > 0 ? tapUsage(relay.kind, { isEvents, needed, thinks }) : undefined;
+  const usageReader = needed.length > 0 ? createUsageReader(relay.kind, { isEvents, needed, thinks }) : undefined;
   const isStream = isEvents || (streams === 'bytes' && !isJsonType(readMediaEssence(response)));
   if (isStream && intent.isFollowed) {
     response.discard();
     const message = 'The vendor answered with a stream, which cannot be kept for a client that does not wait.';
     throw taskErrors.vendor_failed({ message });
   }
-  return isStream ? deliverStream(deps, delivery, { tap, isEvents }) : deliverWhole(deps, delivery, tap);
+  return isStream ? deliverStream(deps, delivery, { usageReader, isEvents }) : deliverWhole(deps, delivery, usageReader);
 }
 
 /**
  * Reads the whole answer before it bills: one that breaks off reaches the client as a failure of
  * ours, and is refunded.
  */
-async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap | undefined): Promise<RelayAnswer> {
+async function deliverWhole(deps: RelayDeps, delivery: Delivery, usageReader: UsageReader | undefined): Promise<RelayAnswer> {
   const { account, relay, response, request, intent } = delivery;
   const { status } = response;
   const body = await response.bytes(MAX_ANSWER_BYTES);
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
-  await tap?.readAnswer(body.value);
-  const heard = tap && relay.kind === 'transcription' ? leastSeconds(body.value) : 0;
-  const bill = tap ? calculateBill(deps, delivery, { tap, how: 'whole', heard }) : { httpStatus: status };
+  await usageReader?.readAnswer(body.value);
+  const spokenSeconds = usageReader && relay.kind === 'transcription' ? estimateSpokenSeconds(body.value) : 0;
+  const bill = usageReader ? calculateBill(deps, delivery, { usageReader, how: 'whole', spokenSeconds }) : { httpStatus: status };
   const redacted = redactKey(body.value, deps.vendors.channels.secrets(account));
   const kept = isReadAgain(deps.node, request.client, intent) ? await storeAnswer(deps, delivery, redacted) : undefined;
   // What reaches its client in no way costs nothing.
@@ -71,7 +71,7 @@ async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap |
     await storeVendorIds(deps, { relay, account, ids, ...(video && { video }) });
     const watch = watchForFailure({ isEvents: false });
     for await (const slice of sliceChunks([body.value])) watch.push(slice);
-    if (!tap && watch.hasFailed()) await refundFailedJob(deps, relay.relayId);
+    if (!usageReader && watch.hasFailed()) await refundFailedJob(deps, relay.relayId);
   }
   const sent = video ? completeVideo(redacted, await describeVideo(deps, { ...relay, video })) : redacted;
   return { status, headers: vendorHeaders(response, { whole: true }), body: sent, replayed: false };

@@ -1,10 +1,10 @@
-import { deadlineSignal } from '../kernel/index.ts';
-import type { RelayRecord } from '../store/ports/index.ts';
-import { stillInProgress, type TaskDeps } from '../tasks/index.ts';
-import { relayErrors } from './errors.ts';
-import { forwardTo } from './forward-call.ts';
+import { deadlineSignal } from '../../kernel/index.ts';
+import type { RelayRecord } from '../../store/ports/index.ts';
+import { stillInProgress, type TaskDeps } from '../../tasks/index.ts';
+import { relayErrors } from '../errors.ts';
+import { callVendorObject } from '../objects/call-stored-object.ts';
 import { openKeptAnswer, sendKeptAnswer } from './kept-answers.ts';
-import type { Creation, RelayAnswer, RelayDeps } from './types.ts';
+import type { Creation, RelayAnswer, RelayDeps } from '../types.ts';
 
 /** `relayId`: of the first request with the same Idempotency-Key. */
 type Replay = Creation & { relayId: string };
@@ -15,7 +15,7 @@ type Replay = Creation & { relayId: string };
  * @throws tasks.idempotency_in_progress, .idempotency_outcome_unknown, .idempotency_not_replayable,
  * .artifact_access_limited
  */
-export async function replayRelayed(deps: RelayDeps, replay: Replay): Promise<RelayAnswer | undefined> {
+export async function replayAnswer(deps: RelayDeps, replay: Replay): Promise<RelayAnswer | undefined> {
   const {
     caller,
     request: { client, headers },
@@ -35,7 +35,7 @@ export async function replayRelayed(deps: RelayDeps, replay: Replay): Promise<Re
   if (object) {
     const signal = client.signal ?? new AbortController().signal;
     return {
-      ...(await forwardTo(deps, object, { operation: 'retrieve', query: {}, headers, signal })),
+      ...(await callVendorObject(deps, object, { operation: 'retrieve', query: {}, headers, signal })),
       replayed: true,
     };
   }

@@ -1,10 +1,10 @@
-import type { Account } from '../channels/index.ts';
-import type { Json } from '../kernel/index.ts';
-import type { RelayObject, RelayObjectKind, RelayPartKind } from '../store/ports/index.ts';
-import type { Caller, TaskDeps } from '../tasks/index.ts';
-import { relayErrors } from './errors.ts';
-import { findMaker, findOwnObject, learnUsage } from './forward-call.ts';
-import type { Reference, RelayDeps, RelayIntent } from './types.ts';
+import type { Account } from '../../channels/index.ts';
+import type { Json } from '../../kernel/index.ts';
+import type { RelayObject, RelayObjectKind, RelayPartKind } from '../../store/ports/index.ts';
+import type { Caller, TaskDeps } from '../../tasks/index.ts';
+import { relayErrors } from '../errors.ts';
+import { findMaker, findOwnObject, learnUsage } from './call-stored-object.ts';
+import type { Reference, RelayDeps, RelayIntent } from '../types.ts';
 import { isObjectId } from './vendor-ids.ts';
 
 /**

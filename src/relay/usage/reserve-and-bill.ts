@@ -1,6 +1,6 @@
-import type { Quote } from '../billing/index.ts';
-import { type Account, mapModel } from '../channels/index.ts';
-import { AppError, type JsonObject, newRelayId, type Sentence, sentence } from '../kernel/index.ts';
+import type { Quote } from '../../billing/index.ts';
+import { type Account, mapModel } from '../../channels/index.ts';
+import { AppError, type JsonObject, newRelayId, type Sentence, sentence } from '../../kernel/index.ts';
 import type {
   NewInputs,
   NewRelay as NewRow,
@@ -8,7 +8,7 @@ import type {
   RelayKind,
   RelayRecord,
   Repositories,
-} from '../store/ports/index.ts';
+} from '../../store/ports/index.ts';
 import {
   type Caller,
   type Idempotency,
@@ -16,9 +16,9 @@ import {
   SUBMIT_LEASE_MS,
   type TaskDeps,
   taskErrors,
-} from '../tasks/index.ts';
-import { relayErrors } from './errors.ts';
-import type { OpenRelay, RelayIntent } from './types.ts';
+} from '../../tasks/index.ts';
+import { relayErrors } from '../errors.ts';
+import type { OpenRelay, RelayIntent } from '../types.ts';
 
 /** Attempts to store the bill of an answered request: 22 s in all, most of its lease. */
 const STORE_ATTEMPTS = 10;

@@ -1,5 +1,5 @@
-import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
-import { relayErrors } from './errors.ts';
+import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import { relayErrors } from '../errors.ts';
 
 /** Members that tell the vendor where else a recording is. */
 const ELSEWHERE = /(?:^|[_-])(?:file|audio|media|url|uri|link|address)s?$/i;
@@ -14,7 +14,7 @@ const SAMPLE = /^data:audio\//i;
  * fetches it, and reports no length, would work for nothing.
  * @throws tasks.relay_request_invalid
  */
-export function requireSound(files: readonly { size: number }[], values: JsonObject): void {
+export function refuseUnmeasurableAudio(files: readonly { size: number }[], values: JsonObject): void {
   const elsewhere = Object.keys(values).find(
     (name) => name !== 'prompt' && !hasSamples(name, values[name]) && isElsewhere(name, values[name]),
   );

@@ -1,5 +1,5 @@
-import { findImageType, isObject, type Json, parseJson } from '../kernel/index.ts';
-import type { TaskDeps } from '../tasks/index.ts';
+import { findImageType, isObject, type Json, parseJson } from '../../kernel/index.ts';
+import type { TaskDeps } from '../../tasks/index.ts';
 import { awaitOwn, describeRelay, openIfReadable, type RelayTaskRead } from './follow-request.ts';
 import { sendKeptAnswer } from './kept-answers.ts';
 

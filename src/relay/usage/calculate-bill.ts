@@ -1,14 +1,14 @@
-import { REPORT_MARGIN, type ReportedFact } from '../billing/index.ts';
-import { mapModel } from '../channels/index.ts';
-import { isObject, type Json, type JsonObject, type Sentence, sentence } from '../kernel/index.ts';
-import type { RelayRecord } from '../store/ports/index.ts';
-import type { TaskDeps } from '../tasks/index.ts';
-import { ENDPOINTS, keepsObject } from './endpoints.ts';
+import { REPORT_MARGIN, type ReportedFact } from '../../billing/index.ts';
+import { mapModel } from '../../channels/index.ts';
+import { isObject, type Json, type JsonObject, type Sentence, sentence } from '../../kernel/index.ts';
+import type { RelayRecord } from '../../store/ports/index.ts';
+import type { TaskDeps } from '../../tasks/index.ts';
+import { ENDPOINTS, keepsObject } from '../endpoints.ts';
 import { mostPlausible } from './estimate-usage.ts';
-import { readMediaEssence } from './relay-answers.ts';
-import type { billRelay } from './relay-billing.ts';
-import type { AnswerEnd, UsageFacts, UsageTap } from './tap-usage.ts';
-import type { Delivery, RelayDeps, RelayIntent, RelayShared } from './types.ts';
+import { readMediaEssence } from '../relay-answers.ts';
+import type { billRelay } from './reserve-and-bill.ts';
+import type { UsageFacts, UsageReader } from './read-usage.ts';
+import type { AnswerEnd, Delivery, RelayDeps, RelayIntent, RelayShared } from '../types.ts';
 
 type Bill = Parameters<typeof billRelay>[2];
 
@@ -26,32 +26,32 @@ const UNSEEN_TOKENS = 100;
 const MAX_THINKING_MODELS = 1000;
 
 /**
- * `how`: how a stream ended, or `whole` for an answer that was not streamed. `heard`: the least
- * seconds of sound that it is of.
+ * `how`: how a stream ended, or `whole` for an answer that was not streamed. `spokenSeconds`: the
+ * least seconds that the recording must have.
  */
-type Ended = { tap: UsageTap | undefined; how: AnswerEnd | 'whole'; heard?: number };
+type Ended = { usageReader: UsageReader | undefined; how: AnswerEnd | 'whole'; spokenSeconds?: number };
 
 /**
  * The bill of an answer whose price reads the vendor's usage. An answer without result costs
  * nothing, unless its client left before one came. A stream without usage is billed by what came of
  * it. What stays unknown is billed as reserved, and so is an implausible report.
  */
-export function calculateBill(deps: RelayDeps, delivery: Delivery, { tap, how, heard = 0 }: Ended): Bill {
+export function calculateBill(deps: RelayDeps, delivery: Delivery, { usageReader, how, spokenSeconds = 0 }: Ended): Bill {
   const { intent, relay, response } = delivery;
   const httpStatus = response.status;
-  if (!tap) return { httpStatus, trouble: NO_USAGE };
-  const { facts, isReported, isFinal, hasResult } = tap.end(how === 'whole' ? 'ended' : how);
+  if (!usageReader) return { httpStatus, trouble: NO_USAGE };
+  const { facts, isReported, isFinal, hasResult } = usageReader.end(how === 'whole' ? 'ended' : how);
   const goesOn = goesOnAtVendor(intent);
   const { reports, answers } = ENDPOINTS[intent.kind];
-  const isOver = how === 'whole' || how === 'ended' || (how === 'broke' && !tap.owesCount());
+  const isOver = how === 'whole' || how === 'ended' || (how === 'broke' && !usageReader.owesCount());
   if (isOver && !goesOn && !isReported && !hasResult && !answers?.test(readMediaEssence(response)))
     return { httpStatus, usage: Object.fromEntries(reports.map((fact) => [fact, 0])) };
   const { seconds: measured } = relay.billing.facts;
-  if (facts.seconds === undefined && typeof measured === 'number' && heard > measured) facts.seconds = heard;
+  if (facts.seconds === undefined && typeof measured === 'number' && spokenSeconds > measured) facts.seconds = spokenSeconds;
   if (Object.keys(facts).length === 0 || (goesOn && !isFinal)) return { httpStatus, trouble: NO_USAGE };
-  const trouble = refuseReport(deps, delivery, { tap, facts });
+  const trouble = refuseReport(deps, delivery, { usageReader, facts });
   if (trouble !== undefined) return { httpStatus, usage: facts, trouble };
-  if (how === 'ended') rememberThoughts(deps, delivery, { tap, facts });
+  if (how === 'ended') rememberThoughts(deps, delivery, { usageReader, facts });
   return { httpStatus, usage: facts };
 }
 
@@ -66,13 +66,13 @@ export const goesOnAtVendor = ({ kind, values }: Pick<RelayIntent, 'kind' | 'val
 function refuseReport(
   deps: RelayDeps,
   delivery: Delivery,
-  { tap, facts }: { tap: UsageTap; facts: UsageFacts },
+  { usageReader, facts }: { usageReader: UsageReader; facts: UsageFacts },
 ): Sentence | undefined {
   const allowed = mostPlausible(delivery);
   const most = {
     ...allowed,
-    output_tokens: Math.max(allowed.output_tokens, REPORT_MARGIN * tap.countedTokens()),
-    images: Math.max(allowed.images, REPORT_MARGIN * tap.countedImages()),
+    output_tokens: Math.max(allowed.output_tokens, REPORT_MARGIN * usageReader.countedTokens()),
+    images: Math.max(allowed.images, REPORT_MARGIN * usageReader.countedImages()),
   };
   return refuseBeyond(deps, delivery.relay, { facts, most });
 }
@@ -116,9 +116,9 @@ export const asksToThink = ({ values }: Pick<RelayIntent, 'values'>): boolean =>
 function rememberThoughts(
   { shared: { thinkingModels } }: RelayDeps,
   delivery: Delivery,
-  { tap, facts: { output_tokens: reported = 0 } }: { tap: UsageTap; facts: UsageFacts },
+  { usageReader, facts: { output_tokens: reported = 0 } }: { usageReader: UsageReader; facts: UsageFacts },
 ): void {
-  if (reported <= UNSEEN_TIMES * tap.countedTokens() + UNSEEN_TOKENS) return;
+  if (reported <= UNSEEN_TIMES * usageReader.countedTokens() + UNSEEN_TOKENS) return;
   const [oldest] = thinkingModels;
   if (thinkingModels.size >= MAX_THINKING_MODELS && oldest !== undefined) thinkingModels.delete(oldest);
   thinkingModels.add(modelKey(delivery));

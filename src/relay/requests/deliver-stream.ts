@@ -1,18 +1,18 @@
-import { deadlineSignal } from '../kernel/index.ts';
-import { decodedStream, findDecoder, readEncodings } from '../upstream/index.ts';
-import { calculateBill, goesOnAtVendor, hasThoughtUnseen } from './bill-answer.ts';
-import { hasLargeFile } from './count-input.ts';
-import { keepsObject } from './endpoints.ts';
-import { mostPlausible } from './estimate-usage.ts';
-import { READ_TO_END_MS } from './forward-call.ts';
-import { readEvents } from './read-events.ts';
-import { MAX_ANSWER_BYTES, type ReadOn, streamThrough, type Transfer, vendorHeaders } from './relay-answers.ts';
-import { billRelay, refundFailedJob } from './relay-billing.ts';
-import { removeUsageEvent } from './remove-usage-event.ts';
-import type { AnswerEnd, UsageTap } from './tap-usage.ts';
-import type { Delivery, RelayAnswer, RelayDeps } from './types.ts';
-import { createVendorIdFinder, storeVendorIds } from './vendor-ids.ts';
-import { watchForFailure } from './watch-for-failure.ts';
+import { deadlineSignal } from '../../kernel/index.ts';
+import { decodedStream, findDecoder, readEncodings } from '../../upstream/index.ts';
+import { calculateBill, goesOnAtVendor, hasThoughtUnseen } from '../usage/calculate-bill.ts';
+import { hasLargeFile } from '../usage/estimate-input-tokens.ts';
+import { keepsObject } from '../endpoints.ts';
+import { mostPlausible } from '../usage/estimate-usage.ts';
+import { READ_TO_END_MS } from '../objects/call-stored-object.ts';
+import { readEvents } from '../read-events.ts';
+import { MAX_ANSWER_BYTES, type ReadOn, streamThrough, type Transfer, vendorHeaders } from '../relay-answers.ts';
+import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
+import { removeUsageEvent } from '../usage/remove-usage-event.ts';
+import type { UsageReader } from '../usage/read-usage.ts';
+import type { AnswerEnd, Delivery, RelayAnswer, RelayDeps } from '../types.ts';
+import { createVendorIdFinder, storeVendorIds } from '../objects/vendor-ids.ts';
+import { watchForFailure } from '../watch-for-failure.ts';
 
 /**
  * How long a stream is read after its client has left, for the usage that comes at its end; that of
@@ -25,7 +25,7 @@ const MIN_WAIT_MS = 250;
 /** Nobody speaks more text than this in a second, in any language. */
 const TOKENS_PER_SECOND = 15;
 
-type Stream = { tap: UsageTap | undefined; isEvents: boolean };
+type Stream = { usageReader: UsageReader | undefined; isEvents: boolean };
 
 /**
  * Passes the stream on and bills it at its end. It holds a slot of the client until then. When the
@@ -35,11 +35,11 @@ type Stream = { tap: UsageTap | undefined; isEvents: boolean };
 export async function deliverStream(
   deps: RelayDeps,
   delivery: Delivery,
-  { tap, isEvents }: Stream,
+  { usageReader, isEvents }: Stream,
 ): Promise<RelayAnswer> {
   const { request, intent, relay, response, release } = delivery;
   const { status } = response;
-  const isMetered = tap !== undefined;
+  const isMetered = usageReader !== undefined;
   let freeSlot = () => {};
   try {
     if (!intent.stream) freeSlot = deps.vendors.downloads.acquire(relay.userId, 'stream');
@@ -55,10 +55,10 @@ export async function deliverStream(
   const decoder = findDecoder(encodings);
   const source = decoder ? decodedStream(response.stream(), decoder) : response.stream();
   const isReadable = isEvents && (decoder !== undefined || encodings.length === 0);
-  const counted = isReadable ? tap : undefined;
+  const counted = isReadable ? usageReader : undefined;
   const body = streamThrough(source, {
     signal: request.client.signal,
-    transfer: isReadable ? readWhilePassing(deps, delivery, tap) : undefined,
+    transfer: isReadable ? readWhilePassing(deps, delivery, usageReader) : undefined,
     readOn: counted && (() => readOnFor(deps, delivery, counted)),
     track: deps.shared.settlements.track,
     onStop() {
@@ -67,9 +67,9 @@ export async function deliverStream(
     },
     async onEnd(how: AnswerEnd) {
       try {
-        const isHeard = counted !== undefined && relay.kind === 'transcription';
-        const heard = isHeard ? Math.ceil(counted.countedTokens() / TOKENS_PER_SECOND) : 0;
-        const bill = isMetered ? calculateBill(deps, delivery, { tap: counted, how, heard }) : { httpStatus: status };
+        const isSpoken = counted !== undefined && relay.kind === 'transcription';
+        const spokenSeconds = isSpoken ? Math.ceil(counted.countedTokens() / TOKENS_PER_SECOND) : 0;
+        const bill = isMetered ? calculateBill(deps, delivery, { usageReader: counted, how, spokenSeconds }) : { httpStatus: status };
         if (relay.hold) deps.shared.settlements.track(billRelay(deps, relay, bill));
         else if (isMetered) await billRelay(deps, relay, bill);
       } catch {
@@ -83,13 +83,13 @@ export async function deliverStream(
 }
 
 /** Reads usage and ids from the events that pass, and takes out what is not for the client. */
-function readWhilePassing(deps: RelayDeps, delivery: Delivery, tap: UsageTap | undefined): Transfer {
+function readWhilePassing(deps: RelayDeps, delivery: Delivery, usageReader: UsageReader | undefined): Transfer {
   const { account, relay, hidesUsage } = delivery;
   const ids = keepsObject(relay.kind) ? createVendorIdFinder(relay.kind) : undefined;
   const filter = hidesUsage ? removeUsageEvent() : undefined;
   /** A price that reads usage bills what came in any case. */
-  const watch = ids && !tap ? watchForFailure({ isEvents: true }) : undefined;
-  const events = readEvents([tap, ids, watch, filter].flatMap((reader) => (reader ? [reader.events] : [])));
+  const watch = ids && !usageReader ? watchForFailure({ isEvents: true }) : undefined;
+  const events = readEvents([usageReader, ids, watch, filter].flatMap((reader) => (reader ? [reader.events] : [])));
   const storeIds = async () => {
     if (ids) await storeVendorIds(deps, { relay, account, ids: ids.take() });
   };
@@ -112,9 +112,9 @@ function readWhilePassing(deps: RelayDeps, delivery: Delivery, tap: UsageTap | u
  * How far a stream is read on whose client has left; undefined: the usage came already, or the
  * gateway stops. The client's slot, its node's and these bounds limit what it costs.
  */
-function readOnFor(deps: RelayDeps, delivery: Delivery, tap: UsageTap): ReadOn | undefined {
+function readOnFor(deps: RelayDeps, delivery: Delivery, usageReader: UsageReader): ReadOn | undefined {
   const { clock } = deps;
-  if (tap.isSettled() || deps.shared.stopping.aborted) return undefined;
+  if (usageReader.isSettled() || deps.shared.stopping.aborted) return undefined;
   const goesOn = goesOnAtVendor(delivery.intent);
   const last = deadlineSignal(clock, goesOn ? READ_TO_END_MS : READ_ON_MS, deps.shared.stopping);
   const most = mostPlausible(delivery).output_tokens;
@@ -123,7 +123,7 @@ function readOnFor(deps: RelayDeps, delivery: Delivery, tap: UsageTap): ReadOn |
   const owesFile = hasLargeFile(delivery.intent.values, body.kind === 'json' ? body.extracted : undefined);
   let sinceMs = clock.monotonicMs();
   let bytes = 0;
-  const isOver = () => clock.monotonicMs() - sinceMs >= GRACE_MS && !owesFile && !goesOn && !tap.owesCount();
+  const isOver = () => clock.monotonicMs() - sinceMs >= GRACE_MS && !owesFile && !goesOn && !usageReader.owesCount();
   void (async () => {
     while (!last.signal.aborted && !isOver())
       await clock.sleep(Math.max(GRACE_MS - (clock.monotonicMs() - sinceMs), MIN_WAIT_MS), last.signal);
@@ -134,7 +134,7 @@ function readOnFor(deps: RelayDeps, delivery: Delivery, tap: UsageTap): ReadOn |
     wantsMore(read) {
       bytes += read;
       if (thinksUnseen && read > 0) sinceMs = clock.monotonicMs();
-      return bytes <= MAX_ANSWER_BYTES && tap.countedTokens() <= most && !tap.isSettled() && !isOver();
+      return bytes <= MAX_ANSWER_BYTES && usageReader.countedTokens() <= most && !usageReader.isSettled() && !isOver();
     },
     end: last.end,
   };

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { storeBytes } from '../files/index.ts';
+import { storeBytes } from '../../files/index.ts';
 import {
   AppError,
   createJsonScanner,
@@ -8,13 +8,13 @@ import {
   type Json,
   parseJson,
   sliceChunks,
-} from '../kernel/index.ts';
-import { ANSWER_KIND, type NewInputs, type RelayRecord } from '../store/ports/index.ts';
-import { type Caller, mayStore, type TaskDeps } from '../tasks/index.ts';
-import { createBase64Cutter } from '../vendors/index.ts';
-import { mayBeFollowed } from './endpoints.ts';
-import { streamThrough } from './relay-answers.ts';
-import type { RelayAnswer, RelayedRequest, RelayIntent } from './types.ts';
+} from '../../kernel/index.ts';
+import { ANSWER_KIND, type NewInputs, type RelayRecord } from '../../store/ports/index.ts';
+import { type Caller, mayStore, type TaskDeps } from '../../tasks/index.ts';
+import { createBase64Cutter } from '../../vendors/index.ts';
+import { mayBeFollowed } from '../endpoints.ts';
+import { streamThrough } from '../relay-answers.ts';
+import type { RelayAnswer, RelayedRequest, RelayIntent } from '../types.ts';
 
 /**
  * Requests whose vendor keeps nothing, and that take longer than proxies and people wait: their

@@ -8,23 +8,23 @@ const MAX_READ_BYTES = 1024 * 1024;
 const ENDS = /^[\d:.,]{9,16} --> (?:(\d{1,3}):)?(\d\d):(\d\d)[.,](\d{3})/;
 
 /**
- * The least seconds that were heard, as a transcription shows: by its latest time, and by how fast
- * people speak. What a file says of its own length may be what its sender wrote there.
+ * The least seconds that a recording must have for its transcription: by its latest time, and by
+ * how fast people speak. The length that a file states may be what its sender wrote there.
  */
-export function leastSeconds(answer: Uint8Array): number {
+export function estimateSpokenSeconds(answer: Uint8Array): number {
   if (answer.byteLength > MAX_READ_BYTES) return 0;
   const text = new TextDecoder().decode(answer);
   const value = parseJson(text);
-  if (!isObject(value)) return hear(text.split('\n').map(readLine));
+  if (!isObject(value)) return estimate(text.split('\n').map(readLine));
   const { text: said = null, segments = null } = value as Record<string, Json>;
   const parts = Array.isArray(segments) ? segments : [];
   const ends = parts.map((part) => ({ characters: 0, end: isObject(part) ? Number(part.end ?? 0) : 0 }));
-  return hear([{ characters: typeof said === 'string' ? countCharacters(said) : 0, end: 0 }, ...ends]);
+  return estimate([{ characters: typeof said === 'string' ? countCharacters(said) : 0, end: 0 }, ...ends]);
 }
 
-type Heard = { characters: number; end: number };
+type Spoken = { characters: number; end: number };
 
-function readLine(line: string): Heard {
+function readLine(line: string): Spoken {
   const time = ENDS.exec(line);
   if (!time) return { characters: countCharacters(line), end: 0 };
   const [hours, minutes, seconds, thousandths] = time.slice(1).map((part) => Number(part ?? 0));
@@ -34,7 +34,7 @@ function readLine(line: string): Heard {
   };
 }
 
-function hear(parts: readonly Heard[]): number {
+function estimate(parts: readonly Spoken[]): number {
   const characters = parts.reduce((sum, part) => sum + part.characters, 0);
   const end = parts.reduce((latest, part) => (part.end > latest ? part.end : latest), 0);
   return Math.ceil(Math.max(end, characters / MOST_CHARACTERS_PER_SECOND));

@@ -1,7 +1,7 @@
-import type { ExtractedFile, ExtractedFiles } from '../files/index.ts';
-import { isObject, type Json } from '../kernel/index.ts';
-import { findFiles } from '../vendors/index.ts';
-import { BYTES_PER_TOKEN } from './tap-usage.ts';
+import type { ExtractedFile, ExtractedFiles } from '../../files/index.ts';
+import { isObject, type Json } from '../../kernel/index.ts';
+import { findFiles } from '../../vendors/index.ts';
+import { BYTES_PER_TOKEN } from './read-usage.ts';
 
 /** An image, or a file that lies elsewhere; vendors count their size in ways of their own. */
 export const TOKENS_PER_FILE = 1000;
@@ -62,7 +62,7 @@ const NONE: ExtractedFiles = { prefix: '', files: [] };
  * be long, and of any other file as many as its bytes are as a text. `extracted`: what tokens stand
  * for in the members.
  */
-export async function countInput(values: Json, extracted: ExtractedFiles = NONE): Promise<number> {
+export async function estimateInputTokens(values: Json, extracted: ExtractedFiles = NONE): Promise<number> {
   const started: Started = { prefix: extracted.prefix, files: [], hasLargeFile: false };
   for (const file of extracted.files) started.files.push(await readStart(file));
   return Math.ceil(countBytes(values, { ...NOWHERE, started }) / BYTES_PER_TOKEN);

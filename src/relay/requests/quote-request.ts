@@ -1,14 +1,14 @@
-import type { Quote } from '../billing/index.ts';
-import { mapModel } from '../channels/index.ts';
-import { type ChannelRecord, ROLE } from '../store/ports/index.ts';
-import { ENDPOINTS } from './endpoints.ts';
-import { estimateUsage } from './estimate-usage.ts';
-import { readSources, type Sources } from './find-references.ts';
-import { RELAY_PLUGIN_KEY } from './relay-billing.ts';
-import { readTier, refuseUncounted } from './request-members.ts';
-import { requireSound, speakerSeconds } from './require-sound.ts';
-import { measureSound } from './sound/measure-sound.ts';
-import type { Creation, RelayDeps, RelayIntent } from './types.ts';
+import type { Quote } from '../../billing/index.ts';
+import { mapModel } from '../../channels/index.ts';
+import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
+import { ENDPOINTS } from '../endpoints.ts';
+import { estimateUsage } from '../usage/estimate-usage.ts';
+import { readSources, type Sources } from '../objects/find-sources.ts';
+import { RELAY_PLUGIN_KEY } from '../usage/reserve-and-bill.ts';
+import { readTier, refuseUncounted } from '../request-members.ts';
+import { refuseUnmeasurableAudio, speakerSeconds } from '../usage/refuse-unmeasurable-audio.ts';
+import { measureSound } from '../sound/measure-sound.ts';
+import type { Creation, RelayDeps, RelayIntent } from '../types.ts';
 
 /** Facts whose reservation depends on the length of the sound. */
 const SOUND_FACTS = ['seconds', 'input_tokens'] as const;
@@ -18,7 +18,7 @@ const SOUND_FACTS = ['seconds', 'input_tokens'] as const;
  * itself, before the channel's own fields.
  * @throws billing.model_price_error, tasks.relay_request_invalid
  */
-export async function quoteFor(
+export async function quoteRequest(
   deps: RelayDeps,
   { caller: { user, group }, intent, request }: Creation,
   { channel, sources, asked }: { channel: ChannelRecord; sources: Sources; asked: RelayIntent },
@@ -29,7 +29,7 @@ export async function quoteFor(
   const factKeys = price?.expression.factKeys ?? [];
   const hasSound = ENDPOINTS[action].reports.includes('seconds');
   const sounds = request.client.body.kind === 'multipart' ? request.client.body.files : [];
-  if (hasSound && factKeys.includes('seconds')) requireSound(sounds, intent.values);
+  if (hasSound && factKeys.includes('seconds')) refuseUnmeasurableAudio(sounds, intent.values);
   const readsSound = hasSound && SOUND_FACTS.some((fact) => factKeys.includes(fact));
   const soundSeconds = readsSound ? (await measureSound(sounds)) + speakerSeconds(intent.values) : undefined;
   const built = factKeys.length > 0 ? await readSources(deps, sources) : { seconds: 0, tokens: 0 };
