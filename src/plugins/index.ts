@@ -56,10 +56,10 @@ export {
 export { createSubmitStream } from './hooks/parse-submit-events.ts';
 export {
   type RenderedImages,
-  renderImages,
-  renderNative,
-  renderNativeError,
-  renderVideo,
+  callImageRender,
+  callNativeRender,
+  callNativeError,
+  callVideoRender,
 } from './hooks/present-tasks.ts';
 export {
   type AccountRequest,

@@ -12,8 +12,8 @@ import {
   type NativeError,
   type Pin,
   type PluginRoute,
-  renderNative,
-  renderNativeError,
+  callNativeRender,
+  callNativeError,
   servesPlatform,
 } from '../plugins/index.ts';
 import { hasEnded, type TaskRecord } from '../store/ports/index.ts';
@@ -108,7 +108,7 @@ function listMethods(generation: Generation, path: string): string[] {
 
 const pathCalls = (deps: SurfaceDeps, plugin: LoadedPlugin, pin: Pin): PathCalls => ({
   async presentError(request, error, options) {
-    const presented = await renderNativeError(plugin, { ctx: decodeContext(request), error }, options);
+    const presented = await callNativeError(plugin, { ctx: decodeContext(request), error }, options);
     if (presented.ok) return presented.value ?? undefined;
     deps.logger.warn(
       { plugin: plugin.key, reason: describeHookFailure(presented.error) },
@@ -132,7 +132,7 @@ type NativeAnswer = { body: Json; replayed: boolean };
 
 const hookOptions = ({ caller }: NativeCall) => ({ owner: userOwner(caller.user.id) });
 
-type View = Parameters<typeof renderNative>[1]['task'];
+type View = Parameters<typeof callNativeRender>[1]['task'];
 type MatchedRoute = { plugin: LoadedPlugin; route: PluginRoute; generation: Generation };
 
 /**
@@ -195,7 +195,7 @@ async function submit(
       originTasks: await resolveOriginTasks(deps, { caller, plugin, named: decoded.originTaskIds }),
     }),
   );
-  const presented = await renderNative(
+  const presented = await callNativeRender(
     await findPresenter(matched, [task]),
     { route, ctx: decodeContext(request), task: taskView(task) },
     hookOptions(call),
@@ -241,7 +241,7 @@ async function present(
   { tasks, view }: { tasks: readonly TaskRecord[]; view: View },
 ): Promise<Json> {
   const { route } = matched;
-  const presented = await renderNative(
+  const presented = await callNativeRender(
     await findPresenter(matched, tasks),
     { route, ctx: decodeContext(call.request), task: view },
     { ...hookOptions(call), reuse: true },

@@ -31,8 +31,8 @@ import { jsonRequest, type RequestOptions } from './tasks/json-request.ts';
 import { quoteRequest, type RequestToQuote } from './tasks/quote-request.ts';
 import { retryTask, submitGeneric, submitVideo } from './tasks/submit-surfaces.ts';
 import type { SurfaceDeps } from './types.ts';
-import { describeVideos, readVideo, renderVideo, type VideoRequest } from './videos/read-video.ts';
-import { createRenderedVideos } from './videos/rendered-videos.ts';
+import { describeVideos, renderOwnVideo, renderVideo, type VideoRequest } from './videos/render-video.ts';
+import { createRenderedVideoCache } from './videos/rendered-video-cache.ts';
 
 /** What clients speak, each as one call. */
 export type Surfaces = {
@@ -85,7 +85,7 @@ export type Surfaces = {
    * `GET /v1/videos/:id`: the plugin's rendering inside the gateway's object, as JSON.
    * @throws tasks.task_not_found
    */
-  readVideo(userId: number, request: VideoRequest): ReturnType<typeof readVideo>;
+  renderOwnVideo(userId: number, request: VideoRequest): ReturnType<typeof renderOwnVideo>;
   /** Describes the user's own videos without their plugins, in OpenAI's form. */
   describeVideos(userId: number): Promise<(task: DescribedTask) => JsonObject>;
   /** Renders a task that was read already. */
@@ -118,7 +118,7 @@ export type Surfaces = {
 };
 
 export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>): Surfaces {
-  const rendered = createRenderedVideos();
+  const rendered = createRenderedVideoCache();
   deps.telemetry.watchCache?.('rendered_videos', rendered.size);
   return {
     submitGeneric: (caller, input) => submitGeneric(deps, { caller, ...input }),
@@ -140,7 +140,7 @@ export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>):
 
     openNativePath: (method, path) => openNativePath(deps, method, path),
 
-    readVideo: (userId, request) => readVideo({ ...deps, rendered }, userId, request),
+    renderOwnVideo: (userId, request) => renderOwnVideo({ ...deps, rendered }, userId, request),
     describeVideos: (userId) => describeVideos(deps, userId),
     renderVideo: (task, request) => renderVideo(deps, task, request),
 

@@ -19,9 +19,9 @@ import {
   parseBatchResult,
   parseSubmitResponse,
   parseTaskResult,
-  renderNative,
-  renderNativeError,
-  renderVideo,
+  callNativeRender,
+  callNativeError,
+  callVideoRender,
 } from '../../src/plugins/index.ts';
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
@@ -709,7 +709,7 @@ describe('decoders and presenters', () => {
     };
     expect(
       brief(
-        await renderVideo(
+        await callVideoRender(
           echo,
           { ctx: protocolContext(null), task: { ...view, data: { seconds: '8' } } },
           { owner: 'user:1' },
@@ -719,20 +719,20 @@ describe('decoders and presenters', () => {
       seconds: '8',
     });
     expect(
-      brief(await renderVideo(echo, { ctx: protocolContext(null), task: { ...view, data: [1] } }, { owner: 'user:1' })),
+      brief(await callVideoRender(echo, { ctx: protocolContext(null), task: { ...view, data: [1] } }, { owner: 'user:1' })),
     ).toContain('the plugin rendered no object');
     const [route] = echo.manifest.routes;
     if (!route) throw new Error('routes are missing');
     expect(
-      brief(await renderNative(echo, { route, ctx: protocolContext(null), task: [view] }, { owner: 'user:1' })),
+      brief(await callNativeRender(echo, { route, ctx: protocolContext(null), task: [view] }, { owner: 'user:1' })),
     ).toEqual([view]);
     const error = { code: 'task_not_found', message: 'x', httpStatus: 404, retryable: false, requestId: 'r' };
-    expect(brief(await renderNativeError(echo, { ctx: protocolContext(null), error }, { owner: 'user:1' }))).toEqual({
+    expect(brief(await callNativeError(echo, { ctx: protocolContext(null), error }, { owner: 'user:1' }))).toEqual({
       vendor: 'task_not_found',
     });
     expect(
       brief(
-        await renderNativeError(await load(pluginSource()), { ctx: protocolContext(null), error }, { owner: 'user:1' }),
+        await callNativeError(await load(pluginSource()), { ctx: protocolContext(null), error }, { owner: 'user:1' }),
       ),
     ).toBeUndefined();
   });

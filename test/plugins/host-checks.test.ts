@@ -14,7 +14,7 @@ import {
   parseTaskResult,
   renderEvents,
   renderFinal,
-  renderVideo,
+  callVideoRender,
   runFixture,
 } from '../../src/plugins/index.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
@@ -80,7 +80,7 @@ const GATEWAY: Record<string, (ctx: never) => Promise<unknown>> = {
   listArtifacts: (ctx) => listArtifacts(plugin, ctx, call),
   buildContentRequest: (ctx) => buildContentRequest(plugin, ctx, call),
   'protocols.proto_video.decodeRequest': (ctx) => decodeProtocolRequest(plugin, { protocol: 'proto_video', ctx }, call),
-  'protocols.proto_video.render': (ctx) => renderVideo(plugin, { ctx, task: {} as never }, call),
+  'protocols.proto_video.render': (ctx) => callVideoRender(plugin, { ctx, task: {} as never }, call),
   'protocols.proto_responses.renderEvents': (ctx) =>
     renderEvents(plugin, { ctx, task: {} as never, previous: undefined }, call),
   'protocols.proto_responses.renderFinal': (ctx) => renderFinal(plugin, { ctx, task: {} as never }, call),

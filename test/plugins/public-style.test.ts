@@ -20,9 +20,9 @@ import {
   parseBatchResult,
   parseSubmitResponse,
   parseTaskResult,
-  renderNative,
-  renderNativeError,
-  renderVideo,
+  callNativeRender,
+  callNativeError,
+  callVideoRender,
 } from '../../src/plugins/index.ts';
 import { createRouteIndex } from '../../src/plugins/registry/build-index.ts';
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
@@ -164,7 +164,7 @@ describe.each([
     expect(wrong).toMatchObject({ ok: false, error: { kind: 'thrown', message: 'unsupported Action' } });
 
     const shown = await readOutcome(
-      renderNative(plugin, { route, ctx: query, task: [view({ data: finished })] }, { owner: 'user:1' }),
+      callNativeRender(plugin, { route, ctx: query, task: [view({ data: finished })] }, { owner: 'user:1' }),
     );
     expect(shown).toEqual({ ...finished, data: { ...finished.data, task_id: 'task_1' } });
     const failure = {
@@ -174,7 +174,7 @@ describe.each([
       retryable: false,
       requestId: 'r',
     };
-    expect(await readOutcome(renderNativeError(plugin, { ctx: query, error: failure }, { owner: 'user:1' }))).toEqual({
+    expect(await readOutcome(callNativeError(plugin, { ctx: query, error: failure }, { owner: 'user:1' }))).toEqual({
       code: 404,
       message: 'Task not found',
     });
@@ -275,7 +275,7 @@ describe.each([
     });
     expect(
       await readOutcome(
-        renderVideo(plugin, { ctx: { ...video, operation: 'retrieve' }, task: view() }, { owner: 'user:1' }),
+        callVideoRender(plugin, { ctx: { ...video, operation: 'retrieve' }, task: view() }, { owner: 'user:1' }),
       ),
     ).toMatchObject({
       status: 'completed',
@@ -380,7 +380,7 @@ describe.each([
     );
     expect(
       await readOutcome(
-        renderNative(
+        callNativeRender(
           plugin,
           { route: fetched, ctx: asked, task: [view(), view({ task_id: 'task_2' })] },
           { owner: 'user:1' },

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { explainBill } from '../../src/billing/index.ts';
 import type { Json } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { videoObject } from '../../src/surfaces/videos/read-video.ts';
+import { videoObject } from '../../src/surfaces/videos/render-video.ts';
 import type { ModelFallback } from '../../src/tasks/task-node.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';

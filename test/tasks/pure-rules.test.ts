@@ -6,7 +6,7 @@ import { artifactCapability, verifyCapability } from '../../src/results/links/ar
 import { isLinkExpired } from '../../src/results/links/issue-artifact-links.ts';
 import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
 import { NEW_TASK } from '../../src/store/repositories/tasks/insert-tasks.ts';
-import { renderedVideo, videoObject } from '../../src/surfaces/videos/read-video.ts';
+import { renderedVideo, videoObject } from '../../src/surfaces/videos/render-video.ts';
 import { firstPollDelayMs, nextPollDelayMs } from '../../src/tasks/polling/poll-schedule.ts';
 import { replacePrivateIds, taskView } from '../../src/tasks/state/describe-task.ts';
 import { trimSnapshot } from '../../src/tasks/state/stored-result.ts';

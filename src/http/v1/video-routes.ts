@@ -155,7 +155,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
             const read = () => readClientRequest(request, params, fileStorage(deps, api));
             if (seconds === 0) {
               const { url } = request;
-              const { task, json } = await asVideo(surfaces.readVideo(api.user.id, { taskId: id, url, read }));
+              const { task, json } = await asVideo(surfaces.renderOwnVideo(api.user.id, { taskId: id, url, read }));
               if (task.status !== 'NOT_START') return jsonResponse(json);
               return withQueuePosition(deps, task, { object: JSON.parse(json) as object, set });
             }

@@ -23,7 +23,7 @@ import {
 } from './decode-requests.ts';
 import { readBatchItems, readSubmission, readSubmitError } from './parse-answers.ts';
 import { readDelta, readSubmitEvent } from './parse-submit-events.ts';
-import { readImages, readVideo } from './present-tasks.ts';
+import { checkRenderedImages, checkRenderedVideo } from './present-tasks.ts';
 import { readBalanceAmount, readBalanceRequest, readCapacityAnswer } from './read-account.ts';
 import type { KnownFiles } from './read-descriptor.ts';
 import { readTaskResult } from './read-task-result.ts';
@@ -122,9 +122,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
     return readCapacityAnswer(trial.value, { baseUrl: findChannelUrl(trial), answered });
   },
   'protocols.proto_video.decodeRequest': checkProtocolIntent,
-  'protocols.proto_video.render': ({ value }) => readVideo(value),
+  'protocols.proto_video.render': ({ value }) => checkRenderedVideo(value),
   'protocols.proto_image.decodeRequest': checkProtocolIntent,
-  'protocols.proto_image.render': ({ value }) => readImages(value),
+  'protocols.proto_image.render': ({ value }) => checkRenderedImages(value),
   'protocols.proto_responses.decodeRequest': checkProtocolIntent,
   'protocols.proto_responses.renderEvents': ({ value }) => readRenderedEvents(value),
   'protocols.proto_responses.renderFinal': ({ value }) => readRenderedFinal(value),

@@ -13,16 +13,16 @@ import type { HookFailure, LoadedPlugin, PluginRoute } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 
 /** Checks the result of proto_video's render. */
-export const readVideo = (value: Json | undefined): Result<JsonObject, Sentence> =>
+export const checkRenderedVideo = (value: Json | undefined): Result<JsonObject, Sentence> =>
   isObject(value) ? ok(value as JsonObject) : err(sentence('hook.no_object'));
 
 /** The plugin's video object. The host then overwrites identity, lifecycle and times. */
-export function renderVideo(
+export function callVideoRender(
   plugin: LoadedPlugin,
   { ctx, task }: { ctx: ProtocolContext; task: TaskView },
   options: HookOptions,
 ): Promise<Result<JsonObject, HookFailure>> {
-  return callHook(plugin, { hook: 'protocols.proto_video.render', args: [ctx, task], options, read: readVideo });
+  return callHook(plugin, { hook: 'protocols.proto_video.render', args: [ctx, task], options, read: checkRenderedVideo });
 }
 
 /** OpenAI's list of images, as a plugin rendered it; other members are the plugin's own. */
@@ -31,7 +31,7 @@ export type RenderedImages = JsonObject & { data: (JsonObject & ({ url: string }
 const MAX_IMAGES = 128;
 
 /** Checks the result of proto_image's render. Undefined leaves the images to the host. */
-export function readImages(value: Json | undefined): Result<RenderedImages | undefined, Sentence> {
+export function checkRenderedImages(value: Json | undefined): Result<RenderedImages | undefined, Sentence> {
   if (value === undefined || value === null) return ok(undefined);
   if (!isObject(value)) return err(sentence('hook.no_object'));
   const { data } = value;
@@ -45,15 +45,15 @@ export function readImages(value: Json | undefined): Result<RenderedImages | und
 }
 
 /** The images of a task that has succeeded, for the client that waits for them. */
-export const renderImages = (
+export const callImageRender = (
   plugin: LoadedPlugin,
   { ctx, task }: { ctx: ProtocolContext; task: TaskView },
   options: HookOptions,
 ): Promise<Result<RenderedImages | undefined, HookFailure>> =>
-  callHook(plugin, { hook: 'protocols.proto_image.render', args: [ctx, task], options, read: readImages });
+  callHook(plugin, { hook: 'protocols.proto_image.render', args: [ctx, task], options, read: checkRenderedImages });
 
 /** The body of a native route's answer: any JSON. `task` is a list for dynamic queries. */
-export function renderNative(
+export function callNativeRender(
   plugin: LoadedPlugin,
   { route, ctx, task }: { route: PluginRoute; ctx: RouteContext; task: TaskView | TaskView[] },
   options: HookOptions,
@@ -70,7 +70,7 @@ export function renderNative(
  * An error's body in the vendor's format. `undefined` if the plugin has no presenter for errors, or
  * if it returned nothing.
  */
-export async function renderNativeError(
+export async function callNativeError(
   plugin: LoadedPlugin,
   { ctx, error }: { ctx: RouteContext; error: NativeError },
   options: HookOptions,

@@ -6,7 +6,7 @@ import { surfaceErrors } from '../errors.ts';
 import { describeImages } from '../images/describe-images.ts';
 import { jsonRequest } from '../tasks/json-request.ts';
 import type { SurfaceDeps } from '../types.ts';
-import { describeVideos } from '../videos/read-video.ts';
+import { describeVideos } from '../videos/render-video.ts';
 import { batchObject, batchOfOutput, fileObject, itemError, itemObject } from './batch-object.ts';
 import { type BatchOrder, MAX_BATCH_ITEMS } from './read-batch.ts';
 import { createBatchRunner, WINDOW_SECONDS } from './run-batches.ts';

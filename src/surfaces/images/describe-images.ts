@@ -1,6 +1,6 @@
 import { type JsonObject, userOwner } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
-import { describeHookFailure, type LoadedPlugin, readContentRequest, renderImages } from '../../plugins/index.ts';
+import { describeHookFailure, type LoadedPlugin, readContentRequest, callImageRender } from '../../plugins/index.ts';
 import { type Content, projectArtifacts, requirePlugin } from '../../results/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { type ClientRequest, taskCost, taskView } from '../../tasks/index.ts';
@@ -52,7 +52,7 @@ async function render(deps: SurfaceDeps, finished: Finished): Promise<{ data: Js
     const mapped = upstreamModelName === model ? {} : { upstreamModel: upstreamModelName };
     const ctx = protocolCallContext({ plugin, ...mapped }, { request, protocol: 'proto_image', operation, model });
     const owner = userOwner(task.userId);
-    const rendered = await renderImages(plugin, { ctx, task: taskView(task) }, { owner });
+    const rendered = await callImageRender(plugin, { ctx, task: taskView(task) }, { owner });
     if (!rendered.ok) {
       const reason = describeHookFailure(rendered.error);
       deps.logger.warn({ task_id: task.taskId, reason }, 'plugin could not render images');

@@ -12,10 +12,10 @@ type Origin = { generation: number; url: string; link: string | undefined };
 type Entry = { task: TaskShown; url: string; link: string | undefined; json: string; bytes: number };
 
 /**
- * Renderings of videos that depend on task and address alone. The task is read for each request: a
- * rendering is used again only while all that it was made of is the same.
+ * Keeps renderings of videos that depend on task and address alone. The task is read for each
+ * request: a rendering is used again only while everything that it was made of is the same.
  */
-export interface RenderedVideos {
+export interface RenderedVideoCache {
   /** The rendering as JSON; `undefined` where there is none of exactly this. */
   find(task: TaskShown, origin: Origin): string | undefined;
   keep(task: TaskShown, origin: Origin, json: string): void;
@@ -24,7 +24,7 @@ export interface RenderedVideos {
 }
 
 /** The longest unused is dropped first. */
-export function createRenderedVideos(maxBytes: number = MAX_BYTES): RenderedVideos {
+export function createRenderedVideoCache(maxBytes: number = MAX_BYTES): RenderedVideoCache {
   // By the task's id, least recently used first.
   const entries = new Map<string, Entry>();
   let generation = 0;

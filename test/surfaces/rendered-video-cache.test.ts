@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import type { TaskShown } from '../../src/store/ports/index.ts';
-import { createRenderedVideos } from '../../src/surfaces/videos/rendered-videos.ts';
+import { createRenderedVideoCache } from '../../src/surfaces/videos/rendered-video-cache.ts';
 
 const task: TaskShown = {
   taskId: 'task_1',
@@ -25,7 +25,7 @@ const task: TaskShown = {
 const origin = { generation: 0, url: 'http://host/v1/videos/task_1', link: 'http://host/link' };
 
 function holding(...kept: TaskShown[]) {
-  const videos = createRenderedVideos();
+  const videos = createRenderedVideoCache();
   for (const one of kept) videos.keep(one, origin, `"${one.taskId}"`);
   return videos;
 }
@@ -57,7 +57,7 @@ test('a rendering by plugins that serve no more is not kept', () => {
 test('their memory is bounded: the longest unused goes first, and a large one is not kept', () => {
   const tasks = Array.from({ length: 5 }, (_, i): TaskShown => ({ ...task, taskId: `task_${i}` }));
   const most = 4 * holding(task).heldBytes();
-  const videos = createRenderedVideos(most);
+  const videos = createRenderedVideoCache(most);
   const keep = (one: TaskShown) => videos.keep(one, origin, `"${one.taskId}"`);
   for (const one of tasks.slice(0, 4)) keep(one);
   videos.find(tasks[0] as TaskShown, origin);

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject, userOwner } from '../../kernel/index.ts';
-import { renderVideo as callRender, describeHookFailure } from '../../plugins/index.ts';
+import { callVideoRender, describeHookFailure } from '../../plugins/index.ts';
 import type { LinkVideo } from '../../results/index.ts';
 import type { TaskProperties, TaskShown, TaskStatus } from '../../store/ports/index.ts';
 import {
@@ -15,7 +15,7 @@ import {
 import { protocolContext } from '../../vendors/index.ts';
 import { findRenderer } from '../find-renderer.ts';
 import type { SurfaceDeps } from '../types.ts';
-import type { RenderedVideos } from './rendered-videos.ts';
+import type { RenderedVideoCache } from './rendered-video-cache.ts';
 
 type VideoDeps = Pick<SurfaceDeps, 'store' | 'pin' | 'logger' | 'results'>;
 
@@ -27,8 +27,8 @@ export type VideoRequest = { taskId: string; url: string; read: () => Promise<Cl
  * differ from those of the last rendering.
  * @throws tasks.task_not_found
  */
-export async function readVideo(
-  deps: VideoDeps & { rendered: RenderedVideos },
+export async function renderOwnVideo(
+  deps: VideoDeps & { rendered: RenderedVideoCache },
   userId: number,
   { taskId, url, read }: VideoRequest,
 ): Promise<{ task: TaskShown; json: string }> {
@@ -97,7 +97,7 @@ async function render(
   const model = task.properties.originModelName;
   const { manifest } = plugin;
   const ctx = protocolContext(request, { manifest, protocol: 'proto_video', operation: 'retrieve', model });
-  const rendered = await callRender(
+  const rendered = await callVideoRender(
     plugin,
     { ctx, task: taskView(task) },
     {
