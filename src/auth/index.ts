@@ -10,7 +10,7 @@
  */
 
 export { type AuditAction, DELETED, ROLE, STATUS } from '../store/ports/index.ts';
-export { describeOwnLimits, MAX_OWN_LIMIT, type OwnLimitsView } from './accounts/budgets-and-limits.ts';
+export { describeOwnLimits, MAX_OWN_LIMIT, type OwnLimitsView } from './accounts/validate-budgets.ts';
 export { rootHasOtherSignInMethod } from './accounts/last-sign-in-method.ts';
 export { isUsername } from './accounts/validate-account.ts';
 export type { AccountView } from './administration/list-accounts.ts';

@@ -56,7 +56,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a reservation does not ask what is left',
     edits: [
       {
-        file: 'src/store/repositories/money/move-money.ts',
+        file: 'src/store/repositories/money/decide-reservations.ts',
         search: ' || left - ofWallet - held.wallet < needed)',
         replace: ')',
       },
@@ -345,7 +345,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a budget is not asked',
     edits: [
       {
-        file: 'src/store/repositories/money/move-money.ts',
+        file: 'src/store/repositories/money/decide-reservations.ts',
         search: 'const exceeded = findExceeded(own, { spent: spentBySum, held }, amount);',
         replace: 'const exceeded = undefined as ReturnType<typeof findExceeded>;',
       },
@@ -375,7 +375,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'what an API key has left is not asked',
     edits: [
       {
-        file: 'src/store/repositories/money/move-money.ts',
+        file: 'src/store/repositories/money/decide-reservations.ts',
         search: '!isOwn || !(key.isUnlimited || key.left - ofKey - held.key >= needed)',
         replace: '!isOwn',
       },

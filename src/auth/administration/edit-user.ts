@@ -14,7 +14,7 @@ import {
   type OwnLimitsView,
   validateBudget,
   validateOwnLimits,
-} from '../accounts/budgets-and-limits.ts';
+} from '../accounts/validate-budgets.ts';
 import {
   validateDisplayName,
   validateGroup,

@@ -14,7 +14,7 @@ import {
   describeBudgets,
   describeOwnLimits,
   type OwnLimitsView,
-} from '../accounts/budgets-and-limits.ts';
+} from '../accounts/validate-budgets.ts';
 import {
   describeFactors,
   describeFields,

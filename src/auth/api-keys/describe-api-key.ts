@@ -13,7 +13,7 @@ import {
   describeBudgets,
   describeOwnLimits,
   type OwnLimitsView,
-} from '../accounts/budgets-and-limits.ts';
+} from '../accounts/validate-budgets.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';

@@ -6,7 +6,7 @@ import {
   type OwnLimitsView,
   validateBudget,
   validateOwnLimits,
-} from '../accounts/budgets-and-limits.ts';
+} from '../accounts/validate-budgets.ts';
 import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';

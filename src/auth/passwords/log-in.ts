@@ -4,7 +4,7 @@ import type { AuthConfig, AuthSettings } from '../config.ts';
 import { isBcrypt, type PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
-import type { AccountSlowdown } from '../limits/slow-account.ts';
+import type { GuessDelay } from '../limits/delay-guessed-account.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { RequestOrigin } from '../principals.ts';
 import { findOwnSession } from '../sessions/check-session.ts';
@@ -25,7 +25,7 @@ type Deps = {
   passwords: PasswordHashes;
   signIns: SignIns;
   limitGuesses: GuessLimit;
-  slowdown: AccountSlowdown;
+  guessDelay: GuessDelay;
   notifyOwner: NotifyOwner;
 };
 
@@ -44,7 +44,7 @@ export type LoginRequest = {
  *
  * @throws `auth.invalid_credentials`, with the same body and timing for an unknown user, a wrong
  * password, a disabled user and an account without a password. `auth.too_many_attempts`; a limit of
- * session issuance; what `AccountSlowdown` throws when too many answers wait;
+ * session issuance; what `GuessDelay` throws when too many answers wait;
  * `auth.method_disabled` while password login is off.
  */
 export async function logIn(
@@ -75,21 +75,21 @@ async function checkAndComplete(
     | 'passwords'
     | 'signIns'
     | 'limitGuesses'
-    | 'slowdown'
+    | 'guessDelay'
     | 'notifyOwner'
   >,
   { login, password, origin, refreshToken }: Omit<LoginRequest, 'username'> & { login: string },
 ): Promise<LoginResult> {
-  const { limitGuesses, slowdown } = ctx;
+  const { limitGuesses, guessDelay } = ctx;
   const account = foldSpelling(login);
   const sid = await findOwnSession(ctx, { refreshToken, login });
   let seconds = 0;
   const proven = await limitGuesses(account, sid === undefined ? origin.decidingIp : { sid }, async () => {
-    const counted = await slowdown.count(account, () => findByPassword(ctx, login, password));
+    const counted = await guessDelay.count(account, () => findByPassword(ctx, login, password));
     seconds = counted.seconds;
     return counted.outcome;
   });
-  if (sid === undefined) await slowdown.delay(seconds, origin.decidingIp);
+  if (sid === undefined) await guessDelay.delay(seconds, origin.decidingIp);
   if (!proven) throw authErrors.invalid_credentials();
 
   return completeLogin(ctx, { proven, method: 'password', origin, twoFactors: false });

@@ -1,7 +1,7 @@
 import type { Clock, Logger, SecretBox } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
-import { describeBudgets } from '../accounts/budgets-and-limits.ts';
+import { describeBudgets } from '../accounts/validate-budgets.ts';
 import { ensureAffiliateCode } from '../accounts/create-account.ts';
 import { changeQuota } from '../administration/change-quota.ts';
 import { createUser } from '../administration/create-user.ts';

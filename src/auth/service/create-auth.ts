@@ -9,7 +9,7 @@ import { orUnavailable } from '../errors.ts';
 import { createGuessLimit } from '../limits/limit-guesses.ts';
 import { createModelRequestLimit } from '../limits/limit-model-requests.ts';
 import { createRequestLimit, createUserLimit } from '../limits/limit-requests.ts';
-import { createAccountSlowdown } from '../limits/slow-account.ts';
+import { createGuessDelay } from '../limits/delay-guessed-account.ts';
 import { createCodeRequestLimit, createMailCodes, createMailLimit } from '../mail/mail-codes.ts';
 import { createNotifyOwner } from '../mail/notify-owner.ts';
 import { createOutbox, findMailedAdministrators, mailUser, tryMail } from '../mail/outbox.ts';
@@ -96,7 +96,7 @@ export function createAuth(deps: AuthDeps): Auth {
     settings,
     passwords,
     limitGuesses,
-    slowdown: createAccountSlowdown({ ...deps, counters }),
+    guessDelay: createGuessDelay({ ...deps, counters }),
   };
   const passwordChange = { store, clock, logger, tokens, sessions, passwords, signIns, limitGuesses, notifyOwner };
   const findProvider = createFindProvider(deps);

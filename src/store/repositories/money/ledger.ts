@@ -5,7 +5,7 @@ import { countTo, type LedgerStore, type ReservationVerdict } from '../../ports/
 import { atomic, type Context, lazy } from '../context.ts';
 import { columnPlaceholder, createPages } from '../prepare-by-shape.ts';
 import { createAccountStatements, isOfOwnWallet } from './account-statements.ts';
-import { createBudgetSums } from './budgets.ts';
+import { createBudgetSums } from './enforce-budgets.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
 import { createMoneyMoves, requireInteger } from './move-money.ts';
 

@@ -2,14 +2,13 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Budget } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
 import {
-  type HeldAmounts,
   type LedgerStore,
-  type NewReservation,
   type ReservationVerdict,
   STATUS,
 } from '../../ports/index.ts';
 import { atomic, type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
-import { type CountedBudget, createBudgetSums, findBudgets, findExceeded, type SumChange } from './budgets.ts';
+import { type Balances, decideReservations, type KeyRow, type Reservation } from './decide-reservations.ts';
+import { type CountedBudget, createBudgetSums, findBudgets, type SumChange } from './enforce-budgets.ts';
 
 const LINE = {
   wallet_id: 'bigint',
@@ -27,24 +26,6 @@ const LINE = {
 /** A change of the row `id`: what its balance moves by, and what it has used. */
 type Move = { id: number; amount: number; used: number; requests: number };
 const MOVE = { id: 'bigint', amount: 'bigint', used: 'bigint', requests: 'bigint' } as const satisfies RecordColumns;
-
-type KeyRow = { userId: number; walletId: number; isUnlimited: boolean; left: number; budget: Budget | null };
-
-/** `within`: the sums that it may count in, of the periods at `at` (Unix seconds). Absent: now. */
-type Reservation = NewReservation & { within?: { ids: readonly string[]; at: number } };
-
-/** What reservations are decided by: rows that are locked until the transaction ends. */
-type Balances = {
-  keys: ReadonlyMap<number, KeyRow>;
-  /** What is left in each wallet. */
-  wallets: ReadonlyMap<number, number>;
-  /** Users who may pay: enabled, and not deleted. */
-  payers: ReadonlySet<number>;
-  /** The budgets that each reservation counts in. */
-  budgets: ReadonlyMap<Reservation, readonly CountedBudget[]>;
-  /** What was spent of them, by the ids of their sums. */
-  spent: ReadonlyMap<string, number>;
-};
 
 /**
  * Moves the money of many tasks in a few statements: one update of a row, whatever moves it.
@@ -287,45 +268,6 @@ export function createMoneyMoves(
       return isWritten;
     }),
   };
-}
-
-const NOTHING_HELD: HeldAmounts = { wallet: 0, key: 0, user: 0, group: 0 };
-
-/**
- * Decides one reservation after the other over what the ones before leave: one that does not fit
- * takes nothing, and stops none of those behind it.
- */
-function decideReservations(
-  { keys, wallets, payers, budgets, spent }: Balances,
-  entries: readonly Reservation[],
-): ReservationVerdict[] {
-  const spentByKey = new Map<number, number>();
-  const spentByWallet = new Map<number, number>();
-  const spentBySum = new Map(spent);
-  const decide = (entry: Reservation): ReservationVerdict => {
-    const { apiKeyId, userId, walletId, amount, asksForMoney = false, held = NOTHING_HELD, isOwed = false } = entry;
-    if (isOwed) return 'ok';
-    const own = budgets.get(entry) ?? [];
-    const needed = Math.max(amount, asksForMoney ? 1 : 0);
-    if (needed === 0) return findExceeded(own, { spent: spentBySum, held }, 0) ?? 'ok';
-    const key = apiKeyId === null ? undefined : keys.get(apiKeyId);
-    const ofKey = apiKeyId === null ? 0 : (spentByKey.get(apiKeyId) ?? 0);
-    const ofWallet = spentByWallet.get(walletId) ?? 0;
-    if (apiKeyId !== null) {
-      const isOwn = key?.userId === userId && key.walletId === walletId;
-      if (!isOwn || !(key.isUnlimited || key.left - ofKey - held.key >= needed)) return 'key_insufficient';
-    }
-    const left = wallets.get(walletId);
-    if (left === undefined || !payers.has(userId) || left - ofWallet - held.wallet < needed)
-      return 'wallet_insufficient';
-    const exceeded = findExceeded(own, { spent: spentBySum, held }, amount);
-    if (exceeded) return exceeded;
-    for (const { id } of own) spentBySum.set(id, (spentBySum.get(id) ?? 0) + amount);
-    if (apiKeyId !== null) spentByKey.set(apiKeyId, ofKey + amount);
-    spentByWallet.set(walletId, ofWallet + amount);
-    return 'ok';
-  };
-  return entries.map(decide);
 }
 
 function add(moves: Map<number, Move>, id: number, change: Partial<Omit<Move, 'id'>>): void {

@@ -22,7 +22,7 @@ export type Counted<T> = {
  * the account. Failures are counted by the name as typed, so that an account that does not exist
  * behaves the same.
  */
-export interface AccountSlowdown {
+export interface GuessDelay {
   /**
    * Runs an attempt and counts it as a failure unless it gives a value. Rejects as the attempt
    * does; nothing is counted then.
@@ -38,7 +38,7 @@ export interface AccountSlowdown {
 
 type Deps = { counters: Counters; clock: Clock; watchCache?: WatchCache };
 
-export function createAccountSlowdown({ counters, clock, watchCache }: Deps): AccountSlowdown {
+export function createGuessDelay({ counters, clock, watchCache }: Deps): GuessDelay {
   const waiting = new Map<string, number>();
   watchCache?.('slowed_addresses', () => waiting.size);
   let total = 0;

@@ -1,7 +1,7 @@
 /** Guessing at one account from many addresses. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
-import { createAccountSlowdown } from '../../src/auth/limits/slow-account.ts';
+import { createGuessDelay } from '../../src/auth/limits/delay-guessed-account.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
@@ -130,7 +130,7 @@ describe('delayed answers', () => {
   test('are limited to 64 on a node and 4 per address; the next is refused at once', async () => {
     const { clock, options, letGo } = createSleeper();
     options.hold = true;
-    const { delay } = createAccountSlowdown({ counters: createMemoryCounters(), clock });
+    const { delay } = createGuessDelay({ counters: createMemoryCounters(), clock });
     const waiting = Array.from({ length: 64 }, (_, i) => delay(3, at(`10.0.0.${i >> 2}`)));
     const crowded = await refusal(delay(3, at('10.0.0.1')), 'auth.too_many_attempts');
     expect(crowded.retryAfterSeconds).toBe(3);
@@ -144,7 +144,7 @@ describe('delayed answers', () => {
 
   test('an attempt that ends with an error is not a failure', async () => {
     const { clock } = createSleeper();
-    const { count } = createAccountSlowdown({ counters: createMemoryCounters(), clock });
+    const { count } = createGuessDelay({ counters: createMemoryCounters(), clock });
     const broken = () => Promise.reject(new Error('the store is unavailable'));
     for (let i = 0; i < 40; i += 1) await expect(count('alice', broken)).rejects.toThrow('unavailable');
     expect(await count('alice', async () => 'right')).toEqual({ outcome: 'right', seconds: 0 });
