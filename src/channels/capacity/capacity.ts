@@ -10,13 +10,13 @@ import type { Account } from '../pick-account.ts';
 import { countFreeSlots } from './count-free-slots.ts';
 import { credentialPool, findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
-import { forgetRise, isGrowing, noteBegun, noteInFlight, riseAtMs, roomBelow } from './learned-ceiling.ts';
+import { forgetProbe, isGrowing, noteBegun, noteInFlight, probeAtMs, roomBelow } from './learned-ceiling.ts';
 import { createAccountWatches } from './outages.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
 import { createPoolIndex, findChannelPool, findPool, heldSlots, listPools } from './pools.ts';
 import { createRelaySlots } from './relay-slots.ts';
 import { restPhase } from './rests.ts';
-import { createRoomAlarms } from './room-alarms.ts';
+import { createSlotNotices } from './schedule-slot-notices.ts';
 import { createRunningSlots } from './running-slots.ts';
 import type { CapacityService, Dispatch, HeldSlots, Refusal, RestEvent, Room, Scope, Start } from './types.ts';
 
@@ -72,7 +72,7 @@ export function createCapacity(deps: {
     const shared = channelId === undefined ? pool : pools.findLast({ channelId, credentialId: credentialId ?? null });
     for (const listener of listeners) listener({ pool: shared, model });
   }
-  const emitIn = createRoomAlarms(clock, { stopped: stopping.signal, tell: emit });
+  const emitIn = createSlotNotices(clock, { stopped: stopping.signal, tell: emit });
 
   const states = createPoolStates({
     ...{ store, clock, random, logger, emit, emitIn, stopped: stopping.signal },
@@ -125,9 +125,9 @@ export function createCapacity(deps: {
   };
 
   function learnedRoom(scope: Scope): number {
-    const { learned, doubt, window: widest = Number.POSITIVE_INFINITY } = ofModel(scope);
+    const { learned, suspectedFull: full, window: widest = Number.POSITIVE_INFINITY } = ofModel(scope);
     const { sending, counted, abandoned, ...found } = slots.find(scope.pool, scope.model);
-    const most = doubt ? doubt.running + (doubt.heldUntilMs > mono() ? 0 : 1) : Number.POSITIVE_INFINITY;
+    const most = full ? full.running + (full.heldUntilMs > mono() ? 0 : 1) : Number.POSITIVE_INFINITY;
     // A task whose vendor may or may not have a job says nothing of what the vendor runs.
     const beyond = most - found.accepted - sending;
     const window = Math.min(widest, sending + Math.max(0, beyond));
@@ -169,12 +169,12 @@ export function createCapacity(deps: {
     const state = ofModel(scope);
     const { inFlight } = slots.find(scope.pool, scope.model);
     const isLearned = !isDeclared(scope);
-    const isRise = isLearned && noteBegun(state.learned, { taskId: task.taskId, inFlight }, nowMs);
+    const isProbe = isLearned && noteBegun(state.learned, { taskId: task.taskId, inFlight }, nowMs);
     state.starts += 1;
-    const riseMs = isLearned ? riseAtMs(state.learned) : undefined;
-    if (riseMs !== undefined) emitIn(scope, riseMs - nowMs);
+    const probeMs = isLearned ? probeAtMs(state.learned) : undefined;
+    if (probeMs !== undefined) emitIn(scope, probeMs - nowMs);
     const generations = new Map(resting.map(({ key, rest }) => [key, rest.generation]));
-    return { ...task, scope, generations, isRise, start: state.starts };
+    return { ...task, scope, generations, isProbe, start: state.starts };
   }
 
   function resize(dispatch: Dispatch, count: number): Dispatch {
@@ -186,7 +186,7 @@ export function createCapacity(deps: {
   /** Gives back what a task has of trials; they are another's then. */
   function leaveTrials({ scope, taskId }: Pick<Dispatch, 'scope' | 'taskId'>): void {
     for (const { rest } of restable(scope)) if (rest.trialTaskId === taskId) rest.trialTaskId = undefined;
-    forgetRise(ofModel(scope).learned, taskId);
+    forgetProbe(ofModel(scope).learned, taskId);
   }
 
   function end(task: HeldSlots): void {
@@ -226,7 +226,7 @@ export function createCapacity(deps: {
     if (kind === 'balance' || kind === 'credential')
       states.beginRest(credentialState(scope), dispatch, { kind, ...rest });
     else if (kind === 'rate' || kind === 'vendor_busy') states.beginRest(state, dispatch, { kind, ...rest });
-    if (kind === 'in_doubt') slots.doubt(dispatch.taskId);
+    if (kind === 'in_doubt') slots.markInDoubt(dispatch.taskId);
     else slots.end(heldSlots(dispatch));
     if (kind === 'capacity') {
       const running = () => slots.find(scope.pool, scope.model).accepted;
@@ -357,7 +357,7 @@ export function createCapacity(deps: {
     },
     clearCeilings(channel) {
       const pools = listPools(channel, deps.accounts());
-      for (const pool of pools) states.forgetDoubts(pool);
+      for (const pool of pools) states.forgetRefusals(pool);
       return byHand(store.capacity.clearCeilings(pools));
     },
     clearAbandoned(channel) {

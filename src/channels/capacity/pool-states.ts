@@ -3,36 +3,28 @@ import type { CapacityKey, CapacityRecord, RestEvent, Store } from '../../store/
 import { credentialPool } from './declared-limits.ts';
 import {
   afterAcceptance,
-  afterFailedRise,
-  afterFullness,
+  afterFailedProbe,
+  afterConfirmedFull,
   isGrowing,
   type LearnedCeiling,
   noteInFlight,
-  riseAtMs,
+  probeAtMs,
   setCeiling,
   startCeiling,
 } from './learned-ceiling.ts';
 import { NO_REST, nextRest, type Rest, restReason } from './rests.ts';
 import type { CeilingReason, Dispatch, RestReason, Room } from './types.ts';
+import { NO_REFUSALS, type Refusals, weighAcceptance, weighRefusal } from './weigh-refusals.ts';
 
 /** Ends and trials come later by a random tenth at most, so that nodes do not coincide. */
 const SPREAD = 0.1;
 /** How many may be sent at once after a rest; each acceptance doubles it. */
 const FIRST_WINDOW = 2;
 const LAST_WINDOW = 64;
-/** How many acceptances a refusal outweighs: vendors also refuse while they have room. */
-const REFUSAL_WEIGHT = 5;
-/** Four refusals among few acceptances: the vendor is full. */
-const CERTAIN = 16;
-/**
- * It also counts as full when refusals outnumber acceptances by this many while more tasks run than
- * at the lowest.
- */
-const CERTAIN_REFUSALS = 4;
 /** How soon a rest that could not be stored is stored again. */
 const STORE_AGAIN_MS = 1000;
 
-export type PoolState = CapacityKey & {
+export type PoolState = CapacityKey & Refusals & {
   key: string;
   rest: Rest;
   learned: LearnedCeiling;
@@ -44,19 +36,9 @@ export type PoolState = CapacityKey & {
   starts: number;
   /** A refusal of this start, or of an earlier one, teaches nothing more. */
   settled: number;
-  /** What refusals for fullness say that is not certain yet. */
-  doubt: Doubt | undefined;
-  /** Refusals, less what disproved them, and the fewest tasks that ran at one of them. */
-  refusedAt: { running: number; times: number } | undefined;
   /** Writes on their way: what the database says is older than this. */
   writes: number;
 };
-
-/**
- * While there is one, a single task at a time is sent beyond the most that are known to run, and
- * none before `heldUntilMs`.
- */
-type Doubt = { running: number; weight: number; heldUntilMs: number };
 
 type BegunRest = { generation: number; reason: string; step: number; untilMs: number; event: RestEvent | null };
 
@@ -106,7 +88,7 @@ export function createPoolStates(deps: {
     if (found) return found;
     const state: PoolState = {
       ...{ pool, model, key, rest: { ...NO_REST }, learned: startCeiling(share()), stored: 0 },
-      ...{ window: undefined, starts: 0, settled: 0, doubt: undefined, refusedAt: undefined, writes: 0 },
+      ...{ window: undefined, starts: 0, settled: 0, ...NO_REFUSALS, writes: 0 },
     };
     states.set(key, state);
     return state;
@@ -145,13 +127,13 @@ export function createPoolStates(deps: {
     }
   }
 
-  /** Its slots may be taken already, and then a rise is due later. */
+  /** The slots of the new ceiling may be taken already, and then a probe is due later. */
   function setLearned(state: PoolState, learned: LearnedCeiling): void {
     const nowMs = clock.monotonicMs();
     state.learned = learned;
     noteInFlight(learned, inFlight(state), nowMs);
-    const riseMs = riseAtMs(learned);
-    if (riseMs !== undefined) emitIn(state, riseMs - nowMs);
+    const probeMs = probeAtMs(learned);
+    if (probeMs !== undefined) emitIn(state, probeMs - nowMs);
   }
 
   function learn(state: PoolState, learned: LearnedCeiling | undefined): void {
@@ -195,12 +177,11 @@ export function createPoolStates(deps: {
   return {
     find,
     begunRests: (): ReadonlyMap<RestReason, number> => begun,
-    /** Forgets what refusals said of a pool that is not certain yet. */
-    forgetDoubts(pool: string): void {
+    /** Forgets the refusals that have not made it certain that a pool is full. */
+    forgetRefusals(pool: string): void {
       for (const state of states.values()) {
         if (state.pool !== pool) continue;
-        state.doubt = undefined;
-        state.refusedAt = undefined;
+        Object.assign(state, NO_REFUSALS);
       }
     },
     list: (pool: string): PoolState[] => [...states.values()].filter((state) => state.pool === pool),
@@ -231,51 +212,37 @@ export function createPoolStates(deps: {
 
     /** `running`: accepted tasks on all nodes, this one included. */
     accept(state: PoolState, dispatch: Dispatch, { running, learns }: { running: number; learns: boolean }): void {
-      const { doubt, learned, refusedAt } = state;
-      // It may have ended others before that is known, so that this disproves only one of them.
-      if (refusedAt && running > refusedAt.running) refusedAt.times -= 1;
-      if (doubt) {
-        doubt.running = Math.max(doubt.running, running);
-        doubt.weight -= 1;
-        if (doubt.weight <= 0) state.doubt = undefined;
-        if (isGrowing(learned)) return;
-      }
-      const { isRise } = dispatch;
-      if (learns) learn(state, afterAcceptance(learned, { isRise, running, nowMs: clock.monotonicMs() }));
+      const { learned, suspectedFull } = state;
+      weighAcceptance(state, running);
+      if (suspectedFull && isGrowing(learned)) return;
+      const { isProbe } = dispatch;
+      if (learns) learn(state, afterAcceptance(learned, { isProbe, running, nowMs: clock.monotonicMs() }));
     },
 
-    /** The vendor said that it runs as many as it may. */
+    /** The vendor refused a task because it already runs as many as it may. */
     refuseFull(state: PoolState, dispatch: Dispatch, full: Full): void {
       const { retryAfterMs, learns, running, runningInPool, recount } = full;
-      const { rest, doubt: before } = state;
-      const { isRise } = dispatch;
+      const { rest, suspectedFull: before } = state;
+      const { isProbe } = dispatch;
       const others = running();
       const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
-      if (learns && (isRise || (state.learned.reason === 'raised' && runningInPool > 0))) {
-        learn(state, afterFailedRise(state.learned, { isRise }));
+      if (learns && (isProbe || (state.learned.reason === 'raised' && runningInPool > 0))) {
+        learn(state, afterFailedProbe(state.learned, { isProbe }));
         beginRest(state, dispatch, { kind: 'capacity', ...wait });
         return;
       }
       if (dispatch.start <= state.settled) return;
       const nowMs = clock.monotonicMs();
-      const doubt = {
-        running: Math.max(before?.running ?? 0, others),
-        weight: (before?.weight ?? 0) + REFUSAL_WEIGHT,
-        heldUntilMs: Math.max(before?.heldUntilMs ?? 0, nowMs + (retryAfterMs ?? 0)),
-      };
-      state.doubt = doubt;
-      if (doubt.heldUntilMs > nowMs) emitIn(state, doubt.heldUntilMs - nowMs);
-      const { refusedAt } = state;
-      const times = Math.max(0, refusedAt?.times ?? 0) + 1;
-      const isCertain = doubt.weight >= CERTAIN || times >= CERTAIN_REFUSALS;
-      state.refusedAt = isCertain
-        ? undefined
-        : { running: times === 1 ? others : Math.min(refusedAt?.running ?? others, others), times };
+      const { suspected, isCertain } = weighRefusal(state, {
+        running: others,
+        heldUntilMs: nowMs + (retryAfterMs ?? 0),
+      });
+      if (suspected.heldUntilMs > nowMs) emitIn(state, suspected.heldUntilMs - nowMs);
       if (isCertain) state.settled = state.starts;
       const isTrial = rest.reason !== '';
       // A trial that is refused before it is certain says "full", and not "too fast".
       const kind =
-        isTrial && before && doubt.running > 0
+        isTrial && before && suspected.running > 0
           ? 'capacity'
           : restReason('capacity', { rest, runningOthers: runningInPool });
       const rests = isCertain || isTrial || runningInPool < 1;
@@ -284,12 +251,12 @@ export function createPoolStates(deps: {
       void recount()
         .catch((error: unknown) => logger.warn({ err: error }, 'running tasks could not be counted'))
         .then(() => {
-          if (state.doubt !== doubt) return;
+          if (state.suspectedFull !== suspected) return;
           const most = Math.max(others, running());
-          doubt.running = Math.max(doubt.running, most);
+          suspected.running = Math.max(suspected.running, most);
           if (!isCertain) return;
-          state.doubt = undefined;
-          if (learns) learn(state, afterFullness(state.learned, { running: most, nowMs: clock.monotonicMs() }));
+          state.suspectedFull = undefined;
+          if (learns) learn(state, afterConfirmedFull(state.learned, { running: most, nowMs: clock.monotonicMs() }));
         });
     },
 
@@ -303,7 +270,7 @@ export function createPoolStates(deps: {
           state.stored = row.ceiling;
           const reason = row.ceilingReason as CeilingReason;
           const { ceiling } = row;
-          state.doubt = undefined;
+          state.suspectedFull = undefined;
           setLearned(state, ceiling === 0 ? startCeiling(share()) : setCeiling(state.learned, { ceiling, reason }));
         }
         const isKnown = row.restGeneration === state.rest.generation && row.restReason === state.rest.reason;

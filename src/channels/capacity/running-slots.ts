@@ -115,7 +115,7 @@ export function createRunningSlots(deps: {
     },
 
     /** Its vendor may have a job: it is counted here until the database says what became of it. */
-    doubt(taskId: string): void {
+    markInDoubt(taskId: string): void {
       const entry = entries.get(taskId);
       if (entry?.state === 'sending') put(entry, 'accepted', { ...entry.count, sending: 0 });
     },

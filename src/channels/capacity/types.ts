@@ -30,7 +30,7 @@ export type Dispatch = Start & {
   /** The rests that it was sent after, by key: an answer never ends or renews a later one. */
   readonly generations: ReadonlyMap<string, number>;
   /** It tries whether the vendor runs one more than was learned. */
-  readonly isRise: boolean;
+  readonly isProbe: boolean;
   /** Its place among the starts of this node there. */
   readonly start: number;
 };
