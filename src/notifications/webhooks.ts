@@ -7,7 +7,7 @@ import { deliverWebhook, GIVE_UP_AFTER_MS } from './deliver-webhook.ts';
 import { notificationErrors } from './errors.ts';
 import { readSecret } from './sign-message.ts';
 import type { NotificationDeps } from './types.ts';
-import { createWebhookWorker, type WebhookStats } from './webhook-worker.ts';
+import { createOutboxWorker, type WebhookStats } from './outbox-worker.ts';
 
 /** A notice with its attempts so far, the earliest first. */
 export type Notice = WebhookRecord & { deliveries: WebhookDelivery[] };
@@ -50,7 +50,7 @@ const DAY_SECONDS = 24 * 3600;
  */
 export function createWebhooks(deps: NotificationDeps): Webhooks {
   const { store, clock } = deps;
-  const worker = createWebhookWorker({ ...deps, attachArtifacts: createAttachArtifacts(deps) });
+  const worker = createOutboxWorker({ ...deps, attachArtifacts: createAttachArtifacts(deps) });
 
   return {
     async start() {

@@ -3,7 +3,7 @@ import { decodeProtocolRequest, type Generation, type ProtocolName } from '../pl
 import {
   type Caller,
   type ClientRequest,
-  type PluginOrder,
+  type DecodedRequest,
   type ProtocolOwner,
   resolveOriginTasks,
   type Submission,
@@ -21,11 +21,11 @@ type ProtocolCall = {
   operation: 'create' | 'generate' | 'edit';
   model: string;
   stream?: boolean;
-  /** What an order must fulfil. @throws what is wrong with it */
-  check?: (order: PluginOrder) => void;
+  /** What a request must fulfil. @throws what is wrong with it */
+  check?: (request: DecodedRequest) => void;
 };
 
-type Decoded = Pick<Submission, 'surface' | 'generation' | 'caller' | 'request' | 'alternatives'> & PluginOrder;
+type Decoded = Pick<Submission, 'surface' | 'generation' | 'caller' | 'request' | 'alternatives'> & DecodedRequest;
 
 /**
  * What the plugins that serve the model on a protocol make of a request: the part of a submission
@@ -38,22 +38,22 @@ export async function decodeForProtocol(
   { caller, generation, owners, ...call }: ProtocolCall,
 ): Promise<Decoded> {
   const { protocol, request, model, check } = call;
-  const decode = async (owner: ProtocolOwner): Promise<PluginOrder> => {
+  const decode = async (owner: ProtocolOwner): Promise<DecodedRequest> => {
     const { plugin } = owner;
     const ctx = protocolCallContext(owner, call);
     const decoded = await decodeProtocolRequest(plugin, { protocol, ctx }, { owner: userOwner(caller.user.id) });
     if (!decoded.ok) throw hookError(decoded.error);
     const { action = '', requestBody, originTaskIds } = decoded.value;
     const originTasks = await resolveOriginTasks(deps, { caller, plugin, named: originTaskIds });
-    const order = { plugin, intent: { model, action, requestBody }, originTasks };
-    check?.(order);
-    return order;
+    const candidate = { plugin, intent: { model, action, requestBody }, originTasks };
+    check?.(candidate);
+    return candidate;
   };
   const results = await Promise.allSettled(owners.map(decode));
-  const orders = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const candidates = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   // A request that builds on tasks of one plugin means this plugin.
-  const building = orders.filter(({ originTasks }) => originTasks);
-  const [first, ...alternatives] = building.length > 0 ? building : orders;
+  const building = candidates.filter(({ originTasks }) => originTasks);
+  const [first, ...alternatives] = building.length > 0 ? building : candidates;
   if (!first) throw joinRefusals(owners, results);
   return { surface: protocol, ...first, alternatives, generation: generation.number, caller, request };
 }

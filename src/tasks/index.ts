@@ -65,7 +65,7 @@ export type {
   Caller,
   ClientRequest,
   Idempotency,
-  PluginOrder,
+  DecodedRequest,
   Submission,
   TaskDeps,
   TaskLimits,

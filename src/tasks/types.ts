@@ -184,14 +184,14 @@ export type ClientRequest = ReceivedRequest & {
 export type Idempotency = { key: string; requestHash: string };
 
 /** What one plugin makes of a request. */
-export type PluginOrder = { plugin: LoadedPlugin; intent: Intent; originTasks?: OriginTasks | undefined };
+export type DecodedRequest = { plugin: LoadedPlugin; intent: Intent; originTasks?: OriginTasks | undefined };
 
-export type Submission = PluginOrder & {
+export type Submission = DecodedRequest & {
   surface: 'generic' | 'native' | ProtocolName;
   caller: Caller;
   requestId: string;
   /** What other plugins that share the model make of the request; any of them may serve it. */
-  alternatives?: readonly PluginOrder[];
+  alternatives?: readonly DecodedRequest[];
   generation: number;
   request: ClientRequest;
   idempotency?: Idempotency | undefined;

@@ -21,7 +21,7 @@ import {
 import { createCallbackUrls } from '../../src/notifications/callback-urls.ts';
 import { deliverMail } from '../../src/notifications/deliver-webhook.ts';
 import type { AllowedReceivers } from '../../src/notifications/types.ts';
-import { createWebhookWorker, type WebhookWorker } from '../../src/notifications/webhook-worker.ts';
+import { createOutboxWorker, type OutboxWorker } from '../../src/notifications/outbox-worker.ts';
 import { openStore } from '../../src/store/index.ts';
 import { MAIL, type Store, type WebhookDelivery, type WebhookRecord } from '../../src/store/ports/index.ts';
 import { createUpstream, type UpstreamOptions } from '../../src/upstream/index.ts';
@@ -88,9 +88,9 @@ async function openNode(
     ...options.upstream,
   });
   stops.push(() => upstream.close());
-  const workers: WebhookWorker[] = [];
-  const startWorker = (over: Store = store): WebhookWorker => {
-    const worker = createWebhookWorker({
+  const workers: OutboxWorker[] = [];
+  const startWorker = (over: Store = store): OutboxWorker => {
+    const worker = createOutboxWorker({
       ...{
         store: over,
         clock,

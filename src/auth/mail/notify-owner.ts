@@ -4,7 +4,7 @@ import type { AuthSettings } from '../config.ts';
 import { addressKey } from '../limits/limit-requests.ts';
 import type { RequestOrigin } from '../principals.ts';
 import { pickLanguage } from './mail-languages.ts';
-import type { Outbox } from './outbox.ts';
+import type { MailQueue } from './mail-queue.ts';
 import type { NoticeActor, NoticeOrigin, NoticeSubject } from './types.ts';
 
 export type OwnerNotice = {
@@ -39,9 +39,9 @@ export function createNotifyOwner(deps: {
   clock: Clock;
   logger: Logger;
   settings: () => AuthSettings;
-  outbox: Outbox;
+  mailQueue: MailQueue;
 }): NotifyOwner {
-  const { counters, clock, logger, settings, outbox } = deps;
+  const { counters, clock, logger, settings, mailQueue } = deps;
 
   return async ({ id, email, username, language }, { about, by = 'owner', origin, provider = '' }) => {
     if (!settings().mail || !email) return;
@@ -50,7 +50,7 @@ export function createNotifyOwner(deps: {
       const key = `notice:${about === 'new_device' ? 'device' : 'change'}:${id}`;
       const { count } = await counters.add(key, 1, WINDOW_SECONDS);
       if (count > limit) return;
-      outbox.post({
+      mailQueue.post({
         to: email,
         language: pickLanguage(undefined, language),
         content: {

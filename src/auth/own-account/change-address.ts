@@ -8,7 +8,7 @@ import { assertAddressAllowed, requireMailAddress, setEmail } from '../mail/mail
 import { MAIL_CODE_MINUTES, type MailCodes, type MailLimit } from '../mail/mail-codes.ts';
 import { pickLanguage } from '../mail/mail-languages.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
-import type { Outbox } from '../mail/outbox.ts';
+import type { MailQueue } from '../mail/mail-queue.ts';
 import { type PanelPrincipal, type RequestOrigin, requireSession } from '../principals.ts';
 import { allowedProofMethods, needsProof, PROOF_SCOPE } from '../proofs/proof-methods.ts';
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
@@ -22,7 +22,7 @@ export type AddressDeps = {
   proofs: SecurityProofs;
   limitCodeRequests: RequestLimit;
   allowMail: MailLimit;
-  outbox: Outbox;
+  mailQueue: MailQueue;
   notifyOwner: NotifyOwner;
   mailCodes: MailCodes;
 };
@@ -41,11 +41,11 @@ export type AddressDeps = {
  * `auth.rate_limited`.
  */
 export async function sendAddressCode(
-  ctx: Pick<AddressDeps, 'store' | 'settings' | 'limitCodeRequests' | 'allowMail' | 'outbox' | 'mailCodes'>,
+  ctx: Pick<AddressDeps, 'store' | 'settings' | 'limitCodeRequests' | 'allowMail' | 'mailQueue' | 'mailCodes'>,
   principal: PanelPrincipal,
   { email, origin }: { email: string; origin: RequestOrigin },
 ): Promise<void> {
-  const { store, settings, limitCodeRequests, allowMail, mailCodes, outbox } = ctx;
+  const { store, settings, limitCodeRequests, allowMail, mailCodes, mailQueue } = ctx;
   const { user } = requireSession(principal);
   const { mail, emails } = settings();
   if (!mail) throw authErrors.method_disabled({ message: sentence('auth.no_mail') });
@@ -54,7 +54,7 @@ export async function sendAddressCode(
   await limitCodeRequests(origin.decidingIp);
   if (!(await allowMail('bind', address))) return;
   const code = await mailCodes.issue(store, { purpose: 'email_bind', address, userId: user.id });
-  outbox.post({
+  mailQueue.post({
     to: address,
     language: pickLanguage(undefined, user.language),
     content: { kind: 'bind', code, minutes: MAIL_CODE_MINUTES },

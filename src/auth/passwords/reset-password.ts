@@ -9,7 +9,7 @@ import { MAIL_PROVIDER, readMailAddress, requireMailAddress } from '../mail/mail
 import { MAIL_CODE_MINUTES, type MailCodes, type MailLimit } from '../mail/mail-codes.ts';
 import { pickLanguage } from '../mail/mail-languages.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
-import type { Outbox } from '../mail/outbox.ts';
+import type { MailQueue } from '../mail/mail-queue.ts';
 import type { RequestOrigin } from '../principals.ts';
 import type { CodeRequest } from '../registration/send-verification.ts';
 import { verifyCaptcha } from '../registration/verify-captcha.ts';
@@ -24,7 +24,7 @@ export type ResetDeps = {
   sessions: SessionRegistry;
   passwords: PasswordHashes;
   allowMail: MailLimit;
-  outbox: Outbox;
+  mailQueue: MailQueue;
   notifyOwner: NotifyOwner;
   mailCodes: MailCodes;
 };
@@ -105,10 +105,10 @@ const toHolder = (address: string) => ({ purpose: 'password_reset', address, use
  * `auth.challenge_failed`.
  */
 export async function requestResetByMail(
-  ctx: Pick<ResetDeps, 'store' | 'logger' | 'upstream' | 'settings' | 'allowMail' | 'outbox' | 'mailCodes'>,
+  ctx: Pick<ResetDeps, 'store' | 'logger' | 'upstream' | 'settings' | 'allowMail' | 'mailQueue' | 'mailCodes'>,
   { email, challengeToken, acceptLanguage, origin }: CodeRequest,
 ): Promise<void> {
-  const { store, settings, allowMail, mailCodes, outbox } = ctx;
+  const { store, settings, allowMail, mailCodes, mailQueue } = ctx;
   const { mail, serverAddress } = settings();
   if (!mail) throw authErrors.method_disabled({ message: sentence('auth.no_mail') });
   const address = requireMailAddress(email);
@@ -124,7 +124,7 @@ export async function requestResetByMail(
   });
   if (!user) return;
   const link = `${serverAddress}/user/reset?${new URLSearchParams({ email: address, token })}`;
-  outbox.post({
+  mailQueue.post({
     to: address,
     language: pickLanguage(acceptLanguage, user.language),
     content: { kind: 'reset', username: user.username, link, minutes: MAIL_CODE_MINUTES },

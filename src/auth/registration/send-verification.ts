@@ -7,7 +7,7 @@ import type { RequestLimit } from '../limits/limit-requests.ts';
 import { assertAddressAllowed, MAIL_PROVIDER, requireMailAddress } from '../mail/mail-address.ts';
 import { MAIL_CODE_MINUTES, type MailCodes, type MailLimit } from '../mail/mail-codes.ts';
 import { pickLanguage } from '../mail/mail-languages.ts';
-import type { Outbox } from '../mail/outbox.ts';
+import type { MailQueue } from '../mail/mail-queue.ts';
 import type { RequestOrigin } from '../principals.ts';
 import { verifyCaptcha } from './verify-captcha.ts';
 
@@ -19,7 +19,7 @@ type Deps = {
   settings: () => AuthSettings;
   limitCodeRequests: RequestLimit;
   allowMail: MailLimit;
-  outbox: Outbox;
+  mailQueue: MailQueue;
   mailCodes: MailCodes;
 };
 
@@ -42,7 +42,7 @@ export async function sendVerification(
   ctx: Deps,
   { email, challengeToken, acceptLanguage, origin }: CodeRequest,
 ): Promise<void> {
-  const { store, settings, limitCodeRequests, allowMail, mailCodes, outbox } = ctx;
+  const { store, settings, limitCodeRequests, allowMail, mailCodes, mailQueue } = ctx;
   const { registration, emails, serverAddress } = settings();
   if (!registration.enabled) throw authErrors.registration_disabled();
   if (!registration.verifyEmail) {
@@ -58,7 +58,7 @@ export async function sendVerification(
   // A code is issued for a taken address too, and never sent, so that the same writes take the same
   // time.
   const code = await mailCodes.issue(store, { purpose: 'email_verify', address, userId: 0 });
-  outbox.post({
+  mailQueue.post({
     to: address,
     language: pickLanguage(acceptLanguage),
     content: owner

@@ -23,7 +23,7 @@ import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';
 import type { MailCodes, MailLimit } from '../mail/mail-codes.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
-import type { Outbox } from '../mail/outbox.ts';
+import type { MailQueue } from '../mail/mail-queue.ts';
 import {
   createProvider,
   deleteProvider,
@@ -130,7 +130,7 @@ export function registrationOperations(ctx: {
   passwords: PasswordHashes;
   limitCodeRequests: RequestLimit;
   allowMail: MailLimit;
-  outbox: Outbox;
+  mailQueue: MailQueue;
   mailCodes: MailCodes;
 }): Pick<GuardedAuth, 'setup' | 'registration'> {
   return {

@@ -32,7 +32,7 @@ import type { KeyRotation, NewWebhookSecret, RotatedApiKey } from '../api-keys/r
 import type { ApiKeyFields } from '../api-keys/validate-api-key.ts';
 import type { ModelRequestLimit } from '../limits/limit-model-requests.ts';
 import type { RequestLimit, UserLimit } from '../limits/limit-requests.ts';
-import type { StoredNotice } from '../mail/outbox.ts';
+import type { StoredNotice } from '../mail/mail-queue.ts';
 import type { ReadQrCode } from '../messengers/qr-code-cache.ts';
 import type { TelegramLogin } from '../messengers/sign-in-with-telegram.ts';
 import type { WeChatAnswer } from '../messengers/sign-in-with-wechat.ts';

@@ -12,7 +12,7 @@ import { createRequestLimit, createUserLimit } from '../limits/limit-requests.ts
 import { createGuessDelay } from '../limits/delay-guessed-account.ts';
 import { createCodeRequestLimit, createMailCodes, createMailLimit } from '../mail/mail-codes.ts';
 import { createNotifyOwner } from '../mail/notify-owner.ts';
-import { createOutbox, findMailedAdministrators, mailUser, tryMail } from '../mail/outbox.ts';
+import { createMailQueue, findMailedAdministrators, mailUser, tryMail } from '../mail/mail-queue.ts';
 import { createIdentifyByCode } from '../messengers/sign-in-with-wechat.ts';
 import { createFindProvider } from '../oauth/find-provider.ts';
 import { changePassword } from '../passwords/change-password.ts';
@@ -80,15 +80,15 @@ export function createAuth(deps: AuthDeps): Auth {
   const passwords = createPasswordHashes(logger, config.passwordCost);
   const signIns = createSignIns({ ...deps, counters });
   const limitGuesses = createGuessLimit(counters);
-  const outbox = createOutbox(deps);
-  const notifyOwner = createNotifyOwner({ ...deps, counters, outbox });
+  const mailQueue = createMailQueue(deps);
+  const notifyOwner = createNotifyOwner({ ...deps, counters, mailQueue });
 
   const login = { store, clock, logger, config, tokens, flows, signIns, notifyOwner };
   const factors = { authenticator: createAuthenticator(deps), backupCodes: createBackupCodes(config), limitGuesses };
   const mails = {
     limitCodeRequests: createCodeRequestLimit(counters),
     allowMail: createMailLimit(counters),
-    outbox,
+    mailQueue,
     mailCodes: createMailCodes({ store, clock, keys: keys.flow }),
   };
   const passwordLogin = {
@@ -139,10 +139,10 @@ export function createAuth(deps: AuthDeps): Auth {
     watchAccess: createAccessWatcher({ store, clock, logger }).watch,
     mail: {
       ...guarded.mail,
-      test: (to, language) => tryMail({ outbox }, { to, language }),
+      test: (to, language) => tryMail({ mailQueue }, { to, language }),
       findAdministrators: (tx) => findMailedAdministrators({ settings }, tx),
-      sendStored: (notice) => mailUser({ store, outbox }, notice),
-      stop: (graceMs) => outbox.stop(graceMs),
+      sendStored: (notice) => mailUser({ store, mailQueue }, notice),
+      stop: (graceMs) => mailQueue.stop(graceMs),
     },
     limits: {
       critical: createRequestLimit(counters, { name: 'critical', ...critical }),

@@ -2,8 +2,8 @@ import { Elysia } from 'elysia';
 import { createJsonScanner, isJsonType, type Json, toStream } from '../../kernel/index.ts';
 import {
   type Batches,
-  type BatchOrder,
-  plainOrder,
+  type BatchRequest,
+  plainBatch,
   readBatch,
   readBatchLines,
   surfaceErrors,
@@ -35,12 +35,12 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
       '/v1/batches',
       async ({ request, api, origin, requestId, set }) => {
         const { client, value, text } = await readBatchBody(request);
-        const order =
+        const batch =
           text === undefined
             ? await readBatch(value, (id) => batches.inputText(api.user.id, id))
-            : plainOrder(readBatchLines(text));
-        for (const model of listModels(order)) deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
-        const made = await batches.create(toCaller(api), { requestId, request: client, order });
+            : plainBatch(readBatchLines(text));
+        for (const model of listModels(batch)) deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
+        const made = await batches.create(toCaller(api), { requestId, request: client, batch });
         if (made.replayed) set.headers[REPLAYED] = 'true';
         return made.batch;
       },
@@ -151,7 +151,7 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
     );
 }
 
-const listModels = ({ items }: BatchOrder): Set<string> =>
+const listModels = ({ items }: BatchRequest): Set<string> =>
   new Set(items.map(({ body }) => String((body as { model: Json }).model)));
 
 /** The request for its Idempotency-Key and its webhook; `text`: its body is JSON lines. */

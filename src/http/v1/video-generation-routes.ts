@@ -5,7 +5,7 @@ import { readClientRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { answers, GENERATION_REQUEST, waits } from './answer-schemas.ts';
 import { fileStorage, type V1Deps } from './caller.ts';
-import { type OrderScope, orderVideo } from './order-video.ts';
+import { type CreationScope, createVideo } from './create-video.ts';
 import { findOrRelay, forwardObjectCall } from './relay-requests.ts';
 import { ownVideo } from './video-routes.ts';
 import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
@@ -29,14 +29,14 @@ export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
     return new Response(JSON.stringify(flat), { status, headers });
   }
 
-  const create = (scope: OrderScope) =>
-    orderVideo(deps, scope, {
+  const create = (scope: CreationScope) =>
+    createVideo(deps, scope, {
       read: readGeneration,
       describe: async (task) => generationObject((await surfaces.describeVideos(task.userId))(task), task),
       relayed: flatten,
     });
 
-  type RetrieveScope = Omit<OrderScope, 'origin'> & { params: { task_id: string } };
+  type RetrieveScope = Omit<CreationScope, 'origin'> & { params: { task_id: string } };
   const retrieve = ({ request, params, api, keepOpen, set }: RetrieveScope) =>
     findOrRelay(
       async () => {

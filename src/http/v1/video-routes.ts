@@ -19,7 +19,7 @@ import {
 } from './answer-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { cursorQuery, readCursor, toPage } from './list-pages.ts';
-import { type OrderScope, orderVideo } from './order-video.ts';
+import { type CreationScope, createVideo } from './create-video.ts';
 import { forwardCreation, findOrRelay, forwardObjectCall } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
@@ -28,7 +28,7 @@ import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts
 export function videoRoutes(kit: Kit, deps: V1Deps) {
   const { relay, results, surfaces, tasks } = deps;
 
-  const describeOrder = async (task: DescribedTask) => (await surfaces.describeVideos(task.userId))(task);
+  const describeCreated = async (task: DescribedTask) => (await surfaces.describeVideos(task.userId))(task);
 
   type VideoScope = ContentScope & { params: { task_id: string }; keepOpen: () => () => void };
   const sendVideo = ({ params, keepOpen, ...scope }: VideoScope): Promise<Response> => {
@@ -50,7 +50,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
 
   /** Makes a new video from a finished one, which `read` finds in the request. */
   async function remix(
-    { request, api, origin, requestId, keepOpen, set }: OrderScope,
+    { request, api, origin, requestId, keepOpen, set }: CreationScope,
     read: (client: ClientRequest) => { id: string; client: ClientRequest },
   ) {
     const seconds = readWait(request);
@@ -68,7 +68,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
           const submitted = await surfaces.remixVideo(toCaller(api), requestId, { of, request: client });
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
           const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
-          return withQueuePosition(deps, task, { object: await describeOrder(task), set });
+          return withQueuePosition(deps, task, { object: await describeCreated(task), set });
         },
         async () => {
           const source = await relay.remixSource(api.user.id, id);
@@ -84,7 +84,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
 
   return new Elysia({ normalize: false, tags: ['Videos'] })
     .use(kit)
-    .post('/v1/videos', (scope) => orderVideo(deps, scope, { describe: describeOrder }), {
+    .post('/v1/videos', (scope) => createVideo(deps, scope, { describe: describeCreated }), {
       apiKey: true,
       modelRequest: true,
       bodyLimit: 'relay',

@@ -8,7 +8,7 @@ import { jsonRequest } from '../tasks/json-request.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { describeVideos } from '../videos/render-video.ts';
 import { batchObject, batchOfOutput, fileObject, itemError, itemObject } from './batch-object.ts';
-import { type BatchOrder, MAX_BATCH_ITEMS } from './read-batch.ts';
+import { type BatchRequest, MAX_BATCH_ITEMS } from './read-batch.ts';
 import { createBatchRunner, WINDOW_SECONDS } from './run-batches.ts';
 
 /** Batches of a user that may run at once. */
@@ -22,7 +22,7 @@ const PAGE = 20;
 
 export type Batches = ReturnType<typeof createBatches>;
 
-type NewBatchRequest = { requestId: string; request: ClientRequest; order: BatchOrder };
+type NewBatchRequest = { requestId: string; request: ClientRequest; batch: BatchRequest };
 
 /**
  * Many requests that are sent one after the other, each as if it came alone. What became of each is
@@ -53,8 +53,8 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
     return described;
   }
 
-  async function insert(caller: Caller, { requestId, request, order }: NewBatchRequest) {
-    const { items, ...given } = order;
+  async function insert(caller: Caller, { requestId, request, batch }: NewBatchRequest) {
+    const { items, ...given } = batch;
     if (!caller.key) throw new Error('A batch came without an API key.');
     const apiKeyId = caller.key.id;
     const callbackUrl = chooseCallback(webhooks, { requested: request.callbackUrl, key: caller.key });

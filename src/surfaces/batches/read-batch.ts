@@ -14,7 +14,7 @@ const METADATA = { pairs: 16, name: 64, value: 512 };
 const SHARED_PATHS = ['/v1/videos', '/v1/images/generations'] as const;
 const PLUGIN_PATH = /^\/v1\/tasks\/([^/]+)$/;
 
-export type BatchOrder = Pick<NewBatch, 'endpoint' | 'inputFileId' | 'allOrNone' | 'metadata'> & {
+export type BatchRequest = Pick<NewBatch, 'endpoint' | 'inputFileId' | 'allOrNone' | 'metadata'> & {
   items: NewBatchItem[];
 };
 
@@ -25,7 +25,7 @@ const invalid = (message: string, param: string | null = null) =>
  * Reads the JSON body of `POST /v1/batches`: `{requests}`, or OpenAI's form, whose file `readFile`
  * finds. @throws tasks.batch_invalid, what `readFile` throws
  */
-export async function readBatch(value: Json, readFile: (id: string) => Promise<string>): Promise<BatchOrder> {
+export async function readBatch(value: Json, readFile: (id: string) => Promise<string>): Promise<BatchRequest> {
   if (!isObject(value)) throw invalid('The body must be an object with requests, or with input_file_id.');
   const { requests, input_file_id: fileId, endpoint = null, completion_window: window, ...rest } = value as JsonObject;
   if (window !== undefined && window !== null && window !== '24h')
@@ -45,7 +45,7 @@ export async function readBatch(value: Json, readFile: (id: string) => Promise<s
 }
 
 /** Reads requests as JSON lines. @throws tasks.batch_invalid */
-export function readBatchLines(text: string, endpoint: Json = null): Pick<BatchOrder, 'items' | 'endpoint'> {
+export function readBatchLines(text: string, endpoint: Json = null): Pick<BatchRequest, 'items' | 'endpoint'> {
   const all = text.split('\n', MAX_LINES + 1);
   if (all.length > MAX_LINES) throw invalid(`JSON lines of a batch are at most ${MAX_LINES.toLocaleString('en')}.`);
   const lines = all.flatMap((line, index) => (line.trim() === '' ? [] : [{ line, number: index + 1 }]));
@@ -62,7 +62,7 @@ export function readBatchLines(text: string, endpoint: Json = null): Pick<BatchO
 }
 
 /** A batch that comes as JSON lines has no other members. */
-export const plainOrder = (lines: Pick<BatchOrder, 'items' | 'endpoint'>): BatchOrder => ({
+export const plainBatch = (lines: Pick<BatchRequest, 'items' | 'endpoint'>): BatchRequest => ({
   ...lines,
   ...{ inputFileId: '', allOrNone: false, metadata: {} },
 });
@@ -73,7 +73,7 @@ const tooMany = (count: number) =>
 function readItems(
   values: readonly Json[],
   { at, endpoint }: { at: (index: number) => string; endpoint: Json },
-): Pick<BatchOrder, 'items' | 'endpoint'> {
+): Pick<BatchRequest, 'items' | 'endpoint'> {
   if (values.length === 0) throw invalid('A batch has at least one request.');
   if (values.length > MAX_BATCH_ITEMS) throw tooMany(values.length);
   const items = values.map((value, position) => readItem(value, { at: at(position), position, endpoint }));

@@ -7,7 +7,7 @@ import { type Caller, type SubmittedTask, type Tasks, taskCost, taskErrors, task
 import type { NamedModel } from '../list-models.ts';
 import type { RequestOptions } from '../tasks/json-request.ts';
 import type { RequestToQuote } from '../tasks/quote-request.ts';
-import { translateOrder } from '../videos/generations.ts';
+import { translateVideoRequest } from '../videos/generations.ts';
 import type { SpendCap } from './spend-caps.ts';
 
 /** What the other surfaces do for an agent. */
@@ -79,8 +79,8 @@ export const MCP_TOOLS: Readonly<Record<string, Tool>> = {
     readOnly: true,
     schema: (models) => requestSchema(models),
     async run({ surfaces }, call, args) {
-      const { model, pluginKey, body } = readOrder(surfaces, call, args);
-      const quote = await quoteOrder(surfaces, call, { model, pluginKey, body });
+      const { model, pluginKey, body } = readRequest(surfaces, call, args);
+      const quote = await quoteRequest(surfaces, call, { model, pluginKey, body });
       return structured({ model, cost: taskCost({ status: 'NOT_START', quota: quote, reserved: null }) });
     },
   },
@@ -117,9 +117,9 @@ function creation(kind: keyof typeof MAKES): Tool {
     readOnly: false,
     schema: (models) => requestSchema(models.filter(({ endpoints }) => endpoints.includes(MAKES[kind]))),
     async run(rooms, call, args) {
-      const { model, pluginKey, body } = readOrder(rooms.surfaces, call, args);
+      const { model, pluginKey, body } = readRequest(rooms.surfaces, call, args);
       await call.admit(model);
-      const quota = call.cap ? await quoteOrder(rooms.surfaces, call, { model, pluginKey, body }) : 0;
+      const quota = call.cap ? await quoteRequest(rooms.surfaces, call, { model, pluginKey, body }) : 0;
       const release = call.cap?.take(quota);
       try {
         const { requestId, files } = call;
@@ -140,7 +140,7 @@ const listCallable = (surfaces: Surfaces, caller: Caller): Callable[] =>
   surfaces.namedModels(caller).filter((model): model is Callable => model.callable !== undefined);
 
 /** @throws tasks.model_required, tasks.model_not_found */
-function readOrder(surfaces: Surfaces, { caller }: McpCall, args: JsonObject) {
+function readRequest(surfaces: Surfaces, { caller }: McpCall, args: JsonObject) {
   const { model } = args;
   if (typeof model !== 'string' || model === '') throw taskErrors.model_required({ param: 'model' });
   const found = listCallable(surfaces, caller).find(({ id }) => id === model);
@@ -150,13 +150,13 @@ function readOrder(surfaces: Surfaces, { caller }: McpCall, args: JsonObject) {
       param: 'model',
     });
   }
-  return { model, pluginKey: found.callable.plugin.key, body: translateOrder(args) };
+  return { model, pluginKey: found.callable.plugin.key, body: translateVideoRequest(args) };
 }
 
-type Order = { model: string; pluginKey: string; body: JsonObject };
+type ToolRequest = { model: string; pluginKey: string; body: JsonObject };
 
-async function quoteOrder(surfaces: Surfaces, { caller, requestId, files }: McpCall, { body, ...order }: Order) {
-  return (await surfaces.quote(caller, requestId, { ...order, action: '', request: body, files })).quota;
+async function quoteRequest(surfaces: Surfaces, { caller, requestId, files }: McpCall, { body, ...named }: ToolRequest) {
+  return (await surfaces.quote(caller, requestId, { ...named, action: '', request: body, files })).quota;
 }
 
 /** The fields of all these models; which of them one takes, list_models says. */

@@ -9,7 +9,7 @@ const MAX_SESSIONS_OF_USER = 100;
 /** What one session may still spend. */
 export type SpendCap = {
   /**
-   * Takes what an order reserves; the function that it returns gives it back.
+   * Takes what a request reserves; the function that it returns gives it back.
    * @throws tasks.session_cap_reached, and nothing is taken
    */
   take(quota: number): () => void;

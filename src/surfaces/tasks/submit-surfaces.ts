@@ -4,7 +4,7 @@ import {
   type Caller,
   type ClientRequest,
   findProtocolOwners,
-  type PluginOrder,
+  type DecodedRequest,
   readModel,
   type Submission,
   type SubmittedTask,
@@ -102,7 +102,7 @@ export async function decodeVideo<T>(
       });
     const call = { protocol: 'proto_video', operation: 'create', model } as const;
     // A plugin that knows no remixes would make a video that has nothing to do with this one.
-    const check = ({ originTasks }: PluginOrder): void => {
+    const check = ({ originTasks }: DecodedRequest): void => {
       if (!remix || originTasks?.tasks.some(({ taskId }) => taskId === remix.taskId)) return;
       const message = `Videos of the model "${model.slice(0, 120)}" cannot be remixed.`;
       throw surfaceErrors.remix_unsupported({ message });

@@ -19,14 +19,14 @@ export function readGeneration(request: ClientRequest): ClientRequest {
   if (body.kind !== 'json' || !isObject(body.value)) {
     throw taskErrors.unsupported_media({ message: 'This route takes a JSON object or multipart/form-data.' });
   }
-  const value = translateOrder(body.value as JsonObject);
+  const value = translateVideoRequest(body.value as JsonObject);
   const { text: _, ...sent } = body;
   const text = 'text' in body ? { text: JSON.stringify(value) } : {};
   return { ...request, body: { ...sent, ...text, value } };
 }
 
-/** An order with OpenAI's names for length, size and image. @throws tasks.video_request_invalid */
-export function translateOrder({
+/** The request with OpenAI's names for length, size and image. @throws tasks.video_request_invalid */
+export function translateVideoRequest({
   response_format,
   n,
   duration,
@@ -95,7 +95,7 @@ function translateForm(fields: Record<string, string[]>): Record<string, string[
     Object.entries(fields).map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]),
   );
   return Object.fromEntries(
-    Object.entries(translateOrder(single)).map(([name, value]) => [
+    Object.entries(translateVideoRequest(single)).map(([name, value]) => [
       name,
       (Array.isArray(value) ? value : [value]).map(String),
     ]),

@@ -46,7 +46,7 @@ export async function dispatchTask(
     const caller = await findCaller(task);
     const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });
     isEnded = true;
-    const choice = { kind: 'begun' as const, account, order: submission, scope, dispatch };
+    const choice = { kind: 'begun' as const, account, decoded: submission, scope, dispatch };
     const run = { taskId: task.taskId, state, taken: { task, place, choice, isTrial } };
     const sent = await attemptChannels(deps, submission, run);
     if (sent.phase === 'waiting') return;

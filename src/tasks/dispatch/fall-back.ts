@@ -14,7 +14,7 @@ import { reservationNumber } from '../submission/return-to-line.ts';
 import { readClass } from '../submission/take-account.ts';
 import type { ModelFallback } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
-import { restoreSubmission, storeOrder } from '../waiting/stored-request.ts';
+import { restoreSubmission, storeIntent } from '../waiting/stored-request.ts';
 import type { FindCaller } from './find-caller.ts';
 
 /** Tasks of one line that are looked at together. */
@@ -203,7 +203,7 @@ async function moveLine(deps: TaskDeps, { task, place, requested, prepared }: Mo
         detail,
       });
       await tx.waiting.count([taken], { isSent: false });
-      const moved = { task: after, place: { ...taken.place, request: storeOrder(place.request, intent) } };
+      const moved = { task: after, place: { ...taken.place, request: storeIntent(place.request, intent) } };
       if (!(await tx.waiting.putBack(moved, { waitMs: 0, counts: false, into }))) throw LEFT;
       return true;
     })

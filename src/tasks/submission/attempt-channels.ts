@@ -68,7 +68,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
       if (!choice || (choice.kind === 'full' && task)) break;
       const { account } = choice;
       const { channel } = account;
-      submission = { ...submitted, ...choice.order };
+      submission = { ...submitted, ...choice.decoded };
       const { plugin } = submission;
       tried.push(account.credential.id);
       const logFields = { request_id: requestId, task_id: taskId, plugin: plugin.key, channel_id: channel.id };

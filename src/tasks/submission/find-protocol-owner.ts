@@ -10,7 +10,7 @@ import {
   readOriginTaskIds,
 } from '../../plugins/index.ts';
 import { protocolContext } from '../../vendors/index.ts';
-import type { PluginOrder, Submission, TaskDeps } from '../types.ts';
+import type { DecodedRequest, Submission, TaskDeps } from '../types.ts';
 import { nameOtherModel } from '../waiting/stored-request.ts';
 
 /** The plugin that serves a model on a protocol, with its claim. */
@@ -64,7 +64,7 @@ export function findProtocolOwners(
 type Other = { model: string; generation: Generation };
 
 /** A submission as if its client had named another model, and what serves it. */
-export type OtherSubmission = Submission & PluginOrder;
+export type OtherSubmission = Submission & DecodedRequest;
 
 /**
  * What plugins make of a request when it names another model. A request whose body or answer is of

@@ -9,7 +9,7 @@ import { findMostRunning } from '../state/own-limits.ts';
 import { recordQueued } from '../state/record-transition.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Opening } from '../task-node.ts';
-import type { PluginOrder, Submission, TaskDeps } from '../types.ts';
+import type { DecodedRequest, Submission, TaskDeps } from '../types.ts';
 import { storeRequest, type WaitingRequest } from '../waiting/stored-request.ts';
 import { attemptChannels, endSlot, type LocalWork, type Opened } from './attempt-channels.ts';
 import { awaitDispatch } from './await-dispatch.ts';
@@ -53,13 +53,13 @@ function traceSubmission<T>(
 
 async function trySubmission(deps: TaskDeps, submission: Submission, state: SubmissionState): Promise<TaskRecord> {
   const { requestId } = submission;
-  const orders: PluginOrder[] = [submission, ...(submission.alternatives ?? [])];
-  const [order, ...alternatives] = orders.filter(({ plugin }) => !plugin.suspended());
-  if (!order) {
+  const candidates: DecodedRequest[] = [submission, ...(submission.alternatives ?? [])];
+  const [decoded, ...alternatives] = candidates.filter(({ plugin }) => !plugin.suspended());
+  if (!decoded) {
     const message = sentence('tasks.plugin_suspended', { plugin: submission.plugin.key });
     throw vendorErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
   }
-  const { plugin } = order;
+  const { plugin } = decoded;
   if (submission.surface.startsWith('proto_')) {
     traceEvent(deps.logger, 'protocol_pin', {
       request_id: requestId,
@@ -80,7 +80,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, state: Subm
   const taskId = newTaskId(deps.clock.nowMs(), deps.node.random);
   return attemptChannels(
     deps,
-    { ...submission, ...order, alternatives },
+    { ...submission, ...decoded, alternatives },
     {
       taskId,
       state,
@@ -139,8 +139,8 @@ async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewT
     }
     // Its own limit holds it back, not the account.
     if (choice.kind === 'begun') endSlot(deps, choice.dispatch);
-    const { account, order, scope } = choice;
-    choice = { kind: 'full', account, order, scope };
+    const { account, decoded, scope } = choice;
+    choice = { kind: 'full', account, decoded, scope };
   }
   if (!waits) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
   const request = await task.local.pause(() => storeRequest(deps, prepared));

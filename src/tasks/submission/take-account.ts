@@ -7,14 +7,14 @@ import {
   type Start,
   serves,
 } from '../../channels/index.ts';
-import type { PluginOrder, Submission, TaskDeps } from '../types.ts';
+import type { DecodedRequest, Submission, TaskDeps } from '../types.ts';
 import { waitingClass } from '../waiting/waiting-classes.ts';
 
 /** The account that a submission is sent by, or would be if it had room. */
 export type Choice = {
   account: Account;
   /** What the plugin that drives the channel makes of the request. */
-  order: PluginOrder;
+  decoded: DecodedRequest;
   scope: Scope;
 } & (
   | { kind: 'begun'; dispatch: Dispatch }
@@ -30,7 +30,7 @@ type Wanted = { taskId: string; tried: readonly number[]; isNew: boolean };
 export const mayWait = (deps: TaskDeps, group: string): boolean =>
   deps.limits.waiting(group).maxWaitMs > 0 && deps.node.features.has('waiting@1');
 
-export const readClass = ({ plugin, intent, caller, originTasks }: PluginOrder & Pick<Submission, 'caller'>) =>
+export const readClass = ({ plugin, intent, caller, originTasks }: DecodedRequest & Pick<Submission, 'caller'>) =>
   waitingClass({
     plugin: plugin.key,
     model: intent.model,
@@ -51,17 +51,17 @@ export function takeAccount(
 ): Choice | undefined {
   const { capacity } = deps.node;
   const { caller } = submission;
-  const orders: PluginOrder[] = [submission, ...(submission.alternatives ?? [])];
+  const candidates: DecodedRequest[] = [submission, ...(submission.alternatives ?? [])];
   const waits = mayWait(deps, caller.group);
   const findScope = (account: Account): Scope =>
     capacity.scope(account, mapModel(account.channel.modelMapping, submission.intent.model));
   const isUndeclared = (account: Account): boolean => capacity.declared(findScope(account)) === undefined;
   /** A new task goes straight to an account that has room for all that wait before it, too. */
-  const roomFor = (order: PluginOrder) => {
-    const before = isNew && waits ? deps.node.line.waiting(readClass({ ...order, caller }).class) : 0;
+  const roomFor = (decoded: DecodedRequest) => {
+    const before = isNew && waits ? deps.node.line.waiting(readClass({ ...decoded, caller }).class) : 0;
     return (account: Account): boolean => capacity.room(findScope(account)) > before;
   };
-  const requestFor = ({ plugin, intent, originTasks }: PluginOrder) => ({
+  const requestFor = ({ plugin, intent, originTasks }: DecodedRequest) => ({
     pluginKey: plugin.key,
     channelTypes: plugin.manifest.channelTypes,
     model: intent.model,
@@ -70,23 +70,23 @@ export function takeAccount(
     only: originTasks,
     running: capacity.running,
   });
-  const pick = (roomOf?: (order: PluginOrder) => PickRequest['hasRoom']) => {
-    const [request, ...others] = orders.map((order) => ({ ...requestFor(order), hasRoom: roomOf?.(order) }));
+  const pick = (roomOf?: (decoded: DecodedRequest) => PickRequest['hasRoom']) => {
+    const [request, ...others] = candidates.map((decoded) => ({ ...requestFor(decoded), hasRoom: roomOf?.(decoded) }));
     const account = request && deps.vendors.channels.pick(request, ...others);
-    const order =
-      account && orders.find((one) => serves(account.channel, requestFor(one)) && roomOf?.(one)?.(account) !== false);
-    return order && { account, order };
+    const decoded =
+      account && candidates.find((one) => serves(account.channel, requestFor(one)) && roomOf?.(one)?.(account) !== false);
+    return decoded && { account, decoded };
   };
   const free = pick(roomFor) ?? (waits ? undefined : pick(() => isUndeclared));
   if (!free) {
     const full = pick();
     return full && { kind: 'full', ...full, scope: findScope(full.account) };
   }
-  const { account, order } = free;
+  const { account, decoded } = free;
   const scope = findScope(account);
   const start = { taskId, slots: 1, userId: caller.user.id };
   const asks = capacity.asksStore(scope) && (waits || capacity.declared(scope) !== undefined);
   return asks
-    ? { kind: 'asks', account, order, scope, start }
-    : { kind: 'begun', account, order, scope, dispatch: capacity.begin(scope, start) };
+    ? { kind: 'asks', account, decoded, scope, start }
+    : { kind: 'begun', account, decoded, scope, dispatch: capacity.begin(scope, start) };
 }

@@ -74,7 +74,7 @@ export async function storeRequest(deps: TaskDeps, submission: Submission): Prom
 }
 
 /** A stored request as one of another model. */
-export function storeOrder(
+export function storeIntent(
   request: JsonObject,
   { model, action, requestBody = null }: Submission['intent'],
 ): JsonObject {

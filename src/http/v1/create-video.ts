@@ -7,7 +7,7 @@ import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { forwardIfRelayed } from './relay-requests.ts';
 import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 
-export type OrderScope = {
+export type CreationScope = {
   request: Request;
   api: ApiPrincipal;
   origin: Pick<RequestOrigin, 'decidingIp'>;
@@ -18,18 +18,18 @@ export type OrderScope = {
 
 type Submitted = Omit<SubmittedTask, 'replayed'>;
 
-/** How a surface reads an order for a video, and describes what came of it. */
-type OrderForm<T> = {
+/** How a surface reads the request for a video, and describes its task. */
+type VideoCreation<T> = {
   read?: (client: ClientRequest) => ClientRequest;
   describe: (task: Submitted) => Promise<T>;
   relayed?: (answer: Response) => Promise<Response>;
 };
 
 /** Submits a video to the plugin or the relay channel that serves its model. */
-export async function orderVideo<T extends object>(
+export async function createVideo<T extends object>(
   deps: V1Deps,
-  { request, api, origin, requestId, keepOpen, set }: OrderScope,
-  { read = (client) => client, describe, relayed = async (answer) => answer }: OrderForm<T>,
+  { request, api, origin, requestId, keepOpen, set }: CreationScope,
+  { read = (client) => client, describe, relayed = async (answer) => answer }: VideoCreation<T>,
 ): Promise<(T & { queue?: TaskQueue }) | Response> {
   const { relay, surfaces } = deps;
   const seconds = readWait(request);

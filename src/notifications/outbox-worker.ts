@@ -40,7 +40,7 @@ const LONGEST_UNAVAILABLE_PAUSE_MS = 2500;
 type Claimed = { notice: WebhookRecord; claimedAtMs: number; host: string; userId: number };
 export type WebhookStats = { underway: number; delivered: number; retried: number; failed: number };
 
-export type WebhookWorker = {
+export type OutboxWorker = {
   start(): void;
   /** Call after this process has written a notice: it is claimed within a tick. */
   wake(): void;
@@ -51,10 +51,11 @@ export type WebhookWorker = {
 };
 
 /**
- * Claims notices from the outbox and delivers them. Each host has its own queue, so a slow receiver
- * delays no other. Users take turns within it, so a user with many notices delays no other either.
+ * Claims notices and mails from the outbox and delivers them. Each host has its own queue, so a
+ * slow receiver delays no other. Users take turns within it, so a user with many notices delays no
+ * other either.
  */
-export function createWebhookWorker(deps: Deps): WebhookWorker {
+export function createOutboxWorker(deps: Deps): OutboxWorker {
   const { store, clock, logger, webhooks, nodeId: owner } = deps;
   const underway = new Set<AbortController>();
   /** The ids of claimed notices, which wait or are under way. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { composeMail } from '../../src/auth/mail/compose-mail.ts';
 import { MAIL_LANGUAGES, MAIL_WORDS, pickLanguage } from '../../src/auth/mail/mail-languages.ts';
-import { createOutbox, type OutgoingMail } from '../../src/auth/mail/outbox.ts';
+import { createMailQueue, type OutgoingMail } from '../../src/auth/mail/mail-queue.ts';
 import type { MailContent } from '../../src/auth/mail/types.ts';
 import { quoted, systemClock } from '../../src/kernel/index.ts';
 import type { Mail, MailOutcome } from '../../src/upstream/index.ts';
@@ -20,15 +20,15 @@ const failure = (permanent: boolean): MailOutcome => ({
   failure: { step: 'send', permanent, reply: permanent ? 550 : 451 },
 });
 
-/** Longer than any pause of an outbox; no test waits this long. */
+/** Longer than any pause of a mail queue; no test waits this long. */
 const NEVER_OVER_MS = 120_000;
 
-/** An outbox with short pauses; `answer` plays the mail server. */
-function openOutbox(answer: (mail: Mail, tries: number) => Promise<MailOutcome>, settings = mailSettings()) {
+/** A mail queue with short pauses; `answer` plays the mail server. */
+function openMailQueue(answer: (mail: Mail, tries: number) => Promise<MailOutcome>, settings = mailSettings()) {
   const { logger, lines } = recordingLogger();
   const pauses: number[] = [];
   let tries = 0;
-  const outbox = createOutbox({
+  const mailQueue = createMailQueue({
     sendMail: (_server, mail) => {
       tries += 1;
       return answer(mail, tries);
@@ -43,13 +43,13 @@ function openOutbox(answer: (mail: Mail, tries: number) => Promise<MailOutcome>,
     },
     logger,
   });
-  return { outbox, lines, pauses, tries: () => tries };
+  return { mailQueue, lines, pauses, tries: () => tries };
 }
 
-describe('the outbox', () => {
+describe('the mail queue', () => {
   test('delays no request', async () => {
-    const { outbox, tries } = openOutbox(() => new Promise(() => {}));
-    outbox.post(letter());
+    const { mailQueue, tries } = openMailQueue(() => new Promise(() => {}));
+    mailQueue.post(letter());
     expect(tries()).toBe(0);
     await until(() => tries() === 1);
   });
@@ -57,21 +57,21 @@ describe('the outbox', () => {
   test('sends at most four at once', async () => {
     let running = 0;
     let most = 0;
-    const { outbox, tries } = openOutbox(async () => {
+    const { mailQueue, tries } = openMailQueue(async () => {
       running += 1;
       most = Math.max(most, running);
       await Bun.sleep(5);
       running -= 1;
       return { steps: [] };
     });
-    for (let i = 0; i < 40; i += 1) outbox.post(letter());
+    for (let i = 0; i < 40; i += 1) mailQueue.post(letter());
     await until(() => tries() === 40);
     expect(most).toBe(4);
   });
 
   test('tries three times with pauses, then drops the mail with one log line without address or code', async () => {
-    const { outbox, lines, pauses, tries } = openOutbox(async () => failure(false));
-    outbox.post(letter());
+    const { mailQueue, lines, pauses, tries } = openMailQueue(async () => failure(false));
+    mailQueue.post(letter());
     await until(() => lines.length > 0);
     expect(tries()).toBe(3);
     expect(pauses.slice(1)).toEqual([2000, 10_000]);
@@ -86,50 +86,50 @@ describe('the outbox', () => {
   });
 
   test('retries after a temporary failure, and gives up at once after a permanent one', async () => {
-    const passing = openOutbox(async (_mail, tries) => (tries === 1 ? failure(false) : { steps: [] }));
-    passing.outbox.post(letter());
+    const passing = openMailQueue(async (_mail, tries) => (tries === 1 ? failure(false) : { steps: [] }));
+    passing.mailQueue.post(letter());
     await until(() => passing.tries() === 2);
-    const lasting = openOutbox(async () => failure(true));
-    lasting.outbox.post(letter());
+    const lasting = openMailQueue(async () => failure(true));
+    lasting.mailQueue.post(letter());
     await until(() => lasting.lines.length === 1);
     expect(lasting.tries()).toBe(1);
     expect(passing.lines).toEqual([]);
   });
 
   test('drops mails whose settings are gone', async () => {
-    const { outbox, lines, tries } = openOutbox(async () => ({ steps: [] }), mailSettings({ mail: undefined }));
-    outbox.post(letter());
+    const { mailQueue, lines, tries } = openMailQueue(async () => ({ steps: [] }), mailSettings({ mail: undefined }));
+    mailQueue.post(letter());
     await until(() => lines.length === 1);
     expect(tries()).toBe(0);
-    expect(await outbox.sendNow(letter())).toBeUndefined();
+    expect(await mailQueue.sendNow(letter())).toBeUndefined();
   });
 
   test('flood: beyond a thousand waiting mails are dropped', async () => {
-    const { outbox, lines } = openOutbox(() => new Promise(() => {}));
-    for (let i = 0; i < 1005; i += 1) outbox.post(letter());
+    const { mailQueue, lines } = openMailQueue(() => new Promise(() => {}));
+    for (let i = 0; i < 1005; i += 1) mailQueue.post(letter());
     expect(lines).toHaveLength(5);
   });
 
   test('a stop sends waiting mails at once, without retries, waits for those under way and accepts no others', async () => {
     const sent: string[] = [];
-    const { outbox, lines } = openOutbox(async ({ to }, tries) => {
+    const { mailQueue, lines } = openMailQueue(async ({ to }, tries) => {
       await Bun.sleep(30);
       if (tries === 1) return failure(false);
       sent.push(to);
       return { steps: [] };
     });
-    for (const to of ['a@example.net', 'b@example.net']) outbox.post(letter({ to }));
-    await outbox.stop(NEVER_OVER_MS);
+    for (const to of ['a@example.net', 'b@example.net']) mailQueue.post(letter({ to }));
+    await mailQueue.stop(NEVER_OVER_MS);
     expect(sent).toEqual(['b@example.net']);
     expect(lines.map(({ message }) => message)).toEqual(['a mail could not be sent and was dropped']);
-    outbox.post(letter());
+    mailQueue.post(letter());
     expect(lines.at(-1)?.message).toContain('the node is stopping');
   });
 
   test('a stop ends in time although a server hangs', async () => {
-    const { outbox, pauses } = openOutbox(() => new Promise(() => {}));
-    for (let i = 0; i < 10; i += 1) outbox.post(letter());
-    await outbox.stop(1234);
+    const { mailQueue, pauses } = openMailQueue(() => new Promise(() => {}));
+    for (let i = 0; i < 10; i += 1) mailQueue.post(letter());
+    await mailQueue.stop(1234);
     // Nothing was waited for but the ten random delays before the mails.
     expect(pauses.slice(10)).toEqual([1234]);
   });

@@ -15,7 +15,7 @@ export type OutgoingMail = { to: string; language: MailLanguage; content: MailCo
  * Sends mails in the background, after the request that caused them was answered. Neither status,
  * body nor timing of an answer reveals whether a mail was sent.
  */
-export interface Outbox {
+export interface MailQueue {
   /** Queues a mail; never waits, never fails. Drops it without mail settings and while stopping. */
   post(mail: OutgoingMail): void;
   /** Sends a mail now, once, and reports every step. `undefined` without mail settings. */
@@ -39,12 +39,12 @@ const RETRY_PAUSES_MS = [2000, 10_000];
  */
 const FIRST_DELAY_MS = 200;
 
-export function createOutbox(deps: {
+export function createMailQueue(deps: {
   sendMail: SendMail;
   settings: () => AuthSettings;
   clock: Clock;
   logger: Logger;
-}): Outbox {
+}): MailQueue {
   const { sendMail, settings, clock, logger } = deps;
   const semaphore = createBoundedSemaphore(CONNECTIONS, MAX_QUEUED);
   const stopping = new AbortController();
@@ -117,10 +117,10 @@ type Failure = Pick<MailFailure, 'permanent'> & { step: string; reply?: number }
  * @throws `auth.validation_failed` when `to` is not an address.
  */
 export async function tryMail(
-  { outbox }: { outbox: Outbox },
+  { mailQueue }: { mailQueue: MailQueue },
   { to, language }: { to: string; language: string },
 ): Promise<MailStep[] | undefined> {
-  const outcome = await outbox.sendNow({
+  const outcome = await mailQueue.sendNow({
     to: requireMailAddress(to),
     language: pickLanguage(undefined, language),
     content: { kind: 'test' },
@@ -153,12 +153,12 @@ export async function findMailedAdministrators(
  * it would fail again. `failed`: the mail server could not be reached, or asks to wait.
  */
 export async function mailUser(
-  { store, outbox }: { store: Store; outbox: Outbox },
+  { store, mailQueue }: { store: Store; mailQueue: MailQueue },
   { eventId, userId, payload }: StoredNotice,
 ): Promise<'sent' | 'refused' | 'failed'> {
   const user = await store.users.byId(userId);
   if (!user?.email || user.status !== STATUS.enabled) return 'refused';
-  const outcome = await outbox.sendNow({
+  const outcome = await mailQueue.sendNow({
     ...{ id: eventId, to: user.email, language: pickLanguage(undefined, user.language) },
     // Only stored mails are queued.
     content: payload as StoredMail,
