@@ -1,7 +1,7 @@
 import { type Clock, OperatorError, pluralize, QUOTA_PER_USD, type SecretBox, sha256Hex } from '../kernel/index.ts';
 import type { SourceDatabase } from '../store/index.ts';
 import { ROLE, type Store } from '../store/ports/index.ts';
-import { LEFT_TABLES } from './new-api-mapping.ts';
+import { SKIPPED_TABLES } from './new-api-mapping.ts';
 import { planChannels } from './plan-channels.ts';
 import type { PlanContext } from './plan-context.ts';
 import { planOptions } from './plan-options.ts';
@@ -12,7 +12,7 @@ import { findFault, readNumber, readSource, readText, type SourceReader } from '
 import { createReporter, type ImportReport, silentReporter } from './report.ts';
 import { KEEPS_IDS, writeSettings, writeUsers } from './write-import.ts';
 
-/** A gateway beside it waits while they are written, so there are few. */
+/** Users in one transaction. A gateway that runs beside the import waits for it. */
 const WRITTEN_AT_ONCE = 8;
 /** The longest rest after a page of users. */
 const MAX_REST_MS = 100;
@@ -28,9 +28,10 @@ export type ImportOptions = {
 };
 
 /**
- * Takes a database of new-api over. The whole source is read and checked first; a dry run ends
- * there. Then settings are written in one transaction, and users a few at a time, each time in one:
- * a run that was ended goes on where it was, and a further run changes nothing.
+ * Imports users, channels, prices and settings from a database of new-api. Reads and checks the
+ * whole source first; a dry run ends there. Then it writes the settings in one transaction, and the
+ * users a few at a time: an interrupted import goes on where it stopped, and importing again changes
+ * nothing.
  *
  * @throws `OperatorError` where the source cannot be read or understood
  */
@@ -87,7 +88,7 @@ export async function importNewApi(
   return reporter.report({ source: { kind: database.kind, ...identity }, dry_run: dryRun });
 }
 
-/** Half of a processor is left to a gateway beside it: each page is followed by as long a rest. */
+/** Rests after each page for as long as the page took: a running gateway keeps half a processor. */
 async function* withRests<T>(clock: Clock, pages: AsyncIterable<T>): AsyncGenerator<T> {
   let began = clock.monotonicMs();
   for await (const page of pages) {
@@ -98,8 +99,8 @@ async function* withRests<T>(clock: Clock, pages: AsyncIterable<T>): AsyncGenera
 }
 
 /**
- * The installation, by when it was set up, or by its first account: the same whether its database
- * is copied, dumped into another kind of server, or has gone on.
+ * Identifies the installation by when it was set up, or by its first account. A copy of its
+ * database, a dump on another kind of server and a later state have the same key.
  */
 async function identify(source: SourceReader): Promise<{ key: string; version: string }> {
   const [setup] = await source.all('setups');
@@ -134,14 +135,14 @@ function readUnit(options: ReadonlyMap<string, string>, unreadable: readonly str
   );
 }
 
-/** Users keep their ids where nobody has one yet: passkeys and notes of people refer to them. */
+/** Whether users keep their ids: only in an empty gateway. Passkeys and people refer to them. */
 async function findKeepsIds(store: Store, sourceKey: string): Promise<boolean> {
   const known = (await store.imports.targets(sourceKey, 'run', [KEEPS_IDS])).get(KEEPS_IDS);
   return known === undefined ? (await store.imports.lastUserId()) === 0 : known === 1;
 }
 
 async function reportSkipped(source: SourceReader, reporter: ReturnType<typeof createReporter>): Promise<void> {
-  for (const [table, message] of Object.entries(LEFT_TABLES)) {
+  for (const [table, message] of Object.entries(SKIPPED_TABLES)) {
     const count = await source.count(table);
     if (!count) continue;
     reporter.remark({

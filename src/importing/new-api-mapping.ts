@@ -57,8 +57,8 @@ export type TableName = keyof typeof TABLES;
 /** Without these there is nothing to import. */
 export const NEEDED_TABLES: readonly TableName[] = ['users', 'tokens', 'channels', 'options'];
 
-/** Tables that have no place here; what is in them is counted in the report. */
-export const LEFT_TABLES: Readonly<Record<string, string>> = {
+/** Tables that are not imported; the report counts their rows. */
+export const SKIPPED_TABLES: Readonly<Record<string, string>> = {
   tasks: 'tasks stay there: keep its database for as long as people ask about them',
   midjourneys: 'Midjourney tasks stay there',
   logs: 'the log stays there; balances and used quota are taken as they are',

@@ -1,3 +1,4 @@
+/** JSON values: their types, checks, and a parser that bounds how deep they nest. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 

@@ -5,10 +5,10 @@ import { migrateStore, openStore } from './open-store.ts';
 import {
   type MovedRow,
   type MovedTable,
-  type MovingSide,
+  type MoveEndpoint,
   movedTables,
-  openMovingSide,
-} from './snapshot/moving-side.ts';
+  openMoveEndpoint,
+} from './snapshot/move-endpoint.ts';
 import { lockDataDir } from './sqlite/lock-data-dir.ts';
 import { prepareDataDir } from './sqlite/open-sqlite.ts';
 
@@ -44,8 +44,8 @@ export async function moveDatabase({ from, to, clock, logger, onTable = () => {}
   const unlock = [lock(from), lock(to)];
   try {
     await migrateBoth(from, to, { clock, logger });
-    const source = await openMovingSide(from);
-    const target = await openMovingSide(to);
+    const source = await openMoveEndpoint(from);
+    const target = await openMoveEndpoint(to);
     try {
       return await move({ source, target, clock, onTable });
     } finally {
@@ -73,10 +73,10 @@ async function migrateBoth(from: Place, to: Place, deps: { clock: Clock; logger:
   else await migrateStore({ ...options, ...to });
 }
 
-type Moving = { source: MovingSide; target: MovingSide; clock: Clock; onTable: (table: string, rows: number) => void };
+type Move = { source: MoveEndpoint; target: MoveEndpoint; clock: Clock; onTable: (table: string, rows: number) => void };
 
-async function move({ source, target, clock, onTable }: Moving): Promise<MoveReport> {
-  for (const side of [source, target]) await requireStopped(side, clock);
+async function move({ source, target, clock, onTable }: Move): Promise<MoveReport> {
+  for (const endpoint of [source, target]) await requireStopped(endpoint, clock);
   const [sourceNote, targetNote] = [await readNote(source), await readNote(target)];
   const resumed = targetNote?.state === 'coming';
   if (sourceNote && !(sourceNote.state === 'gone' && resumed))
@@ -107,10 +107,10 @@ async function move({ source, target, clock, onTable }: Moving): Promise<MoveRep
   return { resumed, tables: report };
 }
 
-async function requireStopped(side: MovingSide, clock: Clock): Promise<void> {
-  if (side.dialect === 'sqlite') return;
+async function requireStopped(endpoint: MoveEndpoint, clock: Clock): Promise<void> {
+  if (endpoint.dialect === 'sqlite') return;
   const since = clock.unix() - ALIVE_SECONDS;
-  const [node] = await side.run('select id from nodes where heartbeat_at > $1', [since]);
+  const [node] = await endpoint.run('select id from nodes where heartbeat_at > $1', [since]);
   if (node)
     throw storeErrors.in_use({
       message: `The node ${node[0]} runs on the PostgreSQL database: stop all nodes first. One that was killed counts as running for ${ALIVE_SECONDS} seconds.`,
@@ -120,7 +120,7 @@ async function requireStopped(side: MovingSide, clock: Clock): Promise<void> {
 /**
  * Prepares it for the rows of another database; the next run begins with this until it is complete.
  */
-async function prepareTarget(target: MovingSide, clock: Clock, { resumed }: { resumed: boolean }): Promise<void> {
+async function prepareTarget(target: MoveEndpoint, clock: Clock, { resumed }: { resumed: boolean }): Promise<void> {
   const [[users], [tasks]] = (await Promise.all([
     target.run('select count(*) from users'),
     target.run('select count(*) from tasks'),
@@ -134,7 +134,7 @@ async function prepareTarget(target: MovingSide, clock: Clock, { resumed }: { re
   await writeNote(target, { state: 'coming', at: clock.unix(), isPrepared: true });
 }
 
-async function copyTable({ source, target }: Pick<Moving, 'source' | 'target'>, table: MovedTable): Promise<void> {
+async function copyTable({ source, target }: Pick<Move, 'source' | 'target'>, table: MovedTable): Promise<void> {
   let after: MovedRow | undefined;
   // Rows with numbers came in their order: what is there need not be read again.
   if (table.columns.includes('id') && table.name !== 'options') {
@@ -155,18 +155,18 @@ async function copyTable({ source, target }: Pick<Moving, 'source' | 'target'>, 
   }
 }
 
-const convert = (row: MovedRow, { columns, booleans }: MovedTable, to: MovingSide['dialect']): MovedRow =>
+const convert = (row: MovedRow, { columns, booleans }: MovedTable, to: MoveEndpoint['dialect']): MovedRow =>
   row.map((value, at) => {
     if (value === null || !booleans.has(columns[at] ?? '')) return value;
     return to === 'postgres' ? Boolean(value) : Number(value);
   });
 
 /** It does not depend on the order of the rows, since collations differ. */
-async function digestTable(side: MovingSide, table: MovedTable): Promise<{ rows: number; digest: string }> {
+async function digestTable(endpoint: MoveEndpoint, table: MovedTable): Promise<{ rows: number; digest: string }> {
   let [rows, sum] = [0, 0n];
   let after: MovedRow | undefined;
   for (;;) {
-    const page = await side.read(table, { after, limit: PAGE });
+    const page = await endpoint.read(table, { after, limit: PAGE });
     for (const row of page) {
       if (table.name === 'options' && row[table.columns.indexOf('key')] === MOVE_NOTE) continue;
       const plain = convert(row, table, 'sqlite').map((value) => (value === null ? null : String(value)));
@@ -181,9 +181,9 @@ async function digestTable(side: MovingSide, table: MovedTable): Promise<{ rows:
 const MASK = (1n << 256n) - 1n;
 
 /** Money is compared once more, by what it means. */
-async function compareLedger(source: MovingSide, target: MovingSide): Promise<void> {
-  const sums = async (side: MovingSide) => {
-    const found = await side.run(
+async function compareLedger(source: MoveEndpoint, target: MoveEndpoint): Promise<void> {
+  const sums = async (endpoint: MoveEndpoint) => {
+    const found = await endpoint.run(
       'select wallets.id, wallets.quota, coalesce(sum(amount), 0) from wallets left join ledger_entries on wallet_id = wallets.id group by wallets.id, wallets.quota',
     );
     return found.map((row) => row.map(String).join(':')).sort();
@@ -199,16 +199,16 @@ async function compareLedger(source: MovingSide, target: MovingSide): Promise<vo
 /** `coming`: rows are on their way into this database. `gone`: they are in another one. */
 type Note = { state: 'coming' | 'gone'; at: number; isPrepared?: boolean };
 
-async function readNote(side: MovingSide): Promise<Note | undefined> {
-  const [row] = await side.run(`select value from options where key = '${MOVE_NOTE}'`);
+async function readNote(endpoint: MoveEndpoint): Promise<Note | undefined> {
+  const [row] = await endpoint.run(`select value from options where key = '${MOVE_NOTE}'`);
   return row ? (JSON.parse(String(row[0])) as Note) : undefined;
 }
 
 /** One statement: a note that is lost would open half of a database. */
-async function writeNote(side: MovingSide, note: Note | undefined): Promise<void> {
-  if (note === undefined) await side.run(`delete from options where key = '${MOVE_NOTE}'`);
+async function writeNote(endpoint: MoveEndpoint, note: Note | undefined): Promise<void> {
+  if (note === undefined) await endpoint.run(`delete from options where key = '${MOVE_NOTE}'`);
   else
-    await side.run(
+    await endpoint.run(
       `insert into options (key, value) values ('${MOVE_NOTE}', '${JSON.stringify(note)}')
       on conflict (key) do update set value = excluded.value`,
     );

@@ -17,7 +17,7 @@ import {
   type SigningKey,
 } from '../../src/plugins/index.ts';
 import { createMarketMemory } from '../../src/plugins/marketplace/market-memory.ts';
-import { type HandOverStep, signHandOver, writeHandOvers } from '../../src/plugins/signing/hand-over.ts';
+import { type HandOverStep, signHandOver, writeHandOvers } from '../../src/plugins/signing/rotate-signing-key.ts';
 import { signData } from '../../src/plugins/signing/signature.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createUpstream } from '../../src/upstream/index.ts';

@@ -1,7 +1,7 @@
 import type { Clock, Logger, Sentence } from '../../kernel/index.ts';
 import type { BackupTrigger, DatabaseCounts, FileStore, ObjectStore } from '../../store/ports/index.ts';
 import type { Secrets, SecretsConfig } from '../secrets/load-secrets.ts';
-import type { DatabaseConfig } from '../storage/open-beside.ts';
+import type { DatabaseConfig } from '../storage/open-while-running.ts';
 import type { ResultFilesConfig, StorageLocation } from '../storage/result-files.ts';
 
 /** A file of a backup as it is stored. */

@@ -22,7 +22,7 @@ import type {
   ReadFault,
   ReadMarketFile,
 } from '../market-index/types.ts';
-import { MAX_HAND_OVER_BYTES } from '../signing/hand-over.ts';
+import { MAX_HAND_OVER_BYTES } from '../signing/rotate-signing-key.ts';
 import { MAX_SIGNATURE_BYTES } from '../signing/signature.ts';
 
 /** Limits in bytes: of an index as in new-api, of sources and icons as for uploads. */

@@ -1,5 +1,5 @@
 import { err, ok, type Result } from '../../kernel/index.ts';
-import { readHandOvers, signHandOver, writeHandOvers } from '../signing/hand-over.ts';
+import { readHandOvers, signHandOver, writeHandOvers } from '../signing/rotate-signing-key.ts';
 import type { PublicKey, SigningKey } from '../signing/keys.ts';
 import { hashData, readSignature, signData, verifySignature } from '../signing/signature.ts';
 import { HAND_OVER_ENDING, SIGNATURE_ENDING } from './check-trust.ts';

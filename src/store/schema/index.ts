@@ -1,22 +1,22 @@
 import { defineAccounts, defineAlerts } from './accounts.ts';
 import { defineFigures } from './figures.ts';
 import { defineBackups, defineGateway, defineImports, definePluginHistory } from './gateway.ts';
-import { type Kit, postgresKit, sqliteKit } from './kits.ts';
+import { type DialectColumns, postgresColumns, sqliteColumns } from './dialect-columns.ts';
 import { defineBatches, defineRelay, defineResults, defineTasks, defineWaiting } from './tasks.ts';
 
-const defineTables = (kit: Kit) => ({
-  ...defineAccounts(kit),
-  ...defineGateway(kit),
-  ...defineTasks(kit),
-  ...defineWaiting(kit),
-  ...defineRelay(kit),
-  ...defineBatches(kit),
-  ...definePluginHistory(kit),
-  ...defineResults(kit),
-  ...defineAlerts(kit),
-  ...defineBackups(kit),
-  ...defineImports(kit),
-  ...defineFigures(kit),
+const defineTables = (columns: DialectColumns) => ({
+  ...defineAccounts(columns),
+  ...defineGateway(columns),
+  ...defineTasks(columns),
+  ...defineWaiting(columns),
+  ...defineRelay(columns),
+  ...defineBatches(columns),
+  ...definePluginHistory(columns),
+  ...defineResults(columns),
+  ...defineAlerts(columns),
+  ...defineBackups(columns),
+  ...defineImports(columns),
+  ...defineFigures(columns),
 });
 
 export type Tables = ReturnType<typeof defineTables>;
@@ -26,4 +26,4 @@ export type Tables = ReturnType<typeof defineTables>;
  * compares the two.
  */
 export const tablesFor = (dialect: 'sqlite' | 'postgres'): Tables =>
-  defineTables(dialect === 'sqlite' ? sqliteKit : postgresKit);
+  defineTables(dialect === 'sqlite' ? sqliteColumns : postgresColumns);

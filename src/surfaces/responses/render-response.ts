@@ -1,3 +1,7 @@
+/**
+ * Renders a task as a response of OpenAI's Responses API by the hooks of its plugin: as events for
+ * a stream, or whole once the task has ended.
+ */
 import type { JsonObject, Result } from '../../kernel/index.ts';
 import {
   describeHookFailure,

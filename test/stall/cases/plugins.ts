@@ -7,7 +7,7 @@ import {
   readHandOvers,
   signHandOver,
   writeHandOvers,
-} from '../../../src/plugins/signing/hand-over.ts';
+} from '../../../src/plugins/signing/rotate-signing-key.ts';
 import { generateSigningKey } from '../../../src/plugins/signing/keys.ts';
 import { MAX_SIGNATURE_BYTES, readSignature } from '../../../src/plugins/signing/signature.ts';
 import { MAX_SOURCE_BYTES } from '../../../src/plugins/source/check-source.ts';

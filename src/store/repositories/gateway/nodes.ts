@@ -1,7 +1,7 @@
 import { and, asc, eq, getTableColumns, type SQL, sql } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
 import type { AliveNode, ClockStore, NodeStore } from '../../ports/index.ts';
-import { STORED_PENDING } from '../../schema/kits.ts';
+import { STORED_PENDING } from '../../schema/dialect-columns.ts';
 import { atomic, type Context } from '../context.ts';
 import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
 

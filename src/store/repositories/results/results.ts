@@ -9,7 +9,7 @@ import {
   type ResultRecord,
   type ResultStore,
 } from '../../ports/index.ts';
-import { STORED_PENDING } from '../../schema/kits.ts';
+import { STORED_PENDING } from '../../schema/dialect-columns.ts';
 import {
   atomic,
   type Context,

@@ -1,6 +1,6 @@
 import { and, eq, getTableColumns, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
 import { type AgedTask, type ContentChange, PREVIEW_KIND, type RetentionStore } from '../../ports/index.ts';
-import { STORED_PENDING } from '../../schema/kits.ts';
+import { STORED_PENDING } from '../../schema/dialect-columns.ts';
 import { atomic, type Context, encodeTexts, lazy } from '../context.ts';
 import { createLedgerFold } from '../money/fold-ledger.ts';
 import { lazyByShape } from '../prepare-by-shape.ts';

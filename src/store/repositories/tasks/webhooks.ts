@@ -9,7 +9,7 @@ import {
   type WebhookRecord,
   type WebhookStore,
 } from '../../ports/index.ts';
-import { STORED_PENDING } from '../../schema/kits.ts';
+import { STORED_PENDING } from '../../schema/dialect-columns.ts';
 import { atomic, type Context, createPullForward, isOverIn, lazy, separate } from '../context.ts';
 import { columnPlaceholders, countAll, createPages } from '../prepare-by-shape.ts';
 

@@ -4,8 +4,9 @@ import { type PublicKey, parsePublicKey } from './keys.ts';
 import { hashData, readSignature, signData, verifySignature } from './signature.ts';
 
 /**
- * One rotation: a statement, signed by the old key, which permits it, and by the new one, which
- * shows that its owner has it. What is signed are the bytes of `statement`.
+ * The hand-over of a marketplace from one signing key to the next: a statement, signed by the old
+ * key, which permits it, and by the new one, which shows that its owner has it. The signed bytes
+ * are those of `statement`.
  */
 export type HandOverStep = { statement: string; from_signature: string; to_signature: string };
 

@@ -12,25 +12,25 @@ export type MovedRow = (string | number | boolean | null)[];
 
 /** Parameters of one statement; PostgreSQL takes 65,535. */
 const MAX_PARAMETERS = 20_000;
-/** What a running gateway writes about itself. */
+/** Tables in which a running gateway describes itself. */
 const LEFT_OUT = ['nodes'];
 
 /** One of the two databases of a move, below the store: raw rows, without triggers. */
-export type MovingSide = {
+export type MoveEndpoint = {
   dialect: 'sqlite' | 'postgres';
   run(text: string, params?: readonly unknown[]): Promise<unknown[][]>;
-  /** Rows in the order of their key, after this one. */
+  /** The next rows in the order of their key, after the row `after`. */
   read(table: MovedTable, page: { after: MovedRow | undefined; limit: number }): Promise<MovedRow[]>;
-  /** Leaves rows that are there. */
+  /** Inserts rows; rows that exist stay as they are. */
   write(table: MovedTable, rows: readonly MovedRow[]): Promise<void>;
-  /** Triggers stand still while rows come that they have made already. */
+  /** Stops the triggers, whose own rows are moved as well. */
   stopTriggers(): Promise<void>;
-  /** Triggers act again, and new rows get numbers behind those that came. */
+  /** Starts the triggers again, and lets new ids begin behind those of the moved rows. */
   finish(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** In the order of the schema: what others refer to comes first. */
+/** The tables that are moved, in the order of the schema: what others refer to comes first. */
 export const movedTables = (): MovedTable[] =>
   Object.values(tablesFor('sqlite'))
     .map((table) => {
@@ -43,15 +43,15 @@ export const movedTables = (): MovedTable[] =>
     })
     .filter(({ name }) => !LEFT_OUT.includes(name));
 
-export async function openMovingSide(place: { databaseUrl: string; dataDir: string }): Promise<MovingSide> {
-  return place.databaseUrl === '' ? openSqliteSide(place.dataDir) : openPostgresSide(place.databaseUrl);
+export async function openMoveEndpoint(place: { databaseUrl: string; dataDir: string }): Promise<MoveEndpoint> {
+  return place.databaseUrl === '' ? openSqliteEndpoint(place.dataDir) : openPostgresEndpoint(place.databaseUrl);
 }
 
-function openSqliteSide(dataDir: string): MovingSide {
+function openSqliteEndpoint(dataDir: string): MoveEndpoint {
   const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
   file.run('pragma foreign_keys = off');
   file.run('pragma synchronous = full');
-  const run: MovingSide['run'] = async (text, params = []) =>
+  const run: MoveEndpoint['run'] = async (text, params = []) =>
     file.query(text).values(...(params as SQLQueryBindings[])) ?? [];
   const triggers = async () =>
     (await run("select name, sql from sqlite_master where type = 'trigger'")).map(([name, sql]) => [
@@ -84,9 +84,9 @@ function openSqliteSide(dataDir: string): MovingSide {
   };
 }
 
-function openPostgresSide(databaseUrl: string): MovingSide {
+function openPostgresEndpoint(databaseUrl: string): MoveEndpoint {
   const sql: SQL = connectPostgres(databaseUrl, 1, READER_DEADLINES);
-  const run: MovingSide['run'] = async (text, params = []) =>
+  const run: MoveEndpoint['run'] = async (text, params = []) =>
     (await sql.unsafe(text, [...params]).values()) as unknown[][];
   const keys = rememberKeys(async (table) => {
     const found = await run(
@@ -135,7 +135,7 @@ function rememberKeys(read: (table: string) => Promise<string[]>): (table: strin
 const list = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
 
 async function readPage(
-  run: MovingSide['run'],
+  run: MoveEndpoint['run'],
   table: MovedTable,
   page: {
     after: MovedRow | undefined;
@@ -159,7 +159,7 @@ const toValue = (value: unknown): MovedRow[number] =>
   typeof value === 'bigint' ? Number(value) : value === undefined ? null : (value as MovedRow[number]);
 
 async function writeRows(
-  { run, parameter }: { run: MovingSide['run']; parameter: (at: number) => string },
+  { run, parameter }: { run: MoveEndpoint['run']; parameter: (at: number) => string },
   { name, columns }: MovedTable,
   rows: readonly MovedRow[],
 ): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * One vocabulary of columns, spoken in two dialects. The schema is written once against the SQLite
- * kit's types; the PostgreSQL kit builds the same columns at run time and hands out the same
- * JavaScript values.
+ * Column types by one name for both dialects. The schema is written once against the types of
+ * SQLite's; those of PostgreSQL build the same columns at run time and give the same JavaScript
+ * values.
  */
 import * as pg from 'drizzle-orm/pg-core';
 import * as lite from 'drizzle-orm/sqlite-core';
@@ -23,7 +23,7 @@ const resultState = {
   fromDriver: (stored: string) => (stored === STORED_PENDING ? 'pending' : stored) as ResultState,
 };
 
-export const sqliteKit = {
+export const sqliteColumns = {
   table: lite.sqliteTable,
   id: () => lite.integer('id').primaryKey({ autoIncrement: true }),
   int: (name: string) => lite.integer(name),
@@ -37,9 +37,9 @@ export const sqliteKit = {
   resultState: (name: string) => lite.customType<{ data: ResultState; driverData: string }>(resultState)(name),
 };
 
-export type Kit = typeof sqliteKit;
+export type DialectColumns = typeof sqliteColumns;
 
-export const postgresKit = {
+export const postgresColumns = {
   table: pg.pgTable,
   id: () => pg.bigint('id', { mode: 'number' }).primaryKey().generatedByDefaultAsIdentity(),
   int: (name: string) => pg.integer(name),
@@ -49,4 +49,4 @@ export const postgresKit = {
   bool: (name: string) => pg.boolean(name),
   json: (name: string) => pg.customType<{ data: unknown; driverData: string }>(json)(name),
   resultState: (name: string) => pg.customType<{ data: ResultState; driverData: string }>(resultState)(name),
-} as unknown as Kit;
+} as unknown as DialectColumns;
