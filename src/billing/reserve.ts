@@ -6,8 +6,8 @@ import { owner, type ReservedTask } from './settle.ts';
 /** How tasks take money before they are sent. `task.quota` is the amount. */
 export type Reserving = {
   /**
-   * Takes first reservations, one after the other. The error of each that is refused, of which
-   * nothing was written: `billing.insufficient_quota`, `billing.insufficient_key_quota`,
+   * Takes first reservations, one after the other. Returns an error for each that is refused, of
+   * which nothing was written: `billing.insufficient_quota`, `billing.insufficient_key_quota`,
    * `billing.budget_exceeded`.
    */
   reserveAll(tx: Repositories, tasks: readonly ReservedTask[]): Promise<(AppError | undefined)[]>;
@@ -15,9 +15,9 @@ export type Reserving = {
   canReserveAll(tasks: readonly ReservedTask[]): Promise<boolean[]>;
   /**
    * Refunds the previous reservation and takes `task.quota` instead, for a submission that moved to
-   * a channel with another price. `attempt` numbers the new reservation. It counts in the periods
-   * of the previous one.
-   * @throws what `reserveAll` gives, for what it takes more
+   * a channel with another price. `attempt` numbers the new reservation, which counts in the budget
+   * periods of the previous one.
+   * @throws the errors of `reserveAll`, if the new reservation is larger and its difference refused
    */
   replaceReservation(
     tx: Repositories,
@@ -45,7 +45,7 @@ export function createReserving({ store, clock, settings, readsFacts }: Reservin
 
   return {
     async reserveAll(tx, tasks) {
-      // What costs nothing now may cost something once its final facts are known.
+      // A task that costs nothing now may cost something once its final facts are known.
       const counted = tasks.filter(({ quota, billing }) => quota !== 0 || readsFacts(billing));
       const entries = counted.map((task) => toReservation(task, 1));
       const verdicts = await tx.ledger.reserveAll(entries);

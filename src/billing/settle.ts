@@ -13,7 +13,7 @@ import type { PriceBook } from './price-book.ts';
  * The end of a bill: its reservation is settled by the final price, refunded, or corrected later.
  */
 
-/** What money moves for: a task, or a relayed request. */
+/** A task or a relayed request, for which money moves. */
 export type BillableTask = Pick<
   TaskRecord,
   'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'group' | 'channelId' | 'platform' | 'quota' | 'billing'
@@ -39,10 +39,10 @@ export type ReservedTask = Pick<
 > &
   Pick<NewReservation, 'held' | 'isOwed'>;
 
-/** `at`: the time of its lines. `parse` may remember what it has parsed. */
+/** `at`: the time of the lines. `parse` may keep the expressions that it has parsed. */
 type Settlement = { at: number; parse: PriceBook['parse'] };
 
-/** `corrects`: what was charged is taken from the used quotas. */
+/** Writes the final lines of ended tasks. `corrects`: takes earlier charges from the used quotas. */
 export async function settleAll(
   tx: Repositories,
   ended: readonly Ended[],
@@ -70,12 +70,12 @@ export async function settleAll(
         })
       : usageRow(task, { kind: 'settle', quota: bill.quota, detail, createdAt: at });
   });
-  // It runs first, since the other statements lock rows that all tasks of their wallets wait for.
+  // Usage is written first: the other statements lock rows that all tasks of the wallets wait for.
   await Promise.all(rows.map((row) => tx.logs.addUsage(row)));
   if (lines.length + usage.length > 0) await tx.ledger.settleAll({ lines, usage });
 }
 
-/** Moves the difference to what was charged as reserved: `task.quota`. */
+/** Moves the difference between the bill and `task.quota`, which was charged as reserved. */
 export async function settleLate(
   tx: Repositories,
   { task, bill }: Pick<Ended, 'task' | 'bill'>,
@@ -113,7 +113,7 @@ export const owner = (task: Omit<ReservedTask, 'quota' | 'group' | 'billing'>) =
   apiKeyId: task.apiKeyId,
 });
 
-/** In Unix seconds. The time in which a task waited is none of its vendor's. */
+/** Unix seconds. A waiting task is not at its vendor, so its duration begins when it is sent. */
 const sentAt = (createdAt: number, { dispatchedAtMs = 0 }: BillableTask): number =>
   Math.max(createdAt, Math.floor(dispatchedAtMs / 1000));
 

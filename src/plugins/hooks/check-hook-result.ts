@@ -1,3 +1,7 @@
+/**
+ * Checks the results of hooks that run outside a task, in a plugin's fixtures and dry runs, by the
+ * same rules as results in a task.
+ */
 import type { FileReference } from '../../../contracts/v1.d.ts';
 import {
   err,
@@ -55,7 +59,7 @@ const readText = (value: unknown): string | undefined => (typeof value === 'stri
 /** The base URL in the context, or the manifest's for a call that names none. */
 const findBaseUrl = ({ context, manifest }: Trial): string => readText(context.baseUrl) ?? manifest.baseUrl ?? '';
 
-/** Does the same where the context belongs to an account and not to a task. */
+/** The base URL where the context belongs to an account and not to a task. */
 function findChannelUrl({ context: { channel }, manifest }: Trial): string {
   const base = isObject(channel) ? readText(channel.baseUrl) : undefined;
   return base ?? manifest.baseUrl ?? '';

@@ -1,3 +1,4 @@
+/** Reads, for their export, and erases what is stored about one user. */
 import { and, asc, eq, getTableColumns, gt, inArray, isNotNull, ne, or, sql } from 'drizzle-orm';
 import type { PersonalDataStore } from '../../ports/index.ts';
 import { createAuditRedaction, inSlice, nextSlice } from '../audit/redact-audit.ts';
