@@ -42,7 +42,7 @@ export type ReservedTask = Pick<
 /** `at`: the time of the lines. `parse` may keep the expressions that it has parsed. */
 type Settlement = { at: number; parse: PriceBook['parse'] };
 
-/** Writes the final lines of ended tasks. `corrects`: takes earlier charges from the used quotas. */
+/** Writes the final lines of ended tasks. `corrects`: takes charges from the used quotas again. */
 export async function settleAll(
   tx: Repositories,
   ended: readonly Ended[],

@@ -29,9 +29,9 @@ export type ImportOptions = {
 
 /**
  * Imports users, channels, prices and settings from a database of new-api. Reads and checks the
- * whole source first; a dry run ends there. Then it writes the settings in one transaction, and the
- * users a few at a time: an interrupted import goes on where it stopped, and importing again changes
- * nothing.
+ * whole source first; a dry run ends there. Then it writes the settings in one transaction, and
+ * the users a few at a time: an interrupted import goes on where it stopped, and importing again
+ * changes nothing.
  *
  * @throws `OperatorError` where the source cannot be read or understood
  */

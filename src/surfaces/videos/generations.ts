@@ -25,7 +25,10 @@ export function readGeneration(request: ClientRequest): ClientRequest {
   return { ...request, body: { ...sent, ...text, value } };
 }
 
-/** The request with OpenAI's names for length, size and image. @throws tasks.video_request_invalid */
+/**
+ * The request with OpenAI's names for length, size and image.
+ * @throws tasks.video_request_invalid
+ */
 export function translateVideoRequest({
   response_format,
   n,

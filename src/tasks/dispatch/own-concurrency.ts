@@ -27,8 +27,8 @@ export async function lockOwnConcurrency(
 
 /**
  * Puts tasks back into their lines whose owners are below their limits again: one of their tasks
- * has ended, or the limit was changed. May put back too many, since it locks nothing: the dispatcher
- * counts again before it begins them. Returns how many.
+ * has ended, or the limit was changed. May put back too many, since it locks nothing: the
+ * dispatcher counts again before it begins them. Returns how many.
  */
 export async function releaseParked(
   { store, limits }: Pick<TaskDeps, 'store' | 'limits'>,
