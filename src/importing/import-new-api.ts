@@ -17,7 +17,7 @@ const WRITTEN_AT_ONCE = 8;
 /** The longest rest after a page of users. */
 const MAX_REST_MS = 100;
 const UNIT = 'QuotaPerUnit';
-/** What new-api counts as one USD where the option is not set. */
+/** The quota that new-api counts as one USD where the option is not set. */
 const DEFAULT_UNIT = 500_000;
 
 export type ImportDeps = { store: Store; secretBox: SecretBox; clock: Clock };

@@ -1,5 +1,5 @@
 /**
- * What the tables of new-api mean here. This is the only file to read, and to change, when a
+ * How the tables of new-api are imported. This is the only file to read, and to change, when a
  * release of new-api moves something. A column that a database lacks reads as null.
  */
 import { trimTrailing } from '../kernel/index.ts';
@@ -78,9 +78,10 @@ export const IDENTITY_COLUMNS = {
 } as const;
 
 /**
- * What a channel becomes. `plugin`: the plugin that declares the same channel type. `address`: the
- * vendor's, where the channel has none of its own. `relay`: an OpenAI-compatible vendor. `bound`:
- * the plugins that the channel itself names; without one it is a relay where `relay` says so.
+ * The channel that one of new-api becomes. `plugin`: the plugin that declares the same type.
+ * `address`: the vendor's, where the channel has none of its own. `relay`: an OpenAI-compatible
+ * vendor. `bound`: the plugins that the channel itself names; without one it is a relay where
+ * `relay` says so.
  */
 export type ChannelRule = { address: string; plugin?: string; relay?: true; bound?: true };
 
@@ -125,7 +126,7 @@ export const CALL_PRICES: Readonly<Record<string, (price: string, model: string)
   jimeng: (price) => price,
   hailuo: (price) => price,
   sunoapi: (price) => price,
-  // Its price is that of a second; the wide sizes cost two thirds more.
+  // The price is that of a second; the wide sizes cost two thirds more.
   sora: (price) => `${price} * u("seconds") * (u("resolution") == "1024p" ? 1.666667 : 1)`,
   gemini: veoPrice,
   vertex: veoPrice,
@@ -149,7 +150,7 @@ export const TOKEN_PRICES: Readonly<Record<string, (ratio: number, model: string
     model.includes('seedance-1') ? `${decimal(ratio * 2)} * u("tokens") / 1000000` : undefined,
 };
 
-/** What new-api charges for output whatever its option says, but for names with a slash. */
+/** The output rates that new-api charges whatever its option says, except names with a slash. */
 const FIXED_COMPLETION: readonly (readonly [RegExp, number])[] = [
   [/^gpt-5(?!\.)/, 8],
   [/^o[13](?:-|$)/, 4],

@@ -15,7 +15,7 @@ const IDLE_TICK_MS = 1000;
  * a command may write beside it.
  */
 const ONLY_NODE_TICK_MS = 15_000;
-/** Most notices in one claim. */
+/** The most notices in one claim. */
 const MAX_CLAIM = 32;
 /**
  * A claim holds at most this many notices per slot of a host: its lease covers that many rounds.

@@ -5,9 +5,9 @@ import { canonicalHost } from '../upstream/index.ts';
 import { createAttachArtifacts } from './attach-artifacts.ts';
 import { deliverWebhook, GIVE_UP_AFTER_MS } from './deliver-webhook.ts';
 import { notificationErrors } from './errors.ts';
+import { createOutboxWorker, type WebhookStats } from './outbox-worker.ts';
 import { readSecret } from './sign-message.ts';
 import type { NotificationDeps } from './types.ts';
-import { createOutboxWorker, type WebhookStats } from './outbox-worker.ts';
 
 /** A notice with its attempts so far, the earliest first. */
 export type Notice = WebhookRecord & { deliveries: WebhookDelivery[] };

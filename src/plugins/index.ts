@@ -55,11 +55,11 @@ export {
 } from './hooks/parse-answers.ts';
 export { createSubmitStream } from './hooks/parse-submit-events.ts';
 export {
-  type RenderedImages,
   callImageRender,
-  callNativeRender,
   callNativeError,
+  callNativeRender,
   callVideoRender,
+  type RenderedImages,
 } from './hooks/present-tasks.ts';
 export {
   type AccountRequest,

@@ -5,9 +5,9 @@
  */
 
 export { relayErrors } from './errors.ts';
-export { isRelayId, type RelayTaskPage } from './requests/follow-request.ts';
 export { createRelay, type Relay } from './relay.ts';
-export { RELAY_PLUGIN_KEY } from './usage/reserve-and-bill.ts';
 export { readFlag } from './request-members.ts';
+export { isRelayId, type RelayTaskPage } from './requests/follow-request.ts';
 export type { ShownRelayTask } from './requests/show-request.ts';
 export type { Follow, RelayAnswer, RelayCall } from './types.ts';
+export { RELAY_PLUGIN_KEY } from './usage/reserve-and-bill.ts';

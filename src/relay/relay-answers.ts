@@ -115,7 +115,7 @@ async function readBeginning(clock: Clock, response: UpstreamResponse): Promise<
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_REFUSAL_BYTES));
 }
 
-/** What becomes of the bytes that pass. */
+/** Sees the bytes that pass, and may change them. */
 export type Transfer = {
   /** Returns what the client gets of the chunk. */
   push(chunk: Uint8Array): Promise<Uint8Array>;
@@ -209,7 +209,7 @@ export function streamThrough(
     if (limits) track(readRest(limits));
     else {
       cut();
-      // Its failure is told to `track`.
+      // `track` is told of a failure.
       end('cut').catch(() => undefined);
     }
     try {

@@ -4,8 +4,15 @@ import { type ChannelRecord, type RelayKind, STATUS } from '../store/ports/index
 import { type Caller, findProtocolOwners, type ProtocolOwner, type TaskDeps, taskErrors } from '../tasks/index.ts';
 import { createAccountConcurrency } from './account-concurrency.ts';
 import { createCallerConcurrency } from './caller-concurrency.ts';
-import { relayRequest } from './requests/relay-request.ts';
 import { relayErrors } from './errors.ts';
+import {
+  callStoredObject,
+  findLinkedVideo,
+  findOwnObject,
+  type LinkedVideo,
+  noSuchObject,
+  type ObjectName,
+} from './objects/call-stored-object.ts';
 import {
   cancelRelayTask,
   deleteRelayTask,
@@ -17,15 +24,7 @@ import {
   readRelayTask,
   refuseRelayArtifacts,
 } from './requests/follow-request.ts';
-import {
-  findLinkedVideo,
-  findOwnObject,
-  callStoredObject,
-  type LinkedVideo,
-  noSuchObject,
-  type ObjectName,
-} from './objects/call-stored-object.ts';
-import { refundInterrupted } from './usage/reserve-and-bill.ts';
+import { relayRequest } from './requests/relay-request.ts';
 import { type ShownRelayTask, showRelayTask } from './requests/show-request.ts';
 import type {
   RelayAnswer,
@@ -36,6 +35,7 @@ import type {
   RemixSource,
   Settlements,
 } from './types.ts';
+import { refundInterrupted } from './usage/reserve-and-bill.ts';
 
 /** Relays requests for models that no plugin serves to OpenAI-compatible vendors, unchanged. */
 export type Relay = {
@@ -211,7 +211,7 @@ function createSettlements(logger: Logger): Settlements {
         .finally(() => running.delete(settlement));
     },
     async all() {
-      // What ends may begin its bill.
+      // A settlement that ends may begin another one.
       while (running.size > 0) await Promise.allSettled(running);
     },
   };

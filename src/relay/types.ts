@@ -22,7 +22,7 @@ export type RelayLinks = {
   linkVideo(made: Pick<RelayRecord, 'relayId' | 'userId'>): Promise<string | undefined>;
 };
 
-/** What the relayed requests of this node share. */
+/** State that the relayed requests of this node share. */
 export type RelayShared = RelayLinks & {
   settlements: Settlements;
   accountConcurrency: AccountConcurrency;
@@ -65,7 +65,7 @@ export type Creation = { caller: Caller; request: RelayedRequest; intent: RelayI
 /** The relayed video that a request changes: its model and the facts of its bill hold for both. */
 export type RemixSource = { id: string; model: string; facts: JsonObject; video: AskedVideo | undefined };
 
-/** What the gateway itself reads of a request that it relays. */
+/** The parts of a relayed request that the gateway itself reads. */
 export type RelayIntent = {
   kind: RelayKind;
   model: string;
@@ -91,7 +91,7 @@ export type RelayIntent = {
  */
 export type OpenRelay = RelayRecord & { hold?: (Hold & { row: Omit<NewRelay, 'leaseForMs'> }) | undefined };
 
-/** A vendor's answer, and the request that it is of. */
+/** A vendor's answer, and the request that it belongs to. */
 export type Delivery = {
   caller: Caller;
   request: RelayedRequest;
@@ -125,7 +125,7 @@ export type RelayCall = {
 };
 
 /**
- * What a client gets of a vendor's answer. `replayed`: it answers an earlier request with the same
+ * A vendor's answer as the client gets it. `replayed`: it answers an earlier request with the same
  * Idempotency-Key.
  */
 export type RelayAnswer = VendorContent & { replayed: boolean };

@@ -73,7 +73,12 @@ async function migrateBoth(from: Place, to: Place, deps: { clock: Clock; logger:
   else await migrateStore({ ...options, ...to });
 }
 
-type Move = { source: MoveEndpoint; target: MoveEndpoint; clock: Clock; onTable: (table: string, rows: number) => void };
+type Move = {
+  source: MoveEndpoint;
+  target: MoveEndpoint;
+  clock: Clock;
+  onTable: (table: string, rows: number) => void;
+};
 
 async function move({ source, target, clock, onTable }: Move): Promise<MoveReport> {
   for (const endpoint of [source, target]) await requireStopped(endpoint, clock);
@@ -129,7 +134,7 @@ async function prepareTarget(target: MoveEndpoint, clock: Clock, { resumed }: { 
     throw storeErrors.not_usable({ message: 'The target has users or tasks of its own: name an empty database.' });
   await writeNote(target, { state: 'coming', at: clock.unix() });
   await target.stopTriggers();
-  // What a new database begins with comes from the source too.
+  // The rows that a new database begins with come from the source too.
   for (const { name } of movedTables().reverse()) if (name !== 'options') await target.run(`delete from "${name}"`);
   await writeNote(target, { state: 'coming', at: clock.unix(), isPrepared: true });
 }
@@ -161,7 +166,7 @@ const convert = (row: MovedRow, { columns, booleans }: MovedTable, to: MoveEndpo
     return to === 'postgres' ? Boolean(value) : Number(value);
   });
 
-/** It does not depend on the order of the rows, since collations differ. */
+/** Does not depend on the order of the rows, since collations differ. */
 async function digestTable(endpoint: MoveEndpoint, table: MovedTable): Promise<{ rows: number; digest: string }> {
   let [rows, sum] = [0, 0n];
   let after: MovedRow | undefined;

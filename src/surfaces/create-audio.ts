@@ -2,12 +2,12 @@ import { isObject, type Json, type JsonObject, parseJson } from '../kernel/index
 import { type Content, projectArtifacts, requirePlugin } from '../results/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
 import {
-  forbidUnsafeRetry,
   type Caller,
   type ClientRequest,
-  type SubmissionState,
+  forbidUnsafeRetry,
   readFields,
   readModel,
+  type SubmissionState,
   submitOnce,
   submitTask,
   taskErrors,
@@ -82,7 +82,11 @@ export const createTranscription = (deps: SurfaceDeps, creation: Creation): Prom
 
 const isText = (mimeType: string): boolean => /^(?:text\/|application\/(?:[\w.-]+\+)?json)/i.test(mimeType);
 
-async function makeFile(deps: SurfaceDeps, { caller, body, ...client }: Creation & { body: JsonObject }, state: SubmissionState) {
+async function makeFile(
+  deps: SurfaceDeps,
+  { caller, body, ...client }: Creation & { body: JsonObject },
+  state: SubmissionState,
+) {
   const { request, requestId } = client;
   const model = readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });

@@ -21,7 +21,7 @@ type ProtocolCall = {
   operation: 'create' | 'generate' | 'edit';
   model: string;
   stream?: boolean;
-  /** What a request must fulfil. @throws what is wrong with it */
+  /** Checks a decoded request. @throws the error that refuses it */
   check?: (request: DecodedRequest) => void;
 };
 

@@ -1,5 +1,7 @@
 import { isObject, type Json, userOwner } from '../kernel/index.ts';
 import {
+  callNativeError,
+  callNativeRender,
   type DecodedSubmit,
   decodeNativeRequest,
   describeHookFailure,
@@ -12,8 +14,6 @@ import {
   type NativeError,
   type Pin,
   type PluginRoute,
-  callNativeRender,
-  callNativeError,
   servesPlatform,
 } from '../plugins/index.ts';
 import { hasEnded, type TaskRecord } from '../store/ports/index.ts';

@@ -63,7 +63,7 @@ export type Surfaces = {
   models(caller: Caller): CallableModel[];
   /** The models that requests with the caller's key may name, once each. */
   namedModels(caller: Caller): NamedModel[];
-  /** What a request would reserve. Nothing is sent, written or charged. */
+  /** The quota that a request would reserve. Nothing is sent, written or charged. */
   quote(caller: Caller, requestId: string, request: RequestToQuote): Promise<Quote>;
   /** `POST /v1/videos`. @throws tasks.model_not_found when no plugin claims the model */
   submitVideo(caller: Caller, requestId: string, request: ClientRequest): Promise<SubmittedTask>;

@@ -49,12 +49,12 @@ export { traceEvent } from './state/trace-event.ts';
 export { MAX_ATTEMPTS } from './submission/attempt-channels.ts';
 export { createRefusalLog, skipUnreadableChannel } from './submission/classify-refusal.ts';
 export { findProtocolOwners, type ProtocolOwner } from './submission/find-protocol-owner.ts';
+export { forbidUnsafeRetry, type SubmissionState } from './submission/forbid-unsafe-retry.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';
 export { mayStore, readFields, readModel, requestedModel } from './submission/read-request.ts';
 export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
 export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
-export { forbidUnsafeRetry, type SubmissionState } from './submission/forbid-unsafe-retry.ts';
 export { submitTask } from './submission/submit-task.ts';
 export { createUnrecordedJobs, type JobNotes, type UnrecordedJobs } from './submission/unrecorded-jobs.ts';
 export { readLengthAndSize } from './submission/video-fields.ts';
@@ -64,8 +64,8 @@ export type {
   BodyDigests,
   Caller,
   ClientRequest,
-  Idempotency,
   DecodedRequest,
+  Idempotency,
   Submission,
   TaskDeps,
   TaskLimits,

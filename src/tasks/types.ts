@@ -183,14 +183,14 @@ export type ClientRequest = ReceivedRequest & {
 /** The client's Idempotency-Key, and the digest of the request that it was sent with. */
 export type Idempotency = { key: string; requestHash: string };
 
-/** What one plugin makes of a request. */
+/** A request as one plugin decoded it. */
 export type DecodedRequest = { plugin: LoadedPlugin; intent: Intent; originTasks?: OriginTasks | undefined };
 
 export type Submission = DecodedRequest & {
   surface: 'generic' | 'native' | ProtocolName;
   caller: Caller;
   requestId: string;
-  /** What other plugins that share the model make of the request; any of them may serve it. */
+  /** The request as other plugins that share the model decoded it; any of them may serve it. */
   alternatives?: readonly DecodedRequest[];
   generation: number;
   request: ClientRequest;

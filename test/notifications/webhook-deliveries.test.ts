@@ -20,8 +20,8 @@ import {
 } from '../../src/kernel/index.ts';
 import { createCallbackUrls } from '../../src/notifications/callback-urls.ts';
 import { deliverMail } from '../../src/notifications/deliver-webhook.ts';
-import type { AllowedReceivers } from '../../src/notifications/types.ts';
 import { createOutboxWorker, type OutboxWorker } from '../../src/notifications/outbox-worker.ts';
+import type { AllowedReceivers } from '../../src/notifications/types.ts';
 import { openStore } from '../../src/store/index.ts';
 import { MAIL, type Store, type WebhookDelivery, type WebhookRecord } from '../../src/store/ports/index.ts';
 import { createUpstream, type UpstreamOptions } from '../../src/upstream/index.ts';

@@ -6,6 +6,9 @@ import {
   buildContentRequest,
   buildQueryRequest,
   buildSubmitRequest,
+  callNativeError,
+  callNativeRender,
+  callVideoRender,
   checkRequestQuantities,
   checkRequestUrl,
   decodeNativeRequest,
@@ -19,9 +22,6 @@ import {
   parseBatchResult,
   parseSubmitResponse,
   parseTaskResult,
-  callNativeRender,
-  callNativeError,
-  callVideoRender,
 } from '../../src/plugins/index.ts';
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
@@ -719,7 +719,9 @@ describe('decoders and presenters', () => {
       seconds: '8',
     });
     expect(
-      brief(await callVideoRender(echo, { ctx: protocolContext(null), task: { ...view, data: [1] } }, { owner: 'user:1' })),
+      brief(
+        await callVideoRender(echo, { ctx: protocolContext(null), task: { ...view, data: [1] } }, { owner: 'user:1' }),
+      ),
     ).toContain('the plugin rendered no object');
     const [route] = echo.manifest.routes;
     if (!route) throw new Error('routes are missing');

@@ -4,6 +4,7 @@ import {
   buildContentRequest,
   buildQueryRequest,
   buildSubmitRequest,
+  callVideoRender,
   decodeNativeRequest,
   decodeProtocolRequest,
   extractUsage,
@@ -14,7 +15,6 @@ import {
   parseTaskResult,
   renderEvents,
   renderFinal,
-  callVideoRender,
   runFixture,
 } from '../../src/plugins/index.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';

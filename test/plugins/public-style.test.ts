@@ -11,6 +11,9 @@ import {
   buildContentRequest,
   buildQueryRequest,
   buildSubmitRequest,
+  callNativeError,
+  callNativeRender,
+  callVideoRender,
   decodeNativeRequest,
   decodeProtocolRequest,
   extractUsage,
@@ -20,9 +23,6 @@ import {
   parseBatchResult,
   parseSubmitResponse,
   parseTaskResult,
-  callNativeRender,
-  callNativeError,
-  callVideoRender,
 } from '../../src/plugins/index.ts';
 import { createRouteIndex } from '../../src/plugins/registry/build-index.ts';
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';

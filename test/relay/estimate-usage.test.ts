@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { readRelayableRequest } from '../../src/http/bodies/read-client-request.ts';
 import { createUploadBudget, openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { type Json, type JsonObject, silentLogger } from '../../src/kernel/index.ts';
-import { estimateUsage } from '../../src/relay/usage/estimate-usage.ts';
 import { readRelayRequest } from '../../src/relay/read-relay-request.ts';
+import { estimateUsage } from '../../src/relay/usage/estimate-usage.ts';
 import type { RelayKind } from '../../src/store/ports/index.ts';
 import type { ClientRequest } from '../../src/tasks/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -67,7 +67,9 @@ describe('the input that is reserved', () => {
     test(`a large document on a small balance: text that begins like a file is text: ${name}`, async () => {
       for (const start of ['data:', 'data:image/png;base64,iVBORw0KGgo=', 'https://x.example/'])
         expect(
-          await estimateInputTokens(JSON.parse(JSON.stringify(values).replace('DATA', `${start} ${'a b '.repeat(50_000)}`))),
+          await estimateInputTokens(
+            JSON.parse(JSON.stringify(values).replace('DATA', `${start} ${'a b '.repeat(50_000)}`)),
+          ),
         ).toBeGreaterThanOrEqual(50_000);
     });
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { createVendorIdFinder } from '../../src/relay/objects/vendor-ids.ts';
 import { readEvents } from '../../src/relay/read-events.ts';
 import { removeUsageEvent } from '../../src/relay/usage/remove-usage-event.ts';
-import { createVendorIdFinder } from '../../src/relay/objects/vendor-ids.ts';
 import { rounds } from '../support/full-run.ts';
 
 const RUNS = { seed: 20_261_128, numRuns: rounds(500) };

@@ -39,9 +39,9 @@ type Caller = Awaited<ReturnType<typeof addCaller>>;
 
 async function create(engine: Engine, caller: Caller, batch: Json | { value: Json; idempotencyKey: string }) {
   const { value, idempotencyKey } = isKeyed(batch) ? batch : { value: batch, idempotencyKey: null };
-  const order = await readBatch(value, noFile);
+  const read = await readBatch(value, noFile);
   const request = { ...jsonRequest(value), path: '/v1/batches', idempotencyKey };
-  return engine.batches.create(caller, { requestId: 'request', request, order });
+  return engine.batches.create(caller, { requestId: 'request', request, batch: read });
 }
 
 const read = (engine: Engine, caller: Caller, id: string) => engine.batches.read(caller.user.id, id);
@@ -253,8 +253,12 @@ describeEachStore(
         const line = JSON.stringify({ custom_id: 'a', url: '/v1/videos', body: video('a').body });
         const file = await engine.batches.addFile(caller.user.id, { filename: 'a.jsonl', content: `${line}\n` });
         const value = { input_file_id: file.id, endpoint: '/v1/videos' };
-        const order = await readBatch(value, (id) => engine.batches.inputText(caller.user.id, id));
-        const { batch } = await engine.batches.create(caller, { requestId: 'r', request: jsonRequest(value), order });
+        const input = await readBatch(value, (id) => engine.batches.inputText(caller.user.id, id));
+        const { batch } = await engine.batches.create(caller, {
+          requestId: 'r',
+          request: jsonRequest(value),
+          batch: input,
+        });
         const end = await ended(engine, caller, batch.id);
         const page = { page: 1, pageSize: 5 };
         const notices = (await store.webhooks.listOfTask(batch.id, page)).items;
@@ -302,8 +306,8 @@ describeEachStore('batches of another day', (opened) => {
       const ids: string[] = [];
       for (const away of [-2 * 86_400, 2 * 86_400]) {
         const batchId = `batch_${away > 0 ? 'ahead' : 'behind'}${store.dialect}`;
-        const order = await readBatch({ requests }, noFile);
-        const { items, ...given } = order;
+        const read = await readBatch({ requests }, noFile);
+        const { items, ...given } = read;
         const times = { createdAt: now + away, startedAt: now + away, expiresAt: now + away + 86_400 };
         const owner = { userId: caller.user.id, apiKeyId: caller.key.id, callbackUrl: null, requestId: 'r' };
         const batch = { ...given, ...owner, ...times, batchId, status: 'in_progress' as const, total: 2 };
@@ -349,17 +353,17 @@ describeEachStore('batches of another day', (opened) => {
 test('a batch is read as a list, as lines and as OpenAI writes it; each fault names its place', async () => {
   const line = (change: object = {}) =>
     JSON.stringify({ custom_id: 'a', method: 'POST', url: '/v1/videos', body: { model: 'm', prompt: 'p' }, ...change });
-  const order = await readBatch(
+  const batch = await readBatch(
     { input_file_id: 'file-1', endpoint: '/v1/videos', completion_window: '24h', metadata: { a: 'b' } },
     async (id) => `${line()}\n\n${line({ custom_id: id })}\n`,
   );
-  expect(order).toMatchObject({
+  expect(batch).toMatchObject({
     endpoint: '/v1/videos',
     inputFileId: 'file-1',
     allOrNone: false,
     metadata: { a: 'b' },
   });
-  expect(order.items.map(({ customId, path }) => [customId, path])).toEqual([
+  expect(batch.items.map(({ customId, path }) => [customId, path])).toEqual([
     ['a', '/v1/videos'],
     ['file-1', '/v1/videos'],
   ]);

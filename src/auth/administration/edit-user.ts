@@ -9,19 +9,19 @@ import {
   type UserChange,
 } from '../../store/ports/index.ts';
 import {
-  type BudgetFields,
-  describeOwnLimits,
-  type OwnLimitsView,
-  validateBudget,
-  validateOwnLimits,
-} from '../accounts/validate-budgets.ts';
-import {
   validateDisplayName,
   validateGroup,
   validateNewPassword,
   validateRemark,
   validateUsername,
 } from '../accounts/validate-account.ts';
+import {
+  type BudgetFields,
+  describeOwnLimits,
+  type OwnLimitsView,
+  validateBudget,
+  validateOwnLimits,
+} from '../accounts/validate-budgets.ts';
 import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors } from '../errors.ts';
 import { requireMailAddress, setEmail } from '../mail/mail-address.ts';

@@ -10,18 +10,18 @@ import type {
   UserFilter,
 } from '../../store/ports/index.ts';
 import {
-  type BudgetView,
-  describeBudgets,
-  describeOwnLimits,
-  type OwnLimitsView,
-} from '../accounts/validate-budgets.ts';
-import {
   describeFactors,
   describeFields,
   type FactorFields,
   loadFactors,
   type UserFields,
 } from '../accounts/describe-user.ts';
+import {
+  type BudgetView,
+  describeBudgets,
+  describeOwnLimits,
+  type OwnLimitsView,
+} from '../accounts/validate-budgets.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';

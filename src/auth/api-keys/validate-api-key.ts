@@ -1,13 +1,13 @@
 import ipaddr from 'ipaddr.js';
 import { MAX_QUOTA, sentence } from '../../kernel/index.ts';
 import { type ApiKeyChange, type EnabledStatus, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
+import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import {
   type BudgetFields,
   type OwnLimitsView,
   validateBudget,
   validateOwnLimits,
 } from '../accounts/validate-budgets.ts';
-import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 

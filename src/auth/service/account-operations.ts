@@ -1,8 +1,8 @@
 import type { Clock, Logger, SecretBox } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
-import { describeBudgets } from '../accounts/validate-budgets.ts';
 import { ensureAffiliateCode } from '../accounts/create-account.ts';
+import { describeBudgets } from '../accounts/validate-budgets.ts';
 import { changeQuota } from '../administration/change-quota.ts';
 import { createUser } from '../administration/create-user.ts';
 import { deleteByOperator, deleteUser } from '../administration/delete-user.ts';
@@ -22,8 +22,8 @@ import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
 import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';
 import type { MailCodes, MailLimit } from '../mail/mail-codes.ts';
-import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import {
   createProvider,
   deleteProvider,

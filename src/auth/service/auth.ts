@@ -13,8 +13,8 @@ import type {
   UserFilter,
 } from '../../store/ports/index.ts';
 import type { MailStep } from '../../upstream/index.ts';
-import type { BudgetView, OwnLimitsView } from '../accounts/validate-budgets.ts';
 import type { PanelUser } from '../accounts/describe-user.ts';
+import type { BudgetView, OwnLimitsView } from '../accounts/validate-budgets.ts';
 import type { QuotaChange, QuotaChanged } from '../administration/change-quota.ts';
 import type { NewUserFields } from '../administration/create-user.ts';
 import type { OperatorsAccount, UserDeleted, UserErased } from '../administration/delete-user.ts';

@@ -1,8 +1,8 @@
 import type { Clock, Logger, SecretBox } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
-import { describeBudgets, describeOwnLimits } from '../accounts/validate-budgets.ts';
 import { loadPanelUser } from '../accounts/describe-user.ts';
+import { describeBudgets, describeOwnLimits } from '../accounts/validate-budgets.ts';
 import { createApiKeyAuthenticator } from '../api-keys/authenticate-api-key.ts';
 import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
 import type { Authenticator } from '../credentials/authenticator.ts';

@@ -16,8 +16,8 @@ import { createPoolStates, type PoolState } from './pool-states.ts';
 import { createPoolIndex, findChannelPool, findPool, heldSlots, listPools } from './pools.ts';
 import { createRelaySlots } from './relay-slots.ts';
 import { restPhase } from './rests.ts';
-import { createSlotNotices } from './schedule-slot-notices.ts';
 import { createRunningSlots } from './running-slots.ts';
+import { createSlotNotices } from './schedule-slot-notices.ts';
 import type { CapacityService, Dispatch, HeldSlots, Refusal, RestEvent, Room, Scope, Start } from './types.ts';
 
 /** How often what runs is counted again, while something does. */
@@ -92,7 +92,7 @@ export function createCapacity(deps: {
   const channelState = ({ channelId }: Scope): PoolState => find({ pool: ownPool(channelId), model: '' });
   const credentialState = (scope: Scope): PoolState => find({ pool: credentialPool(scope), model: '' });
   const ofModel = ({ pool, model }: Scope): PoolState => find({ pool, model });
-  /** What may rest: the channel, its credential, and the model of what shares a limit. */
+  /** The states that may rest: of the channel, its credential, and the model in its pool. */
   const restable = (scope: Scope): PoolState[] => [
     ...new Set([channelState(scope), credentialState(scope), ofModel(scope)]),
   ];
@@ -219,7 +219,7 @@ export function createCapacity(deps: {
     const state = ofModel(scope);
     const failed = kind === 'in_doubt' || kind === 'vendor_busy';
     const isOut = watches.outage(scope.channelId).note({ failed, userId: dispatch.userId });
-    // Its trial alone renews an outage.
+    // Only the trial of an outage renews it.
     const isStillOut = failed && channelState(scope).rest.reason === 'outage';
     if (isOut || isStillOut) states.beginRest(channelState(scope), dispatch, { kind: 'outage' });
     const rest = refusal.retryAfterMs === undefined ? {} : { retryAfterMs: refusal.retryAfterMs };
@@ -248,7 +248,7 @@ export function createCapacity(deps: {
     const alive = (await store.nodes.alive(NODE_ALIVE_SECONDS)).map(({ id }) => id);
     const index = Math.max(0, alive.indexOf(deps.nodeId));
     const count = Math.max(1, alive.length);
-    // What does not divide evenly goes to each node in turn.
+    // The remainder of a division goes to each node in turn.
     nodes = { count, turn: (index + Math.floor(clock.unix() / SHARE_SECONDS)) % count };
   }
 

@@ -150,7 +150,8 @@ export function afterConfirmedFull(
   const ceiling = isWrong ? Math.min(most, restored.from + 1) : most;
   return {
     ...setCeiling(state, { ceiling, reason: isWrong && ceiling > restored.from ? 'raised' : 'refused' }),
-    beforeDrop: state.beforeDrop ?? (ceiling < state.ceiling ? { ceiling: state.ceiling, reason: state.reason } : undefined),
+    beforeDrop:
+      state.beforeDrop ?? (ceiling < state.ceiling ? { ceiling: state.ceiling, reason: state.reason } : undefined),
     restored: undefined,
     failedProbes: hasHeld ? 0 : state.failedProbes,
   };

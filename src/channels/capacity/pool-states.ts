@@ -3,8 +3,8 @@ import type { CapacityKey, CapacityRecord, RestEvent, Store } from '../../store/
 import { credentialPool } from './declared-limits.ts';
 import {
   afterAcceptance,
-  afterFailedProbe,
   afterConfirmedFull,
+  afterFailedProbe,
   isGrowing,
   type LearnedCeiling,
   noteInFlight,
@@ -24,21 +24,22 @@ const LAST_WINDOW = 64;
 /** How soon a rest that could not be stored is stored again. */
 const STORE_AGAIN_MS = 1000;
 
-export type PoolState = CapacityKey & Refusals & {
-  key: string;
-  rest: Rest;
-  learned: LearnedCeiling;
-  /** The ceiling as stored; 0: none. */
-  stored: number;
-  /** How many may be sent at once after a rest; `undefined`: as many as have room. */
-  window: number | undefined;
-  /** Tasks that were begun there on this node. */
-  starts: number;
-  /** A refusal of this start, or of an earlier one, teaches nothing more. */
-  settled: number;
-  /** Writes on their way: what the database says is older than this. */
-  writes: number;
-};
+export type PoolState = CapacityKey &
+  Refusals & {
+    key: string;
+    rest: Rest;
+    learned: LearnedCeiling;
+    /** The ceiling as stored; 0: none. */
+    stored: number;
+    /** How many may be sent at once after a rest; `undefined`: as many as have room. */
+    window: number | undefined;
+    /** Tasks that were begun there on this node. */
+    starts: number;
+    /** A refusal of this start, or of an earlier one, teaches nothing more. */
+    settled: number;
+    /** Writes on their way: what the database says is older than this. */
+    writes: number;
+  };
 
 type BegunRest = { generation: number; reason: string; step: number; untilMs: number; event: RestEvent | null };
 
@@ -59,7 +60,7 @@ type Full = {
   learns: boolean;
   /** Accepted tasks of the model. */
   running: () => number;
-  /** Those of all models of the account. */
+  /** Accepted tasks of all models of the account. */
   runningInPool: number;
   recount: () => Promise<void>;
 };

@@ -21,7 +21,7 @@ export type SlotCount = {
   sending: number;
   /** Accepted tasks that their vendor had not begun when the database was counted last. */
   queued: number;
-  /** What was in flight when the database was counted last. */
+  /** The slots in flight when the database was counted last. */
   counted: number;
 };
 
@@ -114,7 +114,7 @@ export function createRunningSlots(deps: {
         put(entry, 'accepted', { ...none(), inFlight: entry.slots, accepted: entry.slots });
     },
 
-    /** Its vendor may have a job: it is counted here until the database says what became of it. */
+    /** The vendor may have a job: the task is counted until the database says how it ended. */
     markInDoubt(taskId: string): void {
       const entry = entries.get(taskId);
       if (entry?.state === 'sending') put(entry, 'accepted', { ...entry.count, sending: 0 });
@@ -150,7 +150,7 @@ export function createRunningSlots(deps: {
       counted = await read([...isOwn]);
       countedAt = at;
       for (const entry of before) {
-        // What came since stays; an end that the last count did not know is known now.
+        // Tasks that came since stay; ends that the last count did not know are known now.
         if (entries.get(entry.taskId) !== entry) continue;
         if (!isOwn.has(entry.taskId)) entries.delete(entry.taskId);
         else if (entry.state === 'ended') entry.count = none();

@@ -7,7 +7,7 @@ import type { Account } from '../pick-account.ts';
  */
 export type Scope = { channelId: number; credentialId: number; pool: string; model: string };
 
-/** What became free; an empty model stands for every model of the pool. */
+/** The pool and model in which slots became free; an empty model stands for every model. */
 export type Room = Pick<Scope, 'pool' | 'model'>;
 
 /**
@@ -29,9 +29,9 @@ export type Dispatch = Start & {
   readonly scope: Scope;
   /** The rests that it was sent after, by key: an answer never ends or renews a later one. */
   readonly generations: ReadonlyMap<string, number>;
-  /** It tries whether the vendor runs one more than was learned. */
+  /** The task probes whether the vendor runs one more than was learned. */
   readonly isProbe: boolean;
-  /** Its place among the starts of this node there. */
+  /** Its number among the starts of this node in the pool. */
   readonly start: number;
 };
 
@@ -64,7 +64,7 @@ export type FreeSlots = {
  */
 export type Capacity = {
   scope(account: Account, upstreamModel: string): Scope;
-  /** What an account runs, as far as this node knows. */
+  /** How many tasks an account runs, as far as this node knows. */
   running(account: Account): number;
   /** The strictest that the pool's channels declare for pool or model; `undefined`: none. */
   declared(scope: Scope): DeclaredLimit | undefined;
@@ -76,7 +76,7 @@ export type Capacity = {
   relayRoom(scope: Scope): number;
   /** Takes a slot for a relayed request. Call what it returns at its end, once or more often. */
   beginRelay(scope: Scope): () => void;
-  /** What one of the live nodes has of a limit that each keeps on its own, at least 1. */
+  /** The share of a limit that each live node keeps on its own, at least 1. */
   nodeShare(most: number): number;
   /** Slots that are free as far as this node knows: 0 during a rest, 1 where a trial is due. */
   room(scope: Scope): number;
@@ -121,7 +121,7 @@ export type CapacityService = Capacity & {
   clearAbandoned(channel: ChannelRecord): Promise<number>;
 };
 
-/** What people see of a channel's capacity. Times are Unix seconds; 0: none. */
+/** A channel's capacity as people see it. Times are Unix seconds; 0: none. */
 export type CapacityView = ModelCapacity & {
   models: (ModelCapacity & { model: string })[];
   credentials: ({ id: number } & RestView)[];

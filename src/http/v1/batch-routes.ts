@@ -22,7 +22,7 @@ import { BATCH_REQUEST, FILE_REQUEST } from './batch-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { cursorQuery, readCursor } from './list-pages.ts';
 
-/** What JSON lines are sent as. */
+/** The media types of JSON lines. */
 const LINES = new Set(['application/jsonl', 'application/x-ndjson', 'application/ndjson', 'application/x-jsonlines']);
 
 /** Many requests at once: as a list, as JSON lines, or in OpenAI's form with a file. */

@@ -76,7 +76,7 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
       answer = await forwardCreation(relay, { kind, request, api, requestId, client, access, onEnd, follow });
       return answer;
     } catch (error) {
-      // Its access ended while it waited.
+      // The access ended while the client waited.
       throw access.hasEnded() ? authErrors.access_ended() : error;
     } finally {
       // A streamed answer stops the access watch itself.

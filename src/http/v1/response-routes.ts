@@ -12,7 +12,7 @@ import { accessEnded, type ServerEvent, sendEvents } from '../responses/send-eve
 import { answers, answersDeleted, answersItems, answersOrStreams, pages, resumes } from './answer-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { readCursor } from './list-pages.ts';
-import { forwardIfRelayed, findOrRelay, forwardObjectCall } from './relay-requests.ts';
+import { findOrRelay, forwardIfRelayed, forwardObjectCall } from './relay-requests.ts';
 
 /** The members that the gateway reads; the plugin reads all others. */
 const REQUEST = {
@@ -71,7 +71,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
           onEnd,
         });
       } catch (error) {
-        // Its access ended while it waited.
+        // The access ended while the client waited.
         throw access.hasEnded() ? authErrors.access_ended() : error;
       } finally {
         if (!isStream) access.stop();

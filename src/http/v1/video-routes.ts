@@ -18,9 +18,9 @@ import {
   waits,
 } from './answer-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
-import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { type CreationScope, createVideo } from './create-video.ts';
-import { forwardCreation, findOrRelay, forwardObjectCall } from './relay-requests.ts';
+import { cursorQuery, readCursor, toPage } from './list-pages.ts';
+import { findOrRelay, forwardCreation, forwardObjectCall } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 
@@ -43,7 +43,11 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
             return contentResponse(await results.content(await ownVideo(tasks, api, id), { variant }, client), 'key');
           },
           () =>
-            forwardObjectCall(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'content', headersOnly }),
+            forwardObjectCall(
+              relay,
+              { request, api, keepOpen },
+              { kind: 'video', id, operation: 'content', headersOnly },
+            ),
         ),
     });
   };

@@ -180,7 +180,7 @@ function checkDecoder(member: string, { manifest, value }: Trial): Result<unknow
   return refusal;
 }
 
-/** What the gateway checks of a decoded submission before any other hook runs. */
+/** Checks a decoded submission as the gateway does before any other hook runs. */
 function checkSubmitIntent(manifest: Manifest, intent: DecodedSubmit | DecodedQuery): Result<unknown, Sentence> {
   if (intent.kind === 'query') return ok(intent);
   const origins = readOriginTaskIds(intent.originTaskIds);

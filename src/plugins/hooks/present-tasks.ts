@@ -22,7 +22,12 @@ export function callVideoRender(
   { ctx, task }: { ctx: ProtocolContext; task: TaskView },
   options: HookOptions,
 ): Promise<Result<JsonObject, HookFailure>> {
-  return callHook(plugin, { hook: 'protocols.proto_video.render', args: [ctx, task], options, read: checkRenderedVideo });
+  return callHook(plugin, {
+    hook: 'protocols.proto_video.render',
+    args: [ctx, task],
+    options,
+    read: checkRenderedVideo,
+  });
 }
 
 /** OpenAI's list of images, as a plugin rendered it; other members are the plugin's own. */

@@ -1,6 +1,6 @@
 import { err, ok, type Result } from '../../kernel/index.ts';
-import { readHandOvers, signHandOver, writeHandOvers } from '../signing/rotate-signing-key.ts';
 import type { PublicKey, SigningKey } from '../signing/keys.ts';
+import { readHandOvers, signHandOver, writeHandOvers } from '../signing/rotate-signing-key.ts';
 import { hashData, readSignature, signData, verifySignature } from '../signing/signature.ts';
 import { HAND_OVER_ENDING, SIGNATURE_ENDING } from './check-trust.ts';
 

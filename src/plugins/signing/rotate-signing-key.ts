@@ -10,7 +10,7 @@ import { hashData, readSignature, signData, verifySignature } from './signature.
  */
 export type HandOverStep = { statement: string; from_signature: string; to_signature: string };
 
-/** What a statement says. `serial`: indexes from this one on are signed with `to`. */
+/** The content of a statement. `serial`: indexes from this one on are signed with `to`. */
 type HandOver = { to: PublicKey; serial: number };
 
 const VERSION = 1;
@@ -43,7 +43,7 @@ function isStep(value: unknown): value is HandOverStep {
   return [value.statement, value.from_signature, value.to_signature].every((part) => typeof part === 'string');
 }
 
-/** What a step says, if it is one from the key `known`, and both keys have signed it. */
+/** The content of a step, if it is from the key `known` and both keys have signed it. */
 function verifyStep(
   { statement, from_signature: old, to_signature: fresh }: HandOverStep,
   known: PublicKey,

@@ -11,8 +11,6 @@ import {
   type VendorContent,
 } from '../../vendors/index.ts';
 import { buildRelayRequest, pickHeaders, RELAYED_HEADERS, vendorHost } from '../build-relay-request.ts';
-import { completeVideo } from './complete-video.ts';
-import { describeVideo } from './describe-relay.ts';
 import { relayErrors } from '../errors.ts';
 import { readEvents } from '../read-events.ts';
 import {
@@ -26,12 +24,14 @@ import {
   type Transfer,
   vendorHeaders,
 } from '../relay-answers.ts';
+import type { RelayAnswer, RelayCall, RelayDeps } from '../types.ts';
+import { createUsageReader } from '../usage/read-usage.ts';
 import { refundFailedJob } from '../usage/reserve-and-bill.ts';
 import { awaitsUsage, settleLate } from '../usage/settle-late.ts';
-import { createUsageReader } from '../usage/read-usage.ts';
-import type { RelayAnswer, RelayCall, RelayDeps } from '../types.ts';
-import { isObjectId } from './vendor-ids.ts';
 import { watchForFailure } from '../watch-for-failure.ts';
+import { completeVideo } from './complete-video.ts';
+import { describeVideo } from './describe-relay.ts';
+import { isObjectId } from './vendor-ids.ts';
 
 /** Content often lies at a store of the vendor, which is any public host and gets no credential. */
 function contentRedirects(deps: TaskDeps, { baseUrl }: ChannelRecord) {
@@ -56,7 +56,7 @@ const TIMEOUT_MS = 60_000;
 const WHOLE_BODY_BYTES = 1024 * 1024;
 /** How long a response is read after its reader has left, for the usage that comes at its end. */
 const READ_ON_MS = 5000;
-/** The same of one whose usage is not known yet. It holds the reader's slot. */
+/** How long if its usage is not known yet. The response holds the reader's slot until then. */
 export const READ_TO_END_MS = 3_600_000;
 
 export type ObjectName = { userId: number; kind: RelayObjectKind; id: string };
@@ -215,7 +215,7 @@ async function send(
   const isEvents = readMediaEssence(sent.value) === 'text/event-stream';
   const outcome = operation === 'retrieve' || operation === 'cancel' ? watchOutcome(deps, object, isEvents) : undefined;
   const length = Number(sent.value.headers['content-length']?.[0] ?? Number.POSITIVE_INFINITY);
-  // What is encoded is decoded, to be read.
+  // An encoded body is decoded, so that it can be read.
   const isEncoded = outcome !== undefined && sent.value.headers['content-encoding'] !== undefined;
   const isVideo = operation === 'retrieve' && object.kind === 'video' && isJsonType(readMediaEssence(sent.value));
   const hasNoLength = length === Number.POSITIVE_INFINITY;

@@ -10,7 +10,7 @@ const BOUNDS = { maxBytes: 256 * 1024, maxValues: 10_000, maxDepth: 32 };
 /** Members that no video object may leave open. Length and size of "0" are not known. */
 const REQUIRED = ['object', 'model', 'created_at', 'progress', 'seconds', 'size'];
 
-/** What the request for a video says of it. A remix has what it leaves open from its source. */
+/** The length and size that a request asks for. A remix takes what it omits from its source. */
 export function readAskedVideo(
   { model, values, facts, references }: RelayIntent,
   { remix }: RelayedRequest,

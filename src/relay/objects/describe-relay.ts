@@ -1,8 +1,8 @@
 import type { RelayObject, RelayRecord } from '../../store/ports/index.ts';
 import { taskObject } from '../../tasks/index.ts';
-import type { KnownVideo } from './complete-video.ts';
-import { RELAY_PLUGIN_KEY } from '../usage/reserve-and-bill.ts';
 import type { RelayDeps } from '../types.ts';
+import { RELAY_PLUGIN_KEY } from '../usage/reserve-and-bill.ts';
+import type { KnownVideo } from './complete-video.ts';
 
 const STATUS = { OPEN: 'IN_PROGRESS', BILLED: 'SUCCESS', REFUNDED: 'FAILURE' } as const;
 
@@ -16,7 +16,7 @@ export const relayTask = (relay: RelayRecord, failReason = '') =>
     ...{ hiddenAt: 0, linkVersions: '' },
   });
 
-/** What the gateway knows of a video: what was asked, what it costs, and its link. */
+/** Describes a video by what the gateway knows of it: the request, its cost and its link. */
 export async function describeVideo(
   { store, shared: { linkVideo } }: Pick<RelayDeps, 'store' | 'shared'>,
   { relayId, userId, video: asked, createdAt }: Pick<RelayObject, 'relayId' | 'userId' | 'video' | 'createdAt'>,

@@ -3,18 +3,18 @@ import type { Json } from '../../kernel/index.ts';
 import type { RelayObject, RelayObjectKind, RelayPartKind } from '../../store/ports/index.ts';
 import type { Caller, TaskDeps } from '../../tasks/index.ts';
 import { relayErrors } from '../errors.ts';
-import { findMaker, findOwnObject, learnUsage } from './call-stored-object.ts';
 import type { Reference, RelayDeps, RelayIntent } from '../types.ts';
+import { findMaker, findOwnObject, learnUsage } from './call-stored-object.ts';
 import { isObjectId } from './vendor-ids.ts';
 
 /**
- * What a request builds on. `account`: the one that made all of it; undefined when there is
- * nothing. `madeBy`: the requests that did, and what of them is named.
+ * The earlier objects that a request builds on. `account`: the one that made all of them; undefined
+ * when there are none. `madeBy`: the requests that made them, and which kind of object is named.
  */
 export type Sources = { account: Account | undefined; madeBy: ReadonlyMap<string, Reference['kind']> };
 
 /**
- * Finds what the request builds on. An object of another user is reported as missing.
+ * Finds the objects that the request builds on. An object of another user is reported as missing.
  * @throws tasks.previous_response_not_found, .referenced_video_not_found, .relay_request_invalid
  */
 export async function findSources(deps: RelayDeps, { user }: Caller, { references }: RelayIntent): Promise<Sources> {
@@ -41,8 +41,8 @@ export async function findSources(deps: RelayDeps, { user }: Caller, { reference
 }
 
 /**
- * What the bills of these requests tell. `seconds`: of the longest video. `tokens`: of the answers
- * that the vendor reads again, a whole response with all that it was an answer to.
+ * Reads the sizes of these objects from the bills of their requests. `seconds`: of the longest
+ * video. `tokens`: of the answers that the vendor reads again, for a response with its whole input.
  */
 export async function readSources(
   { store }: TaskDeps,

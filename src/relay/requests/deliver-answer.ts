@@ -1,19 +1,19 @@
 import { isJsonType, sliceChunks } from '../../kernel/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
-import { asksToThink, calculateBill } from '../usage/calculate-bill.ts';
-import { completeVideo, readAskedVideo } from '../objects/complete-video.ts';
-import { deliverStream } from './deliver-stream.ts';
-import { describeVideo } from '../objects/describe-relay.ts';
 import { ENDPOINTS, keepsObject } from '../endpoints.ts';
 import { relayErrors } from '../errors.ts';
-import { isReadAgain, storeAnswer } from './kept-answers.ts';
-import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from '../relay-answers.ts';
-import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
-import { estimateSpokenSeconds } from '../sound/estimate-spoken-seconds.ts';
-import { createUsageReader, type UsageReader } from '../usage/read-usage.ts';
-import type { Delivery, RelayAnswer, RelayDeps } from '../types.ts';
+import { completeVideo, readAskedVideo } from '../objects/complete-video.ts';
+import { describeVideo } from '../objects/describe-relay.ts';
 import { findVendorIds, storeVendorIds } from '../objects/vendor-ids.ts';
+import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from '../relay-answers.ts';
+import { estimateSpokenSeconds } from '../sound/estimate-spoken-seconds.ts';
+import type { Delivery, RelayAnswer, RelayDeps } from '../types.ts';
+import { asksToThink, calculateBill } from '../usage/calculate-bill.ts';
+import { createUsageReader, type UsageReader } from '../usage/read-usage.ts';
+import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
 import { watchForFailure } from '../watch-for-failure.ts';
+import { deliverStream } from './deliver-stream.ts';
+import { isReadAgain, storeAnswer } from './kept-answers.ts';
 
 /**
  * Bills the request, forwards the answer and stores the ids in it. How it is read and billed
@@ -38,24 +38,32 @@ export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promis
     const message = 'The vendor answered with a stream, which cannot be kept for a client that does not wait.';
     throw taskErrors.vendor_failed({ message });
   }
-  return isStream ? deliverStream(deps, delivery, { usageReader, isEvents }) : deliverWhole(deps, delivery, usageReader);
+  return isStream
+    ? deliverStream(deps, delivery, { usageReader, isEvents })
+    : deliverWhole(deps, delivery, usageReader);
 }
 
 /**
  * Reads the whole answer before it bills: one that breaks off reaches the client as a failure of
  * ours, and is refunded.
  */
-async function deliverWhole(deps: RelayDeps, delivery: Delivery, usageReader: UsageReader | undefined): Promise<RelayAnswer> {
+async function deliverWhole(
+  deps: RelayDeps,
+  delivery: Delivery,
+  usageReader: UsageReader | undefined,
+): Promise<RelayAnswer> {
   const { account, relay, response, request, intent } = delivery;
   const { status } = response;
   const body = await response.bytes(MAX_ANSWER_BYTES);
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
   await usageReader?.readAnswer(body.value);
   const spokenSeconds = usageReader && relay.kind === 'transcription' ? estimateSpokenSeconds(body.value) : 0;
-  const bill = usageReader ? calculateBill(deps, delivery, { usageReader, how: 'whole', spokenSeconds }) : { httpStatus: status };
+  const bill = usageReader
+    ? calculateBill(deps, delivery, { usageReader, how: 'whole', spokenSeconds })
+    : { httpStatus: status };
   const redacted = redactKey(body.value, deps.vendors.channels.secrets(account));
   const kept = isReadAgain(deps.node, request.client, intent) ? await storeAnswer(deps, delivery, redacted) : undefined;
-  // What reaches its client in no way costs nothing.
+  // An answer that cannot reach its client costs nothing.
   if (intent.isFollowed && !kept) throw relayErrors.answer_not_kept({ shouldRetry: false });
   const billed = billRelay(deps, relay, { ...bill, kept, mustBeKept: intent.isFollowed });
   // The answer of what is held in memory waits for no write.

@@ -1,17 +1,17 @@
 import { deadlineSignal } from '../../kernel/index.ts';
 import { decodedStream, findDecoder, readEncodings } from '../../upstream/index.ts';
-import { calculateBill, goesOnAtVendor, hasThoughtUnseen } from '../usage/calculate-bill.ts';
-import { hasLargeFile } from '../usage/estimate-input-tokens.ts';
 import { keepsObject } from '../endpoints.ts';
-import { mostPlausible } from '../usage/estimate-usage.ts';
 import { READ_TO_END_MS } from '../objects/call-stored-object.ts';
+import { createVendorIdFinder, storeVendorIds } from '../objects/vendor-ids.ts';
 import { readEvents } from '../read-events.ts';
 import { MAX_ANSWER_BYTES, type ReadOn, streamThrough, type Transfer, vendorHeaders } from '../relay-answers.ts';
-import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
-import { removeUsageEvent } from '../usage/remove-usage-event.ts';
-import type { UsageReader } from '../usage/read-usage.ts';
 import type { AnswerEnd, Delivery, RelayAnswer, RelayDeps } from '../types.ts';
-import { createVendorIdFinder, storeVendorIds } from '../objects/vendor-ids.ts';
+import { calculateBill, goesOnAtVendor, hasThoughtUnseen } from '../usage/calculate-bill.ts';
+import { hasLargeFile } from '../usage/estimate-input-tokens.ts';
+import { mostPlausible } from '../usage/estimate-usage.ts';
+import type { UsageReader } from '../usage/read-usage.ts';
+import { removeUsageEvent } from '../usage/remove-usage-event.ts';
+import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
 import { watchForFailure } from '../watch-for-failure.ts';
 
 /**
@@ -69,7 +69,9 @@ export async function deliverStream(
       try {
         const isSpoken = counted !== undefined && relay.kind === 'transcription';
         const spokenSeconds = isSpoken ? Math.ceil(counted.countedTokens() / TOKENS_PER_SECOND) : 0;
-        const bill = isMetered ? calculateBill(deps, delivery, { usageReader: counted, how, spokenSeconds }) : { httpStatus: status };
+        const bill = isMetered
+          ? calculateBill(deps, delivery, { usageReader: counted, how, spokenSeconds })
+          : { httpStatus: status };
         if (relay.hold) deps.shared.settlements.track(billRelay(deps, relay, bill));
         else if (isMetered) await billRelay(deps, relay, bill);
       } catch {

@@ -1,13 +1,13 @@
 import { deadlineSignal, RELAY_PREFIX } from '../../kernel/index.ts';
 import type { RelayRecord } from '../../store/ports/index.ts';
 import { type Caller, ownTask, type TaskDeps, type TaskEvent, taskErrors, taskObject } from '../../tasks/index.ts';
-import { relayTask } from '../objects/describe-relay.ts';
 import { mayBeFollowed } from '../endpoints.ts';
 import { relayErrors } from '../errors.ts';
-import { findMessage, openKeptAnswer, sendKeptAnswer } from './kept-answers.ts';
-import { RELAY_PLUGIN_KEY } from '../usage/reserve-and-bill.ts';
-import { awaitRelayEnd, holdsKey } from './replay-answer.ts';
+import { relayTask } from '../objects/describe-relay.ts';
 import type { Creation, RelayAnswer, RelayDeps, RelayedRequest } from '../types.ts';
+import { RELAY_PLUGIN_KEY } from '../usage/reserve-and-bill.ts';
+import { findMessage, openKeptAnswer, sendKeptAnswer } from './kept-answers.ts';
+import { awaitRelayEnd, holdsKey } from './replay-answer.ts';
 
 /** How long a gateway that stops waits for requests that are followed; then they are refunded. */
 const STOP_MS = 10_000;

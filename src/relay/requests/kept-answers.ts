@@ -59,7 +59,7 @@ export async function storeAnswer(
     return undefined;
   };
   try {
-    // It becomes a part of another JSON text.
+    // The text becomes a part of another JSON text.
     const json = withoutMark(body);
     if (!(await isJsonText(json))) return lose('it is not JSON, or has too many values');
     const stored = await storeBytes(deps, json, deadline.signal);
@@ -140,7 +140,7 @@ export function sendKeptAnswer(
 export const storeFailure = async (deps: TaskDeps, failed: Kept, outcome: unknown): Promise<NewInputs | undefined> =>
   failed.intent.isFollowed ? storeAnswer(deps, failed, describeFailure(outcome)) : undefined;
 
-/** What a client that follows its request is told of a failure, as the answer that is kept. */
+/** Keeps a failure as the answer that a client which follows its request gets. */
 function describeFailure(outcome: unknown): Uint8Array {
   const said = outcome instanceof AppError ? outcome.message : findMessage((outcome as Partial<RelayAnswer>).body);
   return new TextEncoder().encode(JSON.stringify({ error: { message: said ?? 'The vendor refused the request.' } }));

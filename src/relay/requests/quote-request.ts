@@ -2,20 +2,20 @@ import type { Quote } from '../../billing/index.ts';
 import { mapModel } from '../../channels/index.ts';
 import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
 import { ENDPOINTS } from '../endpoints.ts';
-import { estimateUsage } from '../usage/estimate-usage.ts';
 import { readSources, type Sources } from '../objects/find-sources.ts';
-import { RELAY_PLUGIN_KEY } from '../usage/reserve-and-bill.ts';
 import { readTier, refuseUncounted } from '../request-members.ts';
-import { refuseUnmeasurableAudio, speakerSeconds } from '../usage/refuse-unmeasurable-audio.ts';
 import { measureSound } from '../sound/measure-sound.ts';
 import type { Creation, RelayDeps, RelayIntent } from '../types.ts';
+import { estimateUsage } from '../usage/estimate-usage.ts';
+import { refuseUnmeasurableAudio, speakerSeconds } from '../usage/refuse-unmeasurable-audio.ts';
+import { RELAY_PLUGIN_KEY } from '../usage/reserve-and-bill.ts';
 
 /** Facts whose reservation depends on the length of the sound. */
 const SOUND_FACTS = ['seconds', 'input_tokens'] as const;
 
 /**
- * What a request costs on a channel, by the most that it may use. `asked`: what the client said
- * itself, before the channel's own fields.
+ * Prices a request on a channel, by the most that it may use. `asked`: the request as the client
+ * sent it, before the channel's own fields.
  * @throws billing.model_price_error, tasks.relay_request_invalid
  */
 export async function quoteRequest(

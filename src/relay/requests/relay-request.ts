@@ -12,16 +12,16 @@ import {
 import { refuseCallback } from '../../notifications/index.ts';
 import type { ChannelRecord, RelayRecord } from '../../store/ports/index.ts';
 import {
-  forbidUnsafeRetry,
   type Caller,
   createRefusalLog,
-  type SubmissionState,
   findMostRunning,
+  forbidUnsafeRetry,
   type Idempotency,
   limitReached,
   listOwnLimits,
   MAX_ATTEMPTS,
   runIdempotently,
+  type SubmissionState,
   skipUnreadableChannel,
   taskErrors,
 } from '../../tasks/index.ts';
@@ -29,20 +29,20 @@ import type { UpstreamResponse } from '../../upstream/index.ts';
 import { adviseRetry, classifyFailure, classifyStatus } from '../../vendors/index.ts';
 import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from '../build-relay-request.ts';
 import { checkAnswer } from '../check-answer.ts';
-import { deliverAnswer } from './deliver-answer.ts';
 import { ENDPOINTS } from '../endpoints.ts';
-import { readsReport } from '../usage/estimate-usage.ts';
 import { findSources } from '../objects/find-sources.ts';
+import { addDefaults, readRelayRequest } from '../read-relay-request.ts';
+import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from '../relay-answers.ts';
+import type { Creation, OpenRelay, RelayAnswer, RelayDeps, RelayedRequest } from '../types.ts';
+import { readsReport } from '../usage/estimate-usage.ts';
+import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from '../usage/reserve-and-bill.ts';
+import { deliverAnswer } from './deliver-answer.ts';
 import { mayFollow, repeatFollowed, startFollowed } from './follow-request.ts';
 import { storeFailure } from './kept-answers.ts';
 import { quoteRequest } from './quote-request.ts';
-import { addDefaults, readRelayRequest } from '../read-relay-request.ts';
-import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from '../relay-answers.ts';
-import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from '../usage/reserve-and-bill.ts';
 import { replayAnswer } from './replay-answer.ts';
-import type { Creation, OpenRelay, RelayAnswer, RelayDeps, RelayedRequest } from '../types.ts';
 
-/** What one request came to on one channel. */
+/** The outcome of a request on one channel. */
 type Attempt =
   | { kind: 'accepted'; response: UpstreamResponse }
   /**
@@ -59,7 +59,7 @@ type Attempt =
     };
 type Refused = Extract<Attempt, { kind: 'refused' }>;
 
-/** What clients are told to wait when every place stayed taken. */
+/** After how long clients may ask again when every place stayed taken. */
 const FULL_SECONDS = 5;
 
 type FirstCreation = Creation & {
@@ -82,7 +82,7 @@ export async function relayRequest(deps: RelayDeps, caller: Caller, given: Relay
   let intent = readRelayRequest(request);
   refuseCallback(request.client);
   if (intent.isFollowed && !(await mayFollow(deps))) {
-    // Its client waits, as for any other.
+    // The client waits for this request, as for any other.
     const { follow: _, ...awaited } = request;
     request = awaited;
     intent = readRelayRequest(request);

@@ -3,8 +3,8 @@ import type { RelayRecord } from '../../store/ports/index.ts';
 import { stillInProgress, type TaskDeps } from '../../tasks/index.ts';
 import { relayErrors } from '../errors.ts';
 import { callVendorObject } from '../objects/call-stored-object.ts';
-import { openKeptAnswer, sendKeptAnswer } from './kept-answers.ts';
 import type { Creation, RelayAnswer, RelayDeps } from '../types.ts';
+import { openKeptAnswer, sendKeptAnswer } from './kept-answers.ts';
 
 /** `relayId`: of the first request with the same Idempotency-Key. */
 type Replay = Creation & { relayId: string };

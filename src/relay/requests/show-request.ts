@@ -5,7 +5,7 @@ import { sendKeptAnswer } from './kept-answers.ts';
 
 /** An answer with more bytes is not taken apart: it would be in memory at once. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** What OpenAI's models make where nobody asks for another. */
+/** The type of image that OpenAI's models make by default. */
 const DEFAULT_TYPE = 'image/png';
 
 /** An image: its bytes in Base64, or its address at the vendor. */

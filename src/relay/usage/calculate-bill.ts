@@ -4,11 +4,11 @@ import { isObject, type Json, type JsonObject, type Sentence, sentence } from '.
 import type { RelayRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../../tasks/index.ts';
 import { ENDPOINTS, keepsObject } from '../endpoints.ts';
-import { mostPlausible } from './estimate-usage.ts';
 import { readMediaEssence } from '../relay-answers.ts';
-import type { billRelay } from './reserve-and-bill.ts';
-import type { UsageFacts, UsageReader } from './read-usage.ts';
 import type { AnswerEnd, Delivery, RelayDeps, RelayIntent, RelayShared } from '../types.ts';
+import { mostPlausible } from './estimate-usage.ts';
+import type { UsageFacts, UsageReader } from './read-usage.ts';
+import type { billRelay } from './reserve-and-bill.ts';
 
 type Bill = Parameters<typeof billRelay>[2];
 
@@ -36,7 +36,11 @@ type Ended = { usageReader: UsageReader | undefined; how: AnswerEnd | 'whole'; s
  * nothing, unless its client left before one came. A stream without usage is billed by what came of
  * it. What stays unknown is billed as reserved, and so is an implausible report.
  */
-export function calculateBill(deps: RelayDeps, delivery: Delivery, { usageReader, how, spokenSeconds = 0 }: Ended): Bill {
+export function calculateBill(
+  deps: RelayDeps,
+  delivery: Delivery,
+  { usageReader, how, spokenSeconds = 0 }: Ended,
+): Bill {
   const { intent, relay, response } = delivery;
   const httpStatus = response.status;
   if (!usageReader) return { httpStatus, trouble: NO_USAGE };
@@ -47,7 +51,8 @@ export function calculateBill(deps: RelayDeps, delivery: Delivery, { usageReader
   if (isOver && !goesOn && !isReported && !hasResult && !answers?.test(readMediaEssence(response)))
     return { httpStatus, usage: Object.fromEntries(reports.map((fact) => [fact, 0])) };
   const { seconds: measured } = relay.billing.facts;
-  if (facts.seconds === undefined && typeof measured === 'number' && spokenSeconds > measured) facts.seconds = spokenSeconds;
+  if (facts.seconds === undefined && typeof measured === 'number' && spokenSeconds > measured)
+    facts.seconds = spokenSeconds;
   if (Object.keys(facts).length === 0 || (goesOn && !isFinal)) return { httpStatus, trouble: NO_USAGE };
   const trouble = refuseReport(deps, delivery, { usageReader, facts });
   if (trouble !== undefined) return { httpStatus, usage: facts, trouble };

@@ -2,11 +2,11 @@ import { REPORT_MARGIN, type ReportedFact } from '../../billing/index.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import type { ClientRequest } from '../../tasks/index.ts';
-import { estimateInputTokens, TOKENS_PER_FILE, TOKENS_PER_SECOND } from './estimate-input-tokens.ts';
 import { ENDPOINTS, type Endpoint } from '../endpoints.ts';
 import { largestLimit, mostResults } from '../request-members.ts';
 import { mostSeconds } from '../sound/measure-sound.ts';
 import type { Delivery, RelayIntent } from '../types.ts';
+import { estimateInputTokens, TOKENS_PER_FILE, TOKENS_PER_SECOND } from './estimate-input-tokens.ts';
 
 /** Reserved for an answer whose request does not limit it, unless the channel says otherwise. */
 const DEFAULT_MAX_TOKENS = 4096;

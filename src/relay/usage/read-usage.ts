@@ -10,10 +10,10 @@ import {
 import { createJsonValueFinder, sliceChunks, type WantedValue } from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
 import { ENDPOINTS, type Endpoint } from '../endpoints.ts';
-import type { AnswerEnd } from '../types.ts';
 import { type EventConsumer, findInEvents } from '../read-events.ts';
+import type { AnswerEnd } from '../types.ts';
 
-/** What an answer tells about its usage, by names of facts. */
+/** The usage that an answer reports, by names of facts. */
 export type UsageFacts = Partial<Record<ReportedFact, number>>;
 
 /** Reads the usage of an answer while its bytes pass. It holds no more than one text's numbers. */
@@ -83,7 +83,10 @@ const listWantedValues = ({
 });
 
 /** `kind`: of the request. */
-export function createUsageReader(kind: RelayKind, { isEvents, needed, thinks = false }: UsageReaderOptions): UsageReader {
+export function createUsageReader(
+  kind: RelayKind,
+  { isEvents, needed, thinks = false }: UsageReaderOptions,
+): UsageReader {
   const { counted: countedPaths, calls = {}, items = {}, results = {}, isOpaque = false } = ENDPOINTS[kind];
   const reports: ReadonlySet<string> = new Set(ENDPOINTS[kind].reports);
   const owed = needed.flatMap((fact) =>

@@ -16,7 +16,7 @@ export type EventFilter = {
   events: EventConsumer;
   /** `ends`: the indexes in the chunk at which events end. */
   push(chunk: Uint8Array, ends: readonly number[]): Uint8Array;
-  /** What is left once the stream and its last event have ended. */
+  /** The bytes that are left once the stream and its last event have ended. */
   end(): Uint8Array;
 };
 
@@ -61,7 +61,7 @@ export function removeUsageEvent(): EventFilter {
       if (chunk.length === 0) return chunk;
       const passed: Uint8Array[] = [];
       let at = chunk[0] === LF && afterReturn ? 1 : 0;
-      /** What passes of the chunk begins here, and goes to `at`. */
+      /** The part of the chunk that passes begins here and ends at `at`. */
       let from = at === 1 && afterReturn === 'remove' ? 1 : 0;
       afterReturn = undefined;
       const passHeld = () => {

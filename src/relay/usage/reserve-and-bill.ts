@@ -38,7 +38,7 @@ export const RELAY_PLUGIN_KEY = '*';
 
 /** Kinds of whose answers nothing is stored, and nothing is asked for again. */
 const HELD_KINDS: ReadonlySet<RelayKind> = new Set(['chat', 'embedding']);
-/** What the row of a request has that is held in memory. */
+/** Columns of a request that is held in memory, for which no row exists. */
 const UNSTORED = { id: 0, status: 'OPEN', httpStatus: 0, leaseUntilMs: 0, finishedAt: 0, hiddenAt: 0 } as const;
 
 /**

@@ -2,8 +2,8 @@ import type { RelayRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../../tasks/index.ts';
 import { NO_USAGE, refuseBeyond } from './calculate-bill.ts';
 import { MOST_OF_ANY } from './estimate-usage.ts';
-import { asTask } from './reserve-and-bill.ts';
 import type { UsageFacts } from './read-usage.ts';
+import { asTask } from './reserve-and-bill.ts';
 
 /** Whether a request is charged as reserved because its answer told no usage. */
 export const awaitsUsage = ({ status, billing }: Pick<RelayRecord, 'status' | 'billing'>): boolean =>

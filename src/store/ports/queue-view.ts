@@ -1,18 +1,18 @@
-/** What people see of tasks that wait to be sent. */
+/** The queue as people see it: the tasks that wait to be sent, and their places. */
 import type { Page, Paged } from './paging.ts';
 import type { TaskProperties } from './task-records.ts';
 import type { ParkedBy, WaitingClass } from './waiting-queue.ts';
 
-/** What decides on the place of a waiting task. Times are Unix seconds. */
+/** The columns that decide on the place of a waiting task. Times are Unix seconds. */
 export type WaitingPlace = {
   taskId: string;
   class: string;
   priority: number;
   turn: number;
-  /** It is not sent before; 0: it may be sent now. */
+  /** The task is not sent before; 0: it may be sent now. */
   notBefore: number;
   since: number;
-  /** Its wait ends then. */
+  /** When the wait ends. */
   deadline: number;
   parked: ParkedBy;
 };
@@ -27,14 +27,14 @@ export type ListedWaiting = WaitingPlace & {
   properties: TaskProperties;
   /** How often the vendor had no room when it was sent. */
   returns: number;
-  /** Its client waits for the answer. */
+  /** The client waits for the answer. */
   isAttached: boolean;
 };
 
 /** How much of a class waits, all priorities together. */
 export type WaitingTotal = WaitingClass & { waiting: number };
 
-/** What comes before what: the higher priority, then the lower turn, then the older task. */
+/** The order of the queue: the higher priority, then the lower turn, then the older task. */
 export type WaitingOrder = Pick<WaitingPlace, 'priority' | 'turn' | 'taskId'>;
 
 /** How long tasks of a model took at its vendors, in seconds. */
@@ -51,16 +51,17 @@ export type ModelDuration = {
 export type RunningSlots = { channelId: number; upstreamModel: string; slots: number };
 
 export interface QueueViewStore {
-  /** Those of the tasks that wait. */
+  /** The places of these tasks; those that do not wait are left out. */
   places(taskIds: readonly string[]): Promise<WaitingPlace[]>;
   /** The first `limit` tasks of a class that could be sent now, in their order. */
   next(waitingClass: string, limit: number): Promise<WaitingOrder[]>;
   /** The oldest first. `classes`: only tasks of these. */
   list(filter: { userId?: number; classes?: readonly string[] }, page: Page): Promise<Paged<ListedWaiting>>;
-  /** Those of which something waits, the largest first. */
+  /** The classes in which tasks wait, the fullest first. */
   totals(): Promise<WaitingTotal[]>;
   /** How long the latest `limit` tasks took that succeeded since then. */
   durations(since: number, limit: number): Promise<ModelDuration[]>;
+  /** Slots that are in use, by channel and model. */
   running(): Promise<RunningSlots[]>;
   /** Puts a task before all others of its priority. False: it does not wait. */
   moveToFront(taskId: string): Promise<boolean>;

@@ -16,8 +16,8 @@ export const RESTORED_NODE = '#restored';
 export const END_WAITING = `update waiting set node = '${RESTORED_NODE}', deadline = 0, due_at = 0`;
 
 /**
- * What waits for the same places: tasks of one plugin and model of one group. `channelId` and
- * `credentialId`: the only account that may serve; 0: any.
+ * Tasks that wait for the same places: of one plugin, model and group. `channelId` and
+ * `credentialId`: the only account that may serve them; 0: any.
  */
 export type WaitingClass = {
   class: string;
@@ -28,7 +28,7 @@ export type WaitingClass = {
   credentialId: number;
 };
 
-/** Whose own limit holds a task back, so that it is in no line. Empty: it is in its line. */
+/** The owner whose limit holds a task back, so that it is in no line. Empty: it is in its line. */
 export type ParkedBy = '' | 'key' | 'user' | 'group';
 
 /** A task that waits. */
@@ -39,29 +39,29 @@ export type WaitingRecord = {
   priority: number;
   /** Its place within the priority: the lowest goes first; 0: it was moved to the front. */
   turn: number;
-  /** It must not be sent before; 0: it may be sent now. */
+  /** The task must not be sent before; 0: it may be sent now. */
   notBeforeMs: number;
   userId: number;
   apiKeyId: number | null;
-  /** What a node needs to send it: `FILES_NODE`; empty: nothing. */
+  /** Which nodes can send it: `FILES_NODE`; empty: all. */
   node: string;
   /** The node whose client waits for its answer, and with which it ends; empty: none. */
   attached: string;
   sinceMs: number;
   /** When the wait is over. */
   deadlineMs: number;
-  /** When it is looked at next: it is moved up, or its wait is over. */
+  /** When it is moved up next, or its wait is over. */
   dueAtMs: number;
   /** How often it was moved up. */
   raised: number;
   /** How often it came back. */
   returns: number;
-  /** What it takes until it is sent. */
+  /** The bytes that its request takes until it is sent. */
   bytes: number;
   parked: ParkedBy;
   /** Another model may serve it, where its group allows that. */
   fallsBack: boolean;
-  /** What it is sent from. */
+  /** The stored request that it is sent from. */
   request: JsonObject;
 };
 
@@ -72,8 +72,8 @@ export type NewWaiting = Pick<
 > & { class: WaitingClass; cost: number; forMs: number; fallsBack?: boolean };
 
 /**
- * What waits of a class at a priority. `parked`: how many of them are in no line. `turn`: the
- * highest that was ever sent.
+ * How many tasks of a class wait at a priority. `parked`: how many of them are in no line. `turn`:
+ * the highest that was ever sent.
  */
 export type WaitingCount = WaitingClass & {
   priority: number;
@@ -146,12 +146,12 @@ export interface WaitingStore {
    */
   count(taken: readonly TakenWaiting[], options: { isSent: boolean; parks?: readonly Parking[] }): Promise<void>;
   /**
-   * What runs of these users. `locks`, in a transaction, before rows of keys and wallets: no other
-   * transaction that asks so counts or begins a task of theirs until this one ends. Lock all users
-   * of a transaction in one call.
+   * The running tasks of these users. `locks`, in a transaction, before rows of keys and wallets:
+   * no other transaction that locks them counts or begins a task of theirs until this one ends.
+   * Lock all users of a transaction in one call.
    */
   running(userIds: readonly number[], options: { locks: boolean }): Promise<RunningTasks[]>;
-  /** Whose tasks are parked: of these users, or of all. */
+  /** The parked tasks of these users, or of all. */
   parked(userIds?: readonly number[]): Promise<ParkedTasks[]>;
   /** The oldest parked tasks of a user, with these keys (0: without one) and classes. */
   parkedHeads(of: {
@@ -191,7 +191,7 @@ export interface WaitingStore {
    * could serve that is gone.
    */
   findLost(limit: number): Promise<{ taskId: string; lost: 'caller' | 'channel' }[]>;
-  /** What waits, by class and priority. */
+  /** The counts of waiting tasks, by class and priority. */
   classes(): Promise<WaitingCount[]>;
   /** How many tasks of each of these users wait. */
   countByUser(userIds: readonly number[]): Promise<Map<number, number>>;

@@ -68,7 +68,7 @@ async function* readBlocks(sql: SQL, table: string): AsyncGenerator<SalvagedRow[
     try {
       return await sql.unsafe(`select * from ${quoteName(table)} where ctid >= '${from}' and ctid < '${end}'`);
     } catch (error) {
-      // What ends the connection is told; one that is there refuses this block alone.
+      // An error that ends the connection is reported; any other one refuses this block alone.
       await sql`select 1`.catch(() => Promise.reject(error));
       return undefined;
     }

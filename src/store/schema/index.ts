@@ -1,7 +1,7 @@
 import { defineAccounts, defineAlerts } from './accounts.ts';
+import { type DialectColumns, postgresColumns, sqliteColumns } from './dialect-columns.ts';
 import { defineFigures } from './figures.ts';
 import { defineBackups, defineGateway, defineImports, definePluginHistory } from './gateway.ts';
-import { type DialectColumns, postgresColumns, sqliteColumns } from './dialect-columns.ts';
 import { defineBatches, defineRelay, defineResults, defineTasks, defineWaiting } from './tasks.ts';
 
 const defineTables = (columns: DialectColumns) => ({

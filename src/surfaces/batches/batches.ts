@@ -260,7 +260,7 @@ async function describeLine(deps: SurfaceDeps, { item, batch, task }: Line) {
   }
 }
 
-/** What a request that comes alone is answered in the end; images as links. */
+/** The final answer that the same request gets outside a batch; images as links. */
 async function describeResult(deps: SurfaceDeps, path: string, task: TaskRecord) {
   if (path === '/v1/videos') return (await describeVideos(deps, task.userId))(task);
   if (path !== '/v1/images/generations') return taskObject(task);

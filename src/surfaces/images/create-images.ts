@@ -4,13 +4,13 @@ import type { LoadedPlugin } from '../../plugins/index.ts';
 import { resultErrors } from '../../results/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
-  forbidUnsafeRetry,
   type Caller,
   type ClientRequest,
-  type SubmissionState,
   findProtocolOwners,
+  forbidUnsafeRetry,
   type ProtocolOwner,
   type Submission,
+  type SubmissionState,
   submitOnce,
   submitTask,
   taskErrors,
@@ -123,7 +123,7 @@ async function decodeImages(
   };
 }
 
-/** What a request for images would reserve. @throws what it would be refused with */
+/** The quota that a request for images would reserve. @throws the error that would refuse it */
 export async function quoteImages(
   deps: SurfaceDeps,
   { caller, requestId, request: sent }: { caller: Caller; requestId: string; request: ClientRequest },
@@ -170,7 +170,7 @@ const ALWAYS_BYTES = /(?:^|\/)(?:chat)?gpt-image/;
 
 /** @throws tasks.artifact_url_error where artifacts have no address */
 function chooseFormat(deps: SurfaceDeps, { format, model }: ImageRequest, { owners }: Maker): ImageFormat {
-  // What a plugin renders has the vendor's addresses.
+  // Images that a plugin renders have the vendor's addresses.
   const hasLinks = owners !== undefined || deps.results.publicAddress() !== undefined;
   const chosen = format ?? (hasLinks && !ALWAYS_BYTES.test(model) ? 'url' : 'b64_json');
   if (chosen === 'url' && !hasLinks) throw resultErrors.artifact_url_error();

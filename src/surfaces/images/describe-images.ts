@@ -1,6 +1,6 @@
 import { type JsonObject, userOwner } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
-import { describeHookFailure, type LoadedPlugin, readContentRequest, callImageRender } from '../../plugins/index.ts';
+import { callImageRender, describeHookFailure, type LoadedPlugin, readContentRequest } from '../../plugins/index.ts';
 import { type Content, projectArtifacts, requirePlugin } from '../../results/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { type ClientRequest, taskCost, taskView } from '../../tasks/index.ts';

@@ -33,7 +33,7 @@ export type McpCall = {
   requestId: string;
   files: RequestOptions['files'];
   signal: AbortSignal;
-  /** What the session may spend; undefined: as much as the key. */
+  /** The most that the session may spend; undefined: as much as the key. */
   cap: SpendCap | undefined;
   /** Refuses a model that the key may not use, and counts the request. */
   admit(model: string): Promise<void>;
@@ -57,7 +57,7 @@ const ID = { type: 'string', description: 'The id of a task: task_â€¦ or relay_â
 const oneTask = (more: JsonObject = {}) => ({ type: 'object', required: ['id'], properties: { id: ID, ...more } });
 
 const ORDERED = { video: 'a video', image: 'an image', audio: 'audio' } as const;
-/** What makes each kind of result, in the words of `supported_endpoint_types`. */
+/** The endpoint that makes each kind of result, in the words of `supported_endpoint_types`. */
 const MAKES = { video: 'openai-video', image: 'image-generation', audio: 'audio' } as const;
 
 export const MCP_TOOLS: Readonly<Record<string, Tool>> = {
@@ -155,7 +155,11 @@ function readRequest(surfaces: Surfaces, { caller }: McpCall, args: JsonObject) 
 
 type ToolRequest = { model: string; pluginKey: string; body: JsonObject };
 
-async function quoteRequest(surfaces: Surfaces, { caller, requestId, files }: McpCall, { body, ...named }: ToolRequest) {
+async function quoteRequest(
+  surfaces: Surfaces,
+  { caller, requestId, files }: McpCall,
+  { body, ...named }: ToolRequest,
+) {
   return (await surfaces.quote(caller, requestId, { ...named, action: '', request: body, files })).quota;
 }
 

@@ -6,7 +6,7 @@ const MAX_SESSIONS = 2000;
 /** So that no user's agents push out those of others. */
 const MAX_SESSIONS_OF_USER = 100;
 
-/** What one session may still spend. */
+/** The quota that one session may still spend. */
 export type SpendCap = {
   /**
    * Takes what a request reserves; the function that it returns gives it back.

@@ -2,14 +2,14 @@ import { deadlineSignal, type JsonObject, userOwner } from '../../kernel/index.t
 import type { Generation } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
-  forbidUnsafeRetry,
   type Caller,
   type ClientRequest,
-  type SubmissionState,
   findProtocolOwners,
+  forbidUnsafeRetry,
   type Idempotency,
   observeTask,
   type ProtocolOwner,
+  type SubmissionState,
   submitOnce,
   submitTask,
   taskErrors,

@@ -65,7 +65,7 @@ async function callWhenAvailable<T>(
   return undefined;
 }
 
-/** What is left to show of a task that no plugin can render any more: its stored outcome. */
+/** A task that no plugin can render any more shows its stored outcome alone. */
 const NOTHING: RenderedEvents = { events: [], done: false };
 
 /** Renders the events since the plugin returned the state `previous`. */

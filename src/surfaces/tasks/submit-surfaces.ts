@@ -3,8 +3,8 @@ import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import {
   type Caller,
   type ClientRequest,
-  findProtocolOwners,
   type DecodedRequest,
+  findProtocolOwners,
   readModel,
   type Submission,
   type SubmittedTask,

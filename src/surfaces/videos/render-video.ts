@@ -19,12 +19,12 @@ import type { RenderedVideoCache } from './rendered-video-cache.ts';
 
 type VideoDeps = Pick<SurfaceDeps, 'store' | 'pin' | 'logger' | 'results'>;
 
-/** A request without a body: its address says all of it. `read` is called where it is needed. */
+/** A request without a body. `read` is called only where more than its address is needed. */
 export type VideoRequest = { taskId: string; url: string; read: () => Promise<ClientRequest> };
 
 /**
- * The user's own video, and its object as JSON. It is rendered where task, plugins, address or link
- * differ from those of the last rendering.
+ * Renders the user's own video as JSON, again only if the task, the plugins, the address or the
+ * link differ from those of the last rendering.
  * @throws tasks.task_not_found
  */
 export async function renderOwnVideo(
@@ -53,7 +53,7 @@ export async function renderOwnVideo(
   }
 }
 
-/** The plugin's rendering inside the gateway's object. */
+/** Renders a video as the gateway's object with the plugin's additions. */
 export async function renderVideo(deps: VideoDeps, task: ShownTask, request: ClientRequest): Promise<JsonObject> {
   const pin = deps.pin();
   try {
@@ -80,17 +80,17 @@ const linkVideo = async ({ results }: Pick<VideoDeps, 'results'>, task: Pick<Sho
 
 type LinkedTask = Parameters<LinkVideo>[0];
 
-/** `varies`: an equal request may be answered otherwise. */
+/** `varies`: a later request may be answered differently. */
 async function render(
   { logger }: Pick<VideoDeps, 'logger'>,
   generation: Generation,
   { task, link, request }: { task: ShownTask; link: string | undefined; request: ClientRequest },
 ): Promise<{ video: JsonObject; varies: boolean }> {
   const shown = { task, link };
-  // Its hook would look for an answer that is no longer kept.
+  // The hook would look for an answer that is no longer kept.
   if (task.properties.expired) return { video: videoObject(shown), varies: false };
   const plugin = await findRenderer(generation, task, 'protocols.proto_video.render');
-  // It may be that the task's own version cannot be had just now.
+  // The task's own version may be unavailable for now.
   if (!plugin) return { video: videoObject(shown), varies: true };
   if (!plugin.has('protocols.proto_video.render')) return { video: videoObject(shown), varies: false };
   let varies = false;

@@ -7,7 +7,7 @@ const MAX_ENTRY_BYTES = 64 * 1024;
 /** Memory of an entry without its texts (measured). */
 const ENTRY_BYTES = 450;
 
-/** What a rendering was made of beside its task: the serving plugins, the address, the link. */
+/** What a rendering depends on besides its task: the serving plugins, the address, the link. */
 type Origin = { generation: number; url: string; link: string | undefined };
 type Entry = { task: TaskShown; url: string; link: string | undefined; json: string; bytes: number };
 

@@ -23,7 +23,7 @@ export const MAX_ATTEMPTS = 5;
 /** Holds a slot of the node's local work. */
 export type LocalWork = { pause<T>(work: () => Promise<T>): Promise<T> };
 
-/** What is stored: `dispatch` is absent for a task that waits. `isParked`: for its own limit. */
+/** The stored task: without `dispatch` it waits, with `isParked` because of its own limit. */
 export type Opened = { task: TaskRecord; dispatch?: Dispatch | undefined; isParked?: boolean };
 
 /** One task on its way to a vendor. */
@@ -43,7 +43,7 @@ export type Run = {
  */
 export async function attemptChannels(deps: TaskDeps, submitted: Submission, run: Run): Promise<TaskRecord> {
   const { requestId } = submitted;
-  // Becomes that of the plugin whose channel is tried.
+  // Changes to that of the plugin whose channel is tried.
   let submission = submitted;
   const { taskId, state, taken } = run;
   const tried: number[] = [];
@@ -51,7 +51,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
   let lastError: AppError | undefined;
   let lastAttempt: FailedAttempt | undefined;
   const refusals = createRefusalLog(deps.logger, 'vendor did not accept a submission');
-  /** The channels that did not take it, and why. One that ends it at once says so itself. */
+  /** The channels that did not take the task, and why. */
   const passedOver: string[] = [];
   let isNoted = taken !== undefined;
   /**
@@ -97,7 +97,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           account,
           publicTaskId: taskId,
           accepted: taken?.task,
-          // What waits is not sent now: no token is needed for it.
+          // A task that waits is not sent now, so it needs no token.
           ...(choice.kind === 'full' ? { findCredential: localCredential } : {}),
         });
         endPhase('prepare');
@@ -126,12 +126,16 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           passedOver.push(`${nameAccount(deps, account)} key`);
           continue;
         }
-        // What waited and was not sent waits again, once the store answers (`dispatch-task.ts`).
+        // A task that waited and was not sent waits again once the store answers.
         if (taken && isStoreUnavailable(error) && !state.vendorMayHaveJob) throw error;
         // A client's own fault, before anything is stored, is a line for debugging.
         if (task || isOfVendor(error)) logUnprepared(deps, error, { ...logFields, channel: channel.name });
         if (task) {
-          await failSubmission(deps, { task: await withStoredReservation(deps, task), error, releasesIdempotencyKey: retryable });
+          await failSubmission(deps, {
+            task: await withStoredReservation(deps, task),
+            error,
+            releasesIdempotencyKey: retryable,
+          });
         }
         throw error;
       } finally {

@@ -21,7 +21,7 @@ export async function awaitDispatch(deps: TaskDeps, submission: Submission, task
   const current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
   const error = request.signal?.aborted ? taskErrors.client_left() : await describeWait(deps, task);
   if (isWaiting(current) && (await endWaiting(deps, current, { error }))) throw error;
-  // It is being sent just now.
+  // The task is being sent just now.
   const late = await watchUntilSent(deps, task, { ms: deps.limits.submitTimeoutMs, left: undefined });
   if (late) return late;
   throw taskErrors.submission_interrupted({ shouldRetry: false });

@@ -13,12 +13,12 @@ import type { DecodedRequest, Submission, TaskDeps } from '../types.ts';
 import { storeRequest, type WaitingRequest } from '../waiting/stored-request.ts';
 import { attemptChannels, endSlot, type LocalWork, type Opened } from './attempt-channels.ts';
 import { awaitDispatch } from './await-dispatch.ts';
+import { forbidUnsafeRetry, type SubmissionState } from './forbid-unsafe-retry.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
 import { allowsFallback, mayStore, requestsRetention, shownInput } from './read-request.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { describePlace } from './return-to-line.ts';
-import { forbidUnsafeRetry, type SubmissionState } from './forbid-unsafe-retry.ts';
 import { type Choice, mayWait, readClass } from './take-account.ts';
 import { videoFields } from './video-fields.ts';
 
@@ -75,7 +75,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, state: Subm
     key: submission.caller.key,
   });
   const keep = requestsRetention(submission);
-  // What it says is checked before anything is stored.
+  // Its content is checked before anything is stored.
   allowsFallback(submission);
   const taskId = newTaskId(deps.clock.nowMs(), deps.node.random);
   return attemptChannels(
@@ -111,7 +111,7 @@ async function storeInputs(deps: TaskDeps, prepared: PreparedSubmission, local: 
 
 type Shown = NonNullable<Submission['shown']>['execution'];
 
-/** What shows a response while it runs, without what its client sent to the model. */
+/** The part of a response request that shows it while it runs, without the input to the model. */
 function withoutInput(execution: Shown): Shown {
   if (!execution?.response) return execution;
   const { input: _, ...response } = execution.response;
@@ -137,7 +137,7 @@ async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewT
     } catch (error) {
       if (!waits || !(error instanceof AppError) || !WAITS_THEN.has(error.code)) throw error;
     }
-    // Its own limit holds it back, not the account.
+    // The own limit of its owner holds the task back, not the account.
     if (choice.kind === 'begun') endSlot(deps, choice.dispatch);
     const { account, decoded, scope } = choice;
     choice = { kind: 'full', account, decoded, scope };

@@ -13,7 +13,7 @@ import { waitingClass } from '../waiting/waiting-classes.ts';
 /** The account that a submission is sent by, or would be if it had room. */
 export type Choice = {
   account: Account;
-  /** What the plugin that drives the channel makes of the request. */
+  /** The request as the plugin that drives the channel decoded it. */
   decoded: DecodedRequest;
   scope: Scope;
 } & (
@@ -74,7 +74,8 @@ export function takeAccount(
     const [request, ...others] = candidates.map((decoded) => ({ ...requestFor(decoded), hasRoom: roomOf?.(decoded) }));
     const account = request && deps.vendors.channels.pick(request, ...others);
     const decoded =
-      account && candidates.find((one) => serves(account.channel, requestFor(one)) && roomOf?.(one)?.(account) !== false);
+      account &&
+      candidates.find((one) => serves(account.channel, requestFor(one)) && roomOf?.(one)?.(account) !== false);
     return decoded && { account, decoded };
   };
   const free = pick(roomFor) ?? (waits ? undefined : pick(() => isUndeclared));

@@ -24,7 +24,7 @@ const FRESH_MS = 1000;
 /** In milliseconds. */
 const POLL_AFTER = { least: 1000, unknown: 5000, most: 30_000 } as const;
 
-/** What clients see of a task that waits. Times are Unix seconds. */
+/** The place of a waiting task as clients see it. Times are Unix seconds. */
 export type TaskQueue = {
   /** Among the tasks that wait for the same model; from 1. */
   position: number | typeof BEYOND_EXACT;
@@ -45,11 +45,11 @@ export type QueuedTask = ListedWaiting & { queue: TaskQueue; within: QueueClass 
 export type QueuePositions = {
   /** The places of those tasks that wait, by their ids. */
   find(tasks: readonly Pick<TaskRecord, 'taskId' | 'status'>[]): Promise<ReadonlyMap<string, TaskQueue>>;
-  /** What waits, the oldest first: of one user, or of all. */
+  /** The waiting tasks of one user, or of all, the oldest first. */
   list(filter: QueueFilter, page: Page): Promise<Paged<QueuedTask>>;
   /** Puts a task before all others of its priority. @throws tasks.task_not_waiting */
   moveToFront(taskId: string): Promise<void>;
-  /** Those in which something waits. */
+  /** The classes in which tasks wait. */
   classes(): Promise<QueueClass[]>;
   /** Milliseconds after which a client should look again: when its task is expected to start. */
   pollAfterMs(queue: TaskQueue): number;

@@ -1,6 +1,7 @@
 import { parseJson, type Sentence } from '../../../src/kernel/index.ts';
 import { MAX_ICON_BYTES } from '../../../src/plugins/icons/check-icon.ts';
 import { MARKET_FILE_BYTES } from '../../../src/plugins/marketplace/fetch-file.ts';
+import { generateSigningKey } from '../../../src/plugins/signing/keys.ts';
 import {
   followHandOvers,
   MAX_HAND_OVER_BYTES,
@@ -8,7 +9,6 @@ import {
   signHandOver,
   writeHandOvers,
 } from '../../../src/plugins/signing/rotate-signing-key.ts';
-import { generateSigningKey } from '../../../src/plugins/signing/keys.ts';
 import { MAX_SIGNATURE_BYTES, readSignature } from '../../../src/plugins/signing/signature.ts';
 import { MAX_SOURCE_BYTES } from '../../../src/plugins/source/check-source.ts';
 import { createCompiler } from '../../../src/plugins/worker/compile-plugin.ts';

@@ -1,9 +1,9 @@
 import { ok } from '../../../src/kernel/index.ts';
+import { createVendorIdFinder, findVendorIds } from '../../../src/relay/objects/vendor-ids.ts';
 import { readEvents } from '../../../src/relay/read-events.ts';
-import { removeUsageEvent } from '../../../src/relay/usage/remove-usage-event.ts';
 import { measureSound } from '../../../src/relay/sound/measure-sound.ts';
 import { createUsageReader } from '../../../src/relay/usage/read-usage.ts';
-import { createVendorIdFinder, findVendorIds } from '../../../src/relay/objects/vendor-ids.ts';
+import { removeUsageEvent } from '../../../src/relay/usage/remove-usage-event.ts';
 import type { UpstreamResponse } from '../../../src/upstream/index.ts';
 import { readVendorAnswer } from '../../../src/vendors/answer/read-vendor-answer.ts';
 import { fill, stallCase } from '../measure-block.ts';

@@ -10,13 +10,13 @@ export type Reservation = NewReservation & { within?: { ids: readonly string[]; 
 /** The rows that decide on reservations, locked until the transaction ends. */
 export type Balances = {
   keys: ReadonlyMap<number, KeyRow>;
-  /** What is left in each wallet. */
+  /** The balance of each wallet. */
   wallets: ReadonlyMap<number, number>;
   /** Users who may pay: enabled, and not deleted. */
   payers: ReadonlySet<number>;
   /** The budgets that each reservation counts in. */
   budgets: ReadonlyMap<Reservation, readonly CountedBudget[]>;
-  /** What was spent of them, by the ids of their sums. */
+  /** The quota that was spent of the budgets, by the ids of their sums. */
   spent: ReadonlyMap<string, number>;
 };
 

@@ -3,10 +3,10 @@ import { type Budget, type BudgetOwner, type BudgetSum, findBudgetSum } from '..
 import type { BudgetExceeded, BudgetRules, HeldAmounts } from '../../ports/index.ts';
 import { type Context, encodeTexts, lazy, type RecordColumns } from '../context.ts';
 
-/** A budget that a reservation counts in, and its sum. */
+/** A budget that a reservation counts in, and the sum that it is held to. */
 export type CountedBudget = BudgetSum & { owner: BudgetOwner; budget: Budget };
 
-/** What a sum changes by. */
+/** A sum and the amount by which it changes. */
 export type SumChange = BudgetSum & { amount: number };
 const SUM = { id: 'text', ends_at: 'bigint', amount: 'bigint' } as const satisfies RecordColumns;
 

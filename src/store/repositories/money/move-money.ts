@@ -1,11 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Budget } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
-import {
-  type LedgerStore,
-  type ReservationVerdict,
-  STATUS,
-} from '../../ports/index.ts';
+import { type LedgerStore, type ReservationVerdict, STATUS } from '../../ports/index.ts';
 import { atomic, type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
 import { type Balances, decideReservations, type KeyRow, type Reservation } from './decide-reservations.ts';
 import { type CountedBudget, createBudgetSums, findBudgets, type SumChange } from './enforce-budgets.ts';

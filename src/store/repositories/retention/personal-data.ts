@@ -15,7 +15,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
   } = context;
   const { tasks, taskEvents, users, webhookOutbox: notices, idempotencyKeys, ledgerEntries, usageLogs } = tables;
   const { auditLogs } = tables;
-  // What vendors answered is not part of an export, and may have a MiB.
+  // Vendors' answers are not part of an export, and may have a MiB.
   const { data: _data, state: _state, ...exported } = getTableColumns(tasks);
   const at = sql.placeholder;
   const agedTasks = createAgedTasks(context, sql`and user_id = ${at('userId')}`);
