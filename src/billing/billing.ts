@@ -74,11 +74,11 @@ export type Billing = Reserving & {
    */
   settleAll(tx: Repositories, ended: readonly Ended[]): Promise<void>;
   /**
-   * Settles what was charged as reserved, since its facts were not known: `task.quota`. Moves the
-   * difference, which is a usage row of its own.
+   * Settles a task that was charged as reserved (`task.quota`) because its facts were not known.
+   * Moves the difference, which gets a usage row of its own.
    */
   settleLate(tx: Repositories, task: BillableTask, bill: FinalBill): Promise<void>;
-  /** Refunds what was settled: `task.quota` was charged. Takes it from the used quotas too. */
+  /** Refunds a settled task, whose charge is `task.quota`. Takes it from the used quotas too. */
   refundSettled(tx: Repositories, task: BillableTask, refund: { bill: FinalBill; reason: Sentence }): Promise<void>;
 };
 
@@ -86,11 +86,11 @@ export type Billing = Reserving & {
 export type BillingSettings = {
   /** Finite and not negative; a group without an entry has 1. */
   groupRatios: Readonly<Record<string, number>>;
-  /** What each user of a group may spend in each period. */
+  /** The most that each user of a group may spend in each period. */
   groupBudgets: Readonly<Record<string, Budget>>;
   /** The time zone in which the days, weeks and months of budgets begin. */
   timezone: string;
-  /** Who may use models without a price. */
+  /** The users who may use models without a price. */
   unpriced: 'admins' | 'everyone' | 'nobody';
 };
 
@@ -139,8 +139,8 @@ export function createBilling(deps: {
     expression !== null && prices.listFactKeys(expression).length > 0;
 
   /**
-   * What the model that was asked for would have cost by the same final facts, or its reservation
-   * where they cannot tell; infinite for a task that was never given to another one.
+   * The cost of the requested model by the same final facts, or its reservation where they cannot
+   * tell; infinite for a task that no other model served.
    */
   function acceptedQuota({ billing }: Pick<BillableTask, 'billing'>): number {
     const { accepted } = billing;

@@ -13,15 +13,17 @@ export type Hold = {
   end(): void;
 };
 
-/** Sums of quota, by the name of whose money it is. */
+/** Sums of quota, by the name of the wallet, key, user or group. */
 type Sums = Map<string, number>;
 
 export type MemoryHolds = {
-  /** `undefined`: it has to be reserved in the store. */
+  /** Holds a reservation; `undefined`: it has to be reserved in the store. */
   take(payer: ReservedTask): Promise<Hold | undefined>;
-  /** What is held of the same money, or being billed: the store leaves it alone. */
+  /**
+   * The amounts of the same payer that are held here or being billed: the store must leave them.
+   */
   read(payer: ReservedTask): HeldAmounts;
-  /** Call it before a reservation is written, and what it returns once that has been decided. */
+  /** Call it before a reservation is written, and the returned function once that is decided. */
   reserving(payer: ReservedTask): () => void;
   /** Whether the latest transaction was stored: while none is, nothing can be billed later. */
   noteWrite(isStored: boolean): void;

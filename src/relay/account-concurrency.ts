@@ -19,15 +19,16 @@ type Waiting = Call & { start: () => void; end: () => void };
 type Pool = { held: Waiting[]; waiting: FairQueue<Waiting> };
 
 /**
- * Keeps relayed requests within what is declared for a pool and its models, together with the tasks
- * there, and holds them back while it rests. That is read at each start: a change counts at once.
+ * Keeps relayed requests, together with tasks, within the declared limits of a pool and its models,
+ * and holds them back while it rests. The limits are read at each start, so a change takes effect
+ * at once.
  */
 export function createAccountConcurrency(deps: {
   clock: Pick<Clock, 'sleep'>;
   capacity: Pick<Capacity, 'relayRoom' | 'beginRelay' | 'onRoom'>;
 }): AccountConcurrency {
   const { clock, capacity } = deps;
-  /** Those that somebody holds a place of. */
+  /** The pools in which places are held or waited for. */
   const pools = new Map<string, Pool>();
 
   function openPool(): Pool {

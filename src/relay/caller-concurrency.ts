@@ -1,6 +1,6 @@
 import type { Clock } from '../kernel/index.ts';
 
-/** An own limit of open requests. `most`: what this node may have of it, read at each start. */
+/** An own limit of open requests. `most`: this node's share of it, read at each start. */
 type OwnLimit = { owner: string; most: () => number };
 /** Gives a place back. It may be called more than once. */
 type Leave = () => void;
@@ -16,7 +16,10 @@ export type CallerConcurrency = {
 
 type Waiting = { limits: readonly OwnLimit[]; start: () => void };
 
-/** The first that waits begins once all of its owners have room; others of other owners pass it. */
+/**
+ * The first waiting request begins once it is within all of its limits; requests of other owners
+ * may pass it.
+ */
 export function createCallerConcurrency({ clock }: { clock: Pick<Clock, 'sleep'> }): CallerConcurrency {
   const held = new Map<string, number>();
   let waiting: Waiting[] = [];

@@ -4,7 +4,7 @@ import { FOLLOWED_KINDS, type RelayKind, type RelayObjectKind } from '../store/p
 
 /** One collection of OpenAI's API that relay channels serve. */
 export type Endpoint = {
-  /** Below the channel's base URL. */
+  /** The path below the channel's base URL. */
   path: string;
   bodies: readonly ('json' | 'multipart')[];
   /**
@@ -27,9 +27,11 @@ export type Endpoint = {
   counted: Readonly<Record<string, WantedValue>>;
   /** Thoughts and calls, of which the vendor may count more than their texts until they end. */
   calls?: Readonly<Record<string, WantedValue>>;
-  /** What else an event brings, and types that tell it: the vendor alone can count it. */
+  /** Other content of events, and their types that show it: only the vendor can count it. */
   opaque?: Readonly<Record<string, WantedValue>>;
-  /** The vendor makes the whole answer whatever comes of it, so that only its report counts. */
+  /**
+   * The vendor always makes the whole answer, even if only a part arrives: only its report counts.
+   */
   isOpaque?: boolean;
   /** The gateway must ask for the usage of a stream, which comes as an event of its own. */
   asksForUsage?: boolean;

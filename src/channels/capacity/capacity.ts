@@ -20,9 +20,9 @@ import { createRunningSlots } from './running-slots.ts';
 import { createSlotNotices } from './schedule-slot-notices.ts';
 import type { CapacityService, Dispatch, HeldSlots, Refusal, RestEvent, Room, Scope, Start } from './types.ts';
 
-/** How often what runs is counted again, while something does. */
+/** How often running tasks are counted again while some run. */
 const RECOUNT_MS = 5000;
-/** The interval of the only node while nothing happens: that of its other loops. */
+/** The interval of the only node while nothing runs, which is also that of its other loops. */
 const IDLE_RECOUNT_MS = 15_000;
 /** The interval where other nodes send to the same accounts. */
 const SHARED_RECOUNT_MS = 1000;
@@ -32,12 +32,13 @@ const SHARE_SECONDS = 3;
 const NODE_ALIVE_SECONDS = 40;
 /** Another node has the trial: look again after this. */
 const TRIAL_AGAIN_MS = 2000;
-/** A vendor that has a queue of its own is full where it has not begun more tasks than these. */
+/** A vendor with a queue of its own counts as full while more than these tasks wait there. */
 const MOST_QUEUED = 2;
 
 /**
- * What accounts run at once and in a minute, whether declared or learned, and when they rest. The
- * database has the truth; a node's memory decides where nothing is declared.
+ * Decides how many tasks accounts run at once and in a minute, by declared limits or learned ones,
+ * and when they rest. Declared limits are counted in the database, learned ones in this node's
+ * memory.
  */
 export function createCapacity(deps: {
   store: Store;
@@ -66,7 +67,7 @@ export function createCapacity(deps: {
   const pools = createPoolIndex(deps.accounts, () => slots.rebuild());
   const slots = createRunningSlots({ clock, findPool: pools.findLast });
 
-  /** A rest of an account concerns the pool that it shares. */
+  /** Notifies listeners of free slots. A rest of an account concerns the pool that it shares. */
   function emit({ pool, model }: Room): void {
     const [channelId, credentialId] = pool.startsWith('#') ? pool.slice(1).split('/').map(Number) : [];
     const shared = channelId === undefined ? pool : pools.findLast({ channelId, credentialId: credentialId ?? null });

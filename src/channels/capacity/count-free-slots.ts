@@ -7,12 +7,12 @@ type Level = CapacityKey & { limit: DeclaredLimit; accounts: readonly CountedAcc
 /** A rest that is over, and whose trial may be claimed. */
 export type DueTrial = CapacityKey & { generation: number };
 
-/** What holds for starts in a scope. */
+/** The limits of starts in a scope. */
 type Rules = {
   levels(scope: Scope): Level[];
-  /** `undefined`: it rests, or its trial runs. */
+  /** The trials that may be claimed; `undefined`: the scope rests, or its trial runs. */
   trials(scope: Scope): DueTrial[] | undefined;
-  /** Free slots by what was learned, and after a rest; a declared limit is counted here. */
+  /** Free slots by learned ceilings and after a rest; declared limits are counted here. */
   learnedRoom(scope: Scope): number;
   nodeId: string;
 };

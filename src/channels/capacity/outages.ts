@@ -15,7 +15,7 @@ function createOutageWatch(monotonicMs: () => number) {
   let latest: { failed: boolean; userId: number; atMs: number }[] = [];
   const users = new Map<number, number>();
   return {
-    /** Returns whether it looks like an outage. */
+    /** Counts a submission, and returns whether its vendor seems to have an outage. */
     note(submission: { failed: boolean; userId: number }): boolean {
       const atMs = monotonicMs();
       users.delete(submission.userId);
@@ -44,7 +44,7 @@ const FORBIDDEN_MS = 600_000;
 function createForbiddenWatch(monotonicMs: () => number) {
   const users = new Map<number, number>();
   return {
-    /** Returns whether another user was refused so recently. */
+    /** Counts a bare 403, and returns whether another user got one recently. */
     note(userId: number): boolean {
       const now = monotonicMs();
       for (const [seen, atMs] of users) if (atMs <= now - FORBIDDEN_MS) users.delete(seen);
@@ -66,10 +66,7 @@ export function createAccountWatches(monotonicMs: () => number) {
       return watch;
     },
     accepted: ({ scope }: Dispatch): void => forbidden.get(credentialPool(scope))?.accepted(),
-    /**
-     * What a bare 403 means. A trial of a credential that is answered so again has not ended its
-     * rest.
-     */
+    /** The meaning of a bare 403. One that answers a credential's trial does not end its rest. */
     classify(kind: RefusalKind, { scope, userId }: Dispatch, isResting: boolean): Exclude<RefusalKind, 'forbidden'> {
       if (kind !== 'forbidden') return kind;
       const watch = forbidden.get(credentialPool(scope)) ?? createForbiddenWatch(monotonicMs);

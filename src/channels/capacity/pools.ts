@@ -6,7 +6,7 @@ import type { HeldSlots, Scope, Start } from './types.ts';
 
 /** The pool that a channel's credentials share where they name none. */
 export const findChannelPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>): string => pool || ownPool(id);
-/** What shares an account's limit. */
+/** The pool whose accounts share this account's limit. */
 export const findPool = ({ channel, credential }: Account): string => credential.pool || findChannelPool(channel);
 
 /** A channel's own pool, and those that its credentials name. */
@@ -34,23 +34,21 @@ function countedAccounts(accounts: readonly Account[]): Map<string, CountedAccou
 }
 
 type PoolMembers = {
-  /**
-   * What holds for it: what its channels declare, and what the vendor reports about its accounts.
-   */
+  /** The limits of a pool: those that its channels declare, and those that the vendor reports. */
   limits: readonly DeclaredLimits[];
   told: readonly DeclaredLimits[];
-  /** Those of deleted channels too: a vendor may still run tasks that ended with them. */
+  /** Includes deleted channels: a vendor may still run tasks that ended with them. */
   accounts: readonly CountedAccount[];
   /** Whether requests are relayed there. */
   relays: boolean;
 };
 
-/** Which accounts share each limit, by all accounts; `onChange` after each of their changes. */
+/** Indexes which accounts share each limit; calls `onChange` after each change of the accounts. */
 export function createPoolIndex(accounts: () => readonly Account[], onChange: () => void) {
   let known: readonly Account[] = [];
   let byPool = new Map<string, readonly Account[]>();
   let counted = new Map<string, CountedAccount[]>();
-  /** What was deleted keeps its last pool. */
+  /** Deleted accounts keep their last pool. */
   const seen = new Map<number, Account>();
   const poolOfChannel = new Map<number, string>();
   const found = new Map<string, PoolMembers>();

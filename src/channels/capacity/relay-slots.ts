@@ -5,14 +5,14 @@ import { COUNTED_MS, nextStartMs, type RunningSlots } from './running-slots.ts';
 import type { Capacity, HeldSlots, Scope } from './types.ts';
 
 /**
- * What relayed requests take of accounts, together with the tasks there. They are open requests of
- * this node: each live node has a share of what is declared.
+ * Slots of relayed requests at accounts, beside those of tasks. Counts the open requests of this
+ * node, which has a share of the declared limits, as each live node has.
  */
 export function createRelaySlots(deps: {
   clock: Pick<Clock, 'monotonicMs'>;
   slots: RunningSlots;
   levels(scope: Scope): readonly (CapacityKey & { limit: DeclaredLimit })[];
-  /** It rests, or a declared rate allows no start yet. */
+  /** Whether the scope rests, or a declared rate allows no start yet. */
   isHeld(scope: Scope): boolean;
   nodeShare(most: number): number;
   startsIn(key: CapacityKey, ms: number): void;

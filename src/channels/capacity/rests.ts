@@ -16,19 +16,19 @@ const REST_MS: Readonly<Record<RestReason, { first: number; longest: number }>> 
 
 /** A pause in which nothing is sent, and which ends with one task as its trial. */
 export type Rest = {
-  /** Empty: there is none. */
+  /** Empty: nothing rests. */
   reason: RestReason | '';
-  /** On the monotonic clock. */
+  /** When the rest ends, on the monotonic clock. */
   untilMs: number;
   /** When the first of its reason in a row began, in Unix seconds. */
   since: number;
-  /** How many of its reason came one after the other. */
+  /** How many rests of this reason came in a row. */
   step: number;
-  /** Grows with each rest, so that the answer to an older request is known as one. */
+  /** Grows with each rest, so that answers to requests from before it are recognised. */
   generation: number;
-  /** This node's trial. */
+  /** The task that is the trial of this node. */
   trialTaskId: string | undefined;
-  /** No trial is claimed before: another node has it. */
+  /** No trial is claimed before this time: another node has it. */
   nextTrialMs: number;
 };
 

@@ -2,8 +2,8 @@ import type { ChannelRecord, DeclaredLimit, Repositories, RestEventRecord } from
 import type { Account } from '../pick-account.ts';
 
 /**
- * Where a task would run. `credentialId`: 0 where none is chosen yet. `pool`: what shares the
- * vendor's limit, `#ID` for a channel that names none. `model`: the upstream model.
+ * Where a task would run. `credentialId`: 0 where none is chosen yet. `pool`: the accounts that
+ * share the vendor's limit, `#ID` for a channel that names none. `model`: the upstream model.
  */
 export type Scope = { channelId: number; credentialId: number; pool: string; model: string };
 
@@ -27,7 +27,9 @@ export type Start = { taskId: string; slots: number; userId: number };
 /** A task on its way to a vendor. Hand it back with the vendor's answer. */
 export type Dispatch = Start & {
   readonly scope: Scope;
-  /** The rests that it was sent after, by key: an answer never ends or renews a later one. */
+  /**
+   * The latest rests before the task was sent, by key: its answer never ends or renews a later one.
+   */
   readonly generations: ReadonlyMap<string, number>;
   /** The task probes whether the vendor runs one more than was learned. */
   readonly isProbe: boolean;
@@ -58,15 +60,15 @@ export type FreeSlots = {
 };
 
 /**
- * What accounts may run. A start: where `room` is above 0 and `asksStore` is true, `places.take` in
- * the transaction that moves the task to `sending`, else `begin`; then the request; then `accepted`
- * or `refused`, or `end` for a start that did not happen.
+ * The slots of accounts. To start a task where `room` is above 0, call `places.take` in the
+ * transaction that moves it to `sending` if `asksStore` is true, else `begin`; send the request;
+ * then call `accepted` or `refused`, or `end` for a start that did not happen.
  */
 export type Capacity = {
   scope(account: Account, upstreamModel: string): Scope;
   /** How many tasks an account runs, as far as this node knows. */
   running(account: Account): number;
-  /** The strictest that the pool's channels declare for pool or model; `undefined`: none. */
+  /** The strictest limit that the pool's channels declare for pool or model; `undefined`: none. */
   declared(scope: Scope): DeclaredLimit | undefined;
   /**
    * The requests that this node may relay there now: what is declared and not taken by tasks, of
@@ -74,7 +76,9 @@ export type Capacity = {
    * allows the next.
    */
   relayRoom(scope: Scope): number;
-  /** Takes a slot for a relayed request. Call what it returns at its end, once or more often. */
+  /**
+   * Takes a slot for a relayed request. Call the returned function at its end, once or more often.
+   */
   beginRelay(scope: Scope): () => void;
   /** The share of a limit that each live node keeps on its own, at least 1. */
   nodeShare(most: number): number;
@@ -88,20 +92,20 @@ export type Capacity = {
   places(tx: Repositories, scopes: readonly Scope[]): Promise<FreeSlots>;
   /** Takes slots in this node's memory. */
   begin(scope: Scope, task: Start): Dispatch;
-  /** Takes another number of slots, which is known only now, than `begin` did. */
+  /** Changes the number of slots that `begin` took, once it is known. */
   resize(dispatch: Dispatch, slots: number): Dispatch;
   accepted(dispatch: Dispatch): void;
-  /** Returns what the refusal means, by what else the account refused recently. */
+  /** Returns the meaning of the refusal, by the other recent refusals of the account. */
   refused(dispatch: Dispatch, refusal: Refusal): Refusal;
   /** The vendor is known to have no job. Idempotent. */
   end(task: HeldSlots): void;
-  /** Counts again what runs, on all nodes. */
+  /** Counts the running tasks of all nodes again. */
   recount(): Promise<void>;
-  /** Returns a function that ends it. */
+  /** Returns a function that removes the listener. */
   onRoom(listener: (room: Room) => void): () => void;
 };
 
-/** The operator's side. */
+/** Operations of an operator. */
 export type CapacityService = Capacity & {
   /** When a channel's accounts rested, were tried and came back, the newest first. */
   restEvents(channel: Pick<ChannelRecord, 'id'>, limit: number): Promise<RestEvent[]>;
@@ -111,11 +115,11 @@ export type CapacityService = Capacity & {
   /** How many rests this node has begun, by reason. */
   begunRests(): ReadonlyMap<RestReason, number>;
   /**
-   * Ends the rests of a channel and its credentials, and of its pool unless `account` is said.
+   * Ends the rests of a channel and its credentials, and of its pool unless `account` is given.
    * Returns how many.
    */
   wake(channel: ChannelRecord, of?: 'account' | 'pool'): Promise<number>;
-  /** Forgets what was learned of its pool. Returns of how many models. */
+  /** Forgets the learned ceilings of its pool. Returns for how many models. */
   clearCeilings(channel: ChannelRecord): Promise<number>;
   /** Frees the slots that ended tasks of its pool still take. Returns how many tasks had one. */
   clearAbandoned(channel: ChannelRecord): Promise<number>;
@@ -132,7 +136,7 @@ export type RestView = {
   restingUntil: number;
   restReason: RestReason | '';
   restingSince: number;
-  /** How many came in a row. */
+  /** How many rests came in a row. */
   restStep: number;
 };
 
