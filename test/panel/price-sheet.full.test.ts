@@ -45,9 +45,14 @@ const readPrice = async (model: string): Promise<string | undefined> => {
 test('a price that is edited shows before and after, and is saved', async () => {
   const page = await openSheet();
   await price(page, 'demo-video').fill('0.06');
+  await changes(page).getByText('demo-video $0.05 → $0.06 / second (+20%)').waitFor();
+  await changes(page).getByText('1 price changes: +20%').waitFor();
+  expect(await changes(page).getByText('0.06 * u("seconds")').isVisible()).toBe(false);
+  await changes(page).getByText('Show formula').click();
   await changes(page).getByText('0.06 * u("seconds")').waitFor();
   expect(await changes(page).getByText('u("seconds") * 0.05').count()).toBe(1);
-  expect(await row(page, 'demo-video').getByRole('cell').nth(4).textContent()).toBe('66.7%');
+  await row(page, 'demo-video').getByText('list $0.02 · 66.7%').waitFor();
+  expect(await row(page, 'demo-video').getByRole('cell').nth(2).textContent()).toBe('66.7%');
   await changes(page).getByRole('button', { name: 'Discard' }).click();
   await waitForValue(price(page, 'demo-video'), '$0.05');
   await price(page, 'demo-video').fill('0.06');
@@ -59,16 +64,16 @@ test('a price that is edited shows before and after, and is saved', async () => 
 
 test('list × 1.3 and +10 % change the chosen prices', async () => {
   const page = await openSheet();
-  const apply = page.getByRole('button', { name: 'List × 1.3' });
-  expect(await apply.isDisabled()).toBe(true);
+  expect(await page.getByRole('button', { name: /^Apply/ }).count()).toBe(0);
   await page.getByRole('checkbox', { name: 'Select all' }).check();
-  await apply.click();
+  await page.getByText('2 selected').waitFor();
+  await page.getByRole('button', { name: 'Apply: Set to list price ×' }).click();
   await waitForValue(price(page, 'demo-video'), '$0.026');
   const byResolution = row(page, 'demo-video-pro').getByRole('textbox');
   await waitForValue(byResolution.nth(0), '$0.026');
   await waitForValue(byResolution.nth(2), '$0.104');
   await page.getByRole('checkbox', { name: 'Select demo-video', exact: true }).uncheck();
-  await page.getByRole('button', { name: '+10 %' }).click();
+  await page.getByRole('button', { name: 'Apply: Change by' }).click();
   await waitForValue(byResolution.nth(2), '$0.1144');
   await waitForValue(price(page, 'demo-video'), '$0.026');
   await changes(page).getByRole('button', { name: 'Discard' }).click();
@@ -115,11 +120,11 @@ test('on a phone each model is a block: its price is in sight without scrolling 
   // Folded, the changes leave the list in sight; Enter unfolds them.
   await page.setViewportSize(screens.phone);
   await page.getByRole('checkbox', { name: 'Select all' }).check();
-  await page.getByRole('button', { name: '+10 %' }).click();
+  await page.getByRole('button', { name: 'Apply: Change by' }).click();
   const bar = await changes(page).boundingBox();
   expect(bar?.height).toBeLessThan(screens.phone.height / 5);
   expect(await changes(page).getByRole('listitem').first().isVisible()).toBe(false);
-  await changes(page).getByText('Price changes').press('Enter');
+  await changes(page).getByText(/prices? changes?: \+/).press('Enter');
   await changes(page).getByRole('listitem').first().waitFor();
   expect(await findPageIssues(page)).toEqual([]);
   await changes(page).getByRole('button', { name: 'Discard' }).click();

@@ -25,7 +25,7 @@ async function writePrice(page: Page, expression: string): Promise<void> {
   await page.getByRole('button', { name: 'Add price' }).click();
   await dialog(page).getByLabel('Model', { exact: true }).fill('demo-video');
   // The quote is requested with complete input only.
-  await dialog(page).getByLabel('seconds', { exact: true }).waitFor();
+  await dialog(page).getByLabel('Video length (seconds)', { exact: true }).waitFor();
   await dialog(page).getByLabel('Price in USD', { exact: true }).fill(expression);
 }
 
@@ -59,7 +59,7 @@ test('a price being saved keeps its dialog open', async () => {
 test('a fact is the number typed, whatever the intermediate text was', async () => {
   const page = await visit('/prices');
   await writePrice(page, 'u("seconds")');
-  const seconds = dialog(page).getByLabel('seconds', { exact: true });
+  const seconds = dialog(page).getByLabel('Video length (seconds)', { exact: true });
   await seconds.fill('10.5');
   await seconds.press('Backspace');
   await seconds.press('7');

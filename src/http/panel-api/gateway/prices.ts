@@ -15,19 +15,36 @@ const describePrice = (price: Price) => ({
   updated_at: price.updatedAt,
 });
 
+type PriceDeps = {
+  billing: Billing;
+  plugins: PluginService;
+  offeredModels: () => OfferedModel[];
+  audit: RecordAudit;
+};
+type Fact = ReturnType<typeof describeFacts>[number];
+
 const byKey = (a: Price, b: Price): number =>
   a.pluginKey < b.pluginKey || (a.pluginKey === b.pluginKey && a.model < b.model) ? -1 : 1;
 
 /** Prices of models. The plugin key `*` means every plugin. */
-export function priceRoutes(
-  kit: Kit,
-  { billing, offeredModels, audit }: { billing: Billing; offeredModels: () => OfferedModel[]; audit: RecordAudit },
-) {
+export function priceRoutes(kit: Kit, { billing, plugins, offeredModels, audit }: PriceDeps) {
   const { prices } = billing;
-  const describeWithProblem = (price: Price, models: readonly OfferedModel[]) => ({
-    ...describePrice(price),
-    problem: findProblem(price, prices, models) ?? null,
-  });
+  /** Facts of the plugin that the price is for, or of the first one that serves its model. */
+  const findFacts = ({ pluginKey, model }: Price, models: readonly OfferedModel[]): Fact[] => {
+    const key = pluginKey === '*' ? models.find((each) => each.model === model)?.pluginKey : pluginKey;
+    const manifest = plugins.current().plugins.get(key ?? '')?.manifest;
+    return manifest ? describeFacts(manifest) : [];
+  };
+  const describeInFull = (price: Price, models: readonly OfferedModel[]) => {
+    const summary = summarizePrice(price.expression);
+    const used = summary === null ? [] : [...summary.per, ...(summary.kind === 'table' ? [summary.by] : [])];
+    return {
+      ...describePrice(price),
+      summary,
+      facts: findFacts(price, models).filter(({ name }) => used.includes(name)),
+      problem: findProblem(price, prices, models) ?? null,
+    };
+  };
   const find = (pluginKey: string, model: string) =>
     prices.all().find((price) => price.pluginKey === pluginKey && price.model === model);
 
@@ -38,7 +55,7 @@ export function priceRoutes(
       ({ query }) => {
         const models = offeredModels();
         const page = slicePage(readPage(query), [...prices.all()].sort(byKey));
-        return ok({ ...page, items: page.items.map((price) => describeWithProblem(price, models)) });
+        return ok({ ...page, items: page.items.map((price) => describeInFull(price, models)) });
       },
       {
         root: true,
@@ -46,7 +63,7 @@ export function priceRoutes(
         detail: {
           summary: 'List prices',
           description:
-            'problem is null, or says why a price is unused or fails: code (unreadable, plugin_gone, model_gone, facts_gone), message, and the facts that no plugin declares.',
+            'summary: the amount, or table of amounts, times facts, or null; facts: those that it names. problem is null, or says why a price is unused or fails: code (unreadable, plugin_gone, model_gone, facts_gone), message, and the facts that no plugin declares.',
         },
       },
     )

@@ -1,4 +1,4 @@
-import { Button, Code, Group, Select, Skeleton, Stack, Text } from '@mantine/core';
+import { Button, Group, Select, Skeleton, Stack, Text } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
@@ -18,6 +18,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { downloadText } from '../../ui/table/export-menu.tsx';
 import { PriceDialog, type PriceSubject } from '../prices/price-dialog.tsx';
+import { usePriceText } from '../prices/price-text.ts';
 import { useAllPrices } from '../prices/use-prices.ts';
 import { DryRunTab } from './dry-run-tab.tsx';
 import { OverviewTab } from './overview-tab.tsx';
@@ -71,18 +72,19 @@ type Row = { model: string; price: Price | undefined };
 function PluginPrices({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const prices = useAllPrices();
+  const say = usePriceText();
   const [subject, setSubject] = useState<PriceSubject | null>(null);
   const columns: readonly Column<Row>[] = [
     { key: 'model', heading: t('prices.model'), render: ({ model }) => <strong>{model}</strong> },
     {
-      key: 'expression',
-      heading: t('prices.expression'),
+      key: 'price',
+      heading: t('sheet.price'),
       wide: true,
       render: ({ price }) =>
         price === undefined ? (
           <StatusLabel tone="waiting">{t('prices.missing')}</StatusLabel>
         ) : (
-          <Code>{price.expression}</Code>
+          say(price.summary, price.facts)
         ),
     },
     {

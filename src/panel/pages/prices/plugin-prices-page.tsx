@@ -13,8 +13,9 @@ import { BackLink, ExternalLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { playgroundPath } from '../plugins/plugin-paths.ts';
+import { isEmptyDraft, listForms, type PriceDraft, toDraft, toExpression } from './price-draft.ts';
 import { PriceReplay } from './price-replay.tsx';
-import { isEmptyDraft, listForms, type PriceDraft, PriceRow, toDraft, toExpression } from './price-row.tsx';
+import { PriceRow } from './price-row.tsx';
 import classes from './prices.module.css';
 import { useSavePrices } from './use-prices.ts';
 
@@ -34,8 +35,8 @@ export function PluginPricesPage() {
         query={prices}
         notFound={
           <ResourceNotFound
-            heading={t('prices.table.missing')}
-            text={t('prices.table.missingText')}
+            heading={t('plugins.unknown')}
+            text={t('plugins.unknownText', { key })}
             list={{ to: '/prices', name: 'prices.table.all' }}
           />
         }

@@ -1,4 +1,4 @@
-import { Alert, Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
+import { Alert, Autocomplete, Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
 import { useApiMutation, useLocalisedQuery } from '../../session/use-api.ts';
@@ -7,6 +7,8 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { PriceReplay } from './price-replay.tsx';
+import { usePriceText } from './price-text.ts';
+import classes from './prices.module.css';
 import { QuotePreview } from './quote-preview.tsx';
 import { useAllPrices } from './use-prices.ts';
 
@@ -19,7 +21,12 @@ type PriceDialogProps = { subject: PriceSubject | null; onClose(): void };
 export function PriceDialog({ subject, onClose }: PriceDialogProps) {
   const { t } = useTranslation();
   return (
-    <FormDialog isOpen={subject !== null} onClose={onClose} size="xl" title={t('prices.dialog')}>
+    <FormDialog
+      isOpen={subject !== null}
+      onClose={onClose}
+      size="xl"
+      title={subject?.model ? t('prices.editOf', { model: subject.model }) : t('prices.add')}
+    >
       {subject !== null && <PriceForm subject={subject} onClose={onClose} />}
     </FormDialog>
   );
@@ -28,6 +35,7 @@ export function PriceDialog({ subject, onClose }: PriceDialogProps) {
 function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): void }) {
   const { t } = useTranslation();
   const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
+  const say = usePriceText();
   const isNew = subject.model === '';
   const change = useApiMutation<PriceSubject>({
     request: ({ pluginKey, model, expression }) => ({
@@ -59,6 +67,13 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
     pluginKey === '*' ? (each.meta?.models ?? []).includes(model) : each.key === pluginKey,
   );
   const fields = Object.keys(plugin?.meta?.usageSchema ?? {});
+  const models = [
+    ...new Set(
+      (plugins.data ?? []).flatMap(({ key, meta }) =>
+        pluginKey === '*' || key === pluginKey ? (meta?.models ?? []) : [],
+      ),
+    ),
+  ];
   const isEdited = !isNew && pluginKey === subject.pluginKey;
   const replaced = useAllPrices().data?.find(
     (price) => !isEdited && price.plugin_key === pluginKey && price.model === model.trim(),
@@ -69,18 +84,25 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
       <Stack gap="lg">
         {form.error !== null && <ErrorNotice error={form.error} />}
         <Group grow align="flex-start" gap="lg" preventGrowOverflow={false}>
+          {isNew ? (
+            <Autocomplete
+              {...form.bind('model')}
+              onChange={(name) => form.set('model', name)}
+              label={t('prices.model')}
+              data={models}
+              limit={50}
+              spellCheck={false}
+              autoCapitalize="none"
+              data-autofocus
+              miw={220}
+            />
+          ) : (
+            <TextInput {...form.bind('model')} label={t('prices.model')} disabled miw={220} />
+          )}
           <PricePluginSelect
             plugins={plugins.data ?? []}
             value={pluginKey}
             onChange={(key) => form.set('pluginKey', key)}
-          />
-          <TextInput
-            {...form.bind('model')}
-            label={t('prices.model')}
-            disabled={!isNew}
-            spellCheck={false}
-            autoCapitalize="none"
-            miw={220}
           />
         </Group>
         <Textarea
@@ -98,11 +120,11 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
           spellCheck={false}
           autoCapitalize="none"
           styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-          data-autofocus
+          data-autofocus={isNew ? undefined : true}
         />
         {replaced && (
           <Alert color="yellow" variant="light" role="status">
-            {t('prices.replaces', { expression: replaced.expression })}
+            {t('prices.replaces', { price: say(replaced.summary, replaced.facts) })}
           </Alert>
         )}
         <QuotePreview
@@ -115,7 +137,9 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
         {model.trim() !== '' && expression.trim() !== '' && (
           <PriceReplay tried={{ prices: [{ plugin_key: pluginKey, model: model.trim(), expression }] }} />
         )}
-        <FormDialogButtons action={t('app.save')} isPending={form.isPending} />
+        <div className={classes.footer}>
+          <FormDialogButtons action={t('app.save')} isPending={form.isPending} />
+        </div>
       </Stack>
     </form>
   );

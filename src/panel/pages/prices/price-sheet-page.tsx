@@ -1,5 +1,4 @@
-import { Anchor, Button, Checkbox, Group, Text, Textarea } from '@mantine/core';
-import { useMediaQuery } from '@mantine/hooks';
+import { Anchor, Button, Checkbox, Stack, Text, Textarea } from '@mantine/core';
 import { type ClipboardEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -9,14 +8,13 @@ import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { usePriceWords } from '../../ui/display/use-price-words.ts';
 import { toDecimal, toNumber, writeDecimal } from '../../ui/form/decimal.ts';
 import { DecimalField, MoneyField } from '../../ui/form/decimal-field.tsx';
 import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { PriceReplay } from './price-replay.tsx';
+import { PriceChanges } from './price-changes.tsx';
 import {
   expressionForm,
   isEmptyDraft,
@@ -25,12 +23,12 @@ import {
   type PriceForm,
   plainAmount,
   readAmount,
-  readLabels,
+  scaleDraft,
   toDraft,
   toExpression,
-  useFormName,
-} from './price-row.tsx';
+} from './price-draft.ts';
 import classes from './price-sheet.module.css';
+import { useFormName, usePriceText } from './price-text.ts';
 import { useSavePrices } from './use-prices.ts';
 
 /** `/prices/sheet`: the prices of all plugins in one table. */
@@ -65,29 +63,20 @@ const listRows = (plugins: PriceSheet): Row[] =>
     return plugin.models.map((model) => ({ id: `${plugin.plugin_key}/${model.model}`, plugin, forms, model }));
   });
 
-/** All amounts of a draft, or its whole expression, times a factor. */
-function scaleDraft(draft: PriceDraft, factor: number): PriceDraft {
-  if (draft.form === expressionForm) {
-    return draft.expression.trim() === '' ? draft : { ...draft, expression: `(${draft.expression}) * ${factor}` };
-  }
-  const amounts = Object.entries(draft.amounts).map(([value, text]) => {
-    const amount = readAmount(text);
-    // Twelve digits: products of decimals have a tail that means nothing.
-    return [value, amount === null ? text : toDecimal(Number((amount * factor).toPrecision(12)))] as const;
-  });
-  return { ...draft, amounts: Object.fromEntries(amounts) };
-}
+type Tier = { cost: number; margin: number | null };
 
-/** What is left of a price above the vendor's list price, at the value where it is least. */
-function findMargin(draft: PriceDraft, { model, forms }: Row): number | null {
-  if (model.list_price === null || draft.form === expressionForm) return null;
+/** The vendor's list price beside each amount, and what is left of the amount above it. */
+function compareWithList(draft: PriceDraft, { model, forms }: Row): ReadonlyMap<string, Tier> {
   const list = toDraft(model.list_price, forms);
-  if (list.form !== draft.form) return null;
-  const margins = Object.entries(draft.amounts).flatMap(([value, text]) => {
-    const [amount, cost] = [readAmount(text), readAmount(list.amounts[value])];
-    return amount === null || cost === null || amount === 0 ? [] : [1 - cost / amount];
-  });
-  return margins.length === 0 ? null : Math.min(...margins);
+  if (model.list_price === null || draft.form === expressionForm || list.form !== draft.form) return new Map();
+  return new Map(
+    Object.entries(list.amounts).flatMap(([value, text]): [string, Tier][] => {
+      const [amount, cost] = [readAmount(draft.amounts[value]), readAmount(text)];
+      return cost === null
+        ? []
+        : [[value, { cost, margin: amount === null || amount === 0 ? null : 1 - cost / amount }]];
+    }),
+  );
 }
 
 /** Rows that are drawn at once. */
@@ -139,12 +128,10 @@ function Sheet({ plugins }: { plugins: PriceSheet }) {
     });
   };
   const selected = all.filter(({ id }) => chosen.has(id));
-  // There the list would hide what is edited.
-  const isPhone = useMediaQuery('(max-width: 760px)', undefined, { getInitialValueInEffect: false }) === true;
   return (
     <>
       {save.isError && <ErrorNotice error={save.error} />}
-      <Group justify="space-between" align="end">
+      <Stack gap="sm">
         <SearchField
           aria-label={t('models.search')}
           placeholder={t('models.search')}
@@ -161,7 +148,7 @@ function Sheet({ plugins }: { plugins: PriceSheet }) {
           }
           onPercent={(percent) => change(selected, (row) => scaleDraft(readDraft(row), 1 + percent / 100))}
         />
-      </Group>
+      </Stack>
       <div className={classes.frame}>
         <table className={classes.table} aria-label={t('sheet.title')}>
           <thead>
@@ -176,9 +163,7 @@ function Sheet({ plugins }: { plugins: PriceSheet }) {
                 />
               </th>
               <th scope="col">{t('prices.model')}</th>
-              <th scope="col">{t('sheet.unit')}</th>
               <th scope="col">{t('sheet.price')}</th>
-              <th scope="col">{t('sheet.list')}</th>
               <th scope="col" data-numeric>
                 {t('sheet.margin')}
               </th>
@@ -207,35 +192,17 @@ function Sheet({ plugins }: { plugins: PriceSheet }) {
           </tbody>
         </table>
       </div>
-      {isShort && (
-        <Text size="sm" c="dimmed">
-          {t('sheet.onlyOffered')}
-        </Text>
-      )}
       {changes.length > 0 && (
-        <section className={classes.bar} aria-label={t('sheet.changes')}>
-          <details open={!isPhone}>
-            <summary>{t('sheet.changes')}</summary>
-            <ul>
-              {changes.slice(0, 20).map(({ row, expression }) => (
-                <li key={row.id}>
-                  <strong>{row.model.model}</strong> <code>{row.model.price?.expression ?? t('models.noPrice')}</code>
-                  {' → '}
-                  <code>{expression}</code>
-                </li>
-              ))}
-            </ul>
-            <PriceReplay tried={{ prices: changes.map(({ row: _, ...price }) => price) }} />
-          </details>
-          <Group justify="flex-end" gap="sm">
-            <Button variant="default" disabled={save.isPending} onClick={() => setDrafts({})}>
-              {t('settings.discard')}
-            </Button>
-            <Button loading={save.isPending} onClick={() => save.mutate(changes)}>
-              {t('prices.table.save', { count: changes.length })}
-            </Button>
-          </Group>
-        </section>
+        <PriceChanges
+          changes={changes.map(({ row, ...price }) => ({
+            ...price,
+            ...{ id: row.id, forms: row.forms, facts: row.plugin.facts, before: row.model.price },
+            draft: readDraft(row),
+          }))}
+          isSaving={save.isPending}
+          onDiscard={() => setDrafts({})}
+          onSave={() => save.mutate(changes)}
+        />
       )}
     </>
   );
@@ -245,30 +212,45 @@ type BulkChangeProps = { count: number; onList(factor: number): void; onPercent(
 
 /** Changes all chosen prices at once: from the list price, or by a share. */
 function BulkChange({ count, onList, onPercent }: BulkChangeProps) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
+  const format = useFormat();
   const [factor, setFactor] = useState('1.3');
   const [percent, setPercent] = useState('10');
   const [times, share] = [toNumber(factor), toNumber(percent)];
   return (
-    <Group gap="sm" align="end">
-      <Group gap="xs" align="end" wrap="nowrap">
-        <DecimalField label={t('sheet.factor')} value={factor} onChange={setFactor} w={90} />
-        <Button variant="default" disabled={count === 0 || times === null} onClick={() => onList(times ?? 1)}>
-          {t('sheet.applyList', { factor: writeDecimal(factor, i18n.language) })}
-        </Button>
-      </Group>
-      <Group gap="xs" align="end" wrap="nowrap">
-        <DecimalField label={t('sheet.percent')} value={percent} onChange={setPercent} w={90} />
-        <Button variant="default" disabled={count === 0 || share === null} onClick={() => onPercent(share ?? 0)}>
-          {t('sheet.applyPercent', {
-            percent: `${(share ?? 0) > 0 ? '+' : ''}${writeDecimal(percent, i18n.language)}`,
-          })}
-        </Button>
-      </Group>
-      <Text size="sm" c="dimmed" lh="36px" aria-live="polite">
-        {t('sheet.chosen', { number: count })}
+    <div className={classes.bulk}>
+      <Text size="sm" c="dimmed" aria-live="polite">
+        {count === 0 ? t('sheet.chooseHint') : t('sheet.chosen', { count, number: format.number(count) })}
       </Text>
-    </Group>
+      {count > 0 && (
+        <>
+          <div className={classes.bulkChange}>
+            <span aria-hidden="true">{t('sheet.factor')}</span>
+            <DecimalField aria-label={t('sheet.factor')} value={factor} onChange={setFactor} w={64} />
+            <Button
+              variant="default"
+              aria-label={`${t('sheet.apply')}: ${t('sheet.factor')}`}
+              disabled={times === null}
+              onClick={() => onList(times ?? 1)}
+            >
+              {t('sheet.apply')}
+            </Button>
+          </div>
+          <div className={classes.bulkChange}>
+            <span aria-hidden="true">{t('sheet.percent')}</span>
+            <DecimalField aria-label={t('sheet.percent')} suffix=" %" value={percent} onChange={setPercent} w={76} />
+            <Button
+              variant="default"
+              aria-label={`${t('sheet.apply')}: ${t('sheet.percent')}`}
+              disabled={share === null}
+              onClick={() => onPercent(share ?? 0)}
+            >
+              {t('sheet.apply')}
+            </Button>
+          </div>
+        </>
+      )}
+    </div>
   );
 }
 
@@ -283,15 +265,16 @@ type SheetRowProps = {
 };
 
 function SheetRow({ row, draft, isChosen, isChanged, onChoose, onChange, onPaste }: SheetRowProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const format = useFormat();
-  const words = usePriceWords();
+  const say = usePriceText();
   const { plugin, model, forms } = row;
   const formName = useFormName(plugin.facts);
   const form = forms.find(({ id }) => id === draft.form);
-  const list = model.list_price;
-  const units = Object.fromEntries(plugin.facts.map(({ name, unit }) => [name, unit]));
-  const margin = findMargin(draft, row);
+  const tiers = compareWithList(draft, row);
+  const margins = [...tiers.values()].flatMap(({ margin }) => margin ?? []);
+  const [least, most] = [Math.min(...margins), Math.max(...margins)];
+  const [low, high] = [format.percent(least), format.percent(most)];
   return (
     <tr data-changed={isChanged || undefined}>
       <td>
@@ -306,10 +289,10 @@ function SheetRow({ row, draft, isChosen, isChanged, onChoose, onChange, onPaste
         <Anchor component={Link} to={`/prices/${plugin.plugin_key}`} size="xs" c="dimmed" display="block">
           {plugin.plugin_name}
         </Anchor>
+        <Text size="xs" c="dimmed">
+          {form === undefined ? t('prices.formula') : formName(form)}
+        </Text>
       </th>
-      <td className={classes.unit} data-label={t('sheet.unit')}>
-        {form === undefined ? t('prices.table.expression') : formName(form)}
-      </td>
       <td onPaste={onPaste} data-label={t('sheet.price')}>
         {form === undefined ? (
           <Textarea
@@ -323,28 +306,36 @@ function SheetRow({ row, draft, isChosen, isChanged, onChoose, onChange, onPaste
           />
         ) : (
           <div className={classes.amounts}>
-            {(form.by?.values ?? [plainAmount]).map((value) => (
-              <MoneyField
-                key={value}
-                size="xs"
-                {...(value === plainAmount ? {} : { label: value })}
-                aria-label={[t('prices.table.amountOf', { model: model.model }), value].filter(Boolean).join(', ')}
-                value={draft.amounts[value] ?? ''}
-                onChange={(amount) => onChange({ ...draft, amounts: { ...draft.amounts, [value]: amount } })}
-              />
-            ))}
+            {(form.by?.values ?? [plainAmount]).map((value) => {
+              const tier = tiers.get(value);
+              return (
+                <div key={value}>
+                  <MoneyField
+                    size="xs"
+                    {...(value === plainAmount ? {} : { label: value })}
+                    aria-label={[t('prices.table.amountOf', { model: model.model }), value].filter(Boolean).join(', ')}
+                    value={draft.amounts[value] ?? ''}
+                    onChange={(amount) => onChange({ ...draft, amounts: { ...draft.amounts, [value]: amount } })}
+                  />
+                  {tier !== undefined && (
+                    <span className={classes.tier} data-bad={(tier.margin ?? 0) < 0 || undefined}>
+                      {t('sheet.listOf', { amount: `$${writeDecimal(toDecimal(tier.cost), i18n.language)}` })}
+                      {tier.margin !== null && ` · ${format.percent(tier.margin)}`}
+                    </span>
+                  )}
+                </div>
+              );
+            })}
           </div>
         )}
+        {model.list_price !== null && tiers.size === 0 && (
+          <span className={classes.tier}>
+            {t('prices.table.list', { price: say(model.list_price.summary, plugin.facts) })}
+          </span>
+        )}
       </td>
-      <td className={classes.unit} data-label={t('sheet.list')}>
-        {list === null
-          ? '–'
-          : list.summary === null
-            ? list.expression
-            : words(list.summary, units, readLabels(plugin.facts)).short}
-      </td>
-      <td data-numeric data-label={t('sheet.margin')} data-bad={(margin !== null && margin < 0) || undefined}>
-        {margin === null ? '–' : format.percent(margin)}
+      <td data-numeric data-label={t('sheet.margin')} data-bad={least < 0 || undefined}>
+        {margins.length === 0 ? '–' : low === high ? low : t('price.words.range', { low, high })}
       </td>
       <td data-numeric data-label={t('sheet.revenue')}>
         {model.revenue === 0 ? '–' : format.money(model.revenue)}

@@ -1,4 +1,4 @@
-import { ActionIcon, Anchor, Button, Code, Group, Stack, Text } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Group, Stack, Text } from '@mantine/core';
 import { IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -18,6 +18,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
+import { usePriceText } from './price-text.ts';
 import classes from './prices.module.css';
 import type { PriceList } from './use-prices.ts';
 
@@ -33,6 +34,7 @@ export function PricesPage() {
   const { t } = useTranslation();
   const format = useFormat();
   const confirm = useConfirm();
+  const say = usePriceText();
   const { page, setPage } = useFilters([]);
   const prices = useApiQuery<PriceList>(withQuery('/api/price', { page }));
   const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
@@ -71,9 +73,7 @@ export function PricesPage() {
       onPress={() => edit(price)}
       state={
         price.problem === null ? (
-          <BriefText>
-            <code>{price.expression}</code>
-          </BriefText>
+          <BriefText>{say(price.summary, price.facts)}</BriefText>
         ) : (
           <StatusLabel tone="bad">{t(problems[price.problem.code])}</StatusLabel>
         )
@@ -87,12 +87,12 @@ export function PricesPage() {
     { key: 'model', heading: t('prices.model'), render: ({ model }) => <strong>{model}</strong> },
     { key: 'plugin', heading: t('prices.appliesTo'), render: ({ plugin_key: key }) => toName(key) },
     {
-      key: 'expression',
-      heading: t('prices.expression'),
+      key: 'price',
+      heading: t('sheet.price'),
       wide: true,
-      render: ({ expression, problem }) => (
+      render: ({ summary, facts, problem }) => (
         <>
-          <Code style={{ overflowWrap: 'anywhere' }}>{expression}</Code>
+          {say(summary, facts)}
           {problem !== null && (
             <Text size="xs" mt={4} component="div">
               <StatusLabel tone="bad">{t(problems[problem.code])}</StatusLabel>
@@ -157,7 +157,20 @@ export function PricesPage() {
           columns={columns}
           rowKey={({ plugin_key: key, model }) => `${key} ${model}`}
           brief={brief}
-          empty={<EmptyState heading={t('prices.empty')} text={t('prices.emptyText')} />}
+          empty={
+            <EmptyState
+              heading={t('prices.empty')}
+              text={t('prices.emptyText')}
+              action={
+                <Group gap="md" justify="center">
+                  {add}
+                  <Anchor component={Link} to="/settings/billing" size="sm">
+                    {t('nav.settings')}
+                  </Anchor>
+                </Group>
+              }
+            />
+          }
           onPage={setPage}
         />
       </div>

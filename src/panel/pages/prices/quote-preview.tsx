@@ -27,7 +27,7 @@ type QuotePreviewProps = {
 
 /**
  * Previews the price of a sample request while the expression is edited. The user enters the facts;
- * the gateway calculates.
+ * the gateway calculates. Its last step says in units what the sum says in money.
  */
 export function QuotePreview({ pluginKey, model, expression, schema, examples }: QuotePreviewProps) {
   const { t, i18n } = useTranslation();
@@ -83,14 +83,16 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
             onChange={(value) => setEditedFacts((before) => ({ ...before, [name]: value }))}
           />
         ))}
-        <TextInput
-          label={t('prices.action')}
-          description={t('prices.actionHint')}
-          value={action}
-          onChange={(event) => setAction(event.currentTarget.value)}
-          spellCheck={false}
-          autoCapitalize="none"
-        />
+        {/\baction\b/.test(expression) && (
+          <TextInput
+            label={t('prices.action')}
+            description={t('prices.actionHint')}
+            value={action}
+            onChange={(event) => setAction(event.currentTarget.value)}
+            spellCheck={false}
+            autoCapitalize="none"
+          />
+        )}
       </div>
       <div role="status">
         {!isComplete && (
@@ -108,11 +110,17 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
             <Text fz={24} fw={640} lh={1.2} className={classes.sum} mod={{ stale: !isCurrent }}>
               {format.money(quote.data.quota)}
             </Text>
-            {quote.data.steps.map((step) => (
+            {quote.data.steps.slice(0, -1).map((step) => (
               <Code key={step} className={classes.step}>
                 {step}
               </Code>
             ))}
+            <Text size="sm" c="dimmed">
+              {t('prices.charged', {
+                amount: format.money(quote.data.quota),
+                ratio: format.number(quote.data.group_ratio),
+              })}
+            </Text>
           </Stack>
         )}
       </div>
@@ -132,8 +140,8 @@ function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
   if ('enum' in field) {
     return (
       <Select
-        label={name}
-        description={hint}
+        label={hint}
+        description={name}
         data={field.enum}
         value={String(value ?? '')}
         allowDeselect={false}
@@ -144,8 +152,8 @@ function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
   if (field.type === 'boolean') {
     return (
       <Switch
-        label={name}
-        description={hint}
+        label={hint}
+        description={name}
         checked={value === true}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
@@ -153,8 +161,8 @@ function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
   }
   return (
     <DecimalField
-      label={name}
-      description={hint}
+      label={hint}
+      description={name}
       value={typeof value === 'number' ? toDecimal(value) : (value?.toString() ?? '')}
       onChange={(next) => onChange(next === '' ? undefined : (toNumber(next) ?? next))}
     />

@@ -9,11 +9,13 @@ type FactUnits = Readonly<Record<string, string | null>>;
 /** Vendors state prices of tokens by the million. */
 export const tokensPerPrice = 1_000_000;
 
-type PriceWords = {
+export type PriceWords = {
   /** "$0.02 / second", or for a table its lowest and highest amount. */
   short: string;
   /** The rows of a table, such as "1080p" and "$0.08 / second". */
   rows: readonly (readonly [value: string, amount: string])[];
+  /** Another amount by the same measure: "$0.03 / second". */
+  say(amount: string): string;
 };
 
 /** Puts prices into words. */
@@ -36,12 +38,13 @@ export function usePriceWords() {
     const money = (usd: number): string => format.money(usd * factor * QUOTA_PER_USD);
     const say = (amount: string): string => t('price.words', { amount, per });
     if (summary.kind === 'amount')
-      return { short: summary.usd === 0 ? t('price.words.free') : say(money(summary.usd)), rows: [] };
+      return { short: summary.usd === 0 ? t('price.words.free') : say(money(summary.usd)), rows: [], say };
     const amounts = summary.rates.map(({ usd }) => usd);
     const [low, high] = [Math.min(...amounts), Math.max(...amounts)];
     return {
       short: say(low === high ? money(low) : t('price.words.range', { low: money(low), high: money(high) })),
       rows: summary.rates.map(({ value, usd }) => [value ?? t('price.words.other'), say(money(usd))] as const),
+      say,
     };
   };
 }
