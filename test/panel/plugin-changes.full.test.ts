@@ -158,22 +158,22 @@ test('a plugin under a new key takes the place of the one that ships, and gives 
 
   const page = await visit('/plugins/alibaba');
   await page.getByRole('link', { name: 'See what would change' }).click();
-  await heading(page, 'Move from ali to alibaba').waitFor();
-  await page.getByText(/^Channels: 1\. Prices: 1\./).waitFor();
+  await heading(page, 'Move from Alibaba Wan to Alibaba').waitFor();
+  await page.getByText('Moves 1 channel and 1 price.').waitFor();
   expect(await findPageIssues(page)).toEqual([]);
   await page.getByRole('link', { name: 'Cancel' }).click();
   await heading(page, 'Alibaba').waitFor();
   expect(await boundTo()).toBe('ali');
   await page.getByRole('link', { name: 'See what would change' }).click();
-  await page.getByRole('button', { name: 'Take the place of ali' }).click();
-  await waitForNotice(page, 'alibaba has taken the place of ali');
+  await page.getByRole('button', { name: 'Move to Alibaba' }).click();
+  await waitForNotice(page, 'Alibaba has taken the place of Alibaba Wan');
   await heading(page, 'Alibaba').waitFor();
   expect(await boundTo()).toBe('alibaba');
   await page.getByRole('link', { name: 'See what would change' }).waitFor({ state: 'detached' });
 
   await page.goto(`${panel.origin()}/plugins/alibaba/move?to=ali`);
-  await page.getByText(/^Channels: 1\./).waitFor();
-  await page.getByRole('button', { name: 'Take the place of alibaba' }).click();
-  await waitForNotice(page, 'ali has taken the place of alibaba');
+  await page.getByText(/^Moves 1 channel and/).waitFor();
+  await page.getByRole('button', { name: 'Move to Alibaba Wan' }).click();
+  await waitForNotice(page, 'Alibaba Wan has taken the place of Alibaba');
   expect(await boundTo()).toBe('ali');
 });

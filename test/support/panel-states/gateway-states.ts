@@ -119,9 +119,9 @@ export const gatewayStates: readonly PanelState[] = [
   {
     name: 'price-sheet-changed',
     path: '/prices/sheet',
-    act: async ({ page }) => {
+    act: async ({ page, text }) => {
       await page.locator('main thead input[type=checkbox]').check();
-      await page.getByRole('button', { name: /^\+10/ }).click();
+      await page.getByRole('button', { name: `${text('sheet.apply')}: ${text('sheet.percent')}` }).click();
     },
   },
   { name: 'case-of-channel', path: ({ channelId }) => `/case/channel/${channelId}` },

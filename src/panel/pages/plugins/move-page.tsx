@@ -1,16 +1,19 @@
 import { Alert, Button, Code, Group, Text } from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
-import type { PluginMove } from '../../api/types.ts';
-import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
+import type { PluginMove, PluginSummary } from '../../api/types.ts';
+import { useApiMutation, useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink, useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { ConflictAlert, PluginErrors } from './plugin-errors.tsx';
 import { movePath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
+import classes from './plugins.module.css';
 
 /** `/plugins/:key/move?to=`: what follows when another plugin takes the place of this one. */
 export function MovePage() {
@@ -20,6 +23,8 @@ export function MovePage() {
   const to = params.get('to') ?? '';
   const navigate = useScopedNavigate();
   const page = `/plugins/${encodeURIComponent(to)}`;
+  const toName = usePluginNames();
+  const names = { from: toName(key), to: toName(to) };
   const preview = useApiQuery<PluginMove>(withQuery(`${pluginPath(key)}/move`, { to }), { keepPrevious: false });
   const move = useApiMutation<void>({
     request: () => ({
@@ -33,30 +38,32 @@ export function MovePage() {
     },
     invalidates: pluginDependentPaths,
     onSuccess: () => {
-      notifySuccess(t('plugins.move.done', { from: key, to }));
+      notifySuccess(t('plugins.move.done', names));
       navigate(page);
     },
   });
   return (
     <Page
-      heading={t('plugins.move.heading', { from: key, to })}
-      intro={t('plugins.move.intro')}
-      back={<BackLink to={page}>{to}</BackLink>}
+      heading={t('plugins.move.heading', names)}
+      intro={t('plugins.move.intro', names)}
+      back={<BackLink to={page}>{names.to}</BackLink>}
     >
       {move.isError && <PluginErrors error={move.error} />}
       <QueryResult query={preview}>
         {(data) => (
           <>
             {data.conflict !== null && <ConflictAlert conflict={data.conflict} />}
-            <MoveEffects move={data} />
+            <LostModels channels={data.channels.filter(({ lost }) => lost.length > 0)} />
+            <MoveEffects move={data} names={names} />
             <Group gap="sm">
               <Button
                 size="md"
+                {...(isOutage(data) ? { color: 'red' } : {})}
                 loading={move.isPending}
                 disabled={data.conflict !== null}
                 onClick={() => move.mutate()}
               >
-                {t('plugins.move.action', { from: key })}
+                {t('plugins.move.action', names)}
               </Button>
               <Button size="md" variant="default" component={Link} to={page}>
                 {t('app.cancel')}
@@ -69,40 +76,84 @@ export function MovePage() {
   );
 }
 
-function MoveEffects({ move }: { move: PluginMove }) {
-  const { t } = useTranslation();
+const isOutage = ({ channels, lost_routes: routes }: PluginMove): boolean =>
+  routes.length > 0 || channels.some(({ lost }) => lost.length > 0);
+
+/** The worst first: what would no longer be served. */
+function LostModels({ channels }: { channels: PluginMove['channels'] }) {
+  const { t, i18n } = useTranslation();
+  if (channels.length === 0) return null;
+  const models = [...new Set(channels.flatMap(({ lost }) => lost))];
+  const list = new Intl.ListFormat(i18n.language);
+  return (
+    <Alert
+      color="red"
+      variant="light"
+      icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
+      title={t('plugins.move.losing', { count: channels.length })}
+    >
+      <Text size="sm">{t('plugins.move.losingText', { models: list.format(models) })}</Text>
+      <ul className={classes.changes}>
+        {channels.map(({ id, name, lost }) => (
+          <li key={id}>
+            <span>
+              <Link to={`/channels/${id}`}>{name}</Link> {t('plugins.preview.channel', { models: list.format(lost) })}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Alert>
+  );
+}
+
+function MoveEffects({ move, names }: { move: PluginMove; names: { from: string; to: string } }) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
   const kept = move.prices.filter((price) => price.kept).map(({ model }) => model);
+  const count = (key: 'channels' | 'prices', all: number): string =>
+    t(`plugins.move.${key}`, { count: all, number: format.number(all) });
   return (
     <Section heading={t('plugins.preview.affected')}>
       <Text size="sm">
         {t('plugins.move.counts', {
-          channels: move.channels.length,
-          prices: move.prices.length - kept.length,
-          tasks: move.unfinished_tasks,
-        })}
+          channels: count('channels', move.channels.length),
+          prices: count('prices', move.prices.length - kept.length),
+        })}{' '}
+        {move.unfinished_tasks > 0 &&
+          t('plugins.move.running', { count: move.unfinished_tasks, number: format.number(move.unfinished_tasks) })}
       </Text>
-      {move.channels
-        .filter(({ lost }) => lost.length > 0)
-        .map(({ id, name, lost }) => (
-          <Text key={id} size="sm">
-            <Link to={`/channels/${id}`}>{name}</Link> {t('plugins.preview.channel', { models: lost.join(', ') })}
-          </Text>
-        ))}
-      {kept.length > 0 && <Text size="sm">{t('plugins.move.kept', { to: move.to.key, models: kept.join(', ') })}</Text>}
-      {move.lost_routes.length > 0 && (
-        <Text size="sm" component="div">
-          {t('plugins.move.lostRoutes')} <Code style={{ overflowWrap: 'anywhere' }}>{move.lost_routes.join(', ')}</Code>
+      {kept.length > 0 && (
+        <Text size="sm">
+          {t('plugins.move.kept', { ...names, models: new Intl.ListFormat(i18n.language).format(kept) })}
         </Text>
+      )}
+      {move.lost_routes.length > 0 && (
+        <div>
+          <Text size="sm">{t('plugins.move.lostRoutes')}</Text>
+          <ul className={classes.changes}>
+            {move.lost_routes.map((route) => (
+              <li key={route}>
+                <Code>{route}</Code>
+              </li>
+            ))}
+          </ul>
+        </div>
       )}
     </Section>
   );
 }
 
+function usePluginNames(): (key: string) => string {
+  const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
+  return (key) => plugins.data?.find((each) => each.key === key)?.meta?.name ?? key;
+}
+
 /** Offers a plugin that does the work of one that serves, under another key. */
 export function MoveNotice({ from, to }: { from: string; to: string }) {
   const { t } = useTranslation();
+  const toName = usePluginNames();
   return (
-    <Alert color="gate" variant="light" title={t('plugins.move.offer', { from, to })}>
+    <Alert color="gate" variant="light" title={t('plugins.move.offer', { from: toName(from), to: toName(to) })}>
       <Text size="sm" mb="xs">
         {t('plugins.move.offerText')}
       </Text>

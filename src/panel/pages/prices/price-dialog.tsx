@@ -91,6 +91,7 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
               label={t('prices.model')}
               data={models}
               limit={50}
+              openOnFocus={false}
               spellCheck={false}
               autoCapitalize="none"
               data-autofocus
