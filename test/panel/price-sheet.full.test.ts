@@ -124,7 +124,9 @@ test('on a phone each model is a block: its price is in sight without scrolling 
   const bar = await changes(page).boundingBox();
   expect(bar?.height).toBeLessThan(screens.phone.height / 5);
   expect(await changes(page).getByRole('listitem').first().isVisible()).toBe(false);
-  await changes(page).getByText(/prices? changes?: \+/).press('Enter');
+  await changes(page)
+    .getByText(/prices? changes?: \+/)
+    .press('Enter');
   await changes(page).getByRole('listitem').first().waitFor();
   expect(await findPageIssues(page)).toEqual([]);
   await changes(page).getByRole('button', { name: 'Discard' }).click();
