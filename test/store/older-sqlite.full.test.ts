@@ -16,7 +16,7 @@ const SUITES = [
   ...readdirSync(`${ROOT}test/contract`)
     .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.full.test.ts'))
     .map((name) => `test/contract/${name}`),
-  ...['sqlite', 'migrations', 'checkpoints', 'revert', 'replace-sqlite', 'own-schema', 'claim-tasks'].map(
+  ...['sqlite', 'migrations', 'checkpoints', 'revert', 'replace-sqlite', 'remove-foreign-schema', 'claim-tasks'].map(
     (name) => `test/store/${name}.test.ts`,
   ),
 ];
