@@ -55,8 +55,20 @@ async function takeAll(page: Page, { name, only }: PanelState): Promise<void> {
     for (const colorScheme of schemes) {
       await page.emulateMedia({ colorScheme });
       await settle(page);
-      await page.evaluate(() => scrollTo(0, 0));
+      await lookThrough(page);
       await page.screenshot({ path: join(values.out, `${name}-${width}-${colorScheme}.png`), fullPage: true });
     }
   }
+}
+
+/** Editors and previews are drawn when they come into view. */
+async function lookThrough(page: Page): Promise<void> {
+  const pages = await page.evaluate(() => Math.ceil(document.documentElement.scrollHeight / innerHeight));
+  for (let at = pages - 1; at >= 0; at -= 1) {
+    await page.evaluate(async (screens) => {
+      scrollTo(0, screens * innerHeight);
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    }, at);
+  }
+  await settle(page);
 }

@@ -267,10 +267,10 @@ describe('passkeys', () => {
     await button(page, 'Add passkey').click();
     expect(await field(page, 'Passkey name').inputValue()).toBe('Chrome on Linux');
     await field(page, 'Passkey name').fill(' ');
-    await button(page, 'Continue').click();
+    await button(page, 'Add passkey').click();
     await waitForText(page, 'Enter a name.');
     await field(page, 'Passkey name').fill('Laptop');
-    await button(page, 'Continue').click();
+    await button(page, 'Add passkey').click();
     const list = page.getByRole('list', { name: 'Passkeys' });
     await list.getByText('Laptop', { exact: true }).waitFor();
 
@@ -285,7 +285,7 @@ describe('passkeys', () => {
 
     // The device already holds a passkey; the browser says so only after the Security Proof.
     await button(page, 'Add passkey').click();
-    await button(page, 'Continue').click();
+    await button(page, 'Add passkey').click();
     await dialog(page).getByRole('button', { name: 'Use passkey' }).click();
     await alert(page).getByText('already has a passkey for this account').waitFor();
     await dialog(page).waitFor({ state: 'detached' });

@@ -1,4 +1,4 @@
-/** Where “Review” leads: to the place where the thing can be changed. */
+/** Where the button of an issue leads: to the place where the thing can be changed. */
 import { expect, test } from 'bun:test';
 import { targetPage } from '../../src/panel/pages/home/attention-item.ts';
 

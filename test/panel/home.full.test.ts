@@ -66,13 +66,12 @@ describe('an empty gateway', () => {
     await fetch(`${panel.gateway().url}/livez`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
     await page.reload();
     await attention.getByText(/issues need attention/).waitFor();
-    await attention.getByText('Unsafe setting').first().waitFor();
-    await attention.getByText(/^TRUSTED_PROXIES is not set, so others/).waitFor();
+    await attention.getByRole('heading', { name: /^TRUSTED_PROXIES is not set, so others/ }).waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     expect(await findOverflow(page)).toBe(0);
     // A button that moves between press and release is not clicked, so wait until the page has
     // loaded.
-    await attention.getByRole('link', { name: 'Review: No public address set' }).press('Enter');
+    await attention.getByRole('link', { name: 'Set address: No public address set' }).press('Enter');
     await page.waitForURL(`${panel.origin()}/settings/gateway#option-ServerAddress`);
 
     await page.goto(panel.origin());

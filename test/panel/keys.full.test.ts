@@ -90,7 +90,7 @@ describe('API keys', () => {
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     await dialog(page).waitFor({ state: 'detached' });
     await heading(page, '“Trailer renders” is ready').waitFor();
-    await page.getByRole('link', { name: 'I’ve copied it' }).click();
+    await page.getByRole('link', { name: 'Done' }).click();
     const row = page.getByRole('row', { name: /Trailer renders/ });
     await row.getByText('Active').waitFor();
     expect(await page.content()).not.toContain(key);
@@ -179,7 +179,7 @@ describe('API keys', () => {
     expect(next).toMatch(/^sk-\w{48}$/);
     await page.getByRole('tabpanel').getByText(`Authorization: Bearer ${next}`).waitFor();
     for (const either of [key, next]) expect((await submit(either)).status).toBe(200);
-    await page.getByRole('link', { name: 'I’ve copied it' }).click();
+    await page.getByRole('link', { name: 'Done' }).click();
     await page.getByRole('link', { name: 'Rotated', exact: true }).click();
     await button(page, 'Stop old key now').click();
     await waitForNotice(page, 'The old key no longer works.');

@@ -195,6 +195,7 @@ describe('a request', () => {
     await until('the preview is drawn', () =>
       preview.evaluate((image) => (image as HTMLImageElement).naturalWidth > 0),
     );
+    await page.getByRole('button', { name: 'Compare', exact: true }).click();
     await page.getByRole('combobox', { name: 'Compare with' }).click();
     await page.getByRole('option', { name: /^demo-video-pro/ }).click();
     await page.getByRole('radiogroup', { name: 'Number of runs' }).getByText('4', { exact: true }).click();

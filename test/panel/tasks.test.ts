@@ -145,7 +145,7 @@ describe('the list', () => {
     const row = page.getByRole('row', { name: /a slow train/ });
     await row.getByRole('progressbar').waitFor();
     pausable.resume();
-    await row.getByText('Finished').waitFor();
+    await row.getByText('Succeeded').waitFor();
     expect(apiCalls.filter((call) => call === 'GET /api/task').length).toBeGreaterThan(1);
     expect(await row.getByRole('progressbar').count()).toBe(0);
   });

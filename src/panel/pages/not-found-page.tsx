@@ -12,17 +12,17 @@ export function NotFoundPage() {
     <FullPageMessage
       heading={t('missing.heading')}
       text={t('missing.text')}
-      action={t('missing.home')}
-      onAction={() => void navigate('/')}
+      action={t('missing.signIn')}
+      onAction={() => void navigate('/sign-in')}
     />
   );
 }
 
-/** Unknown address inside the app frame. */
+/** Unknown address inside the app frame, or a page of others: which of the two is not said. */
 export function NotFoundInFrame() {
   const { t } = useTranslation();
   return (
-    <Page heading={t('missing.heading')} intro={t('missing.text')} narrow>
+    <Page heading={t('missing.heading')} intro={t('missing.notForYou')} narrow>
       <div>
         <Button component={Link} to="/">
           {t('missing.home')}

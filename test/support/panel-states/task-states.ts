@@ -119,7 +119,11 @@ export const taskStates: readonly PanelState[] = [
   { name: 'case-of-user', path: ({ userId }) => `/case/user/${userId}` },
   { name: 'models-code', path: '/models', act: inOrder(press('models.codeOf', { model: 'demo-video' }), dialogOpens) },
   { name: 'playground-empty', path: '/playground', age: 'empty' },
-  { name: 'playground-choice', path: '/playground' },
+  {
+    name: 'playground-choice',
+    path: '/playground',
+    act: ({ page, text }) => page.getByRole('combobox', { name: text('play.model'), exact: true }).click(),
+  },
   { name: 'playground', path: '/playground?plugin=demo&model=demo-video' },
   { name: 'playground-result', path: '/playground?plugin=demo&model=demo-video-pro', act: run },
 

@@ -39,7 +39,12 @@ export function LegalPage({ text }: { text: keyof LegalTexts }) {
                 </Button>
               </Stack>
             ) : (
-              <Markdown source={data[text]} />
+              <>
+                <Markdown source={data[text]} />
+                <Button component={Link} to="/" variant="default" style={{ alignSelf: 'flex-start' }}>
+                  {t('app.back')}
+                </Button>
+              </>
             )
           }
         </QueryResult>

@@ -10,29 +10,64 @@ import { PlainTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { localZone, readDates } from '../usage/usage-period.ts';
 import classes from './failing.module.css';
+import type { UsageOfModel } from './home-figures.tsx';
 
 const shown = 5;
+
+/** Fewer failures of one's own say nothing about a model. */
+const leastOwnFailures = 3;
+
+type Failing = { key: string; name: string; to: string; succeeded: number; failed: number };
 
 /** The models whose tasks failed most often; each leads to those tasks. */
 export function FailingModels({ figures, all, days }: { figures: UsageStats; all: boolean; days: string }) {
   const { t } = useTranslation();
-  const format = useFormat();
-  const models = figures.failures.slice(0, shown);
-  if (models.length === 0) return null;
   const question = { scope: all ? 'all' : null, status: 'FAILURE', period: `${days}d` };
+  const rows = figures.failures.map(({ plugin_key: platform, model, succeeded, failed }) => ({
+    ...{ key: `${platform}/${model}`, name: model, to: withQuery('/tasks', { ...question, model, platform }) },
+    ...{ succeeded, failed },
+  }));
+  if (!all && rows.reduce((sum, { failed }) => sum + failed, 0) < leastOwnFailures) return null;
+  return <FailingTable heading={t('home.failing')} of={t('home.slowest.model')} rows={rows} />;
+}
+
+/** The question of the table of channels. */
+export const failingChannelsPath = (days: string, only: UsageOfModel): string =>
+  withQuery('/api/usage', {
+    ...{ scope: 'all', by: 'channel', ...only, zone: localZone() },
+    ...readDates(`${days}d` as '7d', new Date()),
+  });
+
+/** The channels whose tasks failed most often. */
+export function FailingChannels({ days, only }: { days: string; only: UsageOfModel }) {
+  const { t } = useTranslation();
+  const { data } = useApiQuery<UsageReport>(failingChannelsPath(days, only));
+  const rows = (data?.shares ?? [])
+    .filter(({ id, failed }) => id > 0 && failed > 0)
+    .sort((one, other) => other.failed - one.failed)
+    .map(({ id, name, succeeded, failed }) => ({
+      ...{ key: String(id), name: name ?? t('tasks.channelNumber', { id }), to: `/channels/${id}`, succeeded, failed },
+    }));
+  return <FailingTable heading={t('home.failingChannels')} of={t('tasks.channel')} rows={rows} />;
+}
+
+function FailingTable({ heading, of, rows }: { heading: string; of: string; rows: readonly Failing[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (rows.length === 0) return null;
   return (
-    <Section heading={t('home.failing')}>
+    <Section heading={heading}>
       <PlainTable
-        label={t('home.failing')}
-        rows={models}
-        rowKey={({ plugin_key, model }) => `${plugin_key}/${model}`}
+        label={heading}
+        rows={rows.slice(0, shown)}
+        rowKey={({ key }) => key}
         columns={[
           {
-            key: 'model',
-            heading: t('home.slowest.model'),
-            render: ({ model, plugin_key }) => (
-              <Anchor component={Link} to={withQuery('/tasks', { ...question, model, platform: plugin_key })} inherit>
-                {model}
+            key: 'name',
+            heading: of,
+            render: ({ name, to }) => (
+              <Anchor component={Link} to={to} inherit>
+                {name}
               </Anchor>
             ),
           },
@@ -46,13 +81,13 @@ export function FailingModels({ figures, all, days }: { figures: UsageStats; all
             key: 'share',
             heading: t('home.failing.share'),
             numeric: true,
-            render: ({ succeeded, failed }) => <Share part={failed} of={succeeded + failed} />,
+            render: ({ succeeded, failed }) => <Share part={failed} of={succeeded + failed} isBad />,
           },
         ]}
-        brief={({ model, plugin_key, succeeded, failed }) => (
+        brief={({ name, to, succeeded, failed }) => (
           <RowBrief
-            name={model}
-            to={withQuery('/tasks', { ...question, model, platform: plugin_key })}
+            name={name}
+            to={to}
             figure={format.percent(failed / (succeeded + failed))}
             facts={[`${t('task.status.FAILURE')}: ${format.number(failed)}`]}
           />
@@ -112,10 +147,37 @@ export function ChannelHeat() {
             </span>
           </li>
         ))}
+        <li aria-hidden="true">
+          <span className={classes.clock}>
+            {data.points.map(
+              ({ at }, index) => index % labelledHours === 0 && <span key={at}>{hour.format(at * 1000)}</span>,
+            )}
+          </span>
+        </li>
+      </ul>
+      <ul className={classes.legend}>
+        {legend.map(([level, text, share]) => (
+          <li key={level}>
+            <span className={classes.hour} data-level={level} />
+            {t(text, { share: format.percent(share) })}
+          </li>
+        ))}
       </ul>
     </Section>
   );
 }
+
+/** Every so many hours have a label. */
+const labelledHours = 12;
+
+/** What the shades mean. */
+const legend = [
+  ['good', 'home.heat.over', 0.99],
+  ['fair', 'home.heat.over', 0.9],
+  ['poor', 'home.heat.over', 0.5],
+  ['bad', 'home.heat.under', 0.5],
+  ['none', 'home.heat.none', 0],
+] as const;
 
 /** Steps of the shades: the share of tasks that succeeded. Empty: none ended. */
 function heatLevel({ succeeded, failed }: { succeeded: number; failed: number }): string {

@@ -4,7 +4,7 @@ import { Link } from 'react-router';
 import type { UsageReport, UsageStats } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
-import { Figures, Share } from '../../ui/display/figures.tsx';
+import { Figures, roundShares, Share } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
@@ -33,7 +33,12 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
       : t('home.successOf', { succeeded: format.number(totals.succeeded), ended: format.number(ended) });
   const scope = balance === null ? 'all' : null;
   const failedLink = (
-    <Anchor component={Link} to={withQuery('/tasks', { scope, status: 'FAILURE', period: `${days}d` })} size="sm">
+    <Anchor
+      component={Link}
+      to={withQuery('/tasks', { scope, status: 'FAILURE', period: `${days}d` })}
+      size="sm"
+      c="var(--mantine-color-error)"
+    >
       {t('home.failedShow', { failed: format.number(totals.failed) })}
     </Anchor>
   );
@@ -89,19 +94,22 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
 /** How much more or less than in the period before; else which period it is. */
 function Change({ now, before, days }: { now: number; before: number | undefined; days: string }) {
   const { t, i18n } = useTranslation();
-  if (!before) return <span>{t('home.inDays', { days })}</span>;
-  const style = { style: 'percent', maximumFractionDigits: 0, signDisplay: 'exceptZero' } as const;
-  const change = new Intl.NumberFormat(i18n.language, style).format(now / before - 1);
+  if (!before) return <span>{t(before === undefined ? 'home.inDays' : 'home.noBefore', { days })}</span>;
+  const percent = new Intl.NumberFormat(i18n.language, { style: 'percent', maximumFractionDigits: 0 });
+  const change = `${arrow(now - before)}${percent.format(Math.abs(now / before - 1))}`;
   return <span>{t('home.change', { change, days })}</span>;
 }
+
+const arrow = (change: number): string => (change === 0 ? '' : change > 0 ? '▲ ' : '▼ ');
 
 /** How many percentage points more or less than in the period before. */
 function PointsChange(props: { now: number | null; before: number | null | undefined; days: string }) {
   const { t, i18n } = useTranslation();
   const { now, before, days } = props;
   if (now === null || before === null || before === undefined) return null;
-  const points = new Intl.NumberFormat(i18n.language, { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
-  return <span>{t('home.changePoints', { points: points.format((now - before) * 100), days })}</span>;
+  const points = new Intl.NumberFormat(i18n.language, { maximumFractionDigits: 1 });
+  const change = Math.round((now - before) * 1000) / 10;
+  return <span>{t('home.changePoints', { points: `${arrow(change)}${points.format(Math.abs(change))}`, days })}</span>;
 }
 
 type ModelFigures = UsageStats['slowest'][number];
@@ -186,6 +194,11 @@ export function TopSpenders({ days, only }: { days: keyof typeof periods; only: 
   const spenders = data?.shares.filter(({ spend }) => spend > 0).slice(0, shown) ?? [];
   if (data === undefined || spenders.length === 0) return null;
   const money = format.moneyLike(spenders.map(({ spend }) => spend));
+  const rounded = roundShares(
+    spenders.map(({ spend }) => spend),
+    data.totals.spend,
+  );
+  const shares = new Map(spenders.map(({ id }, index) => [id, rounded[index] ?? 0]));
   return (
     <Section
       heading={t('home.spenders')}
@@ -220,7 +233,7 @@ export function TopSpenders({ days, only }: { days: keyof typeof periods; only: 
             key: 'share',
             heading: t('usage.share'),
             numeric: true,
-            render: ({ spend }) => <Share part={spend} of={data.totals.spend} />,
+            render: ({ id }) => <Share part={shares.get(id) ?? 0} of={1} />,
           },
         ]}
         brief={({ id, name, spend, succeeded, failed }) => (
@@ -229,7 +242,7 @@ export function TopSpenders({ days, only }: { days: keyof typeof periods; only: 
             to={`/users/${id}?tab=spend&period=${period}`}
             figure={money(spend)}
             facts={[
-              format.percent(spend / data.totals.spend),
+              format.percent(shares.get(id) ?? 0),
               `${t('home.slowest.tasks')}: ${format.number(succeeded + failed)}`,
             ]}
           />

@@ -23,7 +23,7 @@ import { stackedShares } from '../usage/stack-spend.ts';
 import { datesBefore, localZone, readDates } from '../usage/usage-period.ts';
 import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
-import { ChannelHeat, channelHeatPath, FailingModels } from './failing.tsx';
+import { ChannelHeat, channelHeatPath, FailingChannels, FailingModels, failingChannelsPath } from './failing.tsx';
 import { areStepsHidden, FirstSteps, hideSteps, useIsNewcomer } from './first-steps.tsx';
 import classes from './home.module.css';
 import { SlowestModels, SummaryFigures, spendersPath, TopSpenders, type UsageOfModel } from './home-figures.tsx';
@@ -68,7 +68,9 @@ export function HomePage() {
     withQuery('/api/usage', { ...datesBefore(period), ...ofModel, zone: localZone(), scope: all ? 'all' : null }),
   );
   useReadAhead(
-    ...(all ? [channelHeatPath(), spendersPath(days, ofModel)] : [balanceAlertPath]),
+    ...(all
+      ? [channelHeatPath(), spendersPath(days, ofModel), failingChannelsPath(days, ofModel)]
+      : [balanceAlertPath]),
     resultsPath(all, ofModel),
   );
   const isNewcomer = useIsNewcomer();
@@ -111,6 +113,11 @@ export function HomePage() {
               onChange={(span) => set('days', span === defaultSpan ? '' : span)}
               data={Object.entries(spans).map(([value, text]) => ({ value, label: t(text) }))}
             />
+            {!isAdmin && (
+              <Button component={Link} to="/playground">
+                {t('tasks.emptyAction')}
+              </Button>
+            )}
           </>
         )
       }
@@ -158,6 +165,7 @@ export function HomePage() {
                 {all && <ChannelHeat />}
                 <div className={classes.charts}>
                   <FailingModels figures={filterModel(data, only)} all={all} days={days} />
+                  {all && <FailingChannels days={days} only={ofModel} />}
                   {all && <TopSpenders days={days} only={ofModel} />}
                 </div>
                 <LastResults all={all} only={ofModel} refreshMs={refreshMs} />

@@ -30,14 +30,14 @@ export function chooseSample({ offers, cards, allowed, prompt }: SampleInput): S
   const points = (offer: CallableModel): number =>
     (rates.get(`${offer.plugin_key}\n${offer.model}`) ? 4 : 0) +
     (offer.price.priced ? 2 : 0) +
-    (surfaceFor(offer) ? 1 : 0);
+    (openAiSurface(offer) ? 1 : 0);
   const [best] = offers
     .filter((offer) => offer.blocked === null && !needsFile(offer))
     .filter(({ model }) => allowed.length === 0 || allowed.includes(model))
     .sort((one, other) => points(other) - points(one));
   if (best === undefined) return null;
-  const surface = surfaceFor(best) ?? { path: best.surfaces.generic, follow: '/v1/tasks/{id}', result: 'id' };
-  return { ...surface, body: sampleBody(best, prompt) };
+  const body = sampleBody(best, prompt);
+  return { ...(openAiSurface(best) ?? surfaceFor(best, body)), body };
 }
 
 /** A request for the model with what it requires. */
@@ -53,7 +53,16 @@ export const placeholderSample = (model = 'demo-video', prompt: string): Sample 
   body: { model, prompt },
 });
 
-function surfaceFor(offer: CallableModel): Omit<Sample, 'body'> | null {
+/** The API of OpenAI where the model has one, else the gateway's own. */
+export const surfaceFor = (offer: CallableModel, body: Sample['body']): Omit<Sample, 'body'> =>
+  (Object.keys(body).every((name) => openAiFields.has(name)) ? openAiSurface(offer) : null) ?? {
+    ...{ path: offer.surfaces.generic, follow: '/v1/tasks/{id}', result: 'id' },
+  };
+
+/** Other fields may have other names there. */
+const openAiFields: ReadonlySet<string> = new Set(['model', 'prompt', 'size', 'seconds']);
+
+function openAiSurface(offer: CallableModel): Omit<Sample, 'body'> | null {
   const { proto_video: videos, images } = offer.surfaces;
   if (videos !== null) return { path: videos, follow: `${videos}/{id}`, result: 'id' };
   return images !== null && findMedium(offer) === 'image' ? { path: images, follow: null, result: 'data' } : null;

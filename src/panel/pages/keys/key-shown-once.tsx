@@ -8,16 +8,21 @@ import type { CallableModel, ModelCatalog, TaskPage } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { RequestTabs } from '../playground/code-tabs.tsx';
 import { RunningTask } from '../playground/sent-tasks.tsx';
+import { useQuote } from '../playground/use-quote.ts';
 import { chooseSample, placeholderSample, type Sample } from './choose-sample.ts';
 
 type KeyShownOnceProps = {
   heading: string;
+  /** What the key is called, and the first request with it; absent: those of a new key. */
+  once?: string;
+  test?: string;
   apiKey: string;
   /** The models that the key may use; empty: all. */
   models: readonly string[];
@@ -30,7 +35,7 @@ type KeyShownOnceProps = {
 };
 
 /** The end of making and of rotating a key: the key, shown once, and a first request with it. */
-export function KeyShownOnce({ heading, apiKey, models, keyId, note, children }: KeyShownOnceProps) {
+export function KeyShownOnce({ heading, once, test, apiKey, models, keyId, note, children }: KeyShownOnceProps) {
   const { t } = useTranslation();
   // A ref: the link below leads away in the same event.
   const isKept = useRef(false);
@@ -46,13 +51,13 @@ export function KeyShownOnce({ heading, apiKey, models, keyId, note, children }:
   return (
     <Page heading={heading} back={<BackLink to="/keys">{t('nav.keys')}</BackLink>} narrow>
       <Stack gap="lg">
-        <OneTimeSecret heading={t('keys.made.once')} text={text} secret={apiKey} onCopied={keep} />
+        <OneTimeSecret heading={once ?? t('keys.made.once')} text={text} secret={apiKey} onCopied={keep} />
         {children}
-        <Section heading={t('keys.first')} intro={t('keys.firstIntro')}>
+        <Section heading={test ?? t('keys.first')} intro={t('keys.firstIntro')}>
           <KeySnippets apiKey={apiKey} models={models} keyId={keyId} />
         </Section>
         <Group>
-          <Button component={Link} to="/keys" onClick={keep}>
+          <Button component={Link} to="/keys" variant="default" onClick={keep}>
             {t('keys.made.done')}
           </Button>
         </Group>
@@ -81,6 +86,8 @@ function KeySnippets({ apiKey, models: allowed, keyId }: KeySnippetsProps) {
   const prompt = t('keys.samplePrompt');
   const callable = chooseSample({ ...offered, allowed, prompt });
   const sample = callable ?? placeholderSample(allowed[0], prompt);
+  const offer =
+    callable && offered.offers.find(({ model, blocked }) => model === callable.body.model && blocked === null);
   return (
     <Stack gap="md">
       <RequestTabs url={`${origin}${sample.path}`} body={sample.body} apiKey={apiKey} result={sample.result} />
@@ -90,26 +97,32 @@ function KeySnippets({ apiKey, models: allowed, keyId }: KeySnippetsProps) {
           {t('home.reference')}
         </Anchor>
       </Text>
-      {keyId !== undefined && <FirstRequest keyId={keyId} apiKey={apiKey} sample={callable} />}
+      {keyId !== undefined && <FirstRequest keyId={keyId} apiKey={apiKey} sample={callable} offer={offer ?? null} />}
     </Stack>
   );
 }
 
 const waitMs = 3000;
+const noFiles = {};
 
 type FirstRequestProps = {
   keyId: number;
   apiKey: string;
   /** The request that the page shows; null: the key can call no model yet. */
   sample: Sample | null;
+  /** Its model. */
+  offer: CallableModel | null;
 };
 
 /**
  * Sends the shown request with the new key, and waits for the key's first task, from here or from
  * anywhere else.
  */
-function FirstRequest({ keyId, apiKey, sample }: FirstRequestProps) {
+function FirstRequest({ keyId, apiKey, sample, offer }: FirstRequestProps) {
   const { t } = useTranslation();
+  const format = useFormat();
+  const { quote } = useQuote({ offer, body: sample?.body ?? {}, files: noFiles });
+  const price = quote.data?.price ?? null;
   const path = withQuery('/api/task', { api_key_id: keyId, page_size: 1 });
   const tasks = useApiQuery<TaskPage>(path, { refreshMs: (page) => (page?.items.length ? false : waitMs) });
   const send = useMutation({
@@ -146,13 +159,14 @@ function FirstRequest({ keyId, apiKey, sample }: FirstRequestProps) {
       )}
       <Group gap="sm">
         <Button
-          variant="default"
           leftSection={<IconSend size={17} stroke={1.6} aria-hidden="true" />}
           disabled={sample === null}
           loading={send.isPending}
           onClick={() => sample !== null && send.mutate(sample)}
         >
-          {t('keys.first.send')}
+          {price === null || price.expression === null
+            ? t('keys.first.send')
+            : t('keys.first.sendFor', { amount: format.money(price.quota) })}
         </Button>
         <Text size="sm" c="dimmed">
           {t('keys.first.waiting')}

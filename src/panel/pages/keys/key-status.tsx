@@ -34,6 +34,7 @@ export function KeyLastUse({ apiKey }: { apiKey: ApiKey }) {
 
 /** As `KeyLastUse`, for a line of facts. */
 export function useLastUseFacts(): (apiKey: ApiKey) => readonly string[] {
+  const { t } = useTranslation();
   const format = useFormat();
-  return ({ last_used_at: at, last_used_ip: ip }) => [ip, at === 0 ? '' : format.ago(at)];
+  return ({ last_used_at: at, last_used_ip: ip }) => [at === 0 ? '' : t('keys.usedShort', { ago: format.ago(at) }), ip];
 }

@@ -92,7 +92,7 @@ function Secret({ apiKey, shown, onCreated }: SecretProps) {
       action: t('keys.secret.rotate'),
       destructive: false,
     };
-    if (isNew || (await confirm(question))) rotate.mutate();
+    if (await confirm(question)) rotate.mutate();
   };
   if (shown !== null) {
     const text =
@@ -115,11 +115,13 @@ function Secret({ apiKey, shown, onCreated }: SecretProps) {
       <Text size="sm" c="dimmed" lh={1.6}>
         {state}
       </Text>
-      <Group>
-        <Button variant="default" loading={rotate.isPending} onClick={() => void confirmAndRotate()}>
-          {t(isNew ? 'keys.secret.make' : 'keys.secret.rotate')}
-        </Button>
-      </Group>
+      {!isNew && (
+        <Group>
+          <Button variant="default" loading={rotate.isPending} onClick={() => void confirmAndRotate()}>
+            {t('keys.secret.rotate')}
+          </Button>
+        </Group>
+      )}
     </Stack>
   );
 }

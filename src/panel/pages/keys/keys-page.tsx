@@ -117,9 +117,12 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
     <RowBrief
       name={apiKey.name}
       to={`/keys/${apiKey.id}`}
-      figure={apiKey.unlimited_quota ? t('keys.unlimited') : format.money(apiKey.quota)}
+      figure={[
+        t('keys.spentSoFar', { money: format.money(apiKey.used_quota) }),
+        apiKey.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: format.money(apiKey.quota) }),
+      ].join(' · ')}
       state={<KeyStatus status={apiKey.status} />}
-      facts={[`${apiKey.prefix}…`, ...lastUseFacts(apiKey)]}
+      facts={[...lastUseFacts(apiKey), `${apiKey.prefix}…`]}
       actions={<KeyMenu apiKey={apiKey} changes={changes} isOwn />}
     />
   );

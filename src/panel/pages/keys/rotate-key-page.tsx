@@ -124,5 +124,14 @@ function NewKey({ rotated }: { rotated: RotatedKey }) {
       ? t('keys.rotate.ended')
       : t('keys.rotate.until', { prefix: former.prefix, time: format.time(former.until) });
   const heading = t('keys.rotate.done', { name: rotated.name });
-  return <KeyShownOnce heading={heading} apiKey={rotated.key} models={rotated.models} note={note} />;
+  return (
+    <KeyShownOnce
+      heading={heading}
+      once={t('keys.rotate.made')}
+      test={t('keys.rotate.test')}
+      apiKey={rotated.key}
+      models={rotated.models}
+      note={note}
+    />
+  );
 }

@@ -1,4 +1,4 @@
-import { Button, Stack, Text, Title } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { IconRefresh, IconSettings } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -77,8 +77,19 @@ export function MarketplacePage() {
             />
           ) : (
             <Stack gap={36}>
+              {sources.length > 1 && sources.every(({ error }) => error !== undefined) && (
+                <Alert color="red" variant="light" role="alert">
+                  {t('market.allFailed')}
+                </Alert>
+              )}
               {sources.map((offer) => (
-                <SourceSection key={offer.source.name} offer={offer} searchText={searchText} />
+                <SourceSection
+                  key={offer.source.name}
+                  offer={offer}
+                  searchText={searchText}
+                  onEdit={() => setEditing(true)}
+                  refresh={refresh}
+                />
               ))}
             </Stack>
           )
@@ -89,7 +100,14 @@ export function MarketplacePage() {
   );
 }
 
-function SourceSection({ offer, searchText }: { offer: MarketplaceSource; searchText: string }) {
+type SourceSectionProps = {
+  offer: MarketplaceSource;
+  searchText: string;
+  onEdit(): void;
+  refresh: { mutate(): void; isPending: boolean };
+};
+
+function SourceSection({ offer, searchText, onEdit, refresh }: SourceSectionProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const found = offer.plugins.filter((plugin) => matches(plugin, searchText, i18n.language));
@@ -97,7 +115,7 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
     <section>
       <div className={classes.source}>
         <Title order={2} fz={18}>
-          {offer.name || offer.source.name}
+          {offer.source.name}
         </Title>
         {offer.error === undefined && (
           <Text size="sm" c="dimmed">
@@ -109,9 +127,21 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
       <TrustNotice source={offer.source.name} trust={offer.trust} />
       {offer.error !== undefined && offer.trust?.state !== 'refused' && (
         // Nothing is lost while it is offline: plugins that were installed from it go on.
-        <Text size="sm" c="dimmed">
-          {t('market.unreadable')}: <ServerText text={offer.error} sentence={offer.error_sentence} />
-        </Text>
+        <Alert color="red" variant="light">
+          <div className={classes.failed}>
+            <span>
+              {t('market.failed')} <ServerText text={offer.error} sentence={offer.error_sentence} />
+            </span>
+            <Group gap="xs">
+              <Button size="xs" variant="default" loading={refresh.isPending} onClick={() => refresh.mutate()}>
+                {t('app.retry')}
+              </Button>
+              <Button size="xs" variant="default" onClick={onEdit}>
+                {t('market.editSource')}
+              </Button>
+            </Group>
+          </div>
+        </Alert>
       )}
       {offer.error === undefined && found.length === 0 && (
         <Text c="dimmed" size="sm">

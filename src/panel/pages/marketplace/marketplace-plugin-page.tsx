@@ -11,7 +11,7 @@ import type {
   MarketplaceSourceText,
   PluginPreview,
 } from '../../api/types.ts';
-import { localise } from '../../i18n/texts.ts';
+import { localise, type TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
 import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
@@ -76,11 +76,15 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
   const [params, setParams] = useSearchParams();
   const version = params.get('version') ?? plugin.offered ?? plugin.latest;
   const offered = plugin.versions.find((each) => each.version === version);
-  const hosts = pluginHosts({ base: offered?.base_url, allowed: offered?.allowed_hosts });
   const text = useApiQuery<MarketplaceSourceText>(
     withQuery('/api/plugin/task/marketplace/source', { source, key: plugin.key, version }),
     { keepPrevious: false },
   );
+  const isDifferent = (text.data?.differences.length ?? 0) > 0;
+  // The code says what an index may keep silent about.
+  const models = readPermission(text.data, 'models') ?? plugin.models;
+  const hosts =
+    readPermission(text.data, 'hosts') ?? pluginHosts({ base: offered?.base_url, allowed: offered?.allowed_hosts });
   const install = useApiMutation<Install, MarketplaceInstall>({
     request: (body) => ({
       method: 'POST',
@@ -135,11 +139,13 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
         </Alert>
       )}
       {install.isError && <PluginErrors error={install.error} />}
+      {text.data && isDifferent && <Differences text={text.data} />}
       <Section
         heading={t('plugins.about')}
         actions={
           offered !== undefined && (
             <Button
+              {...(isDifferent ? { variant: 'default' } : {})}
               disabled={offered.stored !== 'no' || text.data === undefined || text.data.errors.length > 0}
               loading={install.isPending}
               onClick={() => startInstall({ version, sha256: offered.sha256 })}
@@ -182,9 +188,9 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
             </>
           )}
           <dt>{t('plugins.models')}</dt>
-          <dd>{plugin.models.length === 0 ? '–' : <Codes values={plugin.models} />}</dd>
+          <dd>{models.length === 0 ? '–' : <Codes values={models} />}</dd>
           <dt>{t('plugins.hosts')}</dt>
-          <dd>{hosts.length === 0 ? '–' : <Codes values={hosts} />}</dd>
+          <dd>{hosts.length === 0 ? t('plugins.hostsChannel') : <Codes values={hosts} />}</dd>
         </dl>
       </Section>
       {text.data && <ChangelogSection changelog={text.data.changelog} />}
@@ -217,31 +223,71 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
   );
 }
 
+type Permissions = NonNullable<MarketplaceSourceText['permissions']>;
+
+/** What the code itself has; undefined: nothing, or the code is not there yet. */
+function readPermission(text: MarketplaceSourceText | undefined, wanted: 'models' | 'hosts'): string[] | undefined {
+  const { gained, kept }: Pick<Permissions, 'gained' | 'kept'> = text?.permissions ?? { gained: [], kept: [] };
+  const values = [...kept, ...gained].filter(({ code }) => code === wanted).flatMap(({ values }) => values);
+  return values.length === 0 ? undefined : values;
+}
+
+const differenceTexts: Readonly<Record<string, TextKey>> = {
+  allowedHosts: 'market.differs.hosts',
+  baseUrl: 'market.differs.hosts',
+  models: 'market.differs.models',
+  channelTypes: 'market.differs.channelTypes',
+};
+
+/** What the index says otherwise than the code: before anything is installed. */
+function Differences({ text: { differences, difference_sentences: sentences } }: { text: MarketplaceSourceText }) {
+  const { t } = useTranslation();
+  const listed = (json: unknown): string => readList(json).join(', ') || t('market.differs.none');
+  return (
+    <Alert
+      color="yellow"
+      variant="light"
+      icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
+      title={t('market.differs')}
+    >
+      <List size="sm">
+        {differences.map((difference, at) => {
+          const { name = '', values, others } = sentences?.[at]?.params ?? {};
+          const key = differenceTexts[String(name)];
+          return (
+            <List.Item key={difference}>
+              {key === undefined ? (
+                <RuleText said={{ ...sentences?.[at], message: difference }} />
+              ) : (
+                t(key as 'market.differs.hosts', { listed: listed(values), actual: listed(others) })
+              )}
+            </List.Item>
+          );
+        })}
+      </List>
+    </Alert>
+  );
+}
+
+/** A list as the gateway wrote it into a sentence. */
+function readList(json: unknown): string[] {
+  try {
+    const list: unknown = JSON.parse(String(json));
+    return Array.isArray(list) ? list.map(String) : [];
+  } catch {
+    return [];
+  }
+}
+
 function OfferedSource({ text }: { text: MarketplaceSourceText }) {
   const { t } = useTranslation();
-  const { current, version, source, errors, needs, differences, difference_sentences: sentences } = text;
+  const { current, version, source, errors, needs } = text;
   return (
     <Stack gap="md">
       {needs.length > 0 && <NewerContract needs={needs} />}
       {errors.length > 0 && needs.length === 0 && (
         <Alert color="red" variant="light" role="alert" title={t('market.cannotInstall')}>
           <PluginErrorList errors={errors} />
-        </Alert>
-      )}
-      {differences.length > 0 && (
-        <Alert
-          color="yellow"
-          variant="light"
-          icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
-          title={t('market.differs')}
-        >
-          <List size="sm">
-            {differences.map((difference, at) => (
-              <List.Item key={difference}>
-                <RuleText said={{ ...sentences?.[at], message: difference }} />
-              </List.Item>
-            ))}
-          </List>
         </Alert>
       )}
       {current === null || current.source === source ? (

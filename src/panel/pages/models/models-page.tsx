@@ -1,11 +1,12 @@
-import { Button, Modal, SegmentedControl, Text } from '@mantine/core';
+import { Button, Modal, SegmentedControl, Skeleton, Text } from '@mantine/core';
 import { IconCode, IconPlayerPlay } from '@tabler/icons-react';
 import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
-import type { ModelCard as Model, ModelCatalog, TaskFeed, TaskSummary } from '../../api/types.ts';
+import type { CallableModel, ModelCard as Model, ModelCatalog, TaskFeed, TaskSummary } from '../../api/types.ts';
 import { localise, type TextKey } from '../../i18n/texts.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
@@ -16,7 +17,8 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { usePriceWords } from '../../ui/display/use-price-words.ts';
 import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { RequestTabs } from '../playground/code-tabs.tsx';
+import { surfaceFor } from '../keys/choose-sample.ts';
+import { KeyLinks, RequestTabs } from '../playground/code-tabs.tsx';
 import { guessMedium, type Medium } from '../playground/find-medium.ts';
 import { playgroundPath } from '../plugins/plugin-paths.ts';
 import { TaskPoster } from '../tasks/task-poster.tsx';
@@ -31,14 +33,29 @@ export function ModelsPage() {
     <Page heading={t('nav.models')} intro={t('models.intro')}>
       <QueryResult query={catalog}>
         {({ items, total }) =>
-          items.length === 0 ? (
-            <EmptyState heading={t('models.none')} text={t('models.noneText')} />
-          ) : (
-            <ModelCards models={items} hidden={total - items.length} />
-          )
+          items.length === 0 ? <NoModels /> : <ModelCards models={items} hidden={total - items.length} />
         }
       </QueryResult>
     </Page>
+  );
+}
+
+/** What somebody without a model can do; the playground has none either. */
+export function NoModels() {
+  const { t } = useTranslation();
+  const isAdmin = useRole() >= roles.admin;
+  return (
+    <EmptyState
+      heading={t('models.none')}
+      text={t(isAdmin ? 'models.noneAdmin' : 'models.noneText')}
+      action={
+        isAdmin ? (
+          <Button component={Link} to="/channels/new">
+            {t('home.first.channelAction')}
+          </Button>
+        ) : undefined
+      }
+    />
   );
 }
 
@@ -250,6 +267,7 @@ function ModelPrice({ card: { price, units, labels } }: { card: Model }) {
 function ModelCode({ card: { model, plugin_key: pluginKey, sample } }: { card: Model }) {
   const { t } = useTranslation();
   const status = useGatewayStatus();
+  const offers = useApiQuery<CallableModel[]>('/api/model', { enabled: pluginKey !== null });
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
   if (pluginKey === null) {
     return (
@@ -261,7 +279,16 @@ function ModelCode({ card: { model, plugin_key: pluginKey, sample } }: { card: M
       </>
     );
   }
+  const body = { model, prompt: t('keys.samplePrompt'), ...sample };
+  const offer = offers.data?.find((each) => each.model === model && each.plugin_key === pluginKey);
+  const { path, result } =
+    offer === undefined ? { path: `/v1/tasks/${pluginKey}`, result: 'id' as const } : surfaceFor(offer, body);
   return (
-    <RequestTabs url={`${origin}/v1/tasks/${pluginKey}`} body={{ model, prompt: t('keys.samplePrompt'), ...sample }} />
+    <>
+      <Text size="sm" c="dimmed" mb="sm">
+        <KeyLinks />
+      </Text>
+      {offers.isPending ? <Skeleton h={180} /> : <RequestTabs url={`${origin}${path}`} body={body} result={result} />}
+    </>
   );
 }

@@ -35,11 +35,13 @@ export function NotificationsPage() {
         <QueryResult query={alert}>{(loaded) => <LowBalance alert={loaded} />}</QueryResult>
         <SettingsBlock heading={t('keys.webhook')}>
           <Text size="sm" lh={1.6}>
-            {t('profile.webhooks')}{' '}
-            <Anchor component={Link} to="/keys" inherit underline="always">
-              {t('nav.keys')}
-            </Anchor>
+            {t('profile.webhooks')}
           </Text>
+          <Group>
+            <Button component={Link} to="/keys" variant="default">
+              {t('profile.webhooks.action')}
+            </Button>
+          </Group>
         </SettingsBlock>
       </div>
     </Page>

@@ -6,7 +6,7 @@ import { Link, Navigate, useLocation, useNavigate, useParams } from 'react-route
 import { loadTexts } from '../../i18n/create-i18n.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FullPageLoader, FullPageMessage } from '../../ui/page/full-page.tsx';
+import { FullPageLoader } from '../../ui/page/full-page.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage } from '../accounts/account-message.tsx';
@@ -60,14 +60,15 @@ function SendToOpener({ opener, provider, query }: { opener: Window; provider: s
 /** An answer to a request that this tab did not start. */
 function OAuthRefusal({ text }: { text: TextKey & ('oauth.foreign' | 'oauth.late') }) {
   const { t } = useTranslation();
-  const navigate = useNavigate();
   return (
-    <FullPageMessage
-      heading={t('error.title')}
-      text={t(text)}
-      action={t('oauth.again')}
-      onAction={() => navigate('/sign-in', { replace: true })}
-    />
+    <WelcomeLayout>
+      <AccountMessage
+        title={t('signIn.title')}
+        heading={t('oauth.heading')}
+        text={t(text)}
+        next={{ to: '/sign-in', text: t('oauth.again') }}
+      />
+    </WelcomeLayout>
   );
 }
 
@@ -117,7 +118,7 @@ function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginProps) {
     return (
       <WelcomeLayout>
         <Stack gap={28}>
-          <PageHeading title={t('signIn.title')} heading={t('error.title')} focus />
+          <PageHeading title={t('signIn.title')} heading={t('oauth.heading')} focus />
           <SignInError error={failure} {...(codeTexts === undefined ? {} : { codeTexts })} />
           <Button component={Link} to="/sign-in" replace size="md">
             {t('oauth.again')}
@@ -184,7 +185,7 @@ export function TelegramBindPage() {
     <WelcomeLayout>
       <AccountMessage
         title={t('telegram.title')}
-        heading={isDone ? t('telegram.bound.heading') : t('error.title')}
+        heading={t(isDone ? 'telegram.bound.heading' : 'telegram.unbound.heading')}
         text={isDone ? t('telegram.bound.text') : t(refusal)}
         next={{ to: '/security', text: t('telegram.toSecurity') }}
       />

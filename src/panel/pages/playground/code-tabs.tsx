@@ -1,6 +1,7 @@
-import { Tabs } from '@mantine/core';
+import { Anchor, Tabs } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { type CodeLanguage, type CodeRequest, codeGenerators, codeLanguages, keyPlaceholder } from './generate-code.ts';
 
@@ -12,6 +13,23 @@ export function RequestTabs({
   ...request
 }: Omit<CodeRequest, 'apiKey'> & { apiKey?: string }) {
   return <CodeTabs write={(language) => codeGenerators[language]({ ...request, apiKey })} />;
+}
+
+/** Where the key comes from that a sample has a placeholder for, and what else can be called. */
+export function KeyLinks() {
+  const { t } = useTranslation();
+  return (
+    <>
+      {t('play.code.replace')}{' '}
+      <Anchor component={Link} to="/keys/new" inherit underline="always">
+        {t('play.code.keys')}
+      </Anchor>
+      {' · '}
+      <Anchor component={Link} to="/reference" inherit underline="always">
+        {t('home.reference')}
+      </Anchor>
+    </>
+  );
 }
 
 /** A program in each language. The language that was chosen last is shown everywhere. */

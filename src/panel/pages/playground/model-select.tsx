@@ -5,6 +5,7 @@ import { localise } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useLocalisedQuery } from '../../session/use-api.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
+import classes from './playground.module.css';
 
 type ModelSelectProps = {
   offers: readonly CallableModel[];
@@ -48,7 +49,7 @@ export function PluginBrief({ offer }: { offer: CallableModel }) {
   const hasPicture = plugins.data?.some(({ key, has_icon: hasIcon }) => key === offer.plugin_key && hasIcon);
   const icon = hasPicture ? `/api/plugin/task/${offer.plugin_key}/icon` : undefined;
   return (
-    <Group gap={12} wrap="nowrap" align="center">
+    <Group gap={12} wrap="nowrap" align="center" className={classes.plugin ?? ''}>
       <PluginIcon name={offer.plugin_name} icon={offer.icon} path={icon} />
       <div>
         <Text size="sm" fw={550}>

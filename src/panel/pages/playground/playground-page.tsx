@@ -1,19 +1,19 @@
 import { Alert, Button, SegmentedControl, Select, Text } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link, useSearchParams } from 'react-router';
+import { useSearchParams } from 'react-router';
 import { isObject } from '../../../kernel/json.ts';
 import type { CallableModel, ModelCatalog, TaskDetail, TaskSummary } from '../../api/types.ts';
-import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
-import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import type { PagedRows } from '../../ui/table/data-table.tsx';
+import { NoModels } from '../models/models-page.tsx';
 import { latestTasksPath } from '../tasks/read-task.ts';
 import type { RequestBody } from './attached-files.ts';
 import { withFileHints } from './attached-files.ts';
@@ -86,24 +86,6 @@ export function PlaygroundPage() {
   );
 }
 
-function NoModels() {
-  const { t } = useTranslation();
-  const isAdmin = useRole() >= roles.admin;
-  return (
-    <EmptyState
-      heading={t('play.none')}
-      text={t('play.noneText')}
-      action={
-        isAdmin ? (
-          <Button component={Link} to="/channels/new">
-            {t('play.noneAction')}
-          </Button>
-        ) : undefined
-      }
-    />
-  );
-}
-
 type PlaygroundProps = {
   offers: readonly CallableModel[];
   source: TaskDetail | undefined;
@@ -130,6 +112,7 @@ function Playground({ offers, source, usual }: PlaygroundProps) {
       : initialBody(selection.offer, source),
   );
   const [rivalKey, setRivalKey] = useState<string | null>(null);
+  const [isComparing, setComparing] = useState(false);
   const [refusedRuns, setRefusedRuns] = useState<readonly RefusedRun[]>([]);
   // The current version of the selected offer. Changes of the list do not change the selection.
   const offer = offers.find((offer) => offerKey(offer) === offerKey(selection.offer)) ?? selection.offer;
@@ -169,7 +152,11 @@ function Playground({ offers, source, usual }: PlaygroundProps) {
 
   const dropped = useDroppedFiles(offer, draft);
   return (
-    <div className={classes.columns} data-over={dropped.isOver ? t('play.file.dropHere') : undefined}>
+    <div
+      className={classes.columns}
+      data-over={dropped.isOver ? t('play.file.dropHere') : undefined}
+      data-run={taskIds.length + refusedRuns.length > 0 || undefined}
+    >
       <div className={classes.inputs}>
         <div className={classes.choice}>
           <ModelSelect
@@ -180,8 +167,19 @@ function Playground({ offers, source, usual }: PlaygroundProps) {
               updateQuery({ plugin: offer.plugin_key, model: offer.model });
             }}
           />
-          {offers.length > 1 && (
+          {offers.length > 1 && !isComparing && (
+            <Button
+              variant="subtle"
+              size="xs"
+              leftSection={<IconPlus size={16} stroke={1.6} aria-hidden="true" />}
+              onClick={() => setComparing(true)}
+            >
+              {t('play.compare.add')}
+            </Button>
+          )}
+          {isComparing && (
             <Select
+              autoFocus
               label={t('play.compare')}
               placeholder={t('play.compare.none')}
               searchable

@@ -1,13 +1,13 @@
-import { Anchor, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 import type { CallableModel } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { surfaceFor } from '../keys/choose-sample.ts';
 import type { RequestBody } from './attached-files.ts';
-import { RequestTabs } from './code-tabs.tsx';
+import { KeyLinks, RequestTabs } from './code-tabs.tsx';
 import type { JsonError, RequestDraft } from './use-request-draft.ts';
 
 /** The request as JSON, for fields that the form does not have. */
@@ -36,20 +36,18 @@ export function CodeSamples({ offer, body }: { offer: CallableModel; body: Reque
   const { t } = useTranslation();
   const status = useGatewayStatus();
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
-  const url = `${origin}${offer.surfaces.generic}`;
+  const { path, follow, result } = surfaceFor(offer, body);
   return (
     <Section
       heading={t('play.code')}
       intro={
         <>
-          {t('play.code.hint', { path: '/v1/tasks/{id}' })}{' '}
-          <Anchor component={Link} to="/keys" inherit underline="always">
-            {t('play.code.keys')}
-          </Anchor>
+          {follow !== null && `${t('play.code.hint', { path: follow })} `}
+          <KeyLinks />
         </>
       }
     >
-      <RequestTabs url={url} body={body} />
+      <RequestTabs url={`${origin}${path}`} body={body} result={result} />
     </Section>
   );
 }

@@ -102,7 +102,7 @@ export function RequestField({
     const range =
       minimum === undefined || maximum === undefined || schema['x-range'] !== 'plugin'
         ? ''
-        : t('play.field.range', { low: format.number(minimum), high: format.number(maximum) });
+        : `${t('play.field.range', { low: format.number(minimum), high: format.number(maximum) })}${unit}`;
     return (
       <DecimalField
         {...common}

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Button, Stack, Text } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
@@ -30,31 +30,36 @@ export function RequestForm({ offer, draft, refused }: RequestFormProps) {
   const fields = Object.entries(offer.schema.properties).filter(([, schema]) => schema.const === undefined);
   const known = new Set(['model', ...fields.map(([name]) => name)]);
   const others = Object.keys(body).filter((name) => !known.has(name));
+  const [prompt, rest] = [fields.filter(isPrompt), fields.filter((field) => !isPrompt(field))];
+  const toInputs = (shown: typeof fields) => (
+    <div className={sideBySide.fields}>
+      {shown.map(([name, schema]) => {
+        const field = {
+          name,
+          label: labelField(offer.labels, name, i18n.language),
+          // A label says what a fact is; its description is for the bill.
+          help:
+            schema['x-input'] === undefined && Object.hasOwn(offer.labels, name)
+              ? ''
+              : localise(schema['x-description'], i18n.language),
+          schema,
+          isRequired: offer.schema.required.includes(name),
+          refusal: refused?.field === name ? refused.text : null,
+          className: isWide(name, schema) ? sideBySide.wide : undefined,
+        };
+        return isFileInput(schema) ? (
+          <FileField key={name} {...field} draft={draft} />
+        ) : (
+          <RequestField key={name} {...field} value={body[name]} onChange={(value) => setField(name, value)} />
+        );
+      })}
+    </div>
+  );
   return (
     <Stack gap="lg">
+      {prompt.length > 0 && toInputs(prompt)}
       <SampleRequests offer={offer} draft={draft} />
-      <div className={sideBySide.fields}>
-        {fields.map(([name, schema]) => {
-          const field = {
-            name,
-            label: labelField(offer.labels, name, i18n.language),
-            // A label says what a fact is; its description is for the bill.
-            help:
-              schema['x-input'] === undefined && Object.hasOwn(offer.labels, name)
-                ? ''
-                : localise(schema['x-description'], i18n.language),
-            schema,
-            isRequired: offer.schema.required.includes(name),
-            refusal: refused?.field === name ? refused.text : null,
-            className: isWide(name, schema) ? sideBySide.wide : undefined,
-          };
-          return isFileInput(schema) ? (
-            <FileField key={name} {...field} draft={draft} />
-          ) : (
-            <RequestField key={name} {...field} value={body[name]} onChange={(value) => setField(name, value)} />
-          );
-        })}
-      </div>
+      {rest.length > 0 && toInputs(rest)}
       <FilePreviews draft={draft} />
       <AttachFile draft={draft} />
       {others.length > 0 ? (
@@ -87,6 +92,8 @@ export function RequestForm({ offer, draft, refused }: RequestFormProps) {
     </Stack>
   );
 }
+
+const isPrompt = ([name]: readonly [string, unknown]): boolean => name === 'prompt';
 
 const isWide = (name: string, schema: FieldSchema): boolean =>
   name === 'prompt' || (schema['x-input'] === 'text' && schema['x-example'] === undefined);
@@ -138,13 +145,13 @@ function SampleRequests({ offer, draft }: { offer: CallableModel; draft: Request
   return (
     <fieldset className={classes.examples}>
       <legend>{t('play.examples')}</legend>
-      <Group gap={8}>
+      <div className={classes.samples}>
         {[...(own.length > 0 ? own : written), ...priced].map(({ label, fields }) => (
           <Button key={label} size="xs" variant="default" onClick={() => draft.setFields(fields)}>
             {label}
           </Button>
         ))}
-      </Group>
+      </div>
     </fieldset>
   );
 }

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, SegmentedControl, Text } from '@mantine/core';
+import { Alert, Button, SegmentedControl, Text } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
@@ -165,40 +165,35 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
             <PriceView quote={other.quote} isCurrent={other.isCurrent} hasBalance={false} />
           </div>
         )}
-        <Group justify="space-between" gap="sm">
-          <Group gap="sm">
-            <Text size="sm" aria-hidden="true">
-              {t('play.count')}
-            </Text>
-            <SegmentedControl
-              size="xs"
-              aria-label={t('play.count')}
-              data={Array.from({ length: maxCount }, (_, i) => String(i + 1))}
-              value={String(count)}
-              onChange={(value) => setCount(Number(value))}
-            />
-          </Group>
-          {tasks > 1 && (
-            <Text size="sm" c="dimmed">
-              {t('play.total', { count: tasks })}
-            </Text>
-          )}
-        </Group>
+        {tasks > 1 && (
+          <Text size="sm" c="dimmed">
+            {t('play.total', { count: tasks })}
+          </Text>
+        )}
       </Section>
       <div className={classes.runBar}>
         {submit.isError && <ErrorNotice error={submit.error} />}
         {isUnanswered && <Text size="sm">{t('play.runAgain')}</Text>}
-        <Button
-          fullWidth
-          size="md"
-          leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
-          disabled={isOff}
-          loading={submit.isPending}
-          onClick={run}
-          title={t('play.shortcut')}
-        >
-          {action}
-        </Button>
+        <div className={classes.runs}>
+          <SegmentedControl
+            aria-label={t('play.count')}
+            title={t('play.count')}
+            data={Array.from({ length: maxCount }, (_, i) => String(i + 1))}
+            value={String(count)}
+            onChange={(value) => setCount(Number(value))}
+          />
+          <Button
+            fullWidth
+            size="md"
+            leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
+            disabled={isOff}
+            loading={submit.isPending}
+            onClick={run}
+            title={t('play.shortcut')}
+          >
+            {action}
+          </Button>
+        </div>
         {draft.error !== null && (
           <Text size="sm" c="var(--mantine-color-error)">
             {t('play.jsonFirst', { fault: jsonErrorMessage(draft.error, t) })}

@@ -25,6 +25,11 @@ const texts: Record<Permission['code'], TextKey> = {
   channel_types: 'plugins.permission.channel_types',
 };
 
+/** Proper names, the same in every language. */
+const protocolNames: Readonly<Record<string, string>> = {
+  ...{ proto_video: 'OpenAI Videos', proto_responses: 'OpenAI Responses' },
+};
+
 const signs = { added: '+', removed: '−' } as const;
 
 /** What a plugin may do, in words; where another version serves, what it gains and loses first. */
@@ -62,7 +67,11 @@ function PermissionLine({ permission, kind }: { permission: Permission; kind: ke
           {signs[kind]}
         </span>
       )}
-      <span>{t(texts[permission.code], { values: permission.values.join(', ') })}</span>
+      <span>
+        {t(texts[permission.code], {
+          values: permission.values.map((value) => protocolNames[value] ?? value).join(', '),
+        })}
+      </span>
     </li>
   );
 }

@@ -21,7 +21,7 @@ export function EmailAddress({ user }: { user: User }) {
   return (
     <SettingsBlock heading={t('account.email')} intro={t('profile.email.intro')}>
       {form.isOpen ? (
-        <ChangeAddress onDone={form.close} />
+        <ChangeAddress email={user.email} onDone={form.close} />
       ) : (
         <Address user={user} onChange={form.open} opener={form.opener} />
       )}
@@ -70,7 +70,7 @@ function Address({ user, onChange, opener }: AddressProps) {
   );
 }
 
-function ChangeAddress({ onDone }: { onDone(): void }) {
+function ChangeAddress({ email, onDone }: { email: string | null; onDone(): void }) {
   const { t } = useTranslation();
   const [sentTo, setSentTo] = useState<string | null>(null);
   const send = useApiMutation<string>({
@@ -98,6 +98,7 @@ function ChangeAddress({ onDone }: { onDone(): void }) {
         {...form.bind('email')}
         type="email"
         label={t('profile.email.new')}
+        description={email === null ? t('profile.email.none') : t('profile.email.current', { email })}
         autoComplete="email"
         autoCapitalize="none"
         autoFocus

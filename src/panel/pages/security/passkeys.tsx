@@ -219,7 +219,7 @@ function AddForm({ onDone }: { onDone(): void }) {
     change: add,
   });
   return (
-    <InlineForm form={form} action={t('security.passkeys.continue')} onCancel={onDone}>
+    <InlineForm form={form} action={t('security.passkeys.add')} onCancel={onDone}>
       <TextInput
         {...form.bind('name')}
         label={t('security.passkeys.name')}
@@ -227,6 +227,9 @@ function AddForm({ onDone }: { onDone(): void }) {
         maxLength={64}
         autoFocus
       />
+      <Text size="sm" c="dimmed">
+        {t('security.passkeys.signsOut')}
+      </Text>
     </InlineForm>
   );
 }

@@ -22,7 +22,7 @@ const enlarged = { width: 320, height: 200, gap: 10 };
 export function TaskPoster({ task, size }: TaskPosterProps) {
   const [box, isSeen] = useSeen();
   const [place, setPlace] = useState<{ left: number; top: number } | null>(null);
-  useMissingPreview(task.id, isSeen && task.status === 'SUCCESS' && task.poster === undefined);
+  const isDrawing = useMissingPreview(task.id, isSeen && task.status === 'SUCCESS' && task.poster === undefined);
   const path = task.poster && artifactPath(task.poster.url);
   const isTile = size === 'tile';
   return (
@@ -31,6 +31,7 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
       className={classes.poster}
       data-size={size}
       data-empty={!hasPicture(task) || undefined}
+      data-drawing={isDrawing || undefined}
       aria-hidden="true"
       onPointerEnter={({ currentTarget, pointerType }) => {
         if (path !== undefined && !isTile && pointerType === 'mouse') setPlace(placeBeside(currentTarget));
@@ -38,7 +39,8 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
       onPointerLeave={() => setPlace(null)}
     >
       {path === undefined ? (
-        hasPicture(task) && <IconPhoto size={isTile ? 24 : 17} stroke={1.4} />
+        hasPicture(task) &&
+        (isTile ? <span className={classes.model}>{task.model}</span> : <IconPhoto size={17} stroke={1.4} />)
       ) : (
         <img src={path} width={64} height={40} loading="lazy" decoding="async" alt="" />
       )}

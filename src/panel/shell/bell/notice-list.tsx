@@ -1,9 +1,8 @@
 import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { AttentionItem } from '../../api/types.ts';
-import { targetPage } from '../../pages/home/attention-item.ts';
+import { attentionWords, targetPage } from '../../pages/home/attention-item.ts';
 import { BrowserNoticeSwitch } from '../../pages/notifications/browser-notices.tsx';
 import { useRole } from '../../session/roles.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
@@ -22,46 +21,52 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
     return page !== null && role >= page.role ? page.to : '/';
   };
   return (
-    <div className={classes.content}>
-      {attention.length > 0 && (
-        <div>
-          <h2 className={classes.heading}>{t('home.attention')}</h2>
-          <ul className={classes.items}>
-            {attention.slice(0, 6).map((item) => (
-              <li key={`${item.code} ${item.target.id} ${item.message}`}>
-                <Link to={pageFor(item)} onClick={onLeave} className={classes.item}>
-                  <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>
-                    {t(`home.attention.${item.code}`)}
-                  </StatusLabel>
-                  <span className={classes.note}>{translateOrQuote(item, t)}</span>
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
-      <div>
-        <h2 className={classes.heading}>{t('bell.finished')}</h2>
-        {finished.length === 0 ? (
-          <p className={classes.empty}>{t('bell.none')}</p>
-        ) : (
-          <ul className={classes.items}>
-            {finished.map((task) => (
-              <li key={task.id}>
-                <Link to={`/tasks/${encodeURIComponent(task.id)}`} onClick={onLeave} className={classes.item}>
-                  <StatusLabel tone={task.status === 'FAILURE' ? 'bad' : 'good'}>{task.input || task.id}</StatusLabel>
-                  <span className={classes.note}>
-                    {task.model} · {format.ago(task.finish_time)}
-                  </span>
-                </Link>
-              </li>
-            ))}
-          </ul>
+    <div className={classes.frame}>
+      <div className={classes.content}>
+        {attention.length > 0 && (
+          <div>
+            <h2 className={classes.heading}>{t('home.attention')}</h2>
+            <ul className={classes.items}>
+              {attention.slice(0, 6).map((item) => (
+                <li key={`${item.code} ${item.target.id} ${item.message}`}>
+                  <Link to={pageFor(item)} onClick={onLeave} className={classes.item}>
+                    <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>
+                      {attentionWords(item, t).title}
+                    </StatusLabel>
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </div>
         )}
+        <div>
+          <h2 className={classes.heading}>{t('bell.finished')}</h2>
+          {finished.length === 0 ? (
+            <p className={classes.empty}>{t('bell.none')}</p>
+          ) : (
+            <ul className={classes.items}>
+              {finished.map((task) => (
+                <li key={task.id}>
+                  <Link to={`/tasks/${encodeURIComponent(task.id)}`} onClick={onLeave} className={classes.item}>
+                    <StatusLabel tone={task.status === 'FAILURE' ? 'bad' : 'good'}>{task.input || task.id}</StatusLabel>
+                    <span className={classes.note}>
+                      {task.model} · {format.ago(task.finish_time)}
+                    </span>
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          )}
+        </div>
+        <div className={classes.wish}>
+          <BrowserNoticeSwitch />
+        </div>
       </div>
-      <div className={classes.wish}>
-        <BrowserNoticeSwitch />
-        <Anchor component={Link} to="/notifications" onClick={onLeave} size="sm" mt="sm" display="inline-block">
+      <div className={classes.foot}>
+        <Anchor component={Link} to="/tasks" onClick={onLeave} size="sm">
+          {t('task.back')}
+        </Anchor>
+        <Anchor component={Link} to="/notifications" onClick={onLeave} size="sm">
           {t('bell.settings')}
         </Anchor>
       </div>

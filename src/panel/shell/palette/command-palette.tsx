@@ -126,7 +126,11 @@ export function CommandPalette({ typed, onClose, onShortcuts }: CommandPalettePr
         ))}
       </div>
       <p className={classes.status} role="status">
-        {entries.length === 0 ? t(server.isSearching ? 'palette.searching' : 'palette.nothing') : t('palette.help')}
+        {entries.length === 0 ? (
+          t(server.isSearching ? 'palette.searching' : 'palette.nothing')
+        ) : (
+          <span className={classes.keys}>{t('palette.help')}</span>
+        )}
       </p>
     </>
   );

@@ -3,6 +3,7 @@ import { memo, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskArtifacts } from '../../../api/types.ts';
 import { useApiQuery } from '../../../session/use-api.ts';
+import { ServerText } from '../../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { useMissingPreview } from '../previews/use-missing-preview.ts';
 import { artifactPath } from '../read-task.ts';
@@ -18,6 +19,8 @@ const playDelayMs = 180;
 type GalleryTileProps = {
   tile: Tile;
   title: string;
+  /** Its model, user, cost and age. */
+  note: string;
   index: number;
   isFocusable: boolean;
   onOpen(index: number): void;
@@ -30,7 +33,7 @@ type GalleryTileProps = {
  * nothing before it plays, and is kept as it is while others come into view.
  */
 export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
-  const { tile, title, index, isFocusable, onOpen, onFocus } = props;
+  const { tile, title, note, index, isFocusable, onOpen, onFocus } = props;
   const [isHovered, setHovered] = useState(false);
   const [isFocused, setFocused] = useState(false);
   useMissingPreview(tile.id, tile.status === 'SUCCESS' && tile.poster === undefined);
@@ -55,7 +58,14 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
             {tile.status === 'SUCCESS' ? (
               <IconPhoto size={26} stroke={1.3} aria-hidden="true" />
             ) : (
-              <TaskStatus status={tile.status} isWaiting={tile.isWaiting} />
+              <>
+                <TaskStatus status={tile.status} isWaiting={tile.isWaiting} />
+                {tile.fail_reason !== '' && (
+                  <span className={classes.reason}>
+                    <ServerText text={tile.fail_reason} sentence={tile.fail_reason_sentence} />
+                  </span>
+                )}
+              </>
             )}
           </span>
         ) : (
@@ -64,6 +74,7 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
         {(isHovered || isFocused) && tile.status === 'SUCCESS' && <TileVideo taskId={tile.id} />}
       </span>
       <span className={classes.title}>{title}</span>
+      <span className={classes.note}>{note}</span>
       {tile.status === 'FAILURE' && tile.poster !== undefined && <FailedNote />}
     </button>
   );

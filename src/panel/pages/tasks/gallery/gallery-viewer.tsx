@@ -55,7 +55,7 @@ export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: Gal
       fullScreen
       onClose={onClose}
       title={
-        <Text component="span" lineClamp={1}>
+        <Text component="span" lineClamp={2}>
           {toTitle(tile)}
         </Text>
       }

@@ -9,7 +9,7 @@ import { type Arrangement, arrangeTiles, gap, moveFocus, visibleRows } from './a
 import classes from './gallery.module.css';
 import { GalleryTile } from './gallery-tile.tsx';
 import { GalleryViewer } from './gallery-viewer.tsx';
-import { maxTiles, useTaskFeed } from './use-task-feed.ts';
+import { maxTiles, type Tile, useTaskFeed } from './use-task-feed.ts';
 
 type TaskGalleryProps = { tasks: TaskQuery; empty: ReactNode };
 
@@ -22,6 +22,8 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
   const format = useFormat();
   const toTitle = useTaskTitle();
   const { feed, tiles, isCut } = useTaskFeed(tasks);
+  const toNote = ({ model, username, quota, created_at: at }: Tile): string =>
+    [model, username ?? '', format.money(quota), format.ago(at)].filter((part) => part !== '').join(' · ');
   const box = useRef<HTMLUListElement>(null);
   const [opened, setOpened] = useState<number | null>(null);
   const [focused, setFocused] = useState(0);
@@ -78,6 +80,7 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
                 <GalleryTile
                   tile={tile}
                   title={toTitle(tile)}
+                  note={toNote(tile)}
                   index={index}
                   isFocusable={
                     index === focused || (offset === 0 && (focused < start || focused >= range.end * columns))

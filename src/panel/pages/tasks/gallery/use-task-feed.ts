@@ -6,9 +6,10 @@ import { withQuery } from '../../../session/use-api.ts';
 import type { TaskQuery } from '../use-task-query.ts';
 
 /** What a tile shows of a task: thousands of them are in memory. */
-export type Tile = Pick<TaskSummary, 'id' | 'status' | 'model' | 'input' | 'poster' | 'user_id' | 'progress'> & {
-  isWaiting: boolean;
-};
+export type Tile = Pick<TaskSummary, 'id' | 'status' | 'model' | 'input' | 'poster' | 'user_id' | 'progress'> &
+  Pick<TaskSummary, 'username' | 'quota' | 'created_at' | 'fail_reason' | 'fail_reason_sentence'> & {
+    isWaiting: boolean;
+  };
 
 const partSize = 100;
 /** Tiles in memory. Who looks for older tasks narrows the period. */
@@ -16,10 +17,13 @@ export const maxTiles = 10_000;
 /** Characters of a prompt that a tile can show. */
 const maxTitle = 160;
 
-const toTile = ({ id, status, model, input, poster, user_id, progress, queue }: TaskSummary): Tile => ({
+const toTile = ({ id, status, model, input, poster, user_id, progress, queue, ...task }: TaskSummary): Tile => ({
   ...{ id, status, model, input: input.slice(0, maxTitle), progress, isWaiting: queue !== undefined },
   ...(poster === undefined ? {} : { poster }),
   ...(user_id === undefined ? {} : { user_id }),
+  ...(task.username === undefined ? {} : { username: task.username }),
+  ...{ quota: task.quota, created_at: task.created_at },
+  ...{ fail_reason: task.fail_reason, fail_reason_sentence: task.fail_reason_sentence },
 });
 
 /** The tasks of a filter, part by part. What was loaded stays as it was until the page is left. */

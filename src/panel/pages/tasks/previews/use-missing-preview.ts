@@ -1,5 +1,5 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useEffect, useState } from 'react';
 import type { Session } from '../../../session/session.ts';
 import { useSession } from '../../../session/session-context.tsx';
 
@@ -13,19 +13,23 @@ let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Lets this browser draw the previews of a finished task that has none, when it is idle. The
- * gateway takes the first one, from any person who may see the task.
+ * gateway takes the first one, from any person who may see the task. True while it is at it.
  */
-export function useMissingPreview(taskId: string, isMissing: boolean): void {
+export function useMissingPreview(taskId: string, isMissing: boolean): boolean {
   const session = useSession();
   const queries = useQueryClient();
+  const [isDrawing, setDrawing] = useState(false);
   useEffect(() => {
     if (!isMissing || tried.has(taskId) || savesData()) return;
     tried.add(taskId);
+    setDrawing(true);
     last = last
       .then(idle)
       .then(() => offer(session, queries, taskId))
-      .catch(() => undefined);
+      .catch(() => undefined)
+      .then(() => setDrawing(false));
   }, [taskId, isMissing, session, queries]);
+  return isDrawing && isMissing;
 }
 
 async function offer(session: Session, queries: QueryClient, taskId: string): Promise<void> {
