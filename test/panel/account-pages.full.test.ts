@@ -190,7 +190,7 @@ describe('authenticator app', () => {
     await area.getByRole('button', { name: 'Set up' }).click();
     await area.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
-    const app = new TOTP({ secret: await area.locator('code').innerText() });
+    const app = new TOTP({ secret: (await area.locator('code').innerText()).replaceAll(' ', '') });
     await area.getByRole('button', { name: 'Turn on' }).click();
     await area.getByText('Enter a code.').waitFor();
     await area.getByLabel('Enter the code shown in the app').fill('000000');

@@ -58,10 +58,8 @@ describe('search', () => {
     await search.fill('starttls');
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'STARTTLS' }).click();
-    await page.getByRole('heading', { level: 2, name: 'Mail' }).waitFor();
-    const wanted = page.getByRole('switch', { name: 'STARTTLS' });
-    await page.waitForFunction(() => document.activeElement?.getAttribute('role') === 'switch');
-    expect(await wanted.evaluate((input) => input === document.activeElement)).toBe(true);
+    await page.getByRole('heading', { level: 2, name: 'Email' }).waitFor();
+    await waitForFocus(page.getByRole('combobox', { name: 'Encryption' }));
 
     await page.goto(`${origin()}/settings?q=no-such-setting`);
     await waitForText(page, 'No setting matches “no-such-setting”.');
@@ -123,7 +121,7 @@ describe('changing settings', () => {
 
   testInFullRun('the gateway is closed for maintenance and opened again', async () => {
     const page = await visit('/settings/maintenance');
-    const closed = page.getByRole('switch', { name: 'Closed for maintenance' });
+    const closed = page.getByRole('switch', { name: 'Maintenance mode' });
     for (const is of ['true', 'false']) {
       await closed.setChecked(is === 'true', { force: true });
       await save(page);
@@ -135,13 +133,13 @@ describe('changing settings', () => {
   test('leaving asks before changes are lost', async () => {
     const page = await visit('/settings/legal');
     await page.getByLabel('User agreement').fill('Be kind.');
-    await page.getByRole('link', { name: 'Mail', exact: true }).click();
+    await page.getByRole('link', { name: 'Email', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Discard changes?' });
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     expect(await page.getByLabel('User agreement').inputValue()).toBe('Be kind.');
-    await page.getByRole('link', { name: 'Mail', exact: true }).click();
+    await page.getByRole('link', { name: 'Email', exact: true }).click();
     await dialog.getByRole('button', { name: 'Discard changes' }).click();
-    await page.getByRole('heading', { level: 2, name: 'Mail' }).waitFor();
+    await page.getByRole('heading', { level: 2, name: 'Email' }).waitFor();
   });
 
   testInFullRun('an unsafe value shows a warning before it is saved', async () => {
@@ -213,7 +211,7 @@ describe('changing settings', () => {
   testInFullRun('limits by group are numbers in fields, stored as JSON', async () => {
     const page = await visit('/settings/results');
     await field(page, 'results.days', ['All groups', 'Days']).fill('30');
-    await page.locator('[id="option-results.days"]').getByRole('button', { name: 'Add group' }).click();
+    await page.locator('[id="option-results.days"]').getByRole('button', { name: 'Add group retention' }).click();
     await field(page, 'results.days', ['Row 2', 'Group']).fill('vip');
     const days = field(page, 'results.days', ['Row 2', 'Days']);
     await days.fill('40000');
@@ -231,7 +229,7 @@ describe('changing settings', () => {
     ]);
 
     await page.goto(`${origin()}/settings/limits`);
-    await page.locator('#option-ModelRequestRateLimitGroup').getByRole('button', { name: 'Add group' }).click();
+    await page.locator('#option-ModelRequestRateLimitGroup').getByRole('button', { name: 'Add rate limit' }).click();
     await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Group']).fill('vip');
     await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Successful']).fill('5000');
     expect(await findPageIssues(page)).toEqual([]);
@@ -366,7 +364,7 @@ describe('testing settings', () => {
 
   testInFullRun('mail without a server shows what is missing', async () => {
     const page = await visit('/settings/mail');
-    await page.getByRole('button', { name: 'Run test' }).click();
+    await page.getByRole('button', { name: 'Send test email' }).click();
     await confirmWithPassword(page);
     await waitForText(page, 'Test failed');
     await waitForText(page, /Set SMTPServer, SMTPFrom first/);

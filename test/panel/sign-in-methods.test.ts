@@ -116,7 +116,6 @@ describe('offered methods', () => {
       'Continue with GitHub',
       'Continue with WeChat',
       'Continue with Telegram',
-      'Lost the root password?',
     ]);
   });
 
@@ -448,7 +447,7 @@ describe('legal texts', () => {
   test('XSS: registration needs consent; the texts are shown, and nothing in them runs', () =>
     withTexts(async () => {
       const { page } = await openSignIn();
-      await waitForText(page, 'By signing in you accept the user agreement and the privacy policy.');
+      await waitForText(page, 'By creating an account you accept the user agreement and the privacy policy.');
       await page.goto(`${origin()}/sign-up`);
       await field(page, 'Username').fill('lin');
       await field(page, 'Password').fill(password);

@@ -1,10 +1,11 @@
-import { Button, Stack, TextInput } from '@mantine/core';
+import { Button, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
@@ -46,14 +47,35 @@ export function ForgotPasswordPage() {
             </AccountMessage>
           ) : (
             <Stack gap={32}>
-              <PageHeading title={title} heading={t('forgot.heading')} intro={t('forgot.intro')} />
-              <ForgotPasswordForm status={status} suggested={email} onSent={send} />
+              <PageHeading
+                title={title}
+                heading={t('forgot.heading')}
+                intro={t(status.password_reset ? 'forgot.intro' : 'forgot.noMail')}
+              />
+              {status.password_reset && <ForgotPasswordForm status={status} suggested={email} onSent={send} />}
+              <RootRecovery />
               <BackToSignIn />
             </Stack>
           )}
         </WelcomeLayout>
       )}
     </WithGatewayStatus>
+  );
+}
+
+/** For the administrator who is locked out: the command to run on the gateway's machine. */
+function RootRecovery() {
+  const { t } = useTranslation();
+  return (
+    <Stack gap={10}>
+      <Text size="sm" fw={550}>
+        {t('forgot.root')}
+      </Text>
+      <Text size="sm" c="dimmed">
+        {t('forgot.rootHelp')}
+      </Text>
+      <CopyField text="taskgate admin reset-password --username root --password-stdin" />
+    </Stack>
   );
 }
 

@@ -40,14 +40,16 @@ export function TwoFactorSetUp({ onCancel, onEnabled }: SetUpProps) {
   return (
     <List type="ordered" className={classes.steps} spacing={28}>
       <List.Item>
-        <Text fw={500}>{t('security.setUp.scan')}</Text>
+        <Text fw={500} size="sm">
+          {t('security.setUp.scan')}
+        </Text>
         <div className={classes.secret}>
           <QrCode text={data.qr_code_data} label={t('security.setUp.qr')} />
           <Stack gap={8} className={classes.secretText}>
             <Text size="sm" c="dimmed">
               {t('security.setUp.orType')}
             </Text>
-            <CopyField text={data.secret} />
+            <CopyField text={data.secret} shown={data.secret.replace(/(.{4})(?=.)/g, '$1 ')} />
           </Stack>
         </div>
       </List.Item>

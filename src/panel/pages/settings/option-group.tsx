@@ -1,22 +1,31 @@
 import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { IconAlertTriangle, IconPlayerPlay } from '@tabler/icons-react';
-import { useEffect, useState } from 'react';
+import { Fragment, useEffect, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import { fieldMessage } from '../../api/error-message.ts';
 import type { Option, OptionTestResult as Trial } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { PriceReplay } from '../prices/price-replay.tsx';
+import { EncryptionRow, isEncryption } from './encryption-row.tsx';
+import { GroupFacts } from './group-facts.tsx';
 import { OptionInput } from './option-input.tsx';
 import { findOptionRisks } from './option-risks.ts';
 import { explainGroup, explainOption, nameGroup, nameOption } from './option-texts.ts';
+import { optionUnits } from './option-units.ts';
 import classes from './settings.module.css';
 import { type OptionDrafts, useOptionDrafts, validateOption } from './use-option-drafts.ts';
+
+/** Shown apart from what is deleted. */
+const cleanupWindow = ['retention.start_hour', 'retention.hours'];
+/** Without both, no webhook is sent. */
+const webhook = ['alerts.webhook_url', 'alerts.webhook_secret'];
 
 type OptionGroupProps = {
   group: string;
@@ -75,6 +84,31 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
     if (isConfirmed) drafts.save();
   };
 
+  const rowsOf = (shown: readonly Option[]) =>
+    shown
+      .filter(({ key }) => !isEncryption(key))
+      .map((option) => (
+        <Fragment key={option.key}>
+          <OptionRow
+            option={option}
+            drafts={drafts}
+            validationError={isSubmitted ? readValidationError(option) : null}
+          />
+          {option.key === 'retention.enabled' && (
+            <div className={classes.keptHead} aria-hidden="true">
+              <span>{t('settings.retention.data')}</span>
+              <span>{t('settings.retention.keep')}</span>
+            </div>
+          )}
+          {option.key === 'SMTPPort' && <EncryptionRow options={own} drafts={drafts} />}
+        </Fragment>
+      ));
+  const outcome = (
+    <>
+      {drafts.error !== null && <ErrorNotice error={drafts.error} />}
+      {drafts.needsForce && <ForceNotice drafts={drafts} />}
+    </>
+  );
   return (
     <Stack gap="lg">
       <form
@@ -84,20 +118,21 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
           if (count > 0) void save();
         }}
       >
-        <Section heading={t(nameGroup(group))} {...(intro === null ? {} : { intro: t(intro) })}>
-          <div className={classes.rows}>
-            {own.map((option) => (
-              <OptionRow
-                key={option.key}
-                option={option}
-                drafts={drafts}
-                validationError={isSubmitted ? readValidationError(option) : null}
-              />
-            ))}
-          </div>
-          {drafts.error !== null && <ErrorNotice error={drafts.error} />}
-          {drafts.needsForce && <ForceNotice drafts={drafts} />}
-        </Section>
+        <Stack gap="lg">
+          <Section heading={t(nameGroup(group))} {...(intro === null ? {} : { intro: t(intro) })}>
+            <div className={classes.rows}>
+              <GroupFacts group={group} />
+              {rowsOf(own.filter(({ key }) => !cleanupWindow.includes(key)))}
+            </div>
+            {group !== 'retention' && outcome}
+          </Section>
+          {group === 'retention' && (
+            <Section heading={t('settings.cleanupWindow')}>
+              <div className={classes.rows}>{rowsOf(own.filter(({ key }) => cleanupWindow.includes(key)))}</div>
+              {outcome}
+            </Section>
+          )}
+        </Stack>
         {count > 0 && (
           <div className={classes.bar}>
             <Text size="sm" aria-live="polite">
@@ -114,7 +149,13 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
           </div>
         )}
       </form>
-      {trial !== undefined && <OptionTrial what={trial} isDirty={count > 0} />}
+      {trial !== undefined && (
+        <OptionTrial
+          what={trial}
+          isDirty={count > 0}
+          isMissing={trial === 'webhook' && webhook.some((key) => own.find((each) => each.key === key)?.value === '')}
+        />
+      )}
     </Stack>
   );
 }
@@ -126,7 +167,12 @@ function OptionRow({ option, drafts, validationError }: OptionRowProps) {
   const fieldError = drafts.findError(option.key);
   const savedError = fieldError === null ? null : fieldMessage(fieldError, t, i18n.language);
   return (
-    <div id={`option-${option.key}`} className={classes.row} data-changed={drafts.isChanged(option.key) || undefined}>
+    <div
+      id={`option-${option.key}`}
+      className={classes.row}
+      data-kept={optionUnits[option.key] === 'retention' || undefined}
+      data-changed={drafts.isChanged(option.key) || undefined}
+    >
       <OptionInput
         option={option}
         value={drafts.valueOf(option)}
@@ -192,8 +238,17 @@ function ForceNotice({ drafts }: { drafts: OptionDrafts }) {
   );
 }
 
+type OptionTrialProps = {
+  what: NonNullable<Option['trial']>;
+  isDirty: boolean;
+  /** Whether settings are missing that the test cannot do without. */
+  isMissing: boolean;
+};
+
+const trialActions: Readonly<Record<string, TextKey>> = { smtp: 'settings.testMail', webhook: 'settings.testSend' };
+
 /** Tests the stored settings and shows each step. */
-function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; isDirty: boolean }) {
+function OptionTrial({ what, isDirty, isMissing }: OptionTrialProps) {
   const { t } = useTranslation();
   const [to, setTo] = useState('');
   const change = useMutationWithProof<string, Trial>({
@@ -205,8 +260,9 @@ function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; is
       timeoutMs: 60_000,
     }),
   });
+  const intro = isDirty ? 'settings.testDirty' : isMissing ? 'settings.testNeedsWebhook' : 'settings.testHelp';
   return (
-    <Section heading={t('settings.test')} intro={t(isDirty ? 'settings.testDirty' : 'settings.testHelp')}>
+    <Section heading={t('settings.test')} intro={t(intro)}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -230,11 +286,11 @@ function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; is
           <Button
             type="submit"
             variant="default"
-            disabled={isDirty}
+            disabled={isDirty || isMissing}
             loading={change.isPending}
             leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
           >
-            {t(what === 'webhook' ? 'settings.testSend' : 'settings.testRun')}
+            {t(trialActions[what] ?? 'settings.testRun')}
           </Button>
         </Group>
       </form>

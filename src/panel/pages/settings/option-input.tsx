@@ -1,9 +1,11 @@
-import { ColorInput, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { ColorInput, ColorSwatch, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
+import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { DecimalField, MoneyField } from '../../ui/form/decimal-field.tsx';
+import { optionUnits } from './option-units.ts';
 import { rowsOptions } from './rows-options.ts';
 import classes from './settings.module.css';
 import type { OptionInputProps } from './special-inputs.tsx';
@@ -30,10 +32,17 @@ const moneyOptions = [
   ...['alerts.low_balance_default', 'billing.memory_hold_quota'],
 ];
 
+/** The green of the theme, which the panel has without a colour of its own. */
+const builtInAccent = '#0b784d';
+
+/** Texts that are a sentence or more, written in a field that grows. */
+const sentences = ['maintenance.message', 'branding.balance_hint'];
+
 /** The input for an option's type. Values are strings, as in the API. */
 export function OptionInput(props: OptionInputProps) {
   const { option, value, label, help, error, onChange } = props;
   const { t } = useTranslation();
+  const { data: status } = useGatewayStatus();
   const common = { label, description: help, error };
   if (option.type === 'secret') return <SecretInput {...props} />;
   const rowsFormat = rowsOptions[option.key];
@@ -46,9 +55,10 @@ export function OptionInput(props: OptionInputProps) {
         classNames={{ wrapper: classes.medium ?? '' }}
         format="hex"
         withEyeDropper={false}
-        placeholder="#0b784d"
+        placeholder={builtInAccent}
         value={value}
         onChange={onChange}
+        {...(value === '' ? { leftSection: <ColorSwatch size={18} color={builtInAccent} /> } : {})}
       />
     );
   }
@@ -95,11 +105,22 @@ export function OptionInput(props: OptionInputProps) {
     onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
   };
   if (option.multiline === true) return <Textarea {...input} autosize minRows={6} maxRows={20} />;
+  // Each is one line of at most 200 characters, which a low field would cut.
+  if (sentences.includes(option.key)) {
+    return (
+      <Textarea
+        {...input}
+        autosize
+        placeholder={option.default}
+        onChange={(event) => onChange(event.currentTarget.value.replace(/[\r\n]+/g, ' '))}
+      />
+    );
+  }
   return (
     <TextInput
       {...input}
       classNames={{ wrapper: classes.medium ?? '' }}
-      placeholder={option.default}
+      placeholder={option.key === 'ServerAddress' ? status?.server_address : option.default}
       spellCheck={false}
       {...(option.type === 'url' ? { inputMode: 'url' as const } : {})}
     />
@@ -112,6 +133,7 @@ export function OptionInput(props: OptionInputProps) {
 function IntegerInput({ option, value, label, help, error, onChange }: OptionInputProps) {
   const format = useFormat();
   const isMoney = moneyOptions.includes(option.key);
+  const unit = optionUnits[option.key];
   const Field = isMoney ? MoneyField : DecimalField;
   return (
     <Field
@@ -119,6 +141,7 @@ function IntegerInput({ option, value, label, help, error, onChange }: OptionInp
       description={help}
       error={error}
       classNames={{ wrapper: classes.short ?? '' }}
+      unit={unit}
       value={isMoney && /^\d+$/.test(value) ? toDollars(Number(value)) : value.replace(/^=/, '')}
       placeholder={isMoney ? format.money(Number(option.default)) : option.default}
       onChange={(next) => onChange(isMoney && next !== '' ? String(toQuota(next) ?? `=${next}`) : next)}

@@ -14,6 +14,7 @@ import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
+import { useCallbackUrl } from './group-facts.tsx';
 import {
   emptyProvider,
   type ProviderValues,
@@ -56,6 +57,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
     change,
     codeTexts: { AUTH_PROVIDER_IN_USE: 'settings.bound' },
   });
+  const callbackUrl = useCallbackUrl(form.values.slug);
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
@@ -102,7 +104,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
               <Text size="sm" fw={500} mb={8}>
                 {t('providers.callback')}
               </Text>
-              <CopyField text={`${window.location.origin}/oauth/${form.values.slug}`} />
+              <CopyField text={callbackUrl} />
             </div>
           )}
         </Section>

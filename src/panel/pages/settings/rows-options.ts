@@ -1,7 +1,9 @@
+import type { TextKey } from '../../i18n/texts.ts';
 import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import type { RowColumn, RowsFormat } from '../../ui/form/rows/rows-format.ts';
 import { budgetPeriods } from '../../ui/form/spending-limit.tsx';
 import { sourceRows, toSource, toSourceCells } from '../marketplace/source-rows.ts';
+import { optionUnits } from './option-units.ts';
 
 /** A JSON option that is edited as rows, each the texts of its fields. */
 export type RowsOption = RowsFormat & {
@@ -19,10 +21,10 @@ const groupColumn = {
 } as const satisfies Partial<RowColumn>;
 
 /** An object of groups to a number, or to a list of numbers where there are several columns. */
-const byGroup = (kind: 'text' | 'group', numbers: readonly RowColumn[]): RowsOption => ({
+const byGroup = (kind: 'text' | 'group', numbers: readonly RowColumn[], add: TextKey): RowsOption => ({
   columns: [{ ...groupColumn, kind }, ...numbers],
   layout: 'table',
-  add: 'rows.addGroup',
+  add,
   maximum: maxGroups,
   parse: (text) =>
     Object.entries(readObject(text)).map(([group, value]) => [
@@ -40,25 +42,34 @@ const byGroup = (kind: 'text' | 'group', numbers: readonly RowColumn[]): RowsOpt
     ),
 });
 
-/** As above; `default`, which stands for all other groups, is always the first row. */
-function byGroupWithDefault(number: RowColumn): RowsOption {
-  const option = byGroup('group', [number]);
+/** As above; `default`, which is always there, is the first row. */
+function byGroupWithDefault(
+  option: RowsOption,
+  { fixedFirst, initial }: { fixedFirst: NonNullable<RowsFormat['fixedFirst']>; initial: string },
+): RowsOption {
   return {
     ...option,
-    fixedFirst: { alone: 'rows.allGroups', amongOthers: 'rows.otherGroups' },
+    fixedFirst,
     parse(text) {
       const rows = option.parse(text);
-      const initial = rows.find(([group]) => group === 'default') ?? ['default', '0'];
-      return [initial, ...rows.filter(([group]) => group !== 'default')];
+      const first = rows.find(([group]) => group === 'default') ?? ['default', initial];
+      return [first, ...rows.filter(([group]) => group !== 'default')];
     },
   };
 }
 
+/** What `default` has here, all other groups have. */
+const forAllGroups = (number: RowColumn, add: TextKey): RowsOption =>
+  byGroupWithDefault(byGroup('group', [number], add), {
+    fixedFirst: { alone: 'rows.allGroups', amongOthers: 'rows.otherGroups' },
+    initial: '0',
+  });
+
 const queueBounds = ['max_wait_seconds', 'max_waiting', 'max_waiting_per_user', 'max_waiting_bytes'] as const;
 
 /** An object of groups to objects of numbers, each of which may be missing. */
-const byGroupOptional = (names: readonly string[], numbers: readonly RowColumn[]): RowsOption => ({
-  ...byGroup('group', numbers),
+const byGroupOptional = (names: readonly string[], numbers: readonly RowColumn[], add: TextKey): RowsOption => ({
+  ...byGroup('group', numbers, add),
   layout: 'card',
   parse: (text) =>
     Object.entries(readObject(text)).map(([group, value]) => {
@@ -80,11 +91,14 @@ const byGroupOptional = (names: readonly string[], numbers: readonly RowColumn[]
 
 /** What each user of a group may spend: US dollars in a period. */
 const groupBudgets: RowsOption = {
-  ...byGroup('group', [
-    { label: 'rows.usd', kind: 'decimal', min: 0.000002, max: 1_000_000_000 },
-    { label: 'limit.period', kind: 'choice', initial: 'month', choices: budgetPeriods },
-  ]),
-  add: 'rows.addLimit',
+  ...byGroup(
+    'group',
+    [
+      { label: 'rows.usd', kind: 'decimal', min: 0.000002, max: 1_000_000_000 },
+      { label: 'limit.period', kind: 'choice', initial: 'month', choices: budgetPeriods },
+    ],
+    'rows.addLimit',
+  ),
   parse: (text) =>
     Object.entries(readObject(text)).map(([group, value]) => {
       const { amount = 0, period = '' } = isRecord(value) ? value : {};
@@ -100,7 +114,7 @@ const groupBudgets: RowsOption = {
 
 /** Models of a group, each with those that may serve instead. */
 const modelFallbacks: RowsOption = {
-  ...byGroup('group', []),
+  ...byGroup('group', [], 'rows.addFallback'),
   columns: [
     { ...groupColumn, isUnique: undefined, kind: 'group' },
     { label: 'rows.model', kind: 'text' },
@@ -109,10 +123,9 @@ const modelFallbacks: RowsOption = {
       kind: 'text',
       pattern: { matches: (text) => readNames(text).length > 0, fault: 'rows.fallbackInvalid' },
     },
-    { label: 'rows.fallbackAfter', kind: 'integer', isOptional: true, max: 43_200 },
+    { label: 'rows.fallbackAfter', kind: 'integer', unit: 'second', isOptional: true, max: 43_200 },
   ],
   layout: 'card',
-  add: 'rows.addGroup',
   parse: (text) =>
     Object.entries(readObject(text)).flatMap(([group, own]) =>
       Object.entries(isRecord(own) ? own : {}).map(([model, rule]) => {
@@ -146,7 +159,13 @@ export const rowsOptions: Readonly<Record<string, RowsOption>> = {
   /** An empty field is what holds for all. */
   'queue.group_limits': byGroupOptional(
     queueBounds,
-    queueBounds.map((name) => ({ label: `option.queue.${name}`, kind: 'integer', isOptional: true })),
+    queueBounds.map((name) => ({
+      label: `option.queue.${name}`,
+      kind: 'integer',
+      unit: optionUnits[`queue.${name}`],
+      isOptional: true,
+    })),
+    'rows.addGroupLimit',
   ),
   'limits.groups': byGroupOptional(
     ['requests_per_minute', 'max_running'],
@@ -154,20 +173,33 @@ export const rowsOptions: Readonly<Record<string, RowsOption>> = {
       { label: 'limit.perMinute', kind: 'integer', isOptional: true, min: 1, max: maxRequests },
       { label: 'limit.running', kind: 'integer', isOptional: true, min: 1, max: maxRequests },
     ],
+    'rows.addGroupLimit',
   ),
-  'queue.group_priorities': byGroup('group', [
-    { label: 'rows.priority', kind: 'integer', initial: '0', min: -10, max: 10 },
-  ]),
+  'queue.group_priorities': byGroup(
+    'group',
+    [{ label: 'rows.priority', kind: 'integer', initial: '0', min: -10, max: 10 }],
+    'rows.addPriority',
+  ),
   'queue.model_fallbacks': modelFallbacks,
-  groups: byGroup('text', [{ label: 'rows.ratio', kind: 'decimal', initial: '1' }]),
+  groups: byGroupWithDefault(
+    byGroup('text', [{ label: 'rows.ratio', kind: 'decimal', unit: 'ratio', initial: '1' }], 'rows.addGroup'),
+    { fixedFirst: { alone: 'rows.defaultGroup', amongOthers: 'rows.defaultGroup' }, initial: '1' },
+  ),
   'billing.group_budgets': groupBudgets,
-  'results.days': byGroupWithDefault({ label: 'rows.days', kind: 'integer', max: 36_500 }),
-  'results.quota_gb': byGroupWithDefault({ label: 'rows.gb', kind: 'decimal', max: 1_000_000 }),
-  'results.price_gb_day': byGroupWithDefault({ label: 'rows.usdPerGbDay', kind: 'decimal', max: 1000 }),
-  ModelRequestRateLimitGroup: byGroup('group', [
-    { label: 'rows.submissions', kind: 'integer', initial: '0', max: maxRequests },
-    { label: 'rows.successful', kind: 'integer', min: 1, max: maxRequests },
-  ]),
+  'results.days': forAllGroups({ label: 'rows.days', kind: 'integer', max: 36_500 }, 'rows.addRetention'),
+  'results.quota_gb': forAllGroups({ label: 'rows.gb', kind: 'decimal', max: 1_000_000 }, 'rows.addStorage'),
+  'results.price_gb_day': forAllGroups(
+    { label: 'rows.usdPerGbDay', kind: 'decimal', max: 1000 },
+    'rows.addStoragePrice',
+  ),
+  ModelRequestRateLimitGroup: byGroup(
+    'group',
+    [
+      { label: 'rows.submissions', kind: 'integer', initial: '0', max: maxRequests },
+      { label: 'rows.successful', kind: 'integer', min: 1, max: maxRequests },
+    ],
+    'rows.addRateLimit',
+  ),
   'task_plugin.marketplace_sources': marketplaceSources,
 };
 

@@ -1,4 +1,5 @@
-import { Anchor, Select, Text } from '@mantine/core';
+import { Anchor, CloseButton, Select, Text } from '@mantine/core';
+import { IconChevronRight } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, Navigate, NavLink, useNavigate, useParams, useSearchParams } from 'react-router';
@@ -40,26 +41,28 @@ export function SettingsPage() {
 const listGroups = (options: readonly Option[]): string[] => [...new Set(options.map(({ group }) => group))];
 
 /** What each heading of the list has below it; a group that none names follows the first ones. */
-const sections: readonly { heading: TextKey; groups: readonly string[] }[] = [
+const sections: readonly { heading: TextKey; groups: readonly string[]; folded?: readonly string[] }[] = [
   { heading: 'settings.section.gateway', groups: ['gateway', 'branding', 'maintenance', 'legal'] },
   {
     heading: 'settings.section.signIn',
-    groups: [
-      ...['sign_in', 'challenge', 'passkey', 'github', 'discord', 'linuxdo', 'oidc', 'telegram', 'wechat'],
-      'providers',
-    ],
+    groups: ['sign_in', 'challenge', 'passkey'],
+    folded: ['github', 'discord', 'linuxdo', 'oidc', 'telegram', 'wechat', 'providers'],
   },
   { heading: 'settings.section.tasks', groups: ['billing', 'limits', 'queue', 'plugins'] },
   { heading: 'settings.section.messages', groups: ['mail', 'alerts'] },
   { heading: 'settings.section.data', groups: ['results', 'retention', 'backups'] },
 ];
 
-function arrangeGroups(groups: readonly string[]): { heading: TextKey; groups: string[] }[] {
-  const known = sections.flatMap((section) => section.groups);
+type GroupSection = { heading: TextKey; groups: readonly string[]; folded: readonly string[] };
+
+function arrangeGroups(groups: readonly string[]): GroupSection[] {
+  const known = sections.flatMap((section) => [...section.groups, ...(section.folded ?? [])]);
   const others = groups.filter((group) => !known.includes(group));
+  const present = (wanted: readonly string[] = []) => wanted.filter((group) => groups.includes(group));
   return sections.map((section, index) => ({
     heading: section.heading,
-    groups: [...section.groups.filter((group) => groups.includes(group)), ...(index === 0 ? others : [])],
+    groups: [...present(section.groups), ...(index === 0 ? others : [])],
+    folded: present(section.folded),
   }));
 }
 
@@ -74,17 +77,20 @@ function SearchResults({ options, searchText }: { options: readonly Option[]; se
     help: t(explainOption(option.key)),
     group: t(nameGroup(option.group)),
   }));
-  const found = entries.filter(({ key, name, help, group }) => {
-    const text = `${key} ${name} ${help} ${group}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
+  const hasWords = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word));
+  const matching = entries.filter(({ key, name, help, group }) => hasWords(`${key} ${name} ${help} ${group}`));
+  const isNamed = ({ name }: { name: string }): boolean => hasWords(name);
+  const found = [...matching.filter(isNamed), ...matching.filter((entry) => !isNamed(entry))];
   const exact = found.find(({ key }) => key === searchText);
   if (exact !== undefined) return <Navigate to={exact.path} replace />;
   if (found.length === 0) {
     return <EmptyState heading={t('settings.foundNone', { text: searchText })} text={t('settings.foundNoneText')} />;
   }
   return (
-    <Section heading={t('settings.found', { text: searchText })}>
+    <Section
+      heading={t('settings.found', { text: searchText })}
+      intro={t('settings.foundCount', { count: found.length })}
+    >
       <ul className={classes.found}>
         {found.map(({ key, path, name, help, group }) => (
           <li key={key}>
@@ -112,23 +118,39 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
   const { t } = useTranslation();
   const navigate = useNavigate();
   const [params] = useSearchParams();
-  const [searchText, setSearchText] = useState(params.get('q') ?? '');
+  const searched = params.get('q') ?? '';
+  const [searchText, setSearchText] = useState(searched);
   const { data: options = [] } = useApiQuery<Option[]>('/api/option');
   const id = useId();
   const side = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLElement>(null);
   useEffect(() => {
-    if (current === null || options.length === 0) return;
-    const chosen = side.current?.querySelector<HTMLElement>('[aria-current="page"]');
+    const box = side.current?.getBoundingClientRect();
+    if (box !== undefined) side.current?.style.setProperty('--begins', `${box.top + scrollY}px`);
+    const chosen = list.current?.querySelector<HTMLElement>('[aria-current="page"]');
     // In a low window the list scrolls.
-    if (side.current && chosen) side.current.scrollTop = chosen.offsetTop - side.current.clientHeight / 2;
+    if (list.current && chosen) list.current.scrollTop = chosen.offsetTop - list.current.clientHeight / 2;
   }, [current, options.length]);
-  const arranged = arrangeGroups([...listGroups(options), 'providers']).map(({ heading, groups }) => ({
-    heading: t(heading),
-    entries: groups.map((group) => ({
-      value: group,
-      label: group === 'providers' ? t('settings.providers') : t(nameGroup(group)),
-    })),
-  }));
+  const arranged = arrangeGroups([...listGroups(options), 'providers']);
+  const nameEntry = (group: string): string => (group === 'providers' ? t('settings.providers') : t(nameGroup(group)));
+  const toEntry = (group: string) => ({ value: group, label: nameEntry(group) });
+  const isOn = (group: string): boolean =>
+    options.find((option) => option.group === group && option.type === 'boolean')?.value === 'true';
+  const link = (group: string, mark: ReactNode = null) => (
+    <NavLink
+      key={group}
+      to={`/settings/${group}`}
+      className={classes.group ?? ''}
+      aria-current={group === current ? 'page' : undefined}
+    >
+      {nameEntry(group)}
+      {mark}
+    </NavLink>
+  );
+  const clear = (): void => {
+    setSearchText('');
+    if (current === null) void navigate('/settings');
+  };
 
   return (
     <Page heading={t('nav.settings')} intro={t('settings.intro')}>
@@ -146,36 +168,46 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
                 placeholder={t('app.search')}
                 value={searchText}
                 onChange={(event) => setSearchText(event.currentTarget.value)}
+                rightSection={
+                  searchText !== '' && <CloseButton size="sm" aria-label={t('settings.clearSearch')} onClick={clear} />
+                }
               />
             </form>
           </search>
-          <nav className={classes.groups} aria-label={t('settings.groups')}>
-            {arranged.map(({ heading, entries }, index) => (
+          <nav ref={list} className={classes.groups} aria-label={t('settings.groups')}>
+            {arranged.map(({ heading, groups, folded }) => (
               // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
-              <div key={heading} role="group" aria-labelledby={`${id}-${index}`}>
-                <p id={`${id}-${index}`}>{heading}</p>
-                {entries.map(({ value, label }) => (
-                  <NavLink
-                    key={value}
-                    to={`/settings/${value}`}
-                    className={classes.group ?? ''}
-                    aria-current={value === current ? 'page' : undefined}
-                  >
-                    {label}
-                  </NavLink>
-                ))}
+              <div key={heading} role="group" aria-labelledby={`${id}-${heading}`}>
+                <p id={`${id}-${heading}`}>{t(heading)}</p>
+                {groups.map((group) => link(group))}
+                {folded.length > 0 && (
+                  <details open={current !== null && folded.includes(current)}>
+                    <summary className={classes.group}>
+                      {t('settings.signInProviders')}
+                      <IconChevronRight size={16} stroke={1.6} aria-hidden="true" />
+                    </summary>
+                    {folded.map((group) =>
+                      link(group, isOn(group) && <span className={classes.on}>{t('settings.on')}</span>),
+                    )}
+                  </details>
+                )}
               </div>
             ))}
           </nav>
-          <Select
-            className={classes.picker}
-            label={t('settings.group')}
-            placeholder={t('settings.groups')}
-            allowDeselect={false}
-            data={arranged.map(({ heading, entries }) => ({ group: heading, items: entries }))}
-            value={current}
-            onChange={(group) => group !== null && void navigate(`/settings/${group}`)}
-          />
+          {(current !== null || searched === '') && (
+            <Select
+              className={classes.picker}
+              label={t('settings.group')}
+              placeholder={t('settings.chooseGroup')}
+              allowDeselect={false}
+              data={arranged.flatMap(({ heading, groups, folded }) => [
+                { group: t(heading), items: groups.map(toEntry) },
+                ...(folded.length > 0 ? [{ group: t('settings.signInProviders'), items: folded.map(toEntry) }] : []),
+              ])}
+              value={current}
+              onChange={(group) => group !== null && void navigate(`/settings/${group}`)}
+            />
+          )}
         </div>
         <div className={classes.content}>{children}</div>
       </div>

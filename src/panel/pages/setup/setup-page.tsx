@@ -7,6 +7,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { GatewayStatus, SetupState } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
+import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { FullPageLoader } from '../../ui/page/full-page.tsx';
@@ -131,6 +132,8 @@ function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
   const errorText = (validationError: TextKey | null): string | null =>
     isSubmitted && !create.isPending && validationError !== null ? t(validationError) : null;
 
+  useEffect(() => (token === '' ? linkField : usernameField).current?.focus(), [token]);
+
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     setSubmitted(true);
@@ -148,6 +151,12 @@ function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
             ref={linkField}
             label={t('setup.link')}
             description={t('setup.linkHint')}
+            inputContainer={(field) => (
+              <Stack gap={8}>
+                <CopyField text="taskgate open --print" />
+                {field}
+              </Stack>
+            )}
             error={errorText(validationErrors.link)}
             value={link}
             onChange={(event) => setLink(event.currentTarget.value)}

@@ -1,14 +1,13 @@
-import { Alert, Anchor, Button, Collapse, PasswordInput, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
+import { Alert, Anchor, Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { IconInfoCircle } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useLocation, useSearchParams } from 'react-router';
 import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useGatewayStatus, useSession, useSessionSnapshot } from '../../session/session-context.tsx';
 import type { SessionEnd } from '../../session/session-state.ts';
-import { CopyField } from '../../ui/display/copy-field.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { LegalLine } from '../accounts/legal-line.tsx';
@@ -16,7 +15,6 @@ import { affiliateQuery } from '../accounts/link-parameters.ts';
 import { WithGatewayStatus } from '../accounts/with-gateway-status.tsx';
 import { OtherSignInMethods, TelegramStep } from './other-sign-in-methods.tsx';
 import { SignInError } from './sign-in-failure.tsx';
-import classes from './sign-in-help.module.css';
 import { TwoFactorForm } from './two-factor-form.tsx';
 import { WeChatStep } from './wechat-step.tsx';
 
@@ -56,7 +54,7 @@ function SignIn({ status, isInPlace }: { status: GatewayStatus; isInPlace: boole
     case 'code':
       return (
         <>
-          <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.intro')} />
+          <PageHeading title={t('signIn.title')} heading={t('code.heading')} />
           <TwoFactorForm flowToken={step.flowToken} onFlowEnded={beginAgain} />
         </>
       );
@@ -185,7 +183,7 @@ function SessionEndedNotice({ isInPlace }: { isInPlace: boolean }) {
   );
 }
 
-/** Help for people who cannot sign in: sign-up, a mailed link, and recovery for the owner. */
+/** Help for people who cannot sign in. */
 function SignInHelp() {
   const { t } = useTranslation();
   const [params] = useSearchParams();
@@ -200,39 +198,9 @@ function SignInHelp() {
           </Anchor>
         </Text>
       )}
-      {status?.password_reset && (
-        <Anchor component={Link} to="/forgot-password" size="sm" underline="always" style={{ alignSelf: 'flex-start' }}>
-          {t('signIn.forgot')}
-        </Anchor>
-      )}
-      <OwnerRecoveryHint />
+      <Anchor component={Link} to="/forgot-password" size="sm" underline="always" style={{ alignSelf: 'flex-start' }}>
+        {t('signIn.forgot')}
+      </Anchor>
     </Stack>
-  );
-}
-
-/** For an owner who is locked out: the command to run on the gateway's machine. */
-function OwnerRecoveryHint() {
-  const { t } = useTranslation();
-  const [open, setOpen] = useState(false);
-  const id = useId();
-  return (
-    <div>
-      <UnstyledButton
-        className={classes.question}
-        aria-expanded={open}
-        aria-controls={id}
-        onClick={() => setOpen(!open)}
-      >
-        {t('signIn.lost')}
-      </UnstyledButton>
-      <Collapse expanded={open} id={id}>
-        <Stack gap={10} pt={12}>
-          <Text size="sm" c="dimmed">
-            {t('signIn.lostHelp')}
-          </Text>
-          <CopyField text="taskgate admin reset-password --username root --password-stdin" />
-        </Stack>
-      </Collapse>
-    </div>
   );
 }

@@ -23,7 +23,7 @@ export function ShortcutList({ onClose }: { onClose(): void }) {
       onClose={onClose}
       title={t('shortcuts.title')}
       closeButtonProps={{ 'aria-label': t('app.close') }}
-      size="sm"
+      size="md"
     >
       <dl className={classes.list}>
         {shortcuts.map(({ keys, text }) => (

@@ -5,8 +5,15 @@ import { useTranslation } from 'react-i18next';
 import { IconCheck, IconCopy } from '../icons.tsx';
 import classes from './copy-field.module.css';
 
+type CopyFieldProps = {
+  text: string;
+  /** What is shown where that is easier to read or type. */
+  shown?: string;
+  onCopied?(): void;
+};
+
 /** Code with a copy button. */
-export function CopyField({ text, onCopied }: { text: string; onCopied?(): void }) {
+export function CopyField({ text, shown = text, onCopied }: CopyFieldProps) {
   const { t } = useTranslation();
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null);
 
@@ -25,7 +32,7 @@ export function CopyField({ text, onCopied }: { text: string; onCopied?(): void 
   return (
     <div>
       <div className={classes.field} onCopy={onCopied}>
-        <code className={classes.text}>{text}</code>
+        <code className={classes.text}>{shown}</code>
         <ActionIcon variant="subtle" color="gray" size={36} aria-label={t('app.copy')} onClick={() => void copy()}>
           {outcome === 'copied' ? <IconCheck /> : <IconCopy />}
         </ActionIcon>

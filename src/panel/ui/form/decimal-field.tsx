@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import { useFormat } from '../display/use-format.ts';
 import { readDecimal, toNumber, writeDecimal } from './decimal.ts';
+import { nameUnit, type QuantityUnit, sayQuantity } from './quantity.ts';
 
 type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> & {
   /** A decimal, or what was typed where that is not a number. */
@@ -13,6 +14,8 @@ type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> &
   prefix?: '$';
   /** Stands behind the number, in the field. */
   suffix?: string;
+  /** What the number counts: its name stands behind it, and below it what that is in larger units. */
+  unit?: QuantityUnit | undefined;
   /** How a number is said whose separators do not make it obvious. */
   say?(value: number): string;
 };
@@ -21,7 +24,16 @@ type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> &
  * The input for every number. It takes both decimal separators, says which number it has read where
  * another language would read another, and keeps intermediate texts such as `0.` and `10.0`.
  */
-export function DecimalField({ value, onChange, say, error, prefix, suffix = '', ...input }: DecimalFieldProps) {
+export function DecimalField({
+  value,
+  onChange,
+  say,
+  error,
+  prefix,
+  suffix: given,
+  unit,
+  ...input
+}: DecimalFieldProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const { language } = i18n;
@@ -31,20 +43,24 @@ export function DecimalField({ value, onChange, say, error, prefix, suffix = '',
   const text = isTyped ? typed.text : writeDecimal(value, language);
   const reading = readDecimal(text, language);
   const fault = 'fault' in reading ? t(`number.${reading.fault}`, { example: writeDecimal('1234.5', language) }) : null;
+  const amount = 'fault' in reading ? null : toNumber(reading.decimal);
+  const suffix = given ?? (unit && amount !== null ? nameUnit(unit, amount, language) : '');
+  const said = unit && amount !== null ? sayQuantity(t, { unit, value: amount, language }) : null;
   // The field writes the suffix again, and the browser would go on behind it.
   useLayoutEffect(() => {
     typing.current?.input.setSelectionRange(typing.current.caret, typing.current.caret);
     typing.current = null;
   });
-  const number = 'fault' in reading || reading.isObvious ? null : toNumber(reading.decimal);
+  const unsure = 'fault' in reading || reading.isObvious ? null : amount;
+  const hint = unsure === null ? said : t('number.readAs', { number: say?.(unsure) ?? format.exact(unsure) });
   return (
     <TextInput
       {...input}
       inputContainer={(field) => (
         <div>
           {field}
-          <Text size="xs" c="dimmed" mt={number === null ? 0 : 4} aria-live="polite">
-            {number !== null && t('number.readAs', { number: say?.(number) ?? format.exact(number) })}
+          <Text size="xs" c="dimmed" mt={hint === null ? 0 : 4} aria-live="polite">
+            {hint}
           </Text>
         </div>
       )}
@@ -61,7 +77,7 @@ export function DecimalField({ value, onChange, say, error, prefix, suffix = '',
         const shown = currentTarget.value.replace(suffix, '');
         const next = prefix !== undefined && shown.startsWith(prefix) ? shown.slice(prefix.length) : shown;
         const caret = Math.min(currentTarget.selectionStart ?? shown.length, shown.length);
-        if (suffix !== '') typing.current = { input: currentTarget, caret };
+        if (suffix !== '' || unit) typing.current = { input: currentTarget, caret };
         const read = readDecimal(next, language);
         const decimal = 'fault' in read ? next : read.decimal;
         setTyped({ text: next, decimal, language });

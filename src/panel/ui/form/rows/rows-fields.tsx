@@ -134,7 +134,7 @@ function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
     classNames: { label: classes.label ?? '', root: classes.cell ?? '', wrapper: classes.input ?? '' },
   };
   if (kind === 'integer' || kind === 'decimal') {
-    return <DecimalField {...common} value={value} onChange={onChange} />;
+    return <DecimalField {...common} unit={column.unit} value={value} onChange={onChange} />;
   }
   if (kind === 'choice') {
     const data = (column.choices ?? []).map(({ value: each, label }) => ({ value: each, label: t(label) }));

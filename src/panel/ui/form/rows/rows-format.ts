@@ -1,6 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { toNumber } from '../decimal.ts';
+import type { QuantityUnit } from '../quantity.ts';
 
 /** A field that each row has. Its value is text, as it is typed. */
 export type RowColumn = {
@@ -10,6 +11,8 @@ export type RowColumn = {
   choices?: readonly { value: string; label: TextKey }[];
   /** The value in a new row. */
   initial?: string;
+  /** What a number counts, shown beside it. */
+  unit?: QuantityUnit | undefined;
   isOptional?: true;
   /** No two rows have the same, in any case of letters. */
   isUnique?: true;
