@@ -142,6 +142,47 @@ describe('changing settings', () => {
     await page.getByRole('heading', { level: 2, name: 'Email' }).waitFor();
   });
 
+  testInFullRun('the encryption of mail is one field of two options that exclude each other', async () => {
+    const page = await visit('/settings/mail');
+    const encryption = page.getByRole('combobox', { name: 'Encryption' });
+    for (const [choice, values] of [
+      ['Implicit TLS', ['true', 'false']],
+      ['Require STARTTLS', ['false', 'true']],
+      ['STARTTLS if the server offers it', ['false', 'false']],
+    ] as const) {
+      await encryption.click();
+      await page.getByRole('option', { name: choice }).click();
+      await save(page);
+      await page.getByText('Settings saved.').or(page.getByRole('dialog')).first().waitFor();
+      if (await page.getByRole('dialog').isVisible()) await confirmWithPassword(page);
+      await until(async () => {
+        const found = [await stored('SMTPSSLEnabled'), await stored('SMTPStartTLSEnabled')];
+        return found.join() === values.join();
+      });
+    }
+  });
+
+  testInFullRun('a provider shows its callback URL, and the menu which providers are on', async () => {
+    const page = await visit('/settings/github');
+    await waitForText(page, 'Paste this when you create the app at GitHub.');
+    await waitForText(page, `${origin()}/oauth/github`);
+    const menu = page.getByRole('navigation', { name: 'Sections' });
+    await menu.getByRole('link', { name: 'Discord' }).click();
+    await waitForText(page, `${origin()}/oauth/discord`);
+    await menu.getByRole('link', { name: 'General' }).click();
+    await menu.getByRole('link', { name: 'Discord' }).waitFor({ state: 'hidden' });
+  });
+
+  testInFullRun('the list of settings has its end in view in a low window', async () => {
+    const page = await visit('/settings/gateway');
+    await page.setViewportSize({ width: 1280, height: 600 });
+    const last = page.getByRole('link', { name: 'Backups' });
+    await last.scrollIntoViewIfNeeded();
+    const box = await last.boundingBox();
+    expect((box?.y ?? Infinity) + (box?.height ?? 0)).toBeLessThanOrEqual(600);
+    await page.getByRole('searchbox', { name: 'Search settings' }).waitFor();
+  });
+
   testInFullRun('an unsafe value shows a warning before it is saved', async () => {
     const page = await visit('/settings/sign_in');
     await page.getByRole('switch', { name: 'Allow sign-up' }).click();
@@ -192,10 +233,12 @@ describe('changing settings', () => {
 
   test('groups are edited as rows, and the first invalid field gets the focus', async () => {
     const page = await visit('/settings/billing');
+    expect(await page.getByRole('button', { name: 'Remove row 1' }).count()).toBe(0);
     await page.locator('#option-groups').getByRole('button', { name: 'Add group' }).click();
     const name = field(page, 'groups', ['Row 2', 'Group']);
     await waitForFocus(name);
     await field(page, 'groups', ['Row 2', 'Ratio']).fill('0.8');
+    await waitForText(page, '20% off');
     await save(page);
     await waitForText(page, 'Required.');
     await waitForFocus(name);

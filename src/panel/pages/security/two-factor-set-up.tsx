@@ -38,7 +38,7 @@ export function TwoFactorSetUp({ onCancel, onEnabled }: SetUpProps) {
   }
   if (data === undefined) return <Skeleton h={184} w={184} />;
   return (
-    <List type="ordered" className={classes.steps} spacing={28}>
+    <List type="ordered" size="sm" className={classes.steps} spacing={28}>
       <List.Item>
         <Text fw={500} size="sm">
           {t('security.setUp.scan')}
@@ -81,7 +81,7 @@ function Confirm({ onCancel, onEnabled }: { onCancel(): void; onEnabled(): void 
         description={t('security.setUp.codeHint')}
         inputMode="numeric"
         autoComplete="one-time-code"
-        maw={240}
+        styles={{ wrapper: { maxWidth: 240 } }}
       />
     </InlineForm>
   );

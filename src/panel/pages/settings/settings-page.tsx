@@ -128,8 +128,10 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
     const box = side.current?.getBoundingClientRect();
     if (box !== undefined) side.current?.style.setProperty('--begins', `${box.top + scrollY}px`);
     const chosen = list.current?.querySelector<HTMLElement>('[aria-current="page"]');
-    // In a low window the list scrolls.
-    if (list.current && chosen) list.current.scrollTop = chosen.offsetTop - list.current.clientHeight / 2;
+    // In a low window the list scrolls. `scrollIntoView` would move the page too.
+    if (!list.current || !chosen) return;
+    const below = chosen.offsetTop + chosen.offsetHeight - list.current.clientHeight;
+    if (below > 0) list.current.scrollTop = below + chosen.offsetHeight;
   }, [current, options.length]);
   const arranged = arrangeGroups([...listGroups(options), 'providers']);
   const nameEntry = (group: string): string => (group === 'providers' ? t('settings.providers') : t(nameGroup(group)));
