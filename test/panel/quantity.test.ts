@@ -3,7 +3,7 @@ import type { TFunction } from 'i18next';
 import { nameUnit, type QuantityUnit, sayQuantity } from '../../src/panel/ui/form/quantity.ts';
 
 /** Shows which text is chosen, and with what. */
-const t = ((key: string, { percent = '' } = {}) => `${key} ${percent}`.trim()) as TFunction;
+const t = ((key: string, values?: { percent: string }) => `${key} ${values?.percent ?? ''}`.trim()) as TFunction;
 const said = (unit: QuantityUnit, value: number, language = 'en') => sayQuantity(t, { unit, value, language });
 
 test.each([

@@ -164,7 +164,7 @@ describe('from the terminal’s link to a first video', () => {
       await alert(page).getByText('This setup link is not valid.').waitFor();
       await page.getByLabel('Setup link or code').fill('');
       await button(page, 'Create account').click();
-      await waitForText(page, 'Paste the link or code from the terminal.');
+      await waitForText(page, 'Paste the link or code from the server log.');
       await page.getByLabel('Setup link or code').fill(String(gateway.setupUrl));
       // The account is created, but signing in fails: its owner signs in by hand.
       await page.route('**/api/user/auth/login', (route) => route.abort());

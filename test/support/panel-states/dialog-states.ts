@@ -98,7 +98,7 @@ export const dialogStates: readonly PanelState[] = [
     act: inOrder(press('users.add'), dialogOpens, async ({ page, text }) => {
       await page.getByRole('dialog').locator('input').nth(0).fill('somebody');
       await page.keyboard.press('Escape');
-      await page.getByRole('dialog', { name: text('settings.leaveTitle') }).waitFor();
+      await page.getByRole('dialog', { name: text('confirm.leaveTitle') }).waitFor();
     }),
   },
   {

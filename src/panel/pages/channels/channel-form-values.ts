@@ -200,12 +200,12 @@ export function validateChannel(
     model_mapping: mapping.some(({ from, to }) => (from.trim() === '') !== (to.trim() === ''))
       ? t('channels.mappingHalf')
       : null,
-    priority: isWhole(values.priority) ? null : t('settings.wholeInvalid'),
-    weight: isWhole(values.weight) ? null : t('settings.wholeInvalid'),
+    priority: isWhole(values.priority) ? null : t('number.wholeInvalid'),
+    weight: isWhole(values.weight) ? null : t('number.wholeInvalid'),
     not_found_grace_seconds:
       values.not_found_grace_seconds === '' || isWhole(values.not_found_grace_seconds)
         ? null
-        : t('settings.wholeInvalid'),
+        : t('number.wholeInvalid'),
     settings: isJsonObject(values.settings) ? null : t('channels.settingsInvalid'),
     headers: values.headers.some(
       ({ name, value, isStored }) => (name.trim() === '') !== (value.trim() === '') && !isStored,

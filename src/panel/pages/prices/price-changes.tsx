@@ -72,7 +72,7 @@ export function PriceChanges({ changes, isSaving, onDiscard, onSave }: PriceChan
       </details>
       <Group justify="flex-end" gap="sm">
         <Button variant="default" disabled={isSaving} onClick={onDiscard}>
-          {t('settings.discard')}
+          {t('confirm.discard')}
         </Button>
         <Button loading={isSaving} onClick={onSave}>
           {t('prices.table.save', { count: changes.length })}

@@ -140,7 +140,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
             </Text>
             <Group gap="sm">
               <Button variant="default" disabled={drafts.isPending} onClick={drafts.discard}>
-                {t('settings.discard')}
+                {t('confirm.discard')}
               </Button>
               <Button type="submit" loading={drafts.isPending}>
                 {t('settings.save')}

@@ -11,7 +11,7 @@ export const nameGroup = (group: string): TextKey => `settings.group.${group}` a
 /** Null where the group's name says enough. */
 export function explainGroup(texts: i18n, group: string): TextKey | null {
   const key: string = `settings.group.${group}.help`;
-  return listKeys(texts, 'rest').includes(key) ? (key as TextKey) : null;
+  return listKeys(texts, 'settings').includes(key) ? (key as TextKey) : null;
 }
 
 /** The options that have texts, once those of the settings are loaded. */

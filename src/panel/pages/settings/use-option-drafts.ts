@@ -127,7 +127,7 @@ export function validateOption(t: TFunction, option: Option, value: string): str
 
 function validateInteger(t: TFunction, { min: low = 0, max: high = Number.MAX_SAFE_INTEGER }: Option, value: string) {
   if (value.startsWith('=')) return t('users.amountInvalid');
-  if (!/^\d+$/.test(value)) return t('settings.wholeInvalid');
+  if (!/^\d+$/.test(value)) return t('number.wholeInvalid');
   const number = Number(value);
-  return number >= low && number <= high ? null : t('settings.between', { low, high });
+  return number >= low && number <= high ? null : t('number.between', { low, high });
 }

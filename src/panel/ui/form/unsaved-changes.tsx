@@ -75,9 +75,9 @@ function useConfirmLoss(question: () => Question | undefined): () => Promise<boo
   return () =>
     confirm(
       question() ?? {
-        title: t('settings.leaveTitle'),
-        text: t('settings.leaveText'),
-        action: t('settings.leaveAction'),
+        title: t('confirm.leaveTitle'),
+        text: t('confirm.leaveText'),
+        action: t('confirm.leaveAction'),
       },
     );
 }

@@ -83,5 +83,5 @@ function findNumberFault(t: TFunction, { kind, min: low = 0, max: high }: RowCol
   const isInRange = number !== null && number >= low && number <= (high ?? Number.MAX_VALUE);
   if (isInRange && (kind === 'decimal' || Number.isInteger(number))) return null;
   if (high === undefined) return t('rows.atLeast', { low });
-  return t(kind === 'integer' ? 'settings.between' : 'rows.between', { low, high });
+  return t(kind === 'integer' ? 'number.between' : 'rows.between', { low, high });
 }
