@@ -14,7 +14,7 @@ type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> &
   prefix?: '$';
   /** Stands behind the number, in the field. */
   suffix?: string;
-  /** What the number counts: its name stands behind it, and below it what that is in larger units. */
+  /** What the number counts: named behind it; below stands what that is in larger units. */
   unit?: QuantityUnit | undefined;
   /** How a number is said whose separators do not make it obvious. */
   say?(value: number): string;

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 
-/** What a number counts. `retention`: days, of which 0 means forever. `ratio`: of the list price. */
+/** What a number counts. `retention`: days, 0 means forever. `ratio`: of the list price. */
 export type QuantityUnit = 'second' | 'minute' | 'hour' | 'day' | 'byte' | 'megabyte' | 'retention' | 'count' | 'ratio';
 
 type Step = readonly [unit: string, size: number];
