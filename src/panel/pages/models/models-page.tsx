@@ -6,11 +6,9 @@ import { Link } from 'react-router';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import type { CallableModel, ModelCard as Model, ModelCatalog, TaskFeed, TaskSummary } from '../../api/types.ts';
 import { localise, type TextKey } from '../../i18n/texts.ts';
-import { roles, useRole } from '../../session/roles.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -23,6 +21,7 @@ import { guessMedium, type Medium } from '../playground/find-medium.ts';
 import { playgroundPath } from '../plugins/plugin-paths.ts';
 import { TaskPoster } from '../tasks/task-poster.tsx';
 import classes from './models.module.css';
+import { NoModels } from './no-models.tsx';
 
 /** `/models`: the models that the user may call, with what each costs and how it does. */
 export function ModelsPage() {
@@ -37,25 +36,6 @@ export function ModelsPage() {
         }
       </QueryResult>
     </Page>
-  );
-}
-
-/** What somebody without a model can do; the playground has none either. */
-export function NoModels() {
-  const { t } = useTranslation();
-  const isAdmin = useRole() >= roles.admin;
-  return (
-    <EmptyState
-      heading={t('models.none')}
-      text={t(isAdmin ? 'models.noneAdmin' : 'models.noneText')}
-      action={
-        isAdmin ? (
-          <Button component={Link} to="/channels/new">
-            {t('home.first.channelAction')}
-          </Button>
-        ) : undefined
-      }
-    />
   );
 }
 

@@ -13,7 +13,7 @@ import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import type { PagedRows } from '../../ui/table/data-table.tsx';
-import { NoModels } from '../models/models-page.tsx';
+import { NoModels } from '../models/no-models.tsx';
 import { latestTasksPath } from '../tasks/read-task.ts';
 import type { RequestBody } from './attached-files.ts';
 import { withFileHints } from './attached-files.ts';

@@ -19,8 +19,10 @@ const playDelayMs = 180;
 type GalleryTileProps = {
   tile: Tile;
   title: string;
-  /** Its model, user, cost and age. */
-  note: string;
+  /** Its model, and whose it is. */
+  maker: string;
+  /** What it cost, and how old it is. */
+  cost: string;
   index: number;
   isFocusable: boolean;
   onOpen(index: number): void;
@@ -33,7 +35,7 @@ type GalleryTileProps = {
  * nothing before it plays, and is kept as it is while others come into view.
  */
 export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
-  const { tile, title, note, index, isFocusable, onOpen, onFocus } = props;
+  const { tile, title, maker, cost, index, isFocusable, onOpen, onFocus } = props;
   const [isHovered, setHovered] = useState(false);
   const [isFocused, setFocused] = useState(false);
   useMissingPreview(tile.id, tile.status === 'SUCCESS' && tile.poster === undefined);
@@ -74,7 +76,8 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
         {(isHovered || isFocused) && tile.status === 'SUCCESS' && <TileVideo taskId={tile.id} />}
       </span>
       <span className={classes.title}>{title}</span>
-      <span className={classes.note}>{note}</span>
+      <span className={classes.note}>{maker}</span>
+      <span className={classes.note}>{cost}</span>
       {tile.status === 'FAILURE' && tile.poster !== undefined && <FailedNote />}
     </button>
   );

@@ -22,8 +22,10 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
   const format = useFormat();
   const toTitle = useTaskTitle();
   const { feed, tiles, isCut } = useTaskFeed(tasks);
-  const toNote = ({ model, username, quota, created_at: at }: Tile): string =>
-    [model, username ?? '', format.money(quota), format.ago(at)].filter((part) => part !== '').join(' · ');
+  const toNotes = ({ model, username, quota, created_at: at }: Tile) => ({
+    maker: [model, username ?? ''].filter((part) => part !== '').join(' · '),
+    cost: `${format.money(quota)} · ${format.ago(at)}`,
+  });
   const box = useRef<HTMLUListElement>(null);
   const [opened, setOpened] = useState<number | null>(null);
   const [focused, setFocused] = useState(0);
@@ -80,7 +82,7 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
                 <GalleryTile
                   tile={tile}
                   title={toTitle(tile)}
-                  note={toNote(tile)}
+                  {...toNotes(tile)}
                   index={index}
                   isFocusable={
                     index === focused || (offset === 0 && (focused < start || focused >= range.end * columns))
