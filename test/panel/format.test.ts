@@ -64,3 +64,11 @@ test('times below a chart stand evenly, and never closer than one is wide', () =
   // Before the chart knows its width.
   expect(labelInterval([], 0)).toBe(0);
 });
+
+test('says an age in one short word', () => {
+  const now = 1_000_000_000;
+  const { age } = createFormat('en');
+  const ages = [20, 180, 75_600, 172_800, 17_280_000, 40_000_000].map((past) => age(now - past, now));
+  expect(ages).toEqual(['20s', '3m', '21h', '2d', '200d', '1y']);
+  expect(age(now + 5, now)).toBe('0s');
+});

@@ -128,6 +128,7 @@ describe('the queue', () => {
     const own = (await as('carl', '/api/queue')).json.data;
     expect(own).toMatchObject({ total: 1, classes: [], items: [{ id, input: body.prompt, api_key_name: 'k' }] });
     expect(Object.keys(own.items[0])).not.toContain('username');
+    expect(own.items[0]).toMatchObject({ reason: 'full', reason_until: null });
     const all = (await as('root', '/api/queue')).json.data;
     const channels = [{ name: 'demo' }];
     expect(all.items.at(-1)).toMatchObject({ id, username: 'carl', group: 'default', channels, reason: 'full' });

@@ -63,7 +63,7 @@ const showQueue = ({ page, filled }: Scene) =>
             channels: item.reason === 'no_channel' ? [] : [...accounts, { id: 2, name: 'Demo studio, second account' }],
             ...{ reason: item.reason, reason_until: item.reason === 'returned' ? inSeconds(25) : null },
           }
-        : {}),
+        : { reason: item.reason === 'no_channel' ? 'no_channel' : 'full', reason_until: null }),
     }));
     const classes = [
       { platform: 'demo', model: 'demo-video', group: 'default', waiting: 1284, running: 5, channels: accounts },

@@ -12,7 +12,7 @@ export function queueRoutes(
   kit: Kit,
   { tasks, audit, ...deps }: { tasks: Tasks; audit: RecordAudit; capacity: CapacityService; clock: Clock },
 ) {
-  /** Why a task waits; for administrators, since it names accounts. */
+  /** Why a task waits, as administrators read it. */
   function describeReason({ within, notBefore, parked, properties }: QueuedTask): Reason {
     if (parked) return { reason: 'own_limit', reason_until: null };
     if (notBefore > 0) return { reason: 'returned', reason_until: notBefore };
@@ -30,7 +30,8 @@ export function queueRoutes(
 
   const describe = (task: QueuedTask, forAdmin: boolean) => ({
     ...describeQueued(task),
-    ...(forAdmin ? { ...describeForAdmin(task), ...describeReason(task) } : {}),
+    ...(forAdmin ? describeForAdmin(task) : {}),
+    ...(forAdmin ? describeReason(task) : withoutAccounts(describeReason(task))),
   });
 
   return new Elysia({ normalize: false, tags: ['Queue'] })
@@ -59,7 +60,7 @@ export function queueRoutes(
         detail: {
           summary: 'List waiting tasks, oldest first',
           description:
-            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first). reason is own_limit (as many tasks of its key, user or group run as may), no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use).',
+            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first). reason is own_limit (as many tasks of its key, user or group run as may), no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use); users read full for the last three.',
         },
       },
     )
@@ -97,6 +98,12 @@ export function queueRoutes(
 }
 
 type Reason = { reason: 'own_limit' | 'no_channel' | 'returned' | 'resting' | 'full'; reason_until: number | null };
+
+/** To users, an account that rests or refused is one without a free slot. */
+const withoutAccounts = ({ reason }: Reason): Reason => ({
+  reason: reason === 'own_limit' || reason === 'no_channel' ? reason : 'full',
+  reason_until: null,
+});
 
 function describeQueued(task: QueuedTask) {
   const { properties, within } = task;

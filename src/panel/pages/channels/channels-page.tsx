@@ -73,9 +73,10 @@ function useColumns(choices: ChannelChoices | undefined, channels: readonly Chan
       heading: t('channels.models'),
       render: ({ models }) => <Models models={models} />,
     },
-    { key: 'groups', heading: t('channels.groups'), render: ({ groups }) => groups.join(', ') },
+    { key: 'groups', minor: true, heading: t('channels.groups'), render: ({ groups }) => groups.join(', ') },
     {
       key: 'share',
+      minor: true,
       heading: t('channels.priorityWeight'),
       numeric: true,
       render: ({ priority, weight }) => `${format.number(priority)} / ${format.number(weight)}`,

@@ -15,12 +15,12 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
-import { RowBrief } from '../../ui/table/row-brief.tsx';
+import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import { taskPath, useTaskTitle } from '../tasks/use-task-columns.tsx';
 import { Accounts, QueueClasses } from './queue-classes.tsx';
 import classes from './queue-page.module.css';
-import { exactPlaces, sayPlace, sayStart } from './queue-place.ts';
+import { exactPlaces, sayPlace, sayStart, sayWait } from './queue-place.ts';
 
 const refreshMs = 4000;
 const filterNames = ['model'] as const;
@@ -94,27 +94,34 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
     },
     {
       key: 'place',
-      corner: true,
       heading: t('queue.column.place'),
       numeric: true,
       render: ({ position }) =>
-        typeof position === 'number' ? format.number(position) : `> ${format.number(exactPlaces)}`,
+        typeof position === 'number' ? format.number(position) : t('queue.over', { place: format.number(exactPlaces) }),
     },
     {
       key: 'since',
       heading: t('queue.column.since'),
       numeric: true,
-      render: ({ waiting_since: since }) => <span title={format.time(since)}>{format.ago(since)}</span>,
+      render: ({ waiting_since: since }) => <span title={format.time(since)}>{sayWait(since, format)}</span>,
     },
     {
       key: 'start',
+      minor: isAdmin,
       heading: t('queue.column.start'),
       numeric: true,
       render: (task) => sayStart(task, t, format) ?? '–',
     },
     { key: 'actions', heading: t('queue.column.actions'), actions: true, render: (task) => <Actions task={task} /> },
   ];
-  if (!isAdmin) return columns;
+  const [task, place, ...others] = columns;
+  const first = task && place ? [task, place] : [];
+  const why: Column<QueuedTask> = {
+    key: 'why',
+    heading: t('queue.column.why'),
+    render: (task) => <Reason task={task} />,
+  };
+  if (!isAdmin) return [...first, why, ...others];
   const user: Column<QueuedTask> = {
     key: 'user',
     heading: t('tasks.column.user'),
@@ -139,8 +146,7 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
       </div>
     ),
   };
-  const [task, place, ...others] = columns;
-  return [...(task && place ? [task, place] : []), user, account, ...others];
+  return [...first, user, account, ...others];
 }
 
 type Reasons = NonNullable<QueuedTask['reason']>;
@@ -153,7 +159,7 @@ const reasons: Readonly<Record<Reasons, TextKey>> = {
   own_limit: 'queue.reason.own_limit',
 };
 
-function Reason({ task: { reason = 'full', reason_until: until } }: { task: QueuedTask }) {
+function Reason({ task: { reason, reason_until: until } }: { task: QueuedTask }) {
   const { t } = useTranslation();
   const format = useFormat();
   return t(reasons[reason], { when: until ? format.ago(until) : '' });
@@ -211,17 +217,28 @@ function Actions({ task }: { task: QueuedTask }) {
   );
 }
 
-/** A waiting task in two lines, for a phone. */
+/** A waiting task in two lines, for a phone: its place and start, or what keeps it from one. */
 function QueueBrief({ task }: { task: QueuedTask }) {
   const { t } = useTranslation();
   const format = useFormat();
   const toTitle = useTaskTitle();
+  const start = sayStart(task, t, format);
+  const wait = t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) });
+  const isInTurn = task.reason === 'full';
   return (
     <RowBrief
       name={toTitle(task)}
       to={taskPath(task)}
-      state={<StatusLabel tone="waiting">{sayPlace(task, t, format)}</StatusLabel>}
-      facts={[task.username ?? '', sayStart(task, t, format) ?? format.ago(task.waiting_since)]}
+      state={
+        isInTurn ? (
+          <StatusLabel tone="waiting">{sayPlace(task, t, format)}</StatusLabel>
+        ) : (
+          <BriefText>
+            <Reason task={task} />
+          </BriefText>
+        )
+      }
+      facts={isInTurn ? [start === null ? wait : t('queue.starts', { when: start }), task.username ?? ''] : []}
       actions={<Actions task={task} />}
     />
   );

@@ -26,3 +26,7 @@ export function sayStart({ estimated_start_at: at }: Pick<Place, 'estimated_star
   if (at === null) return null;
   return at - Date.now() / 1000 < soonSeconds ? t('queue.soon') : format.ago(at);
 }
+
+/** For how long a task has waited. */
+export const sayWait = (since: number, format: Format): string =>
+  format.duration(Math.max(0, Math.round(Date.now() / 1000 - since)));

@@ -7,8 +7,8 @@ import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, RowLink } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
-import { sayPlace } from '../queue/queue-place.ts';
-import { sentAt, tookSeconds } from './read-task.ts';
+import { sayPlace, sayWait } from '../queue/queue-place.ts';
+import { isFinished, sentAt, tookSeconds } from './read-task.ts';
 import { TaskProgress } from './task/task-headline.tsx';
 import { hasPicture, TaskPoster } from './task-poster.tsx';
 import { usePluginNames } from './use-plugin-names.ts';
@@ -69,17 +69,17 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
           </RowLink>
         ),
       },
-      { key: 'status', corner: true, heading: t('tasks.status'), render: (task) => <TaskProgress task={task} /> },
-      ...(rows.some(hasReason)
-        ? [
-            {
-              key: 'reason',
-              wide: true,
-              heading: t('tasks.column.reason'),
-              render: (task: TaskSummary) => hasReason(task) && <TaskReason task={task} />,
-            },
-          ]
-        : []),
+      {
+        key: 'status',
+        wide: true,
+        heading: t('tasks.status'),
+        render: (task) => (
+          <div className={classes.status}>
+            <TaskProgress task={task} />
+            <TaskReason task={task} />
+          </div>
+        ),
+      },
       all
         ? {
             key: 'user',
@@ -103,7 +103,7 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
         heading: t('tasks.column.cost'),
         numeric: true,
         sorts: [{ value: 'cost', direction: 'descending' }],
-        render: ({ quota }) => (quota === 0 ? '–' : money(quota)),
+        render: (task) => (task.quota === 0 && !isFinished(task) ? '–' : money(task.quota)),
       },
       {
         key: 'took',
@@ -138,18 +138,17 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
   }, [t, format, plugins, toTitle, all, tasks]);
 }
 
-const hasReason = ({ status, fail_reason, queue }: TaskSummary): boolean =>
-  queue !== undefined || (status === 'FAILURE' && fail_reason !== '');
-
-/** Why a task failed; of one that waits, where and for how long. */
-function TaskReason({ task: { queue, platform, fail_reason, fail_reason_sentence } }: { task: TaskSummary }) {
+/** Why a task failed; of one that waits, its place, for how long, and where. */
+function TaskReason({ task }: { task: TaskSummary }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const plugins = usePluginNames();
+  const { queue, platform, fail_reason: reason, fail_reason_sentence: sentence } = task;
   if (queue === undefined) {
+    if (task.status !== 'FAILURE' || reason === '') return null;
     return (
-      <span className={classes.reason} title={translateOrQuote({ ...fail_reason_sentence, message: fail_reason }, t)}>
-        <ServerText text={fail_reason} sentence={fail_reason_sentence} />
+      <span className={classes.reason} title={translateOrQuote({ ...sentence, message: reason }, t)}>
+        <VendorWords task={task} />
       </span>
     );
   }
@@ -158,50 +157,52 @@ function TaskReason({ task: { queue, platform, fail_reason, fail_reason_sentence
     names.length === 0
       ? (plugins.get(platform) ?? platform)
       : new Intl.ListFormat(i18n.language, { type: 'disjunction' }).format(names);
+  const waits = [
+    sayPlace(queue, t, format),
+    t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) }),
+    ...(queue.waits_for === 'capacity' ? [where] : []),
+  ].join(' · ');
   return (
-    <span className={classes.waits}>
-      <span>
-        {sayPlace(queue, t, format)}
-        {queue.waits_for === 'capacity' && ` · ${where}`}
-      </span>
-      <span className={classes.model}>
-        {t('tasks.waitingFor', { duration: format.duration(sinceThen(queue.waiting_since)) })}
-      </span>
+    <span className={classes.waits} title={waits}>
+      {waits}
     </span>
   );
 }
 
-const sinceThen = (at: number): number => Math.max(0, Math.round(Date.now() / 1000 - at));
-
-/** A task in two lines, for a phone. */
+/** A task in two lines, for a phone. Of a failed one, what the vendor said has the second line. */
 export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
   const toTitle = useTaskTitle();
-  const failed = task.status === 'FAILURE' && task.fail_reason !== '';
+  const { queue } = task;
+  const isExplained = task.status === 'FAILURE' && task.fail_reason !== '';
+  const whose = all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '';
+  const facts = queue
+    ? [sayPlace(queue, t, format), t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) })]
+    : isExplained
+      ? []
+      : [whose, task.quota === 0 ? '' : format.money(task.quota)];
   return (
     <RowBrief
       {...(hasPicture(task) ? { icon: <TaskPoster task={task} size="brief" /> } : {})}
       name={toTitle(task)}
       to={taskPath(task)}
       state={
-        failed ? (
+        isExplained ? (
           <BriefText isBad>
-            <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />
+            {t('task.status.FAILURE')} · <VendorWords task={task} />
           </BriefText>
         ) : (
-          <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />
+          <TaskStatus status={task.status} isWaiting={queue !== undefined} />
         )
       }
-      facts={[
-        task.queue === undefined ? '' : sayPlace(task.queue, t, format),
-        task.queue === undefined
-          ? ''
-          : t('tasks.waitingFor', { duration: format.duration(sinceThen(task.queue.waiting_since)) }),
-        all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '',
-        task.quota === 0 ? '' : format.money(task.quota),
-        format.ago(sentAt(task)),
-      ]}
+      facts={[...facts, queue ? '' : format.age(sentAt(task))]}
     />
   );
+}
+
+/** Why a task failed: of a vendor's answer its own words alone. */
+function VendorWords({ task: { fail_reason: reason, fail_reason_sentence: sentence } }: { task: TaskSummary }) {
+  const words = sentence?.params?.words;
+  return typeof words === 'string' ? <ServerText text={words} /> : <ServerText text={reason} sentence={sentence} />;
 }

@@ -1,8 +1,7 @@
-import { Anchor, Button, Select, Text } from '@mantine/core';
+import { Button, Select, Text } from '@mantine/core';
 import { IconUserPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 import { type AccountPage, type AccountRow, accountStatus } from '../../api/types.ts';
 import { roles, roleTextKey } from '../../session/roles.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
@@ -11,7 +10,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { FilterBar, SearchField } from '../../ui/form/filter-bar.tsx';
 import { type Filters, useDebouncedFilter, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { type Column, DataTable } from '../../ui/table/data-table.tsx';
+import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { AccountStatus, RoleName } from './account-rules.tsx';
@@ -134,7 +133,7 @@ function useColumns(accounts: readonly AccountRow[]): readonly Column<AccountRow
     { key: 'name', heading: t('users.user'), render: (account) => <AccountName account={account} /> },
     { key: 'role', heading: t('users.role'), render: ({ role }) => <RoleName role={role} /> },
     { key: 'status', heading: t('users.status'), render: (account) => <AccountStatus account={account} /> },
-    { key: 'group', heading: t('users.group'), render: ({ group }) => group },
+    { key: 'group', minor: true, heading: t('users.group'), render: ({ group }) => group },
     { key: 'balance', heading: t('users.balance'), numeric: true, render: ({ quota }) => balance(quota) },
     { key: 'used', heading: t('users.used'), numeric: true, render: ({ used_quota: used }) => spent(used) },
     {
@@ -173,9 +172,9 @@ function AccountName({ account }: { account: AccountRow }) {
   const second = [hasOwnName ? account.username : '', account.email ?? ''].filter((text) => text !== '').join(' · ');
   return (
     <div className={classes.name}>
-      <Anchor component={Link} to={`/users/${account.id}`} fw={550}>
+      <RowLink to={`/users/${account.id}`} className={classes.link ?? ''}>
         {hasOwnName ? account.display_name : account.username}
-      </Anchor>
+      </RowLink>
       {second !== '' && (
         <Text size="xs" c="dimmed">
           {second}

@@ -29,6 +29,8 @@ export type Format = {
   clock(seconds: number): string;
   /** Unix seconds as "3 minutes ago" or "in 2 days". */
   ago(seconds: number, now?: number): string;
+  /** How long ago Unix seconds are, as short as it can be said: "3m" or "2d". */
+  age(seconds: number, now?: number): string;
   /** A duration in seconds, in its largest fitting unit. */
   duration(seconds: number): string;
   /** Durations for one column: all with as many decimals as one of `durations` needs. */
@@ -48,6 +50,9 @@ const relativeUnits: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['hour', 3600],
   ['minute', 60],
 ];
+
+/** Narrow months look like minutes. */
+const ageUnits = relativeUnits.filter(([name]) => name !== 'month');
 
 /**
  * Two, or up to four for amounts below ten cents: as few as show all of them in full, or two digits
@@ -182,6 +187,12 @@ export function createFormat(language: string): Format {
       const distance = seconds - now;
       const [name, size] = relativeUnits.find(([, length]) => Math.abs(distance) >= length) ?? ['second', 1];
       return relative.format(Math.trunc(distance / size), name);
+    },
+    age: (seconds, now = Date.now() / 1000) => {
+      const past = Math.max(0, now - seconds);
+      const [name, size] = ageUnits.find(([, length]) => past >= length) ?? ['second', 1];
+      const amount = new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay: 'narrow' });
+      return amount.format(Math.trunc(past / size));
     },
     duration: (seconds) => alone(durationScale, seconds),
     durationLike: (durations) => inColumn(durationScale, durations),

@@ -1,7 +1,7 @@
 import { Checkbox, Skeleton } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type CSSProperties, type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { QueryResult } from '../display/query-result.tsx';
@@ -16,12 +16,10 @@ export type Column<Row> = {
   numeric?: boolean;
   /** Buttons at the end of the row; the heading is for screen readers only. */
   actions?: boolean;
-  /** Hidden where not all columns fit beside each other. */
+  /** Shown only where the table is wide, as on a desktop: what the row's page says too. */
   minor?: boolean;
-  /** A long text: in a card it gets the place of three. */
+  /** A long text, which is given room and is cut in a dense table. */
   wide?: boolean;
-  /** In a card it stands beside the row's name. */
-  corner?: boolean;
   /** The orders that the heading switches between, the first one first. */
   sorts?: readonly Sort[];
 };
@@ -52,17 +50,19 @@ type PlainTableProps<Row> = {
   selection?: TableSelection<Row>;
   sort?: string;
   onSort?(value: string): void;
-  /** Rows of 40 px, where columns fit beside each other. */
+  /** Rows of 40 px; where the table is narrow, of 48 px and more. */
   isDense?: boolean;
 };
 
 /**
- * Rows of a list. Where columns do not fit, each is a card whose values carry their headings, and
- * on a phone it has two lines. A `RowLink` in the first column makes the whole row a link.
+ * Rows of a list. A narrow table leaves its minor columns out; below 600 px each row is a card
+ * whose values carry their headings, and on a phone it has two lines. A `RowLink` in the first
+ * column makes the whole row a link.
  */
 export function PlainTable<Row>({ label, rows, isStale = false, isDense, brief, ...table }: PlainTableProps<Row>) {
   const { columns, rowKey, selection, sort, onSort } = table;
-  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+  // A page as wide as this leaves 599 px for a table.
+  const isPhone = useMediaQuery('(max-width: 633px)', undefined, { getInitialValueInEffect: false }) === true;
   const shownBrief = isPhone ? brief : undefined;
   const [lastChosen, setLastChosen] = useState<RowKey | null>(null);
   /** With Shift all rows between the last one and this one follow it. */
@@ -85,7 +85,6 @@ export function PlainTable<Row>({ label, rows, isStale = false, isDense, brief, 
         data-dense={isDense || undefined}
         data-brief={shownBrief !== undefined || undefined}
         data-selectable={selection !== undefined || undefined}
-        style={{ '--places': countPlaces(columns) } as CSSProperties}
       >
         <thead role="rowgroup">
           <tr role="row">
@@ -139,7 +138,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, isDense, brief, 
 }
 
 const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<Row>[] }) =>
-  columns.map(({ key, heading, render, numeric, actions, minor, wide, corner }, index) => (
+  columns.map(({ key, heading, render, numeric, actions, minor, wide }, index) => (
     <td
       key={key}
       // biome-ignore lint/a11y/noRedundantRoles: as in the table
@@ -150,15 +149,10 @@ const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<R
       data-actions={actions || undefined}
       data-minor={minor || undefined}
       data-wide={wide || undefined}
-      data-corner={corner || undefined}
     >
       <div className={classes.value}>{render(row)}</div>
     </td>
   ));
-
-/** Values side by side in a wide card. */
-const countPlaces = <Row,>([, ...columns]: readonly Column<Row>[]): number =>
-  columns.reduce((sum, { actions, corner, wide }) => sum + (actions || corner ? 0 : wide ? 3 : 1), 0);
 
 /** The link of a row: a click anywhere in the row follows it. */
 export function RowLink({ to, className, children }: { to: string; className?: string; children: ReactNode }) {
