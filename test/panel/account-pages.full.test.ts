@@ -406,14 +406,14 @@ describe('profile', () => {
     await waitForText(page, 'Use 64 characters or fewer.');
     await field(page, 'Display name').fill('Nam Ng');
     // Users who chose none get English mails.
-    await waitForValue(page.getByRole('combobox', { name: 'Mail language' }), 'English');
-    await page.getByRole('combobox', { name: 'Mail language' }).click();
+    await waitForValue(page.getByRole('combobox', { name: 'Email language' }), 'English');
+    await page.getByRole('combobox', { name: 'Email language' }).click();
     await page.getByRole('option', { name: '简体中文' }).click();
     await button(page, 'Save').click();
     await accountMenu(page, 'Nam Ng').waitFor();
     await page.reload();
     expect(await field(page, 'Display name').inputValue()).toBe('Nam Ng');
-    expect(await page.getByRole('combobox', { name: 'Mail language' }).inputValue()).toBe('简体中文');
+    expect(await page.getByRole('combobox', { name: 'Email language' }).inputValue()).toBe('简体中文');
     // A failure says nothing of what is typed after it.
     await page.route('**/api/user/self', (route) => route.abort(), { times: 1 });
     await field(page, 'Display name').fill('Nam');

@@ -124,7 +124,7 @@ test('turned on by choice, a task that ends in the background raises one notice;
   const id = await finishTask('a paper boat at dawn');
   await until('a notice is raised', async () => (await notices()).length > 1);
   const [, ...raised] = await notices();
-  expect(raised).toEqual([{ title: 'Task finished', body: expect.stringContaining('a paper boat'), tag: id }]);
+  expect(raised).toEqual([{ title: 'Task succeeded', body: expect.stringContaining('a paper boat'), tag: id }]);
 
   // The browser keeps the choice until the switch, here in the bell, ends it.
   await sendToBackground(page, false);

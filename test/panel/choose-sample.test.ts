@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { CallableModel } from '../../src/panel/api/types.ts';
-import { chooseSample } from '../../src/panel/pages/keys/choose-sample.ts';
+import { chooseSample, surfaceFor } from '../../src/panel/pages/keys/choose-sample.ts';
 
 type Change = {
   blocked?: CallableModel['blocked'];
@@ -58,4 +58,11 @@ test('a key of some models gets a sample of one of them, with what the model req
   const offers = [offer('first', { videos: true }), offer('mine', { required: { voice: { 'x-example': 'alloy' } } })];
   expect(choose(offers, { allowed: ['mine'] })?.body).toEqual({ model: 'mine', prompt: 'a boat', voice: 'alloy' });
   expect(choose(offers, { allowed: ['gone'] })).toBeNull();
+});
+
+test('a request is for OpenAI’s API where the model has it, and where its fields have the same names there', () => {
+  const [film, other] = [offer('film', { videos: true }), offer('other')];
+  expect(surfaceFor(film, { model: 'film', prompt: 'a boat', size: '1280x720' }).path).toBe('/v1/videos');
+  expect(surfaceFor(film, { model: 'film', prompt: 'a boat', duration: 5 }).path).toBe('/v1/tasks/p');
+  expect(surfaceFor(other, { model: 'other', prompt: 'a boat' }).path).toBe('/v1/tasks/p');
 });

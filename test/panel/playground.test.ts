@@ -347,7 +347,7 @@ describe('a request', () => {
     const { page } = await open('/playground?model=demo-video');
     const printed: string[] = [];
     page.on('console', (message) => printed.push(message.text()));
-    await waitForText(page, 'Enter a prompt to run it.');
+    await waitForText(page, 'Enter a prompt to run.');
     expect(await run(page).isDisabled()).toBe(true);
     await prompt(page).fill('   ');
     await until(
@@ -360,7 +360,7 @@ describe('a request', () => {
     await page.getByRole('button', { name: /^Run for/, disabled: false }).waitFor();
     await prompt(page).fill('too long');
     await page.getByLabel('Duration').fill('300');
-    await waitForText(page, '1 to 60.');
+    await waitForText(page, '1–60 s');
     await waitForText(page, 'Outside the allowed range.');
     await waitForText(page, 'Correct “Duration” first.');
     expect(await run(page).isDisabled()).toBe(true);
@@ -624,7 +624,7 @@ testInFullRun('works over plain HTTP on a local network', async () => {
   await page.getByRole('tab', { name: 'Python' }).click();
   await page.getByRole('button', { name: 'Copy', exact: true }).click();
   await waitForNotice(page, 'Copied');
-  await waitForText(page, `${origin}/v1/tasks/demo`);
+  await waitForText(page, `${origin}/v1/videos`);
 });
 
 testInFullRun(

@@ -291,7 +291,7 @@ describe('marketplace', () => {
     await dialog.getByLabel('Index URL').nth(1).fill(`${market.url}/gone/index.json`);
     await dialog.getByRole('button', { name: 'Save' }).click();
     await waitForText(page, 'scissors');
-    await waitForText(page, 'Source unreadable');
+    await waitForText(page, 'Couldn’t load this source');
     const search = page.getByRole('searchbox');
     await search.pressSequentially('no such film');
     await waitForText(page, 'No matches.');
@@ -320,7 +320,7 @@ describe('marketplace', () => {
     await waitForText(page, 'Plugin not available');
     expect(await findAxeViolations(page)).toEqual([]);
     await page.getByRole('main').getByRole('link', { name: 'Marketplace' }).last().click();
-    await waitForText(page, 'Source unreadable');
+    await waitForText(page, 'Couldn’t load this source');
   });
 
   test('a plugin is read, then installed', async () => {
