@@ -294,7 +294,7 @@ describe('Telegram', () => {
     const { page, apiCalls } = await openSignIn();
     for (const state of ['/abc', '']) {
       await page.goto(`${origin()}/oauth/telegram${state}?${signWidget({ id: 7001 }, now())}`);
-      await heading(page, 'Something went wrong').waitFor();
+      await heading(page, 'Sign-in didn’t finish').waitFor();
     }
     expect(apiCalls.filter((call) => call.includes('telegram'))).toEqual([]);
   });

@@ -117,12 +117,12 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
     <RowBrief
       name={apiKey.name}
       to={`/keys/${apiKey.id}`}
-      figure={[
-        t('keys.spentSoFar', { money: format.money(apiKey.used_quota) }),
-        apiKey.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: format.money(apiKey.quota) }),
-      ].join(' · ')}
+      figure={t('keys.spentSoFar', { money: format.money(apiKey.used_quota) })}
       state={<KeyStatus status={apiKey.status} />}
-      facts={[...lastUseFacts(apiKey), `${apiKey.prefix}…`]}
+      facts={[
+        apiKey.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: format.money(apiKey.quota) }),
+        ...lastUseFacts(apiKey),
+      ]}
       actions={<KeyMenu apiKey={apiKey} changes={changes} isOwn />}
     />
   );

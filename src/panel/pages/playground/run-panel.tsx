@@ -184,8 +184,8 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
           />
           <Button
             fullWidth
-            size="md"
-            leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
+            size={isPhone ? 'sm' : 'md'}
+            leftSection={!isPhone && <IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
             disabled={isOff}
             loading={submit.isPending}
             onClick={run}
