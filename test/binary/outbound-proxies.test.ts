@@ -137,7 +137,7 @@ test('a channel’s test and doctor tell which way they went, and where it ends'
   };
   const way = ['address true The proxy is asked for llm.test.', `proxy true The proxy ${shownProxy()} was reached.`];
   expect(await readSteps(good)).toEqual(
-    expect.arrayContaining([...way, 'connection true The connection works, without TLS.']),
+    expect.arrayContaining([...way, 'connection true It works, but unencrypted: the key is sent in plain text.']),
   );
   const refused = 'The proxy did not accept the user and the password.';
   expect((await readSteps(bad)).slice(1)).toEqual([...way, `connection false ${refused}`]);
@@ -153,8 +153,8 @@ test('a channel’s test and doctor tell which way they went, and where it ends'
   expect(await doctor(String(good))).toEqual([
     `ok channel ${good} (good): address: The proxy is asked for llm.test.`,
     `ok channel ${good} (good): proxy: The proxy ${shownProxy()} was reached.`,
-    `ok channel ${good} (good): connection: The connection works, without TLS.`,
-    expect.stringMatching(/answer: The vendor answered with HTTP status \d+ after \d+ ms\.$/),
+    `ok channel ${good} (good): connection: It works, but unencrypted: the key is sent in plain text.`,
+    expect.stringMatching(/answer: The vendor answered in \d+ ms \(HTTP \d+\)\.$/),
   ]);
   expect((await doctor(String(bad))).at(-1)).toBe(`error channel ${bad} (bad): connection: ${refused}`);
   // All that are enabled.

@@ -460,7 +460,7 @@ describe('profile', () => {
     await button(page, 'Confirm email').click();
     await block(page, 'Email').getByText('eva@example.net', { exact: true }).waitFor();
     await button(page, 'Remove').click();
-    await dialog(page).getByRole('button', { name: 'Remove' }).click();
+    await dialog(page).getByRole('button', { name: 'Remove email' }).click();
     await waitForText(page, 'No email');
   });
 

@@ -76,22 +76,22 @@ describe('a new channel', () => {
     const page = await openAsRoot('/channels/new');
     const create = page.getByRole('button', { name: 'Create channel' });
     await create.click();
-    const first = page.getByRole('combobox', { name: 'Plugin' });
+    const first = page.getByRole('combobox', { name: 'Vendor' });
     await waitForFocus(first);
     const top = (await first.boundingBox())?.y ?? -1;
     expect(top > 0 && top < screens.desktop.height).toBe(true);
-    for (const text of ['Select a plugin.', 'Enter a name.', 'Enter the key.', 'Select at least one model.']) {
+    for (const text of ['Select a vendor.', 'Enter a name.', 'Enter the key.', 'Select at least one model.']) {
       await waitForText(page, text);
     }
     expect(await findPageIssues(page)).toEqual([]);
 
-    await page.getByRole('combobox', { name: 'Plugin' }).fill('runway');
+    await page.getByRole('combobox', { name: 'Vendor' }).fill('runway');
     await page.getByRole('option', { name: /Runway/ }).click();
     await waitForText(page, 'One secret (key_…). Get a key');
     await page.getByLabel(/^Key/).fill('ACCESS|SECRET');
     const doubt = page.getByText('Check the key: it doesn’t look like one from Runway.');
     await doubt.waitFor();
-    await page.getByRole('combobox', { name: 'Plugin' }).fill('demo');
+    await page.getByRole('combobox', { name: 'Vendor' }).fill('demo');
     await page.getByRole('option', { name: /Demo vendor/ }).click();
     expect(await doubt.count()).toBe(0);
     expect(await page.getByLabel('Name').inputValue()).toBe('Demo vendor');
@@ -125,12 +125,13 @@ describe('a new channel', () => {
     await root().call('POST', '/api/plugin/task', { source });
     const page = await openAsRoot('/channels/new');
     const choose = async (typed: string, name: RegExp) => {
-      await page.getByRole('combobox', { name: 'Plugin' }).fill(typed);
+      await page.getByRole('combobox', { name: 'Vendor' }).fill(typed);
       await page.getByRole('option', { name }).click();
     };
     const grace = page.getByLabel('Grace period for new tasks (seconds)');
     await choose('late', /^Late/);
     await page.getByText('Advanced', { exact: true }).click();
+    await page.getByText('More settings', { exact: true }).click();
     expect(await grace.inputValue()).toBe('90');
     await choose('demo', /Demo vendor/);
     expect(await grace.inputValue()).toBe('');
@@ -138,7 +139,7 @@ describe('a new channel', () => {
 
   test('has the channel type of new-api where that is chosen', async () => {
     const page = await openAsRoot('/channels/new');
-    await page.getByRole('combobox', { name: 'Plugin' }).fill('channel type 55');
+    await page.getByRole('combobox', { name: 'Vendor' }).fill('channel type 55');
     await page.getByRole('option', { name: /OpenAI Sora, channel type 55/ }).click();
     expect(await page.getByLabel('Base URL').getAttribute('placeholder')).toBe('https://api.openai.com');
     await page.getByLabel(/^Key/).fill('vendor-key-0123456789');
@@ -172,7 +173,7 @@ describe('one channel', () => {
 
     await page.getByRole('button', { name: 'Discard changes' }).click();
     expect(await address.inputValue()).toBe(vendor.url);
-    await page.getByRole('button', { name: 'Advanced' }).click();
+    await page.getByRole('button', { name: 'More settings' }).click();
     await page.getByRole('button', { name: 'Add mapping' }).click();
     await page.getByLabel('Client model name, row 1').fill('film');
     await page.getByRole('button', { name: 'Save' }).click();

@@ -177,7 +177,7 @@ describe('plugins', () => {
     await visit('/plugins/paper');
     const control = page.getByLabel('Paper films enabled');
     await control.click({ force: true });
-    await page.getByRole('dialog').getByText('Channels that stop: 1.').waitFor();
+    await page.getByRole('dialog').getByText('1 channel will stop.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await control.isChecked()).toBe(true);

@@ -34,7 +34,7 @@ test('the back button leaves the list after the last price of a page was deleted
   await page.getByRole('navigation').getByRole('link', { name: 'Prices', exact: true }).click();
   await page.getByRole('button', { name: 'Page 2' }).click();
   await page.getByRole('button', { name: `Delete the price of model-${prices}?` }).click();
-  await dialog(page).getByRole('button', { name: 'Delete' }).click();
+  await dialog(page).getByRole('button', { name: 'Delete price' }).click();
   await waitForNotice(page, 'was deleted');
   await dialog(page).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Delete the price of model-01?' }).waitFor();

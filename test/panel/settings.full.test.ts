@@ -138,7 +138,7 @@ describe('changing settings', () => {
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     expect(await page.getByLabel('User agreement').inputValue()).toBe('Be kind.');
     await page.getByRole('link', { name: 'Email', exact: true }).click();
-    await dialog.getByRole('button', { name: 'Discard changes' }).click();
+    await dialog.getByRole('button', { name: 'Discard' }).click();
     await page.getByRole('heading', { level: 2, name: 'Email' }).waitFor();
   });
 

@@ -114,10 +114,7 @@ describe('the list', () => {
     const dialog = page.getByRole('dialog', { name: 'New user' });
     await dialog.getByLabel('Username').fill('somebody');
     await page.keyboard.press('Escape');
-    await page
-      .getByRole('dialog', { name: 'Discard changes?' })
-      .getByRole('button', { name: 'Discard changes' })
-      .click();
+    await page.getByRole('dialog', { name: 'Discard changes?' }).getByRole('button', { name: 'Discard' }).click();
     await dialog.waitFor({ state: 'hidden' });
   });
 

@@ -82,11 +82,11 @@ export const vendorsReasons = {
   'trial.resolved': '{{host}} leads to {{addresses}}.',
   'trial.left_to_proxy': 'The proxy is asked for {{host}}.',
   'trial.proxy': 'The proxy {{proxy}} was reached.',
-  'trial.connected_clear': 'The connection works, without TLS.',
+  'trial.connected_clear': 'It works, but unencrypted: the key is sent in plain text.',
   'trial.certificate_by': 'The certificate is valid: issued by {{authority}}, until {{date}}.',
   'trial.connected': 'The connection works.',
   'trial.certificate': "The vendor's certificate is valid.",
-  'trial.answered': 'The vendor answered with HTTP status {{status}} after {{ms}} ms.',
+  'trial.answered': 'The vendor answered in {{ms}} ms (HTTP {{status}}).',
   'trial.credential_later': 'The first task will show whether the key is valid.',
   'trial.credential_needs_job':
     'The plugin needs a real job to ask about. The first task will show whether the key is valid.',

@@ -1,7 +1,8 @@
 import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
+import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { Channel } from '../../api/types.ts';
+import { type Channel, channelStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -14,6 +15,7 @@ import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import classes from './channels.module.css';
 
 type Capacity = Channel['capacity'];
+type RestReason = Exclude<Capacity['rest_reason'], ''>;
 type ModelCapacity = Omit<Capacity, 'models' | 'credentials'>;
 
 const limitReasons: Readonly<Record<Capacity['limit_reason'], TextKey>> = {
@@ -24,7 +26,7 @@ const limitReasons: Readonly<Record<Capacity['limit_reason'], TextKey>> = {
   raised: 'channels.limit.raised',
   told: 'channels.limit.told',
 };
-export const restReasons: Readonly<Record<Exclude<Capacity['rest_reason'], ''>, TextKey>> = {
+const restReasons: Readonly<Record<RestReason, TextKey>> = {
   capacity: 'channels.rest.capacity',
   rate: 'channels.rest.rate',
   balance: 'channels.rest.balance',
@@ -36,13 +38,37 @@ export const restReasons: Readonly<Record<Exclude<Capacity['rest_reason'], ''>, 
 export const isResting = ({ resting_until: until }: Pick<ModelCapacity, 'resting_until'>): boolean =>
   until > Date.now() / 1000;
 
+/** Why nothing is sent, as a sentence of its own. */
+export function sayRestReason(reason: RestReason, t: TFunction): string {
+  const text = t(restReasons[reason]);
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The whole channel rests, not only one of its models. */
+const isPaused = (capacity: Capacity): boolean =>
+  isResting(capacity) &&
+  !capacity.models.some(
+    (one) => one.rest_reason === capacity.rest_reason && one.resting_until === capacity.resting_until,
+  );
+
+const isFull = ({ running, abandoned, limit }: ModelCapacity): boolean =>
+  limit !== null && limit > 0 && running + abandoned >= limit;
+
+/** Whether an account sends new tasks at all; `full`: none of its models can take one. */
+export function findCapacityState(capacity: Capacity, modelCount: number): 'paused' | 'full' | 'open' {
+  if (isPaused(capacity)) return 'paused';
+  const { models } = capacity;
+  const isModelShut = (one: ModelCapacity): boolean => isFull(one) || isResting(one);
+  const allShut = models.length > 0 && models.length >= modelCount && models.every(isModelShut);
+  return allShut || (!capacity.learned && isFull(capacity)) ? 'full' : 'open';
+}
+
 /** Why nothing new is sent to the whole channel, and what ends that; nothing where it is sent. */
 export function ChannelRest({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { rest_reason: reason, resting_since: since, resting_until: until, rest_step: count } = channel.capacity;
-  const isOfModels = channel.capacity.models.some((one) => one.rest_reason === reason && one.resting_until === until);
-  if (reason === '' || isOfModels) return null;
+  if (reason === '' || !isPaused(channel.capacity)) return null;
   const times = { since: format.time(since), when: format.ago(until) };
   return (
     <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
@@ -63,7 +89,7 @@ export function ChannelRest({ channel }: { channel: Channel }) {
   );
 }
 
-/** Which slots of the account are in use, what waits for one, the ceiling and why it is that. */
+/** Which slots of the account are in use, what waits for one, the limit and why it is that. */
 export function ChannelCapacity({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -82,6 +108,11 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
           <dt>{t('channels.slotsInUse')}</dt>
           <dd>
             <Slots capacity={capacity} />
+            {abandoned > 0 && (
+              <Text size="xs" c="dimmed" mt={6} className={classes.held}>
+                {t('channels.abandonedHeld', { count: abandoned, shown: format.number(abandoned) })}
+              </Text>
+            )}
           </dd>
         </div>
         <div>
@@ -95,12 +126,6 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
             )}
           </dd>
         </div>
-        {abandoned > 0 && (
-          <div>
-            <dt>{t('channels.abandoned')}</dt>
-            <dd>{format.number(abandoned)}</dd>
-          </div>
-        )}
         <div>
           <dt>{t('channels.ceiling')}</dt>
           <dd>
@@ -114,7 +139,7 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
           {t('channels.abandonedHelp')}
         </Text>
       )}
-      {models.length > 0 && <ModelTable models={models} />}
+      {models.length > 0 && <ModelTable channel={channel} />}
     </Section>
   );
 }
@@ -158,7 +183,7 @@ function Ceiling({ capacity }: { capacity: ModelCapacity }) {
 }
 
 /** Says when something new is sent there again, and why nothing is sent now. */
-export function Rest({ capacity }: { capacity: Pick<ModelCapacity, 'resting_until' | 'rest_reason'> }) {
+function Rest({ capacity }: { capacity: Pick<ModelCapacity, 'resting_until' | 'rest_reason'> }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { rest_reason: reason, resting_until: until } = capacity;
@@ -169,8 +194,26 @@ export function Rest({ capacity }: { capacity: Pick<ModelCapacity, 'resting_unti
   );
 }
 
-function ModelTable({ models }: { models: Capacity['models'] }) {
+/** What a model does with a new task, as its channel lets it. */
+function ModelState({ model, channel }: { model: ModelCapacity; channel: Channel }) {
   const { t } = useTranslation();
+  const format = useFormat();
+  if (channel.status !== channelStatus.enabled) return <StatusLabel tone="quiet">{t('channels.keyOff')}</StatusLabel>;
+  if (isResting(model)) return <Rest capacity={model} />;
+  if (isPaused(channel.capacity)) return <StatusLabel tone="waiting">{t('channels.pausedToo')}</StatusLabel>;
+  if (!isFull(model) && (channel.capacity.learned || !isFull(channel.capacity)))
+    return <StatusLabel tone="good">{t('channels.takesTasks')}</StatusLabel>;
+  const { waiting } = model;
+  return (
+    <StatusLabel tone="waiting">
+      {waiting === 0 ? t('channels.full') : t('channels.fullWaiting', { shown: format.number(waiting) })}
+    </StatusLabel>
+  );
+}
+
+function ModelTable({ channel }: { channel: Channel }) {
+  const { t } = useTranslation();
+  const { models } = channel.capacity;
   const columns: readonly Column<Capacity['models'][number]>[] = [
     { key: 'model', heading: t('channels.vendorModel'), render: ({ model }) => model },
     { key: 'slots', heading: t('channels.slotsInUse'), render: (each) => <Slots capacity={each} /> },
@@ -179,8 +222,7 @@ function ModelTable({ models }: { models: Capacity['models'] }) {
       key: 'state',
       heading: t('tasks.status'),
       wide: true,
-      render: (each) =>
-        isResting(each) ? <Rest capacity={each} /> : <StatusLabel tone="good">{t('channels.takesTasks')}</StatusLabel>,
+      render: (each) => <ModelState model={each} channel={channel} />,
     },
   ];
   return <PlainTable label={t('channels.byModel')} columns={columns} rows={models} rowKey={({ model }) => model} />;

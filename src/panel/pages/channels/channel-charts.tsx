@@ -1,4 +1,4 @@
-import { Anchor, SegmentedControl, Text } from '@mantine/core';
+import { Anchor, Group, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { Channel, ChannelHistory } from '../../api/types.ts';
@@ -26,24 +26,34 @@ const readHours = (hours: string): string => (hours === '168' ? hours : '24');
 export const useHistoryPath = (channelId: number | string): string =>
   `/api/channel/${channelId}/history?hours=${readHours(useFilters(filterNames).values.hours)}`;
 
+/** The reader's time zone, as "GMT+1" or "EST". */
+const sayZone = (language: string): string =>
+  new Intl.DateTimeFormat(language, { timeZoneName: 'short' })
+    .formatToParts()
+    .find(({ type }) => type === 'timeZoneName')?.value ?? '';
+
 /** Successes, durations and reasons of failures over the last day or week, and pauses. */
 export function ChannelCharts({ channel }: { channel: Channel }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { values, set } = useFilters(filterNames);
   const hours = readHours(values.hours);
   const history = useApiQuery<ChannelHistory>(useHistoryPath(channel.id), { refreshMs: 60_000 });
   return (
     <>
-      <SegmentedControl
-        className={classes.period}
-        aria-label={t('chart.period')}
-        value={hours}
-        onChange={(next) => set('hours', next === '24' ? '' : next)}
-        data={[
-          { value: '24', label: t('chart.hours24') },
-          { value: '168', label: t('chart.days7') },
-        ]}
-      />
+      <Group gap="md">
+        <SegmentedControl
+          aria-label={t('chart.period')}
+          value={hours}
+          onChange={(next) => set('hours', next === '24' ? '' : next)}
+          data={[
+            { value: '24', label: t('chart.hours24') },
+            { value: '168', label: t('chart.days7') },
+          ]}
+        />
+        <Text size="sm" c="dimmed">
+          {t('channels.zone', { zone: sayZone(i18n.language) })}
+        </Text>
+      </Group>
       <QueryResult query={history}>
         {(read) => (
           <>

@@ -1,11 +1,13 @@
 import { ActionIcon, Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core';
-import { IconPlayerPause, IconPlayerPlay, IconTrash } from '@tabler/icons-react';
+import { IconEye, IconEyeOff, IconPower, IconTrash } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { Channel } from '../../api/types.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { useApiMutation } from '../../session/use-api.ts';
+import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
@@ -15,8 +17,11 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
+import { useSecurityProof } from '../../ui/security-proof/security-proof.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
-import { isResting, Rest } from './channel-capacity.tsx';
+import { isResting } from './channel-capacity.tsx';
+import type { PluginChoice } from './channel-form-values.ts';
+import { KeyInput } from './channel-inputs.tsx';
 import classes from './channels.module.css';
 
 type Credential = Channel['credentials'][number];
@@ -24,12 +29,19 @@ type Credential = Channel['credentials'][number];
 const DAY_SECONDS = 86_400;
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
+/** Whether the vendor is not asked with this key for a while. */
+const findRest = (channel: Channel, { id }: Credential) =>
+  channel.capacity.credentials.find((each) => each.id === id && isResting(each));
+
+type ChannelCredentialsProps = { channel: Channel; plugin: PluginChoice | undefined };
+
 /** The keys of a channel as rows: new tasks go to the one that runs least. */
-export function ChannelCredentials({ channel }: { channel: Channel }) {
+export function ChannelCredentials({ channel, plugin }: ChannelCredentialsProps) {
   const { t } = useTranslation();
+  const shown = useShownKey(channel);
   const [isAdding, setAdding] = useState(false);
   const [edited, setEdited] = useState<Credential | null>(null);
-  const columns = useColumns(channel, setEdited);
+  const columns = useColumns({ channel, shown, onEdit: setEdited });
   const balance = useApiMutation<undefined>({
     request: () => ({ method: 'POST', path: `/api/channel/${channel.id}/balance`, timeoutMs: 90_000 }),
     invalidates: ['/api/channel'],
@@ -60,17 +72,65 @@ export function ChannelCredentials({ channel }: { channel: Channel }) {
         rows={channel.credentials}
         rowKey={({ id }) => String(id)}
       />
+      {shown.error !== null && <ErrorNotice error={shown.error} />}
+      {shown.key !== null && <CopyField text={shown.key} />}
+      {shown.isAllowed && (
+        <Text size="sm" c="dimmed">
+          {t('channels.storedHelp')}
+        </Text>
+      )}
       <FormDialog isOpen={isAdding} onClose={() => setAdding(false)} title={t('channels.keysAdd')} size="lg">
         <AddKeys channel={channel} onDone={() => setAdding(false)} />
       </FormDialog>
       <FormDialog isOpen={edited !== null} onClose={() => setEdited(null)} title={t('channels.keyEdit')} size="md">
-        {edited !== null && <EditKey channel={channel} credential={edited} onDone={() => setEdited(null)} />}
+        {edited !== null && (
+          <EditKey channel={channel} plugin={plugin} credential={edited} onDone={() => setEdited(null)} />
+        )}
       </FormDialog>
     </Section>
   );
 }
 
-function useColumns(channel: Channel, onEdit: (credential: Credential) => void): Column<Credential>[] {
+type ShownKey = { key: string; credentialId: number };
+
+/** Shows a stored key to root after a Security Proof, until it is hidden or the page is left. */
+function useShownKey(channel: Channel) {
+  const { t } = useTranslation();
+  const prove = useSecurityProof();
+  const isAllowed = useRole() >= roles.root;
+  const [shown, setShown] = useState<ShownKey | null>(null);
+  const read = useApiMutation<{ id: number; proof: string }, { key: string }>({
+    request: ({ id, proof }) => ({
+      method: 'POST',
+      path: `/api/channel/${channel.id}/credentials/${id}/key`,
+      ...(proof === '' ? {} : { headers: { 'x-security-proof': proof } }),
+    }),
+    onSuccess: ({ key }, { id }) => setShown({ key, credentialId: id }),
+  });
+  return {
+    isAllowed,
+    key: shown?.key ?? null,
+    credentialId: shown?.credentialId ?? null,
+    error: read.error,
+    async show({ id }: Credential): Promise<void> {
+      const reason = t('channels.keyProof', { name: channel.name });
+      const proof = await prove('channel.key.read', { reason, action: t('channels.keyShow') });
+      if (proof !== null) read.mutate({ id, proof });
+    },
+    hide(): void {
+      setShown(null);
+      read.reset();
+    },
+  };
+}
+
+type ColumnsInput = {
+  channel: Channel;
+  shown: ReturnType<typeof useShownKey>;
+  onEdit(credential: Credential): void;
+};
+
+function useColumns({ channel, shown, onEdit }: ColumnsInput): Column<Credential>[] {
   const { t } = useTranslation();
   const format = useFormat();
   return [
@@ -121,7 +181,7 @@ function useColumns(channel: Channel, onEdit: (credential: Credential) => void):
       actions: true,
       heading: t('table.actions'),
       render: (credential) => (
-        <KeyActions channel={channel} credential={credential} onEdit={() => onEdit(credential)} />
+        <KeyActions channel={channel} shown={shown} credential={credential} onEdit={() => onEdit(credential)} />
       ),
     },
   ];
@@ -160,11 +220,17 @@ function KeyStatus({ channel, credential }: { channel: Channel; credential: Cred
   } = credential;
   const isOver = endsAt > 0 && endsAt <= nowSeconds();
   const isOn = status === 1 && !isOver && isReadable;
-  const rest = channel.capacity.credentials.find(({ id }) => id === credential.id);
+  const rest = isOn ? findRest(channel, credential) : undefined;
   return (
     <div className={classes.keyStatus}>
-      {isOn && rest && isResting(rest) ? (
-        <Rest capacity={rest} />
+      {rest ? (
+        <>
+          <StatusLabel tone="waiting">{t('channels.rests.rested')}</StatusLabel>
+          <Text size="xs">
+            {rest.rest_reason !== '' && `${t(`channels.keyRest.${rest.rest_reason}`)} `}
+            {t('channels.keyNextTry', { when: format.ago(rest.resting_until) })}
+          </Text>
+        </>
       ) : (
         <StatusLabel tone={isOn ? 'good' : 'quiet'}>
           {t(isOver ? 'channels.keyOver' : isOn ? 'channels.keyOn' : 'channels.keyOff')}
@@ -175,11 +241,14 @@ function KeyStatus({ channel, credential }: { channel: Channel; credential: Cred
           {t('channels.keyEndsAt', { date: format.date(endsAt) })}
         </Text>
       )}
-      {error !== '' && (
+      {error !== '' && !rest && (
         <Text size="xs" c="dimmed">
           {t('channels.keyError', {
             date: format.time(errorAt),
-            error: translateOrQuote({ ...said, message: error }, t),
+            error:
+              said?.reason === 'tasks.vendor_quota_exhausted'
+                ? t('channels.rest.balance')
+                : translateOrQuote({ ...said, message: error }, t),
           })}
         </Text>
       )}
@@ -187,17 +256,23 @@ function KeyStatus({ channel, credential }: { channel: Channel; credential: Cred
   );
 }
 
-type KeyActionsProps = { channel: Channel; credential: Credential; onEdit(): void };
+type KeyActionsProps = Omit<ColumnsInput, 'onEdit'> & { credential: Credential; onEdit(): void };
 
-function KeyActions({ channel, credential, onEdit }: KeyActionsProps) {
+function KeyActions({ channel, shown, credential, onEdit }: KeyActionsProps) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const path = `/api/channel/${channel.id}/credentials/${credential.id}`;
   const isOn = credential.status === 1;
+  const isResting = isOn && findRest(channel, credential) !== undefined;
+  const isShown = shown.credentialId === credential.id;
   const icon = { size: 18, stroke: 1.6, 'aria-hidden': true } as const;
-  const change = useApiMutation<'remove' | 'switch'>({
+  const change = useApiMutation<'remove' | 'switch' | 'wake'>({
     request: (what) =>
-      what === 'remove' ? { method: 'DELETE', path } : { method: 'PUT', path, body: { status: isOn ? 2 : 1 } },
+      what === 'remove'
+        ? { method: 'DELETE', path }
+        : what === 'wake'
+          ? { method: 'POST', path: `/api/channel/${channel.id}/wake` }
+          : { method: 'PUT', path, body: { status: isOn ? 2 : 1 } },
     invalidates: ['/api/channel'],
     onSuccess: () => notifySuccess(t('app.saved')),
   });
@@ -212,15 +287,33 @@ function KeyActions({ channel, credential, onEdit }: KeyActionsProps) {
   return (
     <>
       <div className={classes.keyActions}>
+        {isResting && (
+          <Button variant="default" size="xs" loading={change.isPending} onClick={() => change.mutate('wake')}>
+            {t('channels.wakeNow')}
+          </Button>
+        )}
+        {!isOn && (
+          <Button variant="default" size="xs" loading={change.isPending} onClick={() => change.mutate('switch')}>
+            {t('channels.keyEnable')}
+          </Button>
+        )}
         <Button variant="default" size="xs" onClick={onEdit}>
-          {t('channels.keyEdit')}
+          {t(isResting ? 'channels.replaceKey' : 'channels.keyEdit')}
         </Button>
-        <KeyAction
-          label={t(isOn ? 'channels.keyDisable' : 'channels.keyEnable')}
-          icon={isOn ? <IconPlayerPause {...icon} /> : <IconPlayerPlay {...icon} />}
-          isPending={change.isPending}
-          onClick={() => change.mutate('switch')}
-        />
+        {shown.isAllowed && (
+          <KeyAction
+            label={t(isShown ? 'channels.keyHide' : 'channels.keyShow')}
+            icon={isShown ? <IconEyeOff {...icon} /> : <IconEye {...icon} />}
+            onClick={() => (isShown ? shown.hide() : void shown.show(credential))}
+          />
+        )}
+        {isOn && (
+          <KeyAction
+            label={t('channels.keyDisable')}
+            icon={<IconPower {...icon} />}
+            onClick={() => change.mutate('switch')}
+          />
+        )}
         {channel.credentials.length > 1 && (
           <KeyAction label={t('channels.keyRemove')} icon={<IconTrash {...icon} />} onClick={() => void remove()} />
         )}
@@ -230,11 +323,11 @@ function KeyActions({ channel, credential, onEdit }: KeyActionsProps) {
   );
 }
 
-type KeyActionProps = { label: string; icon: ReactNode; isPending?: boolean; onClick(): void };
+type KeyActionProps = { label: string; icon: ReactNode; onClick(): void };
 
-function KeyAction({ label, icon, isPending = false, onClick }: KeyActionProps) {
+function KeyAction({ label, icon, onClick }: KeyActionProps) {
   return (
-    <ActionIcon variant="default" size={30} title={label} aria-label={label} loading={isPending} onClick={onClick}>
+    <ActionIcon variant="default" size={30} title={label} aria-label={label} onClick={onClick}>
       {icon}
     </ActionIcon>
   );
@@ -289,9 +382,10 @@ const readLines = (text: string): string[] =>
 
 type KeyValues = { key: string; label: string; pool: string; expires_at: string };
 
-function EditKey({ channel, credential, onDone }: DialogProps & { credential: Credential }) {
+type EditKeyProps = DialogProps & { credential: Credential; plugin: PluginChoice | undefined };
+
+function EditKey({ channel, plugin, credential, onDone }: EditKeyProps) {
   const { t } = useTranslation();
-  const { key_hint: hint } = credential;
   const change = useApiMutation<Record<string, unknown>>({
     request: (body) => ({ method: 'PUT', path: `/api/channel/${channel.id}/credentials/${credential.id}`, body }),
     invalidates: ['/api/channel'],
@@ -315,13 +409,7 @@ function EditKey({ channel, credential, onDone }: DialogProps & { credential: Cr
     <form onSubmit={form.submit} noValidate>
       <Stack gap="md">
         {form.error !== null && <ErrorNotice error={form.error} />}
-        <TextInput
-          label={t('channels.key')}
-          description={hint === '' ? t('channels.keyKept') : t('channels.keyKeptHint', { hint })}
-          type="password"
-          autoComplete="new-password"
-          {...form.bind('key')}
-        />
+        <KeyInput form={form} hint={credential.key_hint} plugin={plugin} />
         <TextInput label={t('channels.keyLabel')} {...form.bind('label')} />
         <TextInput label={t('channels.keyPool')} description={t('channels.keyPoolHelp')} {...form.bind('pool')} />
         <TextInput

@@ -21,13 +21,15 @@ type ChannelFormProps = {
   choices: ChannelChoices;
   /** null for a new channel. */
   stored: Channel | null;
+  /** The stored keys, each of which is changed by itself. */
+  keys?: ReactNode;
   submitLabel: string;
   /** Shown beside the save button. */
   actions?: ReactNode;
 };
 
 /** All fields of a channel. Rarely used ones are collapsed. */
-export function ChannelForm({ form, choices, stored, submitLabel, actions }: ChannelFormProps) {
+export function ChannelForm({ form, choices, stored, keys, submitLabel, actions }: ChannelFormProps) {
   const { t } = useTranslation();
   const { values } = form;
   const role = useRole();
@@ -48,8 +50,79 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
     form.set('task_plugin_key', source);
   };
 
+  const advanced = (
+    <>
+      <Section heading={t('channels.share')} intro={t('channels.shareHelp')}>
+        <div className={sideBySide.fields}>
+          <DecimalField
+            label={t('channels.priority')}
+            description={t('channels.priorityHelp')}
+            {...form.bindValue('priority')}
+          />
+          <DecimalField
+            label={t('channels.weight')}
+            description={t('channels.weightHelp')}
+            {...form.bindValue('weight')}
+          />
+        </div>
+        <Switch label={t('channels.spill')} description={t('channels.spillHelp')} {...form.bindChecked('spill')} />
+        <Collapsible label={t('channels.more')} note={t('channels.advancedNote')} forceOpen={hasAdvancedFault}>
+          <Stack gap="lg">
+            <MappingInput
+              rows={values.model_mapping}
+              onChange={(rows) => form.set('model_mapping', rows)}
+              error={form.readError('model_mapping')}
+            />
+            <DecimalField
+              label={t('channels.notFoundGrace')}
+              description={t('channels.notFoundGraceHelp')}
+              {...form.bindValue('not_found_grace_seconds')}
+            />
+            {values.task_plugin_key === 'relay' && (
+              <Switch
+                label={t('channels.streamUsage')}
+                description={t('channels.streamUsageHelp')}
+                {...form.bindChecked('stream_usage')}
+              />
+            )}
+            <DecimalField
+              label={t('channels.balanceAlert')}
+              description={t('channels.balanceAlertHelp')}
+              {...form.bindValue('balance_alert_usd')}
+            />
+            <Textarea
+              label={t('channels.balanceScript')}
+              description={t('channels.balanceScriptHelp')}
+              autosize
+              minRows={3}
+              maxRows={14}
+              spellCheck={false}
+              readOnly={role < roles.root}
+              classNames={{ input: classes.code ?? '' }}
+              {...form.bind('balance_script')}
+            />
+            <Textarea
+              label={t('channels.settings')}
+              description={t('channels.settingsHelp')}
+              autosize
+              minRows={3}
+              maxRows={14}
+              spellCheck={false}
+              classNames={{ input: classes.code ?? '' }}
+              {...form.bind('settings')}
+            />
+          </Stack>
+        </Collapsible>
+      </Section>
+
+      <ChannelLimits form={form} />
+      <ChannelNetwork form={form} />
+    </>
+  );
+
   return (
-    <form onSubmit={form.submit} noValidate>
+    // The forms of dialogs in `keys` are none of this form's.
+    <form onSubmit={(event) => event.target === event.currentTarget && form.submit(event)} noValidate>
       <Stack gap="lg">
         {form.error !== null && <ErrorNotice error={form.error} />}
         <Section heading={t('channels.connection')}>
@@ -82,10 +155,11 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
               {t('channels.keyMoves')}
             </Alert>
           )}
-          {(stored === null || stored.credentials.length === 1) && (
-            <KeyInput form={form} stored={stored} plugin={plugin} />
+          {(stored === null || (stored.credentials.length === 1 && sendsKeyElsewhere(values, stored))) && (
+            <KeyInput form={form} hint={stored === null ? null : stored.key_hint} plugin={plugin} />
           )}
         </Section>
+        {keys}
 
         <Section heading={t('channels.serves')}>
           <div>
@@ -120,71 +194,13 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
           />
         </Section>
 
-        <Section heading={t('channels.share')} intro={t('channels.shareHelp')}>
-          <div className={sideBySide.fields}>
-            <DecimalField
-              label={t('channels.priority')}
-              description={t('channels.priorityHelp')}
-              {...form.bindValue('priority')}
-            />
-            <DecimalField
-              label={t('channels.weight')}
-              description={t('channels.weightHelp')}
-              {...form.bindValue('weight')}
-            />
-          </div>
-          <Switch label={t('channels.spill')} description={t('channels.spillHelp')} {...form.bindChecked('spill')} />
-          <Collapsible label={t('channels.advanced')} note={t('channels.advancedNote')} forceOpen={hasAdvancedFault}>
-            <Stack gap="lg">
-              <MappingInput
-                rows={values.model_mapping}
-                onChange={(rows) => form.set('model_mapping', rows)}
-                error={form.readError('model_mapping')}
-              />
-              <DecimalField
-                label={t('channels.notFoundGrace')}
-                description={t('channels.notFoundGraceHelp')}
-                {...form.bindValue('not_found_grace_seconds')}
-              />
-              {values.task_plugin_key === 'relay' && (
-                <Switch
-                  label={t('channels.streamUsage')}
-                  description={t('channels.streamUsageHelp')}
-                  {...form.bindChecked('stream_usage')}
-                />
-              )}
-              <DecimalField
-                label={t('channels.balanceAlert')}
-                description={t('channels.balanceAlertHelp')}
-                {...form.bindValue('balance_alert_usd')}
-              />
-              <Textarea
-                label={t('channels.balanceScript')}
-                description={t('channels.balanceScriptHelp')}
-                autosize
-                minRows={3}
-                maxRows={14}
-                spellCheck={false}
-                readOnly={role < roles.root}
-                classNames={{ input: classes.code ?? '' }}
-                {...form.bind('balance_script')}
-              />
-              <Textarea
-                label={t('channels.settings')}
-                description={t('channels.settingsHelp')}
-                autosize
-                minRows={3}
-                maxRows={14}
-                spellCheck={false}
-                classNames={{ input: classes.code ?? '' }}
-                {...form.bind('settings')}
-              />
-            </Stack>
+        {stored === null ? (
+          <Collapsible label={t('channels.advanced')} note={t('channels.advancedParts')} forceOpen={hasAdvancedFault}>
+            <Stack gap="lg">{advanced}</Stack>
           </Collapsible>
-        </Section>
-
-        <ChannelLimits form={form} />
-        <ChannelNetwork form={form} />
+        ) : (
+          advanced
+        )}
 
         <Group justify="flex-end" gap="sm">
           {actions}

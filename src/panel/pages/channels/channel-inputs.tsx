@@ -11,7 +11,7 @@ import {
 } from '@mantine/core';
 import { IconArrowRight } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import type { Channel, ChannelChoices } from '../../api/types.ts';
+import type { ChannelChoices } from '../../api/types.ts';
 import { localise } from '../../i18n/texts.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
@@ -64,7 +64,7 @@ export function PluginSelect({ choices, value, onChange, error, inputRef }: Plug
     <Select
       ref={inputRef}
       openOnFocus={false}
-      label={t('channels.plugin')}
+      label={t('channels.vendor')}
       description={value === '' ? t('channels.pluginHelp') : describe(value) || t('channels.pluginHelp')}
       placeholder={t('channels.pluginPlaceholder')}
       required
@@ -95,16 +95,20 @@ export function PluginSelect({ choices, value, onChange, error, inputRef }: Plug
   );
 }
 
-type KeyInputProps = { form: Form<ChannelValues>; stored: Channel | null; plugin: PluginChoice | undefined };
+type KeyInputProps = {
+  form: Pick<Form<{ key: string }>, 'bind' | 'values'>;
+  /** The end of the stored key, which may be empty; null if none is stored. */
+  hint: string | null;
+  plugin: PluginChoice | undefined;
+};
 
 /** The vendor's credential, a key or a service account's file. The API never returns it. */
-export function KeyInput({ form, stored, plugin }: KeyInputProps) {
+export function KeyInput({ form, hint, plugin }: KeyInputProps) {
   const { t, i18n } = useTranslation();
   const looks = useKeyLooks(plugin);
   const isServiceAccount = plugin?.credential === 'service_account';
-  const hint = stored?.key_hint ?? '';
   const kept = hint === '' ? t('channels.keyKept') : t('channels.keyKeptHint', { hint });
-  const help = [stored === null ? '' : kept, looks, localise(plugin?.key_help, i18n.language)];
+  const help = [hint === null ? '' : kept, looks, localise(plugin?.key_help, i18n.language)];
   const common = {
     label: t(isServiceAccount ? 'channels.keyFile' : 'channels.key'),
     description: (
@@ -116,8 +120,8 @@ export function KeyInput({ form, stored, plugin }: KeyInputProps) {
       </>
     ),
     // The key is what comes next once the plugin is chosen.
-    autoFocus: stored === null && plugin !== undefined,
-    required: stored === null,
+    autoFocus: hint === null && plugin !== undefined,
+    required: hint === null,
     spellCheck: false,
     ...form.bind('key'),
   };
@@ -138,7 +142,7 @@ export function KeyInput({ form, stored, plugin }: KeyInputProps) {
           {...common}
           key={plugin?.key}
           autoComplete="new-password"
-          placeholder={hint === '' ? '' : `•••••••• ${hint}`}
+          placeholder={hint ? `•••••••• ${hint}` : ''}
           visibilityToggleButtonProps={{ 'aria-label': t('channels.keyShowTyped') }}
         />
       )}

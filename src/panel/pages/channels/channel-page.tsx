@@ -22,7 +22,6 @@ import { ChannelCharts, useHistoryPath } from './channel-charts.tsx';
 import { ChannelCredentials } from './channel-credentials.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { type ChannelValues, findPlugin, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
-import { ChannelKey } from './channel-key.tsx';
 import { ChannelStatus } from './channel-status.tsx';
 import { ChannelTest } from './channel-test.tsx';
 import { useDeleteChannel } from './use-delete-channel.tsx';
@@ -66,7 +65,6 @@ export function ChannelPage() {
 
 function ChannelDetail({ channel, choices }: { channel: Channel; choices: ChannelChoices }) {
   const { t } = useTranslation();
-  const role = useRole();
   const remove = useDeleteChannel(channel);
   const isNew = useSearchParams()[0].has('new');
   const plugin = findPlugin(choices, toFormValues(channel).task_plugin_key);
@@ -121,17 +119,9 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
             text: t('channels.tab.settings'),
             keep: true,
             panel: (
-              <Stack gap="lg">
-                <Box maw={720}>
-                  <EditChannel channel={channel} choices={choices} />
-                </Box>
-                <ChannelCredentials channel={channel} />
-                {role >= roles.root && channel.credentials.length === 1 && (
-                  <Box maw={720}>
-                    <ChannelKey channel={channel} />
-                  </Box>
-                )}
-              </Stack>
+              <Box maw={920}>
+                <EditChannel channel={channel} choices={choices} />
+              </Box>
             ),
           },
         ]}
@@ -163,6 +153,9 @@ function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelC
       form={form}
       choices={choices}
       stored={channel}
+      keys={
+        <ChannelCredentials channel={channel} plugin={findPlugin(choices, toFormValues(channel).task_plugin_key)} />
+      }
       submitLabel={t('app.save')}
       actions={
         form.isDirty && (
@@ -192,7 +185,7 @@ function ChannelStart({ channel, pluginKey }: ChannelStartProps) {
   const hasPrices = unpriced.length === 0;
   const Icon = hasPrices ? IconCheck : IconCoin;
   return (
-    <Section heading={t('channels.start')} intro={t('channels.startIntro')}>
+    <Section heading={t('channels.start')}>
       <Group justify="space-between" gap="md">
         <Group gap={10} wrap="nowrap">
           <Icon size={20} stroke={1.6} aria-hidden="true" />

@@ -5,7 +5,7 @@ import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
-import { restReasons } from './channel-capacity.tsx';
+import { sayRestReason } from './channel-capacity.tsx';
 
 type RestEvent = ChannelHistory['rests'][number];
 
@@ -37,7 +37,12 @@ export function ChannelRests({ channel, rests }: { channel: Channel; rests: read
       heading: t('channels.rests.what'),
       render: ({ what }) => <StatusLabel tone={kinds[what].tone}>{t(kinds[what].text)}</StatusLabel>,
     },
-    { key: 'reason', heading: t('channels.reason'), render: ({ reason }) => t(restReasons[reason]) },
+    {
+      key: 'reason',
+      wide: true,
+      heading: t('channels.reason'),
+      render: ({ reason }) => sayRestReason(reason, t),
+    },
     { key: 'at', heading: t('channels.rests.at'), numeric: true, render: ({ at }) => format.time(at) },
     {
       key: 'until',

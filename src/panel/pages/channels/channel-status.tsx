@@ -10,12 +10,23 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { isResting } from './channel-capacity.tsx';
+import { findCapacityState } from './channel-capacity.tsx';
 import classes from './channels.module.css';
 
-function serviceText({ status, capacity }: Channel): TextKey {
-  if (status !== channelStatus.enabled) return 'channels.serviceOff';
-  return isResting(capacity) ? 'channels.servicePaused' : 'channels.serviceOn';
+const serviceTexts = {
+  paused: 'channels.servicePaused',
+  full: 'channels.serviceFull',
+  open: 'channels.serviceOn',
+} as const;
+
+/** What becomes of a new task, and how many wait for a slot. */
+function useServiceText({ status, capacity, models }: Channel): string {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (status !== channelStatus.enabled) return t('channels.serviceOff');
+  const text = t(serviceTexts[findCapacityState(capacity, models.length)]);
+  const { waiting: count } = capacity;
+  return count === 0 ? text : `${text} ${t('channels.serviceWaiting', { count, shown: format.number(count) })}`;
 }
 
 /** Whether the channel is enabled, its health over the last day, and what was spent through it. */
@@ -26,7 +37,7 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
   return (
     <Section
       heading={t('channels.service')}
-      intro={t(serviceText(channel))}
+      intro={useServiceText(channel)}
       actions={<ChannelSwitch channel={channel} />}
     >
       <dl className={classes.facts}>

@@ -122,6 +122,7 @@ function ChannelName({ channel, choices }: ChannelNameProps) {
 }
 
 function ChannelBrief({ channel, choices }: ChannelNameProps) {
+  const { t } = useTranslation();
   const format = useFormat();
   const { vendor, icon } = useVendor({ channel, choices });
   return (
@@ -130,7 +131,10 @@ function ChannelBrief({ channel, choices }: ChannelNameProps) {
       name={channel.name}
       to={`/channels/${channel.id}`}
       state={<ChannelState channel={channel} />}
-      facts={[channel.used_quota === 0 ? '' : format.money(channel.used_quota), vendor]}
+      facts={[
+        channel.used_quota === 0 ? '' : t('channels.spentTotal', { amount: format.money(channel.used_quota) }),
+        vendor,
+      ]}
       actions={<ChannelSwitch channel={channel} />}
     />
   );

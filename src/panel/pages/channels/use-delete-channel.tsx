@@ -4,6 +4,7 @@ import { type Channel, type ChannelPage, channelStatus } from '../../api/types.t
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../ui/page/links.tsx';
 
@@ -14,6 +15,7 @@ export function useDeleteChannel(channel: Channel): {
   error: Error | null;
 } {
   const { t } = useTranslation();
+  const format = useFormat();
   const session = useSession();
   const confirm = useConfirm();
   const navigate = useScopedNavigate();
@@ -45,15 +47,19 @@ export function useDeleteChannel(channel: Channel): {
   }
 
   const confirmAndDelete = async (): Promise<void> => {
+    const running = channel.health.in_flight;
     const unservedModels = await findUnservedModels();
     const isConfirmed = await confirm({
       title: t('channels.deleteTitle', { name: channel.name }),
       text: (
         <Stack gap="sm">
-          <Text size="sm">{t('channels.deleteText')}</Text>
+          {running > 0 && (
+            <Text size="sm">{t('channels.deleteRunning', { count: running, shown: format.number(running) })}</Text>
+          )}
           {unservedModels.length > 0 && (
             <Text size="sm">{t('channels.deleteLost', { models: unservedModels.join(', ') })}</Text>
           )}
+          <Text size="sm">{t('channels.deleteText')}</Text>
         </Stack>
       ),
       action: t('channels.deleteAction'),

@@ -7,6 +7,7 @@ import { useApiMutation, withQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { RuleText } from './plugin-errors.tsx';
 import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
@@ -50,6 +51,7 @@ type PluginUsage = { channels: number; running: number };
 export function PluginSwitch({ plugin, label }: { plugin: PluginSummary; label?: string }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
+  const format = useFormat();
   const name = plugin.meta?.name ?? plugin.key;
   const change = useApiMutation<StatusChange>({
     request: ({ enabled, cascade }) => ({
@@ -65,9 +67,13 @@ export function PluginSwitch({ plugin, label }: { plugin: PluginSummary; label?:
   async function switchTo(enabled: boolean, { channels, running }: PluginUsage): Promise<void> {
     const cascade = !enabled && (channels > 0 || running > 0);
     if (cascade) {
-      const text = t('plugins.switchOffText', { name, channels, running });
-      if (!(await confirm({ title: t('plugins.switchOffTitle', { name }), text, action: t('plugins.switchOff') })))
-        return;
+      const sentences = [
+        channels > 0 && t('plugins.switchOffChannels', { count: channels, shown: format.number(channels) }),
+        running > 0 && t('plugins.switchOffRunning', { count: running, shown: format.number(running) }),
+      ];
+      const text = sentences.filter(Boolean).join(' ');
+      const action = t('plugins.switchOff');
+      if (!(await confirm({ title: t('plugins.switchOffTitle', { name }), text, action }))) return;
     }
     change.mutate(
       { enabled, cascade },

@@ -33,7 +33,10 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
     onSuccess: (_answer, { version }) => notifySuccess(t('plugins.deleted', { version })),
   });
   async function confirmAndDelete(version: string, force: boolean): Promise<void> {
-    const text = t(force ? 'plugins.deleteForceText' : 'plugins.deleteText', { version });
+    const isActive = versions.data?.some((each) => each.version === version && each.active);
+    const text = t(force ? 'plugins.deleteForceText' : isActive ? 'plugins.deleteText' : 'plugins.deleteUnusedText', {
+      version,
+    });
     const title = t('plugins.deleteTitle', { version });
     if (!(await confirm({ title, text, action: t('app.delete') }))) return;
     remove.mutate(

@@ -3,8 +3,9 @@ import { IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { PluginSummary, Price, UnpricedPluginModels } from '../../api/types.ts';
+import type { Option, PluginSummary, Price, UnpricedPluginModels } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation, useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -29,12 +30,20 @@ const problems: Record<NonNullable<Price['problem']>['code'], TextKey> = {
   facts_gone: 'prices.problem.facts_gone',
 };
 
+/** What becomes of a model without a price, by the setting. */
+const unpricedTexts: Readonly<Record<string, TextKey>> = {
+  everyone: 'prices.deleteText.everyone',
+  admins: 'prices.deleteText.admins',
+  nobody: 'prices.deleteText.nobody',
+};
+
 /** The prices of all models, and the models without one. */
 export function PricesPage() {
   const { t } = useTranslation();
   const format = useFormat();
   const confirm = useConfirm();
   const say = usePriceText();
+  const session = useSession();
   const { page, setPage } = useFilters([]);
   const prices = useApiQuery<PriceList>(withQuery('/api/price', { page }));
   const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
@@ -50,8 +59,19 @@ export function PricesPage() {
   const toName = (key: string): string =>
     key === '*' ? t('prices.everyPlugin') : (plugins.data?.find((each) => each.key === key)?.meta?.name ?? key);
   const ask = async (price: Price): Promise<void> => {
-    const title = t('prices.deleteTitle', { model: price.model });
-    if (await confirm({ title, text: t('prices.deleteText'), action: t('app.delete') })) remove.mutate(price);
+    const { model, plugin_key: key } = price;
+    const common = prices.data?.items.some((each) => each.plugin_key === '*' && each.model === model);
+    // Who may run a model without a price is a setting.
+    const options = await session.send<Option[]>({ method: 'GET', path: '/api/option' }).catch(() => []);
+    const unpriced = options.find((option) => option.key === 'billing.unpriced')?.value;
+    const after = key !== '*' && common ? 'prices.deleteText.common' : unpricedTexts[String(unpriced)];
+    const text = `${t(after ?? 'prices.deleteText.unknown', { model })} ${t('prices.deleteText')}`;
+    const isConfirmed = await confirm({
+      title: t('prices.deleteTitle', { model }),
+      text,
+      action: t('prices.delete'),
+    });
+    if (isConfirmed) remove.mutate(price);
   };
   const edit = ({ plugin_key: pluginKey, model, expression }: Price): void =>
     setSubject({ pluginKey, model, expression });

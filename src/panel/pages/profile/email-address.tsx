@@ -44,7 +44,7 @@ function Address({ user, onChange, opener }: AddressProps) {
     const question = {
       title: t('profile.email.removeTitle'),
       text: t('profile.email.removeText', { email: user.email ?? '' }),
-      action: t('profile.email.remove'),
+      action: t('profile.email.removeAction'),
     };
     if (!(await confirm(question))) return;
     const proof = await requestProof('account.email');

@@ -1,4 +1,4 @@
-import { Button, Group, Select, Skeleton, TextInput } from '@mantine/core';
+import { Button, Group, Select, Skeleton, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, User } from '../../api/types.ts';
@@ -11,6 +11,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { DescriptionList } from '../../ui/display/figures.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { SaveForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
@@ -148,6 +149,7 @@ function DeleteAccount({ user }: { user: User }) {
   const { t } = useTranslation();
   const session = useSession();
   const confirm = useConfirm();
+  const format = useFormat();
   const requestProof = useSecurityProof();
   const remove = useMutation({
     mutationFn: async (proof: string) => {
@@ -159,7 +161,16 @@ function DeleteAccount({ user }: { user: User }) {
   const ask = async (): Promise<void> => {
     const question = {
       title: t('profile.delete.title'),
-      text: t('profile.delete.text'),
+      text: (
+        <>
+          {user.quota > 0 && (
+            <Text fw={600} inherit mb="xs">
+              {t('confirm.balanceLost', { sum: format.money(user.quota) })}
+            </Text>
+          )}
+          {t('profile.delete.text')}
+        </>
+      ),
       action: t('profile.delete'),
       typed: user.username,
     };

@@ -183,7 +183,11 @@ function CodeForm({
           <Button variant="default" onClick={onClose}>
             {t('app.cancel')}
           </Button>
-          <Button type="submit" loading={form.isPending} {...(isDestructive ? { color: 'red' } : {})}>
+          <Button
+            type="submit"
+            loading={form.isPending}
+            {...(isDestructive ? { color: 'red', disabled: form.values.code.trim() === '' } : {})}
+          >
             {action}
           </Button>
         </Group>

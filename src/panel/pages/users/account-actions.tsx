@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Group, Menu } from '@mantine/core';
+import { ActionIcon, Button, Group, Menu, Text } from '@mantine/core';
 import { IconArrowDown, IconArrowUp, IconDots, IconFileDescription, IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -7,6 +7,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import type { Rights } from './account-rules.tsx';
 
@@ -34,6 +35,7 @@ const texts: Record<Action, { title: TextKey; text: TextKey; action: TextKey }> 
 export function AccountActions({ account, rights }: { account: Account; rights: Rights }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
+  const format = useFormat();
   const change = useApiMutation<Action>({
     request: (action) => ({ method: 'POST', path: '/api/user/manage', body: { id: account.id, action } }),
     invalidates: ['/api/user'],
@@ -43,7 +45,17 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
     const { title, text, action: verb } = texts[action];
     const question: Question = {
       title: t(title, { name: account.username }),
-      text: t(text),
+      text:
+        action === 'delete' && account.quota > 0 ? (
+          <>
+            <Text fw={600} inherit mb="xs">
+              {t('confirm.balanceLost', { sum: format.money(account.quota) })}
+            </Text>
+            {t(text)}
+          </>
+        ) : (
+          t(text)
+        ),
       action: t(verb),
       destructive: action !== 'enable' && action !== 'promote',
       ...(action === 'delete' ? { typed: account.username } : {}),

@@ -20,7 +20,7 @@ export function DurationBandView({ points, names, format, height, width, axis }:
       }))}
       dataKey="at"
       series={[
-        { name: 'band', label: names.band, color: 'var(--tg-chart-wait)', type: 'area' },
+        { name: 'band', label: names.band, color: 'var(--tg-chart-wait)', type: 'bar' },
         { name: 'median', label: names.median, color: 'var(--mantine-primary-color-filled)', type: 'line' },
       ]}
       withLegend
@@ -36,7 +36,9 @@ export function DurationBandView({ points, names, format, height, width, axis }:
       tickLine="none"
       strokeDasharray="0"
       gridColor="var(--tg-line)"
-      areaProps={{ isAnimationActive: false, strokeWidth: 0, fillOpacity: 0.28 }}
+      maxBarWidth={12}
+      minBarSize={3}
+      barProps={{ isAnimationActive: false }}
       lineProps={{ isAnimationActive: false }}
       composedChartProps={{ accessibilityLayer: false, margin: { top: 8, right: sides.right } }}
       xAxisProps={axes.times(

@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core';
-import { IconCircleCheck, IconCircleDashed, IconCircleX } from '@tabler/icons-react';
+import { IconAlertTriangle, IconCircleCheck, IconCircleDashed, IconCircleX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { ServerText } from './server-text.tsx';
 import classes from './trial-steps.module.css';
@@ -29,8 +29,8 @@ export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
       </Text>
       <ol className={classes.steps}>
         {steps.map(({ name, ok: passed, message, ...sentence }) => (
-          <li key={`${name} ${message}`} data-ok={String(passed)}>
-            <Outcome passed={passed} />
+          <li key={`${name} ${message}`} data-ok={isUnsafe(sentence) ? 'unsafe' : String(passed)}>
+            {isUnsafe(sentence) ? <Warning /> : <Outcome passed={passed} />}
             <div>
               <span className={classes.name}>{readStepName(name)}</span>
               {message !== '' && (
@@ -44,6 +44,14 @@ export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
       </ol>
     </div>
   );
+}
+
+/** It works, but others on the way can read along. */
+const isUnsafe = (sentence: object): boolean => 'reason' in sentence && sentence.reason === 'trial.connected_clear';
+
+function Warning() {
+  const { t } = useTranslation();
+  return <IconAlertTriangle size={18} stroke={1.6} role="img" aria-label={t('trial.stepUnsafe')} />;
 }
 
 function Outcome({ passed }: { passed: boolean | null }) {

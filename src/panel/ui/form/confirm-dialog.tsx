@@ -9,6 +9,8 @@ export type Question = {
   text: ReactNode;
   /** Label of the confirming button: a verb, never "OK". */
   action: string;
+  /** Label of the button that does not; by default "Cancel". */
+  cancel?: string;
   /** A text that must be typed first, for great losses. */
   typed?: string;
   /** false if nothing is destroyed. */
@@ -74,7 +76,7 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
             </Text>
             {question?.typed !== undefined && (
               <TextInput
-                label={t('confirm.type', { text: question.typed })}
+                label={<TypeLabel text={question.typed} />}
                 value={typed}
                 onChange={(event) => setTyped(event.currentTarget.value)}
                 spellCheck={false}
@@ -84,8 +86,12 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
               />
             )}
             <Group justify="flex-end" gap="sm">
-              <Button variant="default" onClick={() => answer(false)}>
-                {t('app.cancel')}
+              <Button
+                variant="default"
+                onClick={() => answer(false)}
+                data-autofocus={question?.typed === undefined || undefined}
+              >
+                {question?.cancel ?? t('app.cancel')}
               </Button>
               <Button type="submit" color={question?.destructive === false ? undefined : 'red'} disabled={isBlocked}>
                 {question?.action}
@@ -95,5 +101,18 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
         </form>
       </Modal>
     </ConfirmContext>
+  );
+}
+
+/** What to type stands out of the sentence around it. */
+function TypeLabel({ text }: { text: string }) {
+  const { t } = useTranslation();
+  const [before, after] = t('confirm.type', { text: '\n' }).split('\n');
+  return (
+    <>
+      {before}
+      <b>{text}</b>
+      {after}
+    </>
   );
 }

@@ -25,7 +25,7 @@ type FormState = {
   question?: () => Question | undefined;
 };
 
-type Question = { title: string; text: string; action: string };
+type Question = { title: string; text: string; action: string; cancel?: string };
 
 type UnsavedChanges = {
   /** Returns how to remove the form again. */
@@ -78,6 +78,7 @@ function useConfirmLoss(question: () => Question | undefined): () => Promise<boo
         title: t('confirm.leaveTitle'),
         text: t('confirm.leaveText'),
         action: t('confirm.leaveAction'),
+        cancel: t('confirm.leaveCancel'),
       },
     );
 }

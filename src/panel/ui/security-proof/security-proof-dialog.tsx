@@ -14,7 +14,15 @@ import { useForm } from '../form/use-form.ts';
 type Method = SecurityProofRequirement['methods'][number];
 
 /** The scope to prove and the accepted methods; `error` says why the methods are unknown. */
-export type SecurityProofRequest = { scope: SecurityProofScope; methods: readonly Method[]; error: unknown };
+export type SecurityProofRequest = {
+  scope: SecurityProofScope;
+  methods: readonly Method[];
+  error: unknown;
+  purpose: ProofPurpose | undefined;
+};
+
+/** What the proof is for, as a sentence, and what the button says that goes on. */
+export type ProofPurpose = { reason: string; action: string };
 
 /** `question` is the current or last request; each has its own `id`. */
 type SecurityProofDialogProps = {
@@ -58,12 +66,13 @@ export function SecurityProofDialog({ question, isOpen, onProof }: SecurityProof
 type MethodPickerProps = {
   scope: SecurityProofScope;
   methods: readonly Method[];
+  purpose: ProofPurpose | undefined;
   onProof(proof: SecurityProof): void;
   onClose(): void;
 };
 
 /** Codes come first, since they work on every device; a passkey only if the browser supports it. */
-function MethodPicker({ scope, methods, onProof, onClose }: MethodPickerProps) {
+function MethodPicker({ scope, methods, purpose, onProof, onClose }: MethodPickerProps) {
   const { t } = useTranslation();
   const usable = methods.filter((method) => method !== 'passkey' || hasPasskeys());
   const [chosen, setChosen] = useState<Method | undefined>(usable[0]);
@@ -90,10 +99,11 @@ function MethodPicker({ scope, methods, onProof, onClose }: MethodPickerProps) {
       {t(switchTexts[other])}
     </Anchor>
   );
+  const method = { scope, purpose, onProof, onClose, switcher };
   return chosen === 'passkey' ? (
-    <PasskeyMethod scope={scope} onProof={onProof} onClose={onClose} switcher={switcher} />
+    <PasskeyMethod {...method} />
   ) : (
-    <SecretMethod key={chosen} method={chosen} scope={scope} onProof={onProof} onClose={onClose} switcher={switcher} />
+    <SecretMethod key={chosen} method={chosen} {...method} />
   );
 }
 
@@ -105,12 +115,20 @@ const switchTexts: Record<Method, TextKey> = {
 
 type MethodProps = {
   scope: SecurityProofScope;
+  purpose: ProofPurpose | undefined;
   onProof(proof: SecurityProof): void;
   onClose(): void;
   switcher: ReactNode;
 };
 
-function SecretMethod({ method, scope, onProof, onClose, switcher }: MethodProps & { method: '2fa' | 'password' }) {
+function SecretMethod({
+  method,
+  scope,
+  purpose,
+  onProof,
+  onClose,
+  switcher,
+}: MethodProps & { method: '2fa' | 'password' }) {
   const { t } = useTranslation();
   const isCode = method === '2fa';
   const prove = useApiMutation<string, SecurityProof>({
@@ -133,7 +151,7 @@ function SecretMethod({ method, scope, onProof, onClose, switcher }: MethodProps
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
         <Text size="sm" lh={1.6}>
-          {t(isCode ? 'proof.byCode' : 'proof.byPassword')}
+          {purpose?.reason ?? t('proof.protected')} {t(isCode ? 'proof.byCode' : 'proof.byPassword')}
         </Text>
         {form.error !== null && <ErrorNotice error={form.error} />}
         {isCode ? (
@@ -158,7 +176,7 @@ function SecretMethod({ method, scope, onProof, onClose, switcher }: MethodProps
         {switcher}
         <DialogButtons onClose={onClose}>
           <Button type="submit" loading={form.isPending}>
-            {t('proof.confirm')}
+            {purpose?.action ?? t('proof.confirm')}
           </Button>
         </DialogButtons>
       </Stack>
@@ -166,7 +184,7 @@ function SecretMethod({ method, scope, onProof, onClose, switcher }: MethodProps
   );
 }
 
-function PasskeyMethod({ scope, onProof, onClose, switcher }: MethodProps) {
+function PasskeyMethod({ scope, purpose, onProof, onClose, switcher }: MethodProps) {
   const { t } = useTranslation();
   const session = useSession();
   const prove = useMutation({
@@ -188,7 +206,7 @@ function PasskeyMethod({ scope, onProof, onClose, switcher }: MethodProps) {
   return (
     <Stack gap="lg">
       <Text size="sm" lh={1.6}>
-        {t('proof.byPasskey')}
+        {purpose?.reason ?? t('proof.protected')} {t('proof.byPasskey')}
       </Text>
       {prove.isError && <ErrorNotice error={prove.error} />}
       {switcher}

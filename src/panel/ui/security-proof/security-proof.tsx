@@ -6,13 +6,13 @@ import { ApiError } from '../../api/api-error.ts';
 import type { SecurityProof, SecurityProofRequirement, SecurityProofScope } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { type UseApiMutationOptions, useApiMutation } from '../../session/use-api.ts';
-import { SecurityProofDialog, type SecurityProofRequest } from './security-proof-dialog.tsx';
+import { type ProofPurpose, SecurityProofDialog, type SecurityProofRequest } from './security-proof-dialog.tsx';
 
 /**
  * Requests a Security Proof for the `X-Security-Proof` header. Resolves to an empty string if the
  * account needs none for the scope, and to null if the user cancels.
  */
-type RequestSecurityProof = (scope: SecurityProofScope) => Promise<string | null>;
+type RequestSecurityProof = (scope: SecurityProofScope, purpose?: ProofPurpose) => Promise<string | null>;
 
 const SecurityProofContext = createContext<RequestSecurityProof>(async () => null);
 
@@ -72,12 +72,12 @@ export function SecurityProofProvider({ children }: { children: ReactNode }) {
   );
 
   const requestProof = useCallback<RequestSecurityProof>(
-    async (scope) => {
+    async (scope, purpose) => {
       const known = findCached(scope);
       if (known !== null) return known;
       cancel();
       const id = latest.current;
-      const next: SecurityProofRequest = { scope, methods: [], error: null };
+      const next: SecurityProofRequest = { scope, methods: [], error: null, purpose };
       try {
         const need = await session.send<SecurityProofRequirement>({
           method: 'GET',

@@ -8,7 +8,7 @@ import type { TaskSummary } from '../../../api/types.ts';
 import { useSession, useSessionSnapshot } from '../../../session/session-context.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
-import { artifactPath } from '../read-task.ts';
+import { artifactPath, isFinished } from '../read-task.ts';
 import { taskPath, useTaskTitle } from '../use-task-columns.tsx';
 import classes from './bulk-actions.module.css';
 import { type BulkAction, type BulkFile, type BulkProgress, canDo, runEach } from './run-each.ts';
@@ -31,14 +31,22 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
     const skipped = tasks.length - chosen.length;
     if (action !== 'download') {
       const sum = format.money(chosen.reduce((total, { quota }) => total + quota, 0));
+      const repeatsFailure = action === 'again' && chosen.some(({ status }) => status === 'FAILURE');
+      const others = tasks.filter((task) => !chosen.includes(task));
+      const leavesRunning = action === 'again' && others.length > 0 && !others.some(isFinished);
       const isConfirmed = await confirm({
         title: t(`tasks.bulk.${action}.title`, { count: chosen.length, shown: count }),
         text: (
           <>
-            {t(`tasks.bulk.${action}.text`, { sum })} <SkippedTasks count={skipped} />
+            {t(repeatsFailure ? 'tasks.bulk.again.textFailed' : `tasks.bulk.${action}.text`, { sum })}{' '}
+            {leavesRunning ? (
+              t('tasks.bulk.again.running', { count: skipped, shown: format.number(skipped) })
+            ) : (
+              <SkippedTasks count={skipped} />
+            )}
           </>
         ),
-        action: t(`tasks.bulk.${action}`),
+        action: t(`tasks.bulk.${action}.action`, { count: chosen.length, shown: count }),
         destructive: action !== 'again',
       });
       if (!isConfirmed) return;

@@ -62,11 +62,11 @@ type TaskProgressProps = {
   wide?: boolean;
 };
 
-/** The status and, while the task runs, its progress. */
+/** The status and, while the vendor runs the task, its progress. */
 export function TaskProgress({ task, wide = false }: TaskProgressProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const percent = isFinished(task) || task.queue ? null : parsePercent(task.progress);
+  const percent = task.status === 'IN_PROGRESS' && !task.queue ? parsePercent(task.progress) : null;
   return (
     <div className={classes.progress} data-wide={wide || undefined}>
       {!wide && <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />}
