@@ -33,10 +33,18 @@ export function describeBytes(bytes: number, language = 'en'): string {
 const describeGigabytes = (bytes: number, language: string): string =>
   new Intl.NumberFormat(language, { style: 'unit', unit: 'gigabyte', maximumFractionDigits: 6 }).format(bytes / 1e9);
 
+/** As precise as it is given: `$0.10`, `$0.0025`. */
+const describeUsd = (usd: number, language: string): string =>
+  new Intl.NumberFormat(language, {
+    ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' },
+    maximumFractionDigits: 6,
+  }).format(usd);
+
 /** How a number is written for whose placeholder in a text says more: `{{max, bytes}}`. */
 export const VALUE_FORMATS: Readonly<Record<string, (value: number, language: string) => string>> = {
   bytes: describeBytes,
   gigabytes: describeGigabytes,
+  usd: describeUsd,
 };
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };

@@ -213,7 +213,7 @@ describe('sources', () => {
     await dialog(page).getByLabel('Name').first().fill('typed');
     await page.keyboard.press('Escape');
     await waitForText(page, 'Discard changes?');
-    await page.getByRole('button', { name: 'Cancel' }).last().click();
+    await page.getByRole('button', { name: 'Keep editing' }).last().click();
     await waitForValue(dialog(page).getByLabel('Name').first(), 'typed');
   });
 

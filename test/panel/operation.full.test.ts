@@ -28,7 +28,7 @@ describe('the audit log', () => {
     expect((await row.locator('del').allTextContents()).sort()).toEqual(['Before 1', 'Before A channel']);
     expect((await row.locator('ins').allTextContents()).sort()).toEqual(['After 5', 'After Another name']);
     expect(await findPageIssues(page)).toEqual([]);
-    await row.getByRole('link', { name: 'channel:1' }).click();
+    await row.getByRole('link', { name: 'Another name' }).click();
     await heading(page, 'Another name').waitFor();
   });
 

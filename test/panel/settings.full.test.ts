@@ -135,7 +135,7 @@ describe('changing settings', () => {
     await page.getByLabel('User agreement').fill('Be kind.');
     await page.getByRole('link', { name: 'Email', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Discard changes?' });
-    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.getByRole('button', { name: 'Keep editing' }).click();
     expect(await page.getByLabel('User agreement').inputValue()).toBe('Be kind.');
     await page.getByRole('link', { name: 'Email', exact: true }).click();
     await dialog.getByRole('button', { name: 'Discard' }).click();

@@ -58,7 +58,7 @@ const describeCases = (opened: () => OpenedStore) => {
     const found = await read(people.owner, ['task', done.taskId], 'user');
     expect(found).toMatchObject({ language: 'de', money: { reserved: 30_000, charged: 30_000, refunded: 0 } });
     expect(found.answer.map(({ reason }) => reason)).toEqual(['cases.task_succeeded', 'cases.charged']);
-    expect(found.answer[1]?.message).toBe('It cost 0.06 USD, as estimated.');
+    expect(found.answer[1]?.message).toBe('It cost $0.06, as estimated.');
   });
 
   test('a task that failed says why, and that its money is back', async () => {
@@ -129,7 +129,13 @@ const describeCases = (opened: () => OpenedStore) => {
       'cases.user_tasks',
       'cases.most_failures',
     ]);
-    expect(user.answer[1]?.params).toEqual({ succeeded: 1, failed: 1, amount: '0.06' });
+    expect(user.answer[1]?.params).toEqual({ succeeded: 1, failed: 1, amount: 0.06 });
+    expect(user.ledger.slice(0, 2).map(({ kind, amount, taskId, model }) => [kind, amount, taskId, model])).toEqual(
+      expect.arrayContaining([
+        ['task_charged', -30_000, done.taskId, 'demo-video'],
+        ['task_refunded', 30_000, failed.taskId, 'demo-video'],
+      ]),
+    );
     for (const each of [...user.failures, ...(await read(people.admin, ['user', people.owner.id], 'user')).failures])
       expect(Object.keys(each).sort()).toEqual(['reason', 'sentence', 'tasks']);
     const channel = await read(people.admin, ['channel', channelId]);

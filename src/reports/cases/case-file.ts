@@ -6,10 +6,16 @@ export type CaseKind = 'task' | 'user' | 'channel';
 export type CaseAudience = 'user' | 'operator';
 
 /** `time`: Unix seconds. `quota`: money. `state`: a status that people read in their language. */
-export type CaseFact = { name: string } & (
-  | { as: 'text' | 'state'; value: string }
+export type CaseFact = { name: string } /** `id`: of what the text names. */ & (
+  | { as: 'text' | 'state'; value: string; id?: number | string }
   | { as: 'time' | 'seconds' | 'quota' | 'number'; value: number }
 );
+
+/** An account's file has one line for each task: what came of it, with the task's model. */
+export type CaseLine = Pick<LedgerEntryRecord, 'amount' | 'note' | 'noteSentence' | 'taskId' | 'createdAt'> & {
+  kind: LedgerEntryRecord['kind'] | 'task_charged' | 'task_refunded' | 'task_reserved';
+  model?: string;
+};
 
 /**
  * All that explains a task, an account or a channel, without secrets, prompts, addresses and
@@ -33,7 +39,7 @@ export type CaseFile = {
   money: { reserved: number; charged: number | null; refunded: number } | null;
   timeline: Omit<TaskEventRecord, 'id' | 'taskId'>[];
   failures: { reason: string; sentence: StoredSentence | null; tasks: number }[];
-  ledger: Pick<LedgerEntryRecord, 'kind' | 'amount' | 'note' | 'noteSentence' | 'taskId' | 'createdAt'>[];
+  ledger: CaseLine[];
   /** For root: who changed it, without addresses. */
   audit: { at: number; username: string; action: string }[];
 };
@@ -46,7 +52,7 @@ export function listFacts(...facts: (CaseFact | false)[]): CaseFact[] {
 }
 
 /** Quota as USD, the way sentences name amounts. */
-export const toUsd = (quota: number): string => {
+export const toUsd = (quota: number): number => {
   const usd = quota / QUOTA_PER_USD;
-  return usd !== 0 && Math.abs(usd) < 0.1 ? String(Number(usd.toPrecision(3))) : usd.toFixed(2);
+  return Number(usd !== 0 && Math.abs(usd) < 0.1 ? usd.toPrecision(3) : usd.toFixed(2));
 };

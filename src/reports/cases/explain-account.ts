@@ -1,8 +1,16 @@
+import { explainBill } from '../../billing/index.ts';
 import { quoted, type Sentence, sentence } from '../../kernel/index.ts';
-import { type AdminUserRecord, type ChannelRecord, STATUS, type Store } from '../../store/ports/index.ts';
+import {
+  type AdminUserRecord,
+  type ChannelRecord,
+  type LedgerEntryRecord,
+  STATUS,
+  type Store,
+  type TaskRecord,
+} from '../../store/ports/index.ts';
 import type { ChannelHistoryReader } from '../read-channel-health.ts';
 import type { UsageReader } from '../read-usage.ts';
-import { type CaseAudience, type CaseContent, type CaseFile, listFacts, toUsd } from './case-file.ts';
+import { type CaseAudience, type CaseContent, type CaseFile, type CaseLine, listFacts, toUsd } from './case-file.ts';
 
 const DAY = 86_400;
 const USER_DAYS = 30;
@@ -62,9 +70,40 @@ export async function explainUser(
     timeline: [],
     failures,
     // What administrators noted of a change is among themselves.
-    ledger: items.map((line) =>
-      audience === 'user' && line.noteSentence === null && line.actorId !== null ? { ...line, note: '' } : line,
+    ledger: await mergeTasks(
+      store,
+      items.map((line) =>
+        audience === 'user' && line.noteSentence === null && line.actorId !== null ? { ...line, note: '' } : line,
+      ),
     ),
+  };
+}
+
+/** The lines of each task as one, with what came of them; the newest first. */
+async function mergeTasks(store: Store, lines: readonly LedgerEntryRecord[]): Promise<CaseLine[]> {
+  const ids = [...new Set(lines.flatMap(({ taskId }) => taskId ?? []))];
+  const found = await Promise.all(ids.map((id) => store.tasks.byTaskId(id)));
+  const merged = found.flatMap((task) => (task ? mergeLines(task, lines) : []));
+  const known = new Set(merged.map(({ taskId }) => taskId));
+  const others = lines.filter(({ taskId }) => taskId === null || !known.has(taskId));
+  return [...merged, ...others].sort((one, other) => other.createdAt - one.createdAt);
+}
+
+function mergeLines(task: TaskRecord, lines: readonly LedgerEntryRecord[]): CaseLine {
+  const latest = lines
+    .filter(({ taskId }) => taskId === task.taskId)
+    .reduce((one, other) => (other.createdAt > one.createdAt ? other : one));
+  const { reserved, settled } = explainBill(task);
+  const isRefunded = task.status === 'FAILURE' && !settled;
+  const isCharged = task.status === 'SUCCESS' || task.status === 'FAILURE';
+  return {
+    kind: isRefunded ? 'task_refunded' : isCharged ? 'task_charged' : 'task_reserved',
+    amount: isRefunded ? reserved : -(settled ?? reserved),
+    note: latest.note,
+    noteSentence: latest.noteSentence,
+    taskId: task.taskId,
+    createdAt: latest.createdAt,
+    model: task.properties.originModelName,
   };
 }
 
@@ -105,7 +144,7 @@ export async function explainChannel(
     ],
     facts: listFacts(
       { name: 'status', as: 'state', value: isEnabled ? (isResting ? 'resting' : 'enabled') : 'disabled' },
-      { name: 'plugin', as: 'text', value: channel.taskPluginKey ?? '' },
+      { name: 'plugin', as: 'text', value: channel.taskPluginKey ?? '', id: channel.taskPluginKey ?? '' },
       { name: 'models', as: 'number', value: channel.models.length },
       { name: 'groups', as: 'text', value: channel.groups.join(', ') },
       { name: 'priority', as: 'number', value: channel.priority },

@@ -24,11 +24,12 @@ export async function explainTask(store: Store, task: TaskRecord, audience: Case
       ...describeFacts(task, named?.keyName ?? ''),
       ...(audience === 'operator'
         ? listFacts(
-            { name: 'user', as: 'text', value: named?.username ?? '' },
+            { name: 'user', as: 'text', value: named?.username ?? '', id: task.userId },
             {
               name: 'channel',
               as: 'text',
-              value: channel === '' ? `#${task.channelId}` : `${channel} (#${task.channelId})`,
+              value: channel || `#${task.channelId}`,
+              ...(channel === '' ? {} : { id: task.channelId }),
             },
             // Never its last characters: a label says which one it is.
             { name: 'credential', as: 'text', value: credential ? credential.label || `#${credential.id}` : '' },
@@ -54,7 +55,10 @@ const describeFacts = (task: TaskRecord, keyName: string): CaseFact[] =>
     { name: 'status', as: 'state', value: task.status },
     { name: 'task', as: 'text', value: task.taskId },
     { name: 'model', as: 'text', value: task.properties.originModelName },
-    { name: 'plugin', as: 'text', value: `${task.platform} ${task.execution.pluginVersion}`.trim() },
+    {
+      ...{ name: 'plugin', as: 'text', id: task.platform },
+      value: `${task.platform} ${task.execution.pluginVersion}`.trim(),
+    },
     { name: 'api_key', as: 'text', value: keyName },
     { name: 'group', as: 'text', value: task.group },
     { name: 'request_id', as: 'text', value: task.execution.requestId },

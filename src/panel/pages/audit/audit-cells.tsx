@@ -1,13 +1,13 @@
-import { Anchor, Text, UnstyledButton } from '@mantine/core';
+import { Text, UnstyledButton } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
 import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 import { isObject } from '../../../kernel/json.ts';
 import type { AuditEntry } from '../../api/types.ts';
-import { useFormat } from '../../ui/display/use-format.ts';
+import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
+import { AuditTarget, useAuditTarget } from './audit-target.tsx';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 
 type CellProps = { entry: AuditEntry };
@@ -28,21 +28,12 @@ function useActionText({ action, username }: AuditEntry): { what: string; senten
 /** The sentence of the entry, with a link to its target. */
 export function AuditActionCell({ entry }: CellProps) {
   const { sentence } = useActionText(entry);
-  const path = auditTargetPath(entry.target);
   return (
     <div className={classes.what}>
       <Text size="sm" fw={550}>
         {sentence}
       </Text>
-      {path === null ? (
-        <Text size="xs" c="dimmed">
-          {entry.target}
-        </Text>
-      ) : (
-        <Anchor component={Link} to={path} size="xs">
-          {entry.target}
-        </Anchor>
-      )}
+      <AuditTarget entry={entry} size="xs" />
     </div>
   );
 }
@@ -52,12 +43,13 @@ export function AuditBrief({ entry }: CellProps) {
   const format = useFormat();
   const [isOpen, setOpen] = useState(false);
   const { sentence } = useActionText(entry);
+  const { name } = useAuditTarget(entry);
   return (
     <RowBrief
       name={sentence}
       onPress={() => setOpen(!isOpen)}
       isOpen={isOpen}
-      state={<BriefText>{entry.target}</BriefText>}
+      state={<BriefText>{name}</BriefText>}
       facts={[format.ago(entry.created_at)]}
     >
       <AuditDetails entry={entry} />
@@ -67,15 +59,10 @@ export function AuditBrief({ entry }: CellProps) {
 
 function AuditDetails({ entry }: CellProps) {
   const format = useFormat();
-  const path = auditTargetPath(entry.target);
   return (
     <>
       <AuditTimeCell entry={entry} />
-      {path !== null && (
-        <Anchor component={Link} to={path} size="sm">
-          {entry.target}
-        </Anchor>
-      )}
+      <AuditTarget entry={entry} size="sm" />
       <ChangeList changes={listChanges(entry.detail, format.time)} facts={listFacts(entry.detail, format.time)} />
     </>
   );
@@ -99,7 +86,7 @@ export function AuditTimeCell({ entry }: CellProps) {
   );
 }
 
-/** The number of changed fields; expands to the old and new values. */
+/** Expands to the old and new values. */
 export function AuditChangesCell({ entry }: CellProps) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -109,7 +96,6 @@ export function AuditChangesCell({ entry }: CellProps) {
   const changes = listChanges(entry.detail, format.time);
   const facts = listFacts(entry.detail, format.time);
   if (changes.length + facts.length === 0) return null;
-  const names = [...changes, ...facts].map(({ field }) => field).filter((field) => field !== '');
   return (
     <div className={classes.changes}>
       <UnstyledButton
@@ -121,7 +107,9 @@ export function AuditChangesCell({ entry }: CellProps) {
         <IconChevronRight size={16} stroke={1.6} aria-hidden="true" data-open={isOpen || undefined} />
         <span>
           <span className={classes.unseen}>{t('audit.detailsOf', { what })} </span>
-          {names.length === 0 ? t('audit.details') : <span lang="en">{names.join(', ')}</span>}
+          {changes.length === 0
+            ? t('audit.details')
+            : t('audit.changes', { count: changes.length, shown: format.number(changes.length) })}
         </span>
       </UnstyledButton>
       <div id={id}>{isOpen && <ChangeList changes={changes} facts={facts} />}</div>
@@ -141,7 +129,7 @@ function ChangeList({
     <dl className={classes.difference}>
       {changes.map(({ field, before, after }) => (
         <div key={field}>
-          <dt>{field}</dt>
+          <FieldName field={field} />
           <dd>
             <del>
               <span className={classes.unseen}>{t('audit.before')} </span>
@@ -156,7 +144,7 @@ function ChangeList({
       ))}
       {facts.map(({ field, value }) => (
         <div key={field}>
-          <dt>{field}</dt>
+          <FieldName field={field} />
           <dd>
             <span>{value}</span>
           </dd>
@@ -166,29 +154,8 @@ function ChangeList({
   );
 }
 
-/**
- * The panel's page for a target such as `channel:3` or `plugin:kling@1.2.0`; null if it has none.
- */
-function auditTargetPath(target: string): string | null {
-  const [, kind = '', name = ''] = /^([a-z_]+):(.+)$/.exec(target) ?? [];
-  const encodedName = encodeURIComponent(name);
-  switch (kind) {
-    case 'channel':
-      return `/channels/${encodedName}`;
-    case 'user':
-      return `/users/${encodedName}`;
-    case 'task':
-      return `/tasks/${encodedName}`;
-    case 'oauth_provider':
-      return `/settings/providers/${encodedName}`;
-    case 'option':
-      return `/settings?q=${encodedName}`;
-    case 'plugin':
-      return `/plugins/${encodeURIComponent(name.split('@')[0] ?? '')}`;
-    default:
-      return null;
-  }
-}
+/** `plugin_key` as "Plugin key"; the only value of an entry has no name. */
+const FieldName = ({ field }: { field: string }) => field !== '' && <dt lang="en">{humanizeFieldName(field)}</dt>;
 
 /** One changed field; undefined means no value. */
 export type Change = { field: string; before: string | undefined; after: string | undefined };

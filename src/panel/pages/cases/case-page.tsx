@@ -3,7 +3,7 @@ import { IconLink } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useLocation, useParams, useSearchParams } from 'react-router';
+import { Link, useLocation, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { CaseFile, CaseLink, SharedCase } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
@@ -47,7 +47,7 @@ export function CasePage() {
       <QueryResult query={found} notFound={<EmptyState heading={t('case.missing')} text={t('case.missingText')} />}>
         {(file) => (
           <>
-            <CaseView file={file} />
+            <CaseView file={file} hasLinks />
             <ShareCase file={file} isOpen={isSharing} onClose={() => setSharing(false)} />
           </>
         )}
@@ -76,7 +76,15 @@ export function SharedCasePage() {
     <PublicFrame>
       <Page heading={found.data === undefined ? t('case.title') : t('case.of', { name: found.data.title })}>
         {isRefused ? (
-          <EmptyState heading={t('case.ended')} text={t('case.endedText')} />
+          <EmptyState
+            heading={t('case.ended')}
+            text={t('case.endedText')}
+            action={
+              <Button component={Link} to="/" variant="default">
+                {t('missing.home')}
+              </Button>
+            }
+          />
         ) : (
           <QueryResult query={found}>
             {(file) => (

@@ -3,48 +3,41 @@ import { IconCopy } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { CaseFile } from '../../api/types.ts';
 import { loadLanguage } from '../../i18n/create-i18n.ts';
 import { languages, mailLanguage } from '../../i18n/languages.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { copyText } from '../../ui/display/copy-field.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { Columns, Section } from '../../ui/page/section.tsx';
-import { actionTexts } from '../audit/audit-texts.ts';
+import { actionTexts, signInTexts } from '../audit/audit-texts.ts';
 import taskClasses from '../tasks/task/task-page.module.css';
 import { TaskTimeline } from '../tasks/task/task-timeline.tsx';
 import classes from './case.module.css';
 
 /** A case file: what can be answered at the left, the facts that it rests on at the right. */
-export function CaseView({ file }: { file: CaseFile }) {
-  const { t } = useTranslation();
+export function CaseView({ file, hasLinks = false }: { file: CaseFile; hasLinks?: boolean }) {
   return (
     <Columns
       main={
         <>
           <Answer file={file} />
-          {file.said !== null && (
-            <Section heading={t('case.said')}>
-              <div className={classes.answer}>
-                <ServerText text={file.said.text} sentence={file.said.sentence} />
-                {file.said.http_status >= 400 && (
-                  <p className={classes.note}>{t('task.timeline.http', { status: file.said.http_status })}</p>
-                )}
-              </div>
-            </Section>
-          )}
           {file.failures.length > 0 && <Failures failures={file.failures} />}
           {file.timeline.length > 0 && <TaskTimeline timeline={file.timeline} />}
-          {file.ledger.length > 0 && <Ledger ledger={file.ledger} showsTasks={file.kind === 'user'} />}
+          {file.ledger.length > 0 && (
+            <Ledger ledger={file.ledger} isOfAccount={file.kind === 'user'} hasLinks={hasLinks} />
+          )}
         </>
       }
       side={
         <>
           {file.money !== null && <Money money={file.money} />}
-          <Facts facts={file.facts} />
+          <Facts facts={file.facts} hasLinks={hasLinks} />
           {file.audit.length > 0 && <Audit audit={file.audit} />}
         </>
       }
@@ -69,7 +62,7 @@ function Answer({ file }: { file: CaseFile }) {
   const copy = async (): Promise<void> =>
     notifySuccess(t((await copyText(lines.join('\n'))) ? 'app.copied' : 'app.copyFailed'));
   return (
-    <Section heading={t('case.answer')} intro={t('case.answerIntro')}>
+    <Section heading={t('case.answer')} intro={t(file.kind === 'channel' ? 'case.answerTeam' : 'case.answerIntro')}>
       <div className={classes.answer} lang={languages[loaded]?.tag}>
         {lines.map((line) => (
           <p key={line}>{line}</p>
@@ -161,15 +154,23 @@ const factTexts: Readonly<Record<string, TextKey>> = {
   charged_ever: 'case.fact.charged_ever',
 };
 
-function Facts({ facts }: { facts: readonly Fact[] }) {
+/** Where the page of what a fact names begins. */
+const factPaths: Readonly<Record<string, string>> = { user: '/users/', channel: '/channels/', plugin: '/plugins/' };
+
+function Facts({ facts, hasLinks }: { facts: readonly Fact[]; hasLinks: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const isAdmin = useRole() >= roles.admin;
   return (
     <Section heading={t('task.facts.heading')}>
       <Pairs
         pairs={facts.flatMap((fact) => {
           const label = factTexts[fact.name];
-          return label === undefined ? [] : [[t(label), sayFact(fact, t, format)] as const];
+          const said = sayFact(fact, t, format);
+          const id = 'id' in fact ? (fact.id ?? '') : '';
+          const start = hasLinks && isAdmin && id !== '' ? factPaths[fact.name] : undefined;
+          const value = start === undefined ? said : <Link to={`${start}${encodeURIComponent(id)}`}>{said}</Link>;
+          return label === undefined ? [] : [[t(label), value] as const];
         })}
       />
     </Section>
@@ -235,20 +236,28 @@ const lineTexts: Readonly<Record<string, TextKey>> = {
   adjust: 'case.line.adjust',
   storage: 'case.line.storage',
   carried: 'case.line.carried',
+  task_charged: 'case.charged',
+  task_refunded: 'case.refunded',
+  task_reserved: 'case.reserved',
 };
 
-function Ledger({ ledger, showsTasks }: { ledger: CaseFile['ledger']; showsTasks: boolean }) {
+type LedgerProps = { ledger: CaseFile['ledger']; isOfAccount: boolean; hasLinks: boolean };
+
+function Ledger({ ledger, isOfAccount, hasLinks }: LedgerProps) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
     <Section heading={t('task.bill.ledger')}>
       <ul className={classes.rows}>
         {ledger.map((line, index) => {
-          const about = showsTasks && line.task_id !== null ? line.task_id : '';
+          const task = isOfAccount ? line.task_id : null;
+          const about = line.model ?? task ?? '';
           return (
             <li key={index}>
               <span>
                 {t(lineTexts[line.kind] ?? 'case.line.adjust')}
+                {about !== '' && ' · '}
+                {hasLinks && task !== null ? <Link to={`/tasks/${encodeURIComponent(task)}`}>{about}</Link> : about}
                 {line.note !== '' && (
                   <span className={classes.note}>
                     {' · '}
@@ -256,8 +265,8 @@ function Ledger({ ledger, showsTasks }: { ledger: CaseFile['ledger']; showsTasks
                   </span>
                 )}
               </span>
-              <span>{format.exactMoney(line.amount)}</span>
-              <span className={classes.note}>{[format.time(line.created_at), about].filter(Boolean).join(' · ')}</span>
+              <span>{`${line.amount > 0 ? '+' : ''}${format.exactMoney(line.amount)}`}</span>
+              <span className={classes.note}>{format.time(line.created_at)}</span>
             </li>
           );
         })}
@@ -274,9 +283,11 @@ function Audit({ audit }: { audit: CaseFile['audit'] }) {
       <ul className={classes.rows}>
         {audit.map(({ at, username, action }) => {
           const text = actionTexts[action];
+          const signIn = signInTexts[action];
+          const name = username || t('case.gateway');
           return (
             <li key={`${at} ${action} ${username}`}>
-              <span>{`${username || t('case.gateway')} ${text === undefined ? action : t(text)}`}</span>
+              <span>{signIn ? t(signIn, { name }) : `${name} ${text === undefined ? action : t(text)}`}</span>
               <span className={classes.note}>{format.time(at)}</span>
             </li>
           );

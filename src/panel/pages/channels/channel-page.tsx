@@ -1,4 +1,4 @@
-import { Anchor, Box, Button, Group, Stack, Text } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
 import { IconCheck, IconCoin, IconFileDescription, IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
@@ -118,11 +118,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
             name: 'settings',
             text: t('channels.tab.settings'),
             keep: true,
-            panel: (
-              <Box maw={920}>
-                <EditChannel channel={channel} choices={choices} />
-              </Box>
-            ),
+            panel: <EditChannel channel={channel} choices={choices} />,
           },
         ]}
       />

@@ -225,7 +225,7 @@ export function labelChoice(choice: string, words: LocalisedText | undefined, la
 export type FieldLabels = Readonly<Record<string, LocalisedText>>;
 
 /** `aspect_ratio` as "Aspect ratio". */
-function humanizeFieldName(name: string): string {
+export function humanizeFieldName(name: string): string {
   const words = name.replaceAll(/[_-]+/g, ' ').trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -7,7 +7,7 @@ import { useApiQuery, withQuery } from '../../session/use-api.ts';
 const debounceMs = 200;
 
 /** What the routes of names answer. */
-type Named = { id: number; name: string; username?: string };
+type Named = { id: number; name: string; username?: string; user_id?: number };
 
 type NameSelectProps = Omit<SelectProps, 'data' | 'value' | 'onChange' | 'filter' | 'searchable' | 'clearable'> & {
   /** The path of the route of names, such as `/api/user/names`. */

@@ -88,6 +88,8 @@ function TimelineLine({
   const format = useFormat();
   const meaning = failureClasses[entry.class];
   const isBad = entry.kind === 'poll_failure' || (entry.kind === 'transition' && entry.status === 'FAILURE');
+  // An answer that came as it should says nothing of why a task failed.
+  const hasStatus = entry.http_status >= 400 || (entry.http_status > 0 && entry.status !== 'FAILURE');
   const isMoney = entry.kind === 'created' || entry.kind === 'settled' || entry.kind === 'refunded';
   return (
     <li className={classes.entry} data-bad={isBad || undefined} data-gap={isAfterGap || undefined}>
@@ -96,10 +98,10 @@ function TimelineLine({
       </time>
       <div className={classes.what}>
         <span>{timelineText(entry, t, format)}</span>
-        {(meaning !== undefined || entry.http_status > 0) && (
+        {(meaning !== undefined || hasStatus) && (
           <span className={classes.signs}>
             {meaning !== undefined && <span className={classes.sign}>{t(meaning)}</span>}
-            {entry.http_status > 0 && (
+            {hasStatus && (
               <span className={classes.sign}>{t('task.timeline.http', { status: entry.http_status })}</span>
             )}
           </span>

@@ -1,0 +1,82 @@
+import { Anchor, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { isObject } from '../../../kernel/json.ts';
+import type { AuditEntry } from '../../api/types.ts';
+import { useSessionSnapshot } from '../../session/session-context.tsx';
+import { useNamed } from '../../ui/form/name-select.tsx';
+import { nameOption } from '../settings/option-texts.ts';
+import { usePluginNames } from '../tasks/use-plugin-names.ts';
+
+/** Where names are found by id. */
+const namePaths: Readonly<Record<string, string>> = {
+  channel: '/api/channel/names',
+  user: '/api/user/names',
+  api_key: '/api/token/names',
+};
+
+/**
+ * What a target such as `channel:3` or `plugin:kling@1.2.0` is called, and its page in the panel;
+ * null if it has none.
+ */
+export function useAuditTarget({ target, detail }: AuditEntry): { name: string; path: string | null } {
+  const { i18n } = useTranslation();
+  const plugins = usePluginNames();
+  const ownId = useSessionSnapshot().bundle?.user.id;
+  const [, kind = '', id = ''] = /^([a-z_]+):(.+)$/.exec(target) ?? [];
+  const namePath = namePaths[kind];
+  const query: Record<string, string> = kind === 'api_key' ? { scope: 'all' } : {};
+  const named = useNamed({ path: namePath ?? '', query, id: namePath === undefined ? '' : id });
+  const name = named?.name || readName(detail);
+  const encoded = encodeURIComponent(id);
+  switch (kind) {
+    case 'channel':
+      return { name: name || `#${id}`, path: named ? `/channels/${encoded}` : null };
+    case 'user':
+      return { name: name || `#${id}`, path: `/users/${encoded}` };
+    case 'api_key': {
+      const owner = named?.user_id;
+      const isOwn = owner === ownId;
+      return { name: name || `#${id}`, path: owner ? (isOwn ? `/keys/${encoded}` : `/users/${owner}?tab=keys`) : null };
+    }
+    case 'task':
+      return { name: id, path: `/tasks/${encoded}` };
+    case 'oauth_provider':
+      return { name: name || `#${id}`, path: `/settings/providers/${encoded}` };
+    case 'option':
+      return { name: i18n.exists(nameOption(id)) ? i18n.t(nameOption(id)) : id, path: `/settings?q=${encoded}` };
+    case 'plugin': {
+      const [key = '', version = ''] = id.split('@');
+      return { name: `${plugins.get(key) ?? key} ${version}`.trim(), path: `/plugins/${encodeURIComponent(key)}` };
+    }
+    case 'price':
+      return { name: id.slice(id.indexOf('/') + 1), path: '/prices' };
+    case 'node':
+      return { name: readName(detail) || id, path: '/system' };
+    default:
+      return { name: target, path: null };
+  }
+}
+
+/** A name that stands in what an entry keeps of its target. */
+function readName({ after, before, ...own }: AuditEntry['detail']): string {
+  for (const state of [after, before, own]) {
+    const name = isObject(state) ? (state.name ?? state.username ?? state.host) : undefined;
+    if (typeof name === 'string' && name !== '') return name;
+  }
+  return '';
+}
+
+/** The target by its name, as a link where it has a page. */
+export function AuditTarget({ entry, size }: { entry: AuditEntry; size: 'xs' | 'sm' }) {
+  const { name, path } = useAuditTarget(entry);
+  return path === null ? (
+    <Text size={size} c="dimmed">
+      {name}
+    </Text>
+  ) : (
+    <Anchor component={Link} to={path} size={size}>
+      {name}
+    </Anchor>
+  );
+}
