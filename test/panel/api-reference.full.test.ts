@@ -120,7 +120,7 @@ describe('the API reference', () => {
     await page.getByRole('searchbox').fill('aufgabe abbrechen');
     await operation(page, 'cancelTask').waitFor();
     const document: ApiDocument = await (await fetch(`${panel.origin()}/api/openapi.json`)).json();
-    const { client, panel: own, webhooks } = readDocument(document);
+    const { client, panel: own, webhooks, operators } = readDocument(document);
     const texts = readTexts('en');
     for (const { id, name } of [...client, ...own])
       expect(texts[`reference.group.${id.replace(/^\w+?-/, '')}`]).toBe(name);
@@ -128,7 +128,8 @@ describe('the API reference', () => {
       ...[...client, ...own].flatMap(({ operations }) =>
         operations.map(({ id, summary }) => [`reference.op.${id}`, summary]),
       ),
-      ...webhooks.map(({ path, summary }) => [`reference.webhook.${path}`, summary]),
+      ...operators.operations.map(({ id, summary }) => [`reference.op.${id}`, summary]),
+      ...[...webhooks, ...operators.webhooks].map(({ path, summary }) => [`reference.webhook.${path}`, summary]),
     ]);
     const said = Object.entries(texts).filter(([key]) => /^reference\.(op|webhook)\./.test(key));
     expect(Object.fromEntries(said)).toEqual(summaries);

@@ -71,14 +71,14 @@ const ARTIFACTS = {
 };
 
 type Member = { type: string | readonly string[]; description?: string; enum?: readonly string[] };
-type Message = { data: Readonly<Record<string, Member>>; beside?: object };
+type Message = { data: Readonly<Record<string, Member>>; beside?: object; tag?: string };
 
-const describeMessage = (type: string, summary: string, { data, beside = {} }: Message) => ({
+const describeMessage = (type: string, summary: string, { data, beside = {}, tag = 'Webhooks' }: Message) => ({
   post: {
     summary,
     description:
       'Signed as Standard Webhooks 1.0.0 requires and delivered at least once: after any response other than 2xx, or none within 15 seconds, further attempts follow for 24 hours; 410 ends them. Retry-After is honoured up to an hour. Redirects are not followed.',
-    tags: ['Webhooks'],
+    tags: [tag],
     parameters: HEADERS.map(([name, description]) => ({
       ...{ in: 'header', name, required: true, schema: { type: 'string' } },
       description,
@@ -128,6 +128,8 @@ const BATCH = {
 
 const CHANNEL = { channel_id: time('As in the panel.'), channel: text('Its name; empty when it was deleted.') };
 const TO_OPERATOR = 'to alerts.webhook_url';
+/** Receivers of these run the gateway. */
+export const OPERATORS = 'For operators';
 
 /** Webhooks of the gateway: signed with the secret of the option, or of the user's alert. */
 const GATEWAY_WEBHOOKS = {
@@ -135,6 +137,7 @@ const GATEWAY_WEBHOOKS = {
     'channel.failing',
     `A channel started failing; sent once until it recovers, ${TO_OPERATOR}`,
     {
+      tag: OPERATORS,
       data: {
         ...CHANNEL,
         failed: time('Tasks that failed within a day.'),
@@ -143,12 +146,15 @@ const GATEWAY_WEBHOOKS = {
     },
   ),
   'channel.recovered': describeMessage('channel.recovered', `A failing channel recovered; sent ${TO_OPERATOR}`, {
+    tag: OPERATORS,
     data: { ...CHANNEL, reason: { type: 'string', enum: ['healthy', 'idle', 'disabled', 'deleted'] } },
   }),
   'backup.failed': describeMessage('backup.failed', `A daily backup failed; sent once a day, ${TO_OPERATOR}`, {
+    tag: OPERATORS,
     data: { reason: text('An English sentence.') },
   }),
   'backup.overdue': describeMessage('backup.overdue', `A backup is overdue; sent once a day, ${TO_OPERATOR}`, {
+    tag: OPERATORS,
     data: { hours: time('Hours since the latest one.') },
   }),
   'balance.low': describeMessage(
@@ -162,7 +168,7 @@ const GATEWAY_WEBHOOKS = {
       },
     },
   ),
-  test: describeMessage('test', `The test in Settings; sent once, ${TO_OPERATOR}`, { data: {} }),
+  test: describeMessage('test', `The test in Settings; sent once, ${TO_OPERATOR}`, { tag: OPERATORS, data: {} }),
 };
 
 export const WEBHOOKS = {

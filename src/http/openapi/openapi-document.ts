@@ -199,10 +199,44 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
   const named = chooseFailure(path);
   const reference = { $ref: `#/components/responses/${named}` };
   const known = isObject(operation.responses) ? operation.responses : {};
-  const limits = describeLimits(operation);
-  const tooMany = `${limits} Retry-After says how many seconds to wait.`;
-  const limited = limits === '' ? {} : { '429': failure(tooMany, ERRORS[named]) };
-  operation.responses = { '200': { description: 'Success' }, ...known, ...limited, default: reference };
+  const failures = Object.entries(describeFailures(operation, path)).map(([status, says]) => [
+    status,
+    failure(says, ERRORS[named]),
+  ]);
+  describeBodyOf(operation);
+  operation.responses = {
+    ...{ '200': { description: 'Success' }, ...known, ...Object.fromEntries(failures) },
+    default: reference,
+  };
+}
+
+/** The statuses that callers of an operation should expect, with the codes that they can act on. */
+function describeFailures(operation: Operation, path: string): Record<string, string> {
+  const submits = operation['x-limit-model-requests'] === true;
+  const isLimited = submits || operation['x-limit'] !== undefined || operation['x-limit-per-user'] !== undefined;
+  const tooMany: Record<string, string> = isLimited ? { '429': 'Too many requests. Wait for the number of seconds in Retry-After.' } : {};
+  if (operation['x-access'] !== 'apiKey') return tooMany;
+  const model = submits ? 'model_not_found: nothing here serves the model.' : '';
+  const id = path.includes('{') ? 'Nothing of yours has this id.' : '';
+  const missing = [id, model].filter(Boolean).join(' ');
+  return {
+    ...(submits || operation.requestBody
+      ? {
+          '400':
+            'The request is not valid; message says what to change. Codes: bad_json, validation_failed and others.',
+        }
+      : {}),
+    '401':
+      'The API key cannot be used: api_key_missing, api_key_invalid, api_key_disabled, api_key_expired, api_key_exhausted.',
+    ...(submits
+      ? {
+          '403':
+            'Not allowed: insufficient_quota (the balance does not cover the cost), insufficient_key_quota (the budget of the key does not), api_key_model_not_allowed.',
+        }
+      : {}),
+    ...(missing === '' ? {} : { '404': missing }),
+    ...tooMany,
+  };
 }
 
 /** Numbers of a query are declared as texts, with the schema of what the text says. */
@@ -254,26 +288,14 @@ const describeProof = ({ scope, when }: ProofNeed): object => ({
   description: `A Security Proof with the scope ${scope}${when === undefined ? '' : `, ${when}`}: from POST /api/verify, or from /api/user/passkey/verify/begin and finish.`,
 });
 
-/** The limits of a route, besides the one of all of `/api`: rates and the size of the body. */
-const describeLimits = (operation: Operation): string =>
-  [
-    operation['x-limit'] === undefined ? '' : 'Counted together with all critical routes, per address.',
-    operation['x-limit-per-user'] === undefined
-      ? ''
-      : `Counted per user (${operation['x-limit-per-user']}), with the same maximum.`,
-    operation['x-body-limit'] === undefined ? '' : describeBodyLimit(BODY_LIMITS[operation['x-body-limit']]),
-    operation['x-limit-model-requests']
-      ? 'Counted by requests_per_minute of key, user and group, and per user by the options ModelRequestRateLimit….'
-      : '',
-  ]
-    .filter(Boolean)
-    .join(' ');
-
 /** For bodies with limits other than those in the document's description. */
-const describeBodyLimit = ({ maxBytes, maxValues, maxDepth, maxWireBytes }: BodyLimit): string => {
-  const wire = maxWireBytes === undefined ? '' : `, with files in Base64 ${describeBytes(maxWireBytes)}`;
-  return `JSON has at most ${describeBytes(maxBytes)}${wire}, ${maxValues.toLocaleString('en')} values and ${maxDepth} levels.`;
-};
+function describeBodyOf(operation: Operation): void {
+  const { requestBody, 'x-body-limit': name } = operation;
+  if (name === undefined || !isObject(requestBody)) return;
+  const { maxBytes, maxWireBytes } = BODY_LIMITS[name] as BodyLimit;
+  const files = maxWireBytes === undefined ? '' : `, or ${describeBytes(maxWireBytes)} with Base64 files`;
+  requestBody.description = `Up to ${describeBytes(maxBytes)} of JSON${files}.`;
+}
 
 const OPENAI_ERROR = {
   type: 'object',

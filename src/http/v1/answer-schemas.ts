@@ -180,23 +180,23 @@ const ImageList = object({
   data: { type: 'array', items: object({}, { url: TEXT, b64_json: TEXT }) },
   cost: COST,
 });
+/** What each is, in one line. */
+const is = <Schema extends object>(description: string, schema: Schema) => ({ description, ...schema });
 /** The schemas by the names that other parts of the document use for them. */
 export const ANSWER_SCHEMAS = {
-  ...{
-    Cost,
-    QueuePlace,
-    Task,
-    SubmittedTask,
-    Video,
-    VideoGeneration,
-    RelayedVideo,
-    Model,
-    Response,
-    RelayedResponse,
-    ImageList,
-    Batch,
-    BatchFile,
-  },
+  Cost: is('What a task costs, in US dollars.', Cost),
+  QueuePlace,
+  Task: is('A task: its status, progress and cost.', Task),
+  SubmittedTask: is('A task that was just created.', SubmittedTask),
+  Video: is('A video in the form of the OpenAI API.', Video),
+  VideoGeneration: is('A video in the flat form.', VideoGeneration),
+  RelayedVideo,
+  Model: is('A model that the API key may use, with its price and inputs.', Model),
+  Response: is('A response in the form of the OpenAI API.', Response),
+  RelayedResponse,
+  ImageList: is('Images that were created at once.', ImageList),
+  Batch: is('A batch of requests and how far it is.', Batch),
+  BatchFile: is('A file of batch requests, results or failures.', BatchFile),
 } as const;
 
 /** `ArtifactList` is among those of the panel, which lists artifacts too. */
@@ -274,23 +274,28 @@ export const answersItems = answer('The items', {
 export const answersDeleted = (kind: string) =>
   answer('It is deleted', object({ id: TEXT, object: TEXT, deleted: { type: 'boolean' } }, {}, kind !== 'task'));
 
-const PROMPT = { ...TEXT, examples: ['a lighthouse at night'] };
-const LENGTH = { anyOf: [TEXT, { type: 'number' }], examples: ['4'] };
+const PROMPT = { ...TEXT, description: 'What the video should show.', examples: ['a lighthouse at night'] };
+const LENGTH = {
+  anyOf: [TEXT, { type: 'number' }],
+  description: 'Video length in seconds.',
+  examples: ['4'],
+};
+const SIZE = { ...TEXT, description: 'Width × height in pixels.', examples: ['1280x720'] };
 
 /** What the gateway reads of requests; plugins and vendors read all other members. */
 export const TASK_REQUEST = takes(body(['model'], { model: MODEL }));
 export const VIDEO_REQUEST = takes(
   body(['model'], {
-    ...{ model: MODEL, prompt: PROMPT, seconds: LENGTH, size: { ...TEXT, examples: ['1280x720'] } },
+    ...{ model: MODEL, prompt: PROMPT, seconds: LENGTH, size: SIZE },
   }),
   true,
 );
 export const GENERATION_REQUEST = takes(
   body(['model'], {
-    ...{ model: MODEL, prompt: PROMPT, seconds: LENGTH, duration: LENGTH, size: { ...TEXT, examples: ['1280x720'] } },
+    ...{ model: MODEL, prompt: PROMPT, seconds: LENGTH, duration: LENGTH, size: SIZE },
     ...{ width: WHOLE, height: WHOLE, fps: NUMBER, seed: NUMBER, n: { ...WHOLE, maximum: 1 } },
-    image: { ...TEXT, description: 'An address or a data URL.' },
-    images: { type: 'array', items: TEXT },
+    image: { ...TEXT, description: 'First frame: a URL or a data URL.' },
+    images: { type: 'array', items: TEXT, description: 'Reference images: URLs or data URLs.' },
     response_format: { ...TEXT, enum: ['url'] },
     metadata: ANY_OBJECT,
   }),
@@ -315,7 +320,7 @@ const LIMIT = { type: 'integer', minimum: 1, maximum: 100 };
 
 export const waits = takesParameters(
   query('wait', { type: 'integer', minimum: 0, maximum: 60 }, 'Seconds to wait for the next change of the status.'),
-  header('Prefer', 'The same as wait=60, at most 60: "wait=60".'),
+  header('Prefer', 'Same as the wait parameter, for example wait=60. Maximum 60.'),
 );
 
 const CONDITIONS = [

@@ -29,4 +29,4 @@ export const takesAs = (schemas: Record<string, object>) => ({
 });
 export const takes = (schema: object, forms = false) =>
   takesAs({ 'application/json': schema, ...(forms ? { 'multipart/form-data': schema } : {}) });
-export const MODEL = { ...TEXT, examples: ['demo-video'] };
+export const MODEL = { ...TEXT, description: 'Model ID, as listed by GET /v1/models.', examples: ['demo-video'] };

@@ -179,7 +179,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'retrieveTask',
-          summary: 'Get a task; "Prefer: wait=60" or ?wait=60 waits for a status change',
+          summary: 'Get a task',
           ...waits,
           ...answers('The task', 'Task'),
         },

@@ -174,7 +174,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'retrieveVideo',
-          summary: 'Get a video; "Prefer: wait=60" or ?wait=60 waits for a status change',
+          summary: 'Get a video',
           ...waits,
           ...answers('The video', 'Video', 'RelayedVideo'),
         },
@@ -194,7 +194,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     })
     .post('/v1/videos/extensions', refuseExtension, {
       apiKey: true,
-      detail: { operationId: 'extendVideo', summary: 'Extend a video (not supported)' },
+      detail: { hide: true },
     })
     .post('/v1/videos/:task_id', refuseUnknown, { apiKey: true, detail: { hide: true } })
     .get('/v1/videos/:task_id/content', sendVideo, {

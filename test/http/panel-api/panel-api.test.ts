@@ -543,7 +543,6 @@ describe('every route declares who may call it', () => {
         'POST /v1/video/generations',
         'POST /v1/videos',
         'POST /v1/videos/edits',
-        'POST /v1/videos/extensions',
         'POST /v1/videos/generations',
         'POST /v1/videos/{task_id}/remix',
       ],

@@ -51,7 +51,7 @@ export function CodeTabs({ write }: { write(language: CodeLanguage): string }) {
       </Tabs.List>
       {languages.map((language) => (
         <Tabs.Panel key={language} value={language}>
-          <CopyField text={write(language)} />
+          <CopyField text={write(language)} isProgram />
         </Tabs.Panel>
       ))}
     </Tabs>

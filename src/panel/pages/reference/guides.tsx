@@ -6,6 +6,7 @@ import { codeGenerators } from '../playground/generate-code.ts';
 import { pollPrograms, webhookReceivers } from './quickstart-code.ts';
 import type { ApiCode, Reference } from './read-document.ts';
 import classes from './reference.module.css';
+import { WithCode } from './schema-table.tsx';
 import type { Reader } from './use-reader.ts';
 
 /** A part of the page that explains; `text` is what a search looks at. */
@@ -55,7 +56,7 @@ export function listGuides({ reference, reader, t }: GuidesInput): Guide[] {
   ];
   const errors: StepProps = {
     ...{ id: 'error-shape', texts: [t('reference.errorsText'), t('reference.errorsRetry')] },
-    code: <CopyField text={writeError(reference.codes)} />,
+    code: <CopyField text={writeError(reference.codes)} isProgram />,
   };
   const idempotency: StepProps = {
     ...{ id: 'idempotency-key', texts: [t('reference.idempotencyText'), t('reference.idempotencyReplay')] },
@@ -89,7 +90,7 @@ function Step({ id, heading, texts, code }: StepProps) {
         {heading !== undefined && <h3>{heading}</h3>}
         {texts.map((text) => (
           <p key={text} className={classes.text}>
-            {text}
+            <WithCode text={text} />
           </p>
         ))}
       </div>

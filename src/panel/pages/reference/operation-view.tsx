@@ -2,9 +2,9 @@ import { Text } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { RequestTabs } from '../playground/code-tabs.tsx';
-import type { Operation, Schema } from './read-document.ts';
+import type { Operation, Parameter, Schema } from './read-document.ts';
 import classes from './reference.module.css';
-import { ParameterTable, SchemaTable } from './schema-table.tsx';
+import { ParameterTable, SchemaTable, WithCode } from './schema-table.tsx';
 import { TryRequest } from './try-request.tsx';
 import { useCall } from './use-call.ts';
 import type { Reader } from './use-reader.ts';
@@ -104,35 +104,38 @@ function OpenOperation({ operation, reader }: Omit<OperationEntryProps, 'isTarge
   );
 }
 
-/** What the document says of an operation or a webhook. */
+/** What the document says of an operation or a webhook: what one sends first, then what comes. */
 export function OperationWords({ operation }: { operation: Operation }) {
   const { t } = useTranslation();
-  const { description, parameters, bodies, responses } = operation;
+  const { description, parameters, bodies, bodyLimit, responses } = operation;
+  const isOptionalHeader = ({ in: place, required = false }: Parameter): boolean => place === 'header' && !required;
+  const named = parameters.filter((parameter) => !isOptionalHeader(parameter));
+  const headers = parameters.filter(isOptionalHeader);
   return (
     <>
-      {description !== '' && (
-        <p lang="en" className={classes.text}>
-          {description}
-        </p>
-      )}
-      {parameters.length > 0 && (
-        <Part heading={t('reference.parameters')}>
-          <ParameterTable parameters={parameters} />
-        </Part>
-      )}
+      {description !== '' && <English text={description} />}
       {joinAlike(bodies).map(({ types, schema }) => (
         <Part key={types} heading={t('reference.body')} note={types}>
+          {bodyLimit !== '' && <English text={bodyLimit} />}
           <SchemaTable schema={schema} />
         </Part>
       ))}
+      {named.length > 0 && (
+        <Part heading={t('reference.parameters')}>
+          <ParameterTable parameters={named} />
+        </Part>
+      )}
+      {headers.length > 0 && (
+        <details className={classes.fold} data-part>
+          <summary>{t('reference.optionalHeaders')}</summary>
+          <ParameterTable parameters={headers} />
+        </details>
+      )}
       {responses.map(({ status, description: says, bodies: answers }) => (
         <Part key={status} heading={t('reference.response', { status })}>
-          {says !== '' && (
-            <p lang="en" className={classes.text}>
-              {says}
-            </p>
-          )}
-          {answers.map(({ type, schema }) =>
+          {says !== '' && <English text={says} />}
+          {/* Failures have one form, which the page explains once. */}
+          {(status < '4' ? answers : []).map(({ type, schema }) =>
             type === 'application/json' ? (
               <SchemaTable key={type} schema={schema} />
             ) : (
@@ -146,6 +149,12 @@ export function OperationWords({ operation }: { operation: Operation }) {
     </>
   );
 }
+
+const English = ({ text }: { text: string }) => (
+  <p lang="en" className={classes.text}>
+    <WithCode text={text} />
+  </p>
+);
 
 /** Bodies of several types with the same members are told once. */
 function joinAlike(bodies: Operation['bodies']): { types: string; schema: Schema }[] {

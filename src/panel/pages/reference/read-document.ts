@@ -23,7 +23,7 @@ type DocumentOperation = {
   description?: string;
   tags?: string[];
   parameters?: Parameter[];
-  requestBody?: { content?: Readonly<Record<string, Media>> };
+  requestBody?: { description?: string; content?: Readonly<Record<string, Media>> };
   responses?: Readonly<Record<string, Response>>;
   'x-access'?: string;
 };
@@ -56,6 +56,8 @@ export type Operation = {
   access: Access;
   parameters: Parameter[];
   bodies: { type: string; schema: Schema }[];
+  /** How large the body may be. */
+  bodyLimit: string;
   responses: { status: string; description: string; bodies: { type: string; schema: Schema }[] }[];
 };
 
@@ -67,6 +69,8 @@ export type Reference = {
   /** What API keys call. */
   client: Group[];
   webhooks: Operation[];
+  /** What vendors call, and what is sent to those who run the gateway. */
+  operators: { operations: Operation[]; webhooks: Operation[] };
   /** Schemas that client operations and webhooks name, and those that only the panel's do. */
   objects: { client: ApiObject[]; panel: ApiObject[] };
   codes: ApiCode[];
@@ -75,11 +79,17 @@ export type Reference = {
 
 const isForClients = (path: string): boolean => path.startsWith('/v1/') || path === '/mcp';
 
+/** What vendors call. */
+const isCallback = (path: string): boolean => path.startsWith('/v1/callbacks/');
+/** The tag of webhooks for those who run the gateway. */
+const operatorTag = 'For operators';
+
 export function readDocument(document: ApiDocument): Reference {
   const client = new Map<string, Operation[]>(document.tags.map(({ name }) => [name, []]));
+  const callbacks = new Map<string, Operation[]>();
   const panel = new Map<string, Operation[]>();
   for (const [path, operations] of Object.entries(document.paths)) {
-    const groups = isForClients(path) ? client : panel;
+    const groups = isCallback(path) ? callbacks : isForClients(path) ? client : panel;
     for (const [method, operation] of Object.entries(operations)) {
       const tag = operation.tags?.[0] ?? '';
       const group = groups.get(tag) ?? [];
@@ -90,12 +100,16 @@ export function readDocument(document: ApiDocument): Reference {
       else same.otherPaths.push(path);
     }
   }
-  const webhooks = Object.entries(document.webhooks).flatMap(([event, operations]) =>
-    Object.values(operations).map((operation) => ({
-      ...readOperation({ method: '', path: event, operation }),
-      id: `webhook-${event}`,
-    })),
-  );
+  const readWebhooks = (isForOperators: boolean) =>
+    Object.entries(document.webhooks).flatMap(([event, operations]) =>
+      Object.values(operations)
+        .filter(({ tags }) => (tags?.[0] === operatorTag) === isForOperators)
+        .map((operation) => ({
+          ...readOperation({ method: '', path: event, operation }),
+          id: `webhook-${event}`,
+        })),
+    );
+  const webhooks = readWebhooks(false);
   const named = findSchemas([[...client.values()], webhooks], document.components.schemas);
   const objects = Object.entries(document.components.schemas).map(([name, schema]) => ({
     ...{ id: `object-${name}`, name, schema },
@@ -104,9 +118,10 @@ export function readDocument(document: ApiDocument): Reference {
     version: document.info.version,
     client: toGroups(client, 'v1'),
     webhooks,
+    operators: { operations: [...callbacks.values()].flat(), webhooks: readWebhooks(true) },
     objects: {
-      client: objects.filter(({ name }) => named.has(name)),
-      panel: objects.filter(({ name }) => !named.has(name)),
+      client: objects.filter(({ name }) => named.has(name) && !internalNames.has(name)),
+      panel: objects.filter(({ name }) => !named.has(name) || internalNames.has(name)),
     },
     codes: document['x-codes'],
     panel: toGroups(panel, 'panel'),
@@ -132,6 +147,7 @@ function readOperation({ method, path, operation }: Described): Operation {
     access: access === 'apiKeyOrCapability' ? 'apiKey' : (access as Access),
     parameters: operation.parameters ?? [],
     bodies: readContent(operation.requestBody),
+    bodyLimit: operation.requestBody?.description ?? '',
     responses: Object.entries(operation.responses ?? {})
       .filter(([status]) => status !== 'default')
       .map(([status, response]) => ({
@@ -159,6 +175,9 @@ function findSchemas(value: unknown, schemas: Readonly<Record<string, Schema>>):
   visit(value);
   return found;
 }
+
+/** Schemas whose names say something to programs of the panel only. */
+export const internalNames: ReadonlySet<string> = new Set(['Sentence', 'StoredSentence']);
 
 /** The name in `#/components/schemas/NAME`. */
 export const readName = (reference: string): string => reference.split('/').at(-1) ?? '';

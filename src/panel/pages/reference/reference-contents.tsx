@@ -27,9 +27,15 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
   const guides = listGuides({ reference, reader, t }).filter(({ text }) => hasWords(text, search));
   const client = filterGroups(translateGroups(reference.client, i18n), search);
   const panel = filterGroups(translateGroups(reference.panel, i18n), search);
-  const webhooks = reference.webhooks
-    .map((webhook) => translate(webhook, `reference.webhook.${webhook.path}`, i18n))
-    .filter((webhook) => hasWords(operationText(webhook), search));
+  const readWebhooks = (all: readonly Operation[]): Operation[] =>
+    all
+      .map((webhook) => translate(webhook, `reference.webhook.${webhook.path}`, i18n))
+      .filter((webhook) => hasWords(operationText(webhook), search));
+  const webhooks = readWebhooks(reference.webhooks);
+  const alerts = readWebhooks(reference.operators.webhooks);
+  const callbacks = reference.operators.operations
+    .map((operation) => translate(operation, `reference.op.${operation.id}`, i18n))
+    .filter((operation) => hasWords(operationText(operation), search));
   const objects = reference.objects.client.filter(({ name }) => hasWords(name, search));
   const panelObjects = reference.objects.panel.filter(({ name }) => hasWords(name, search));
   const codes = reference.codes.filter((code) =>
@@ -45,13 +51,38 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
     ));
   const listObjects = (shown: readonly ApiObject[]) =>
     shown.map(({ id, name, schema }) => (
-      <Entry key={id} id={id} isTarget={id === target} summary={<code className={classes.path}>{name}</code>}>
-        {typeof schema.description === 'string' && (
-          <p lang="en" className={classes.text}>
-            {schema.description}
-          </p>
-        )}
+      <Entry
+        key={id}
+        id={id}
+        isTarget={id === target}
+        summary={
+          <>
+            <code className={classes.path}>{name}</code>
+            <span className={classes.summary} lang="en">
+              {typeof schema.description === 'string' ? schema.description : ''}
+            </span>
+          </>
+        }
+      >
         <SchemaTable schema={schema} />
+      </Entry>
+    ));
+  const listWebhooks = (shown: readonly Operation[]) =>
+    shown.map((webhook) => (
+      <Entry
+        key={webhook.id}
+        id={webhook.id}
+        isTarget={webhook.id === target}
+        summary={
+          <>
+            <code className={classes.path}>{webhook.path}</code>
+            <span className={classes.summary} lang={webhook.isTranslated ? undefined : 'en'}>
+              {webhook.summary}
+            </span>
+          </>
+        }
+      >
+        <OperationWords operation={webhook} />
       </Entry>
     ));
   // Found routes of the panel and one that the address names are shown at once.
@@ -63,6 +94,7 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
     ...client.map(({ id, name }) => ({ id, heading: name })),
     ...(webhooks.length > 0 ? [{ id: 'webhooks', heading: t('reference.webhooks') }] : []),
     ...(objects.length > 0 ? [{ id: 'objects', heading: t('reference.objects') }] : []),
+    ...(alerts.length + callbacks.length > 0 ? [{ id: 'operators', heading: t('reference.operators') }] : []),
     ...(codes.length > 0 ? [{ id: 'codes', heading: t('reference.codes') }] : []),
     ...(panel.length + panelObjects.length > 0 ? [{ id: 'panel', heading: t('reference.panel') }] : []),
   ];
@@ -80,28 +112,20 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
         {listOperations(client)}
         {webhooks.length > 0 && (
           <ReferenceSection id="webhooks" heading={t('reference.webhooks')}>
-            {webhooks.map((webhook) => (
-              <Entry
-                key={webhook.id}
-                id={webhook.id}
-                isTarget={webhook.id === target}
-                summary={
-                  <>
-                    <code className={classes.path}>{webhook.path}</code>
-                    <span className={classes.summary} lang={webhook.isTranslated ? undefined : 'en'}>
-                      {webhook.summary}
-                    </span>
-                  </>
-                }
-              >
-                <OperationWords operation={webhook} />
-              </Entry>
-            ))}
+            {listWebhooks(webhooks)}
           </ReferenceSection>
         )}
         {objects.length > 0 && (
           <ReferenceSection id="objects" heading={t('reference.objects')}>
             {listObjects(objects)}
+          </ReferenceSection>
+        )}
+        {alerts.length + callbacks.length > 0 && (
+          <ReferenceSection id="operators" heading={t('reference.operators')}>
+            {callbacks.map((operation) => (
+              <OperationEntry key={operation.id} {...{ operation, reader }} isTarget={operation.id === target} />
+            ))}
+            {listWebhooks(alerts)}
           </ReferenceSection>
         )}
         {codes.length > 0 && (

@@ -1,6 +1,6 @@
 import { Fragment, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { isSchema, type Parameter, readName, type Schema, toList } from './read-document.ts';
+import { internalNames, isSchema, type Parameter, readName, type Schema, toList } from './read-document.ts';
 import classes from './reference.module.css';
 
 /** Deeper members are left to the document. */
@@ -46,7 +46,7 @@ function FieldList({ fields }: { fields: readonly Field[] }) {
             </div>
             {typeof schema.description === 'string' && schema.description !== '' && (
               <p lang="en" className={classes.says}>
-                {schema.description}
+                <WithCode text={schema.description} />
               </p>
             )}
             {example !== undefined && (
@@ -78,6 +78,7 @@ function listFields(schema: Schema, prefix: string, depth: number): Field[] {
 function SchemaType({ schema }: { schema: Schema }): ReactNode {
   if (typeof schema.$ref === 'string') {
     const name = readName(schema.$ref);
+    if (internalNames.has(name)) return 'object';
     return <a href={`#object-${name}`}>{name}</a>;
   }
   const options = [...toList(schema.anyOf), ...toList(schema.oneOf)].filter(isSchema);
@@ -129,3 +130,14 @@ function describeBounds(schema: Schema): string {
 /** Schemas of whole numbers name the largest safe one, which tells a reader nothing. */
 const readBound = (bound: unknown): number | undefined =>
   typeof bound === 'number' && Math.abs(bound) < Number.MAX_SAFE_INTEGER ? bound : undefined;
+
+/** A text whose parts in backticks are code, and names of codes and headers that have none. */
+export function WithCode({ text }: { text: string }) {
+  return text.split(codes).map((part, at) => {
+    const key = `${at} ${part}`;
+    return at % 2 === 1 ? <code key={key}>{part.replaceAll('`', '')}</code> : part;
+  });
+}
+
+/** `code`, snake_case and Header-Names such as X-Callback-Url. */
+const codes = /(`[^`]+`|\b[a-z]+(?:_[a-z0-9]+)+\b|\b[A-Z][a-z]*(?:-[A-Z][a-z]+)+\b)/;

@@ -9,11 +9,13 @@ type CopyFieldProps = {
   text: string;
   /** What is shown where that is easier to read or type. */
   shown?: string;
+  /** Its lines stay whole, and a long one scrolls. */
+  isProgram?: boolean;
   onCopied?(): void;
 };
 
 /** Code with a copy button. */
-export function CopyField({ text, shown = text, onCopied }: CopyFieldProps) {
+export function CopyField({ text, shown = text, isProgram = false, onCopied }: CopyFieldProps) {
   const { t } = useTranslation();
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null);
 
@@ -32,7 +34,14 @@ export function CopyField({ text, shown = text, onCopied }: CopyFieldProps) {
   return (
     <div>
       <div className={classes.field} onCopy={onCopied}>
-        <code className={classes.text}>{shown}</code>
+        {isProgram ? (
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: It scrolls, by the keyboard too.
+          <pre className={classes.program} tabIndex={0}>
+            <code>{text}</code>
+          </pre>
+        ) : (
+          <code className={classes.text}>{shown}</code>
+        )}
         <ActionIcon variant="subtle" color="gray" size={36} aria-label={t('app.copy')} onClick={() => void copy()}>
           {outcome === 'copied' ? <IconCheck /> : <IconCopy />}
         </ActionIcon>
