@@ -28,7 +28,8 @@ const panel = usePanel(async (root, gateway) => {
 
 test('a case is shared by a link that works without a session, and ends with the task', async () => {
   const { page } = await panel.openAs(ROOT, `/tasks/${taskId}`, { viewport: screens.desktop });
-  await page.getByRole('link', { name: 'Case file' }).click();
+  await page.getByRole('button', { name: 'More', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Case file' }).click();
   await page.getByRole('heading', { level: 2, name: 'Answer' }).waitFor();
   await page.getByRole('button', { name: 'Share by link' }).click();
   const dialog = page.getByRole('dialog');

@@ -232,7 +232,7 @@ describe('a task', () => {
         value: { writeText: async (text: string) => void Object.assign(globalThis, { copied: text }) },
       });
     });
-    await page.getByRole('button', { name: 'Copy', exact: true }).first().click();
+    await page.getByRole('button', { name: 'More', exact: true }).click();
     await page.getByRole('menuitem', { name: 'As curl' }).click();
     await waitForNotice(page, 'Copied');
     const code = await page.evaluate(() => String((globalThis as { copied?: unknown }).copied));

@@ -36,7 +36,7 @@ export const dialogStates: readonly PanelState[] = [
   {
     name: 'task-copy',
     path: ({ tasks }) => `/tasks/${tasks.finished}`,
-    act: inOrder(press('app.copy'), menuOpens),
+    act: inOrder(press('app.more'), menuOpens),
   },
   { name: 'ask-links-end', path: ({ tasks }) => `/tasks/${tasks.finished}`, act: asked('task.endLinks') },
   { name: 'ask-key-delete', path: '/keys/2', act: asked('keys.delete') },

@@ -36,9 +36,9 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
       <div className={classes.field} onCopy={onCopied}>
         {isProgram ? (
           // biome-ignore lint/a11y/noNoninteractiveTabindex: It scrolls, by the keyboard too.
-          <pre className={classes.program} tabIndex={0}>
+          <div className={classes.program} tabIndex={0}>
             <code>{text}</code>
-          </pre>
+          </div>
         ) : (
           <code className={classes.text}>{shown}</code>
         )}

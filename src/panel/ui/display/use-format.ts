@@ -23,6 +23,8 @@ export type Format = {
   percentInColumn(share: number): string;
   /** Unix seconds as local date and time. */
   time(seconds: number): string;
+  /** As `time`, with seconds. */
+  exactTime(seconds: number): string;
   /** Unix seconds as local date. */
   date(seconds: number): string;
   /** Unix seconds as local time of day, with seconds. */
@@ -33,6 +35,8 @@ export type Format = {
   age(seconds: number, now?: number): string;
   /** A duration in seconds, in its largest fitting unit. */
   duration(seconds: number): string;
+  /** A duration that one watches: "2 min 54 sec" below an hour. */
+  elapsed(seconds: number): string;
   /** Durations for one column: all with as many decimals as one of `durations` needs. */
   durationLike(durations: readonly number[]): (seconds: number) => string;
   /** The axis of a chart of durations: round numbers of the unit that fits `peak`. */
@@ -123,6 +127,7 @@ export function createFormat(language: string): Format {
   const coarse = new Intl.NumberFormat(language, usd);
   const fine = new Intl.NumberFormat(language, { ...usd, maximumSignificantDigits: 3 });
   const dateTime = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
+  const exactDateTime = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' });
   const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
@@ -181,6 +186,7 @@ export function createFormat(language: string): Format {
     },
     percentInColumn: (value) => fixedShare.format(value),
     time: (seconds) => dateTime.format(new Date(seconds * 1000)),
+    exactTime: (seconds) => exactDateTime.format(new Date(seconds * 1000)),
     date: (seconds) => day.format(new Date(seconds * 1000)),
     clock: (seconds) => clock.format(new Date(seconds * 1000)),
     ago: (seconds, now = Date.now() / 1000) => {
@@ -195,6 +201,12 @@ export function createFormat(language: string): Format {
       return amount.format(Math.trunc(past / size));
     },
     duration: (seconds) => alone(durationScale, seconds),
+    elapsed: (seconds) => {
+      if (seconds < 60 || seconds >= 3600) return alone(durationScale, seconds);
+      const whole = { max: 0 };
+      const [minutes, rest] = [Math.floor(seconds / 60), Math.floor(seconds % 60)];
+      return `${unit('minute', whole).format(minutes)} ${unit('second', whole).format(rest)}`;
+    },
     durationLike: (durations) => inColumn(durationScale, durations),
     durationAxis: (peak) => createAxis(durationScale, peak),
     bytes: (count) => alone(byteScale, count),

@@ -165,7 +165,7 @@ type UsageLabels = {
 };
 
 /** Labels for billed quantities from the plugin's schema, while the user may use its model. */
-function useUsageLabels(pluginKey: string, model: string): UsageLabels {
+export function useUsageLabels(pluginKey: string, model: string): UsageLabels {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const { data } = useApiQuery<CallableModel[]>('/api/model');

@@ -6,19 +6,19 @@ import { QUOTA_PER_USD } from '../../../../kernel/quota.ts';
 import type { TaskDetail } from '../../../api/types.ts';
 import { roles, useRole } from '../../../session/roles.ts';
 import { useSessionSnapshot } from '../../../session/session-context.tsx';
-import { useFormat } from '../../../ui/display/use-format.ts';
+import { labelField, useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-page.module.css';
 
 /** Names, ids and times of a task; administrators also see its user and channel. */
 export function TaskFacts({ task }: { task: TaskDetail }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const format = useFormat();
   const role = useRole();
   const { bundle } = useSessionSnapshot();
   const plugins = usePluginNames();
-  const at = (seconds: number): string | null => (seconds > 0 ? format.time(seconds) : null);
+  const at = (seconds: number): string | null => (seconds > 0 ? format.exactTime(seconds) : null);
   const {
     user_id,
     channel_id,
@@ -29,6 +29,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     plugin_version,
     poll_failures = 0,
   } = task;
+  const isSent = task.queue === undefined;
   const usd = (amount: number): string => format.exactMoney(amount * QUOTA_PER_USD);
   const isOwn = user_id === undefined || user_id === bundle?.user.id;
   const polls = { polls: format.number(task.polls), failures: format.number(poll_failures) };
@@ -40,7 +41,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     [t('task.facts.model'), task.model, true],
     [t('task.facts.requestedModel'), task.requested_model, true],
     [t('task.facts.upstream'), upstream_model === task.model ? null : upstream_model, true],
-    [t('task.facts.vendorId'), upstream_task_id || null, true],
+    [t('task.facts.vendorId'), isSent && upstream_task_id, true],
     [
       t('task.facts.vendorCost'),
       vendor_cost && t('task.facts.costAndMargin', { cost: usd(vendor_cost.cost), margin: usd(vendor_cost.margin) }),
@@ -49,12 +50,12 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
       t('task.facts.plugin'),
       role >= roles.root ? <FactLink to={`/plugins/${encodeURIComponent(task.platform)}`}>{plugin}</FactLink> : plugin,
     ],
-    [t('task.facts.action'), task.action, true],
+    [t('task.facts.action'), task.action && labelField(undefined, task.action, i18n.language)],
     [t('task.facts.sent'), at(task.submit_time)],
     [t('queue.column.since'), task.queue && at(task.queue.waiting_since)],
     [t('task.facts.started'), at(task.start_time)],
     [t('task.facts.ended'), at(task.finish_time)],
-    [t('task.facts.polls'), t(poll_failures > 0 ? 'task.facts.pollFailures' : 'task.facts.pollCount', polls)],
+    [t('task.facts.polls'), isSent && t(poll_failures > 0 ? 'task.facts.pollFailures' : 'task.facts.pollCount', polls)],
     [
       t('task.facts.user'),
       user_id !== undefined && (

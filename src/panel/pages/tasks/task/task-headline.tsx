@@ -31,7 +31,7 @@ export function TaskHeadline({
   const ended = isFinished(task);
   const now = useNow(!ended);
   const seconds = ended ? tookSeconds(task) : Math.max(0, Math.round(now - sentAt(task)));
-  const duration = seconds === null ? null : format.duration(seconds);
+  const duration = seconds === null ? null : format.elapsed(seconds);
   const state = task.queue ? waiting : (running[task.status] ?? { text: 'task.status.NOT_START', tone: 'quiet' });
   const endedText = t(task.status === 'SUCCESS' ? 'task.status.SUCCESS' : 'task.status.FAILURE');
   return (
@@ -131,14 +131,17 @@ const advice: Readonly<Record<string, TextKey>> = {
 /** Reasons that hold the vendor's words; an older task has no reason but its text. */
 const vendorReasons: readonly unknown[] = [undefined, 'plugin', 'tasks.vendor_said'];
 
+const ofVendor = (isRefused: boolean): TextKey => (isRefused ? 'task.fail.refused' : 'task.fail.vendor');
+
 /** Why a task failed, in the gateway's words or quoting the vendor's, and what to do. */
 export function TaskFailure({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const text = task.fail_reason.trim();
   const sentence = task.fail_reason_sentence;
   if (sentence?.reason === 'tasks.cancelled') return <Text>{t('task.fail.cancelled')}</Text>;
-  const cause = task.timeline.findLast(({ status, kind }) => status === 'FAILURE' && kind === 'transition')?.class;
-  const next = advice[cause ?? ''] ?? (vendorReasons.includes(sentence?.reason) ? 'task.fail.vendor' : undefined);
+  const end = task.timeline.findLast(({ status, kind }) => status === 'FAILURE' && kind === 'transition');
+  const isRefused = end !== undefined && end.http_status >= 400 && end.http_status < 500;
+  const next = advice[end?.class ?? ''] ?? (vendorReasons.includes(sentence?.reason) ? ofVendor(isRefused) : undefined);
   return (
     <Alert color="red" variant="light" icon={<IconAlert />} title={t('task.fail.heading')}>
       <Stack gap={8}>

@@ -1,5 +1,5 @@
 import { Button, Menu } from '@mantine/core';
-import { IconChevronDown, IconCopy, IconFileDescription } from '@tabler/icons-react';
+import { IconChevronDown, IconDots, IconFileDescription } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'react-router';
@@ -21,7 +21,7 @@ import { TaskBill } from './task-bill.tsx';
 import { TaskComparison } from './task-comparison.tsx';
 import { TaskFacts } from './task-facts.tsx';
 import { TaskFailure, TaskHeadline } from './task-headline.tsx';
-import classes from './task-page.module.css';
+import { TaskInputs } from './task-inputs.tsx';
 import { TaskRaw } from './task-raw.tsx';
 import { TaskResult } from './task-result.tsx';
 import { TaskTimeline } from './task-timeline.tsx';
@@ -92,16 +92,8 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
       back={back}
       actions={
         <>
-          <CopyMenu task={task} />
-          <Button
-            component={Link}
-            to={`/case/task/${encodeURIComponent(task.id)}`}
-            variant="default"
-            leftSection={<IconFileDescription size={18} stroke={1.6} aria-hidden="true" />}
-          >
-            {t('case.open')}
-          </Button>
           {buttons}
+          <MoreMenu task={task} />
         </>
       }
     >
@@ -113,15 +105,10 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
               <TaskHeadline task={task} />
               {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} />}
               {notice}
-              {task.input !== heading && task.input !== '' && (
-                <div className={classes.prompt}>
-                  <h3>{t('task.prompt')}</h3>
-                  <p>{task.input}</p>
-                </div>
-              )}
             </Section>
+            <TaskInputs task={task} heading={heading} />
             {task.repeats !== null && <TaskComparison task={task} repeats={task.repeats} />}
-            <TaskTimeline timeline={task.timeline} />
+            <TaskTimeline timeline={task.timeline} failReason={task.status === 'FAILURE' ? task.fail_reason : ''} />
             <TaskWebhooks taskId={task.id} isRunning={!isFinished(task)} />
             <TaskRaw task={task} />
           </>
@@ -137,8 +124,8 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
   );
 }
 
-/** Copies the task's id, its links, and its request as a program. Never with a key. */
-function CopyMenu({ task }: { task: TaskDetail }) {
+/** The case file, and copies of the task's id, its links, and its request as a program without a key. */
+function MoreMenu({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const status = useGatewayStatus();
   const copy = async (text: string): Promise<void> =>
@@ -151,13 +138,22 @@ function CopyMenu({ task }: { task: TaskDetail }) {
       <Menu.Target>
         <Button
           variant="default"
-          leftSection={<IconCopy size={17} stroke={1.6} aria-hidden="true" />}
+          leftSection={<IconDots size={17} stroke={1.6} aria-hidden="true" />}
           rightSection={<IconChevronDown size={16} stroke={1.6} aria-hidden="true" />}
         >
-          {t('app.copy')}
+          {t('app.more')}
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
+        <Menu.Item
+          component={Link}
+          to={`/case/task/${encodeURIComponent(task.id)}`}
+          leftSection={<IconFileDescription size={17} stroke={1.6} aria-hidden="true" />}
+        >
+          {t('case.open')}
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>{t('app.copy')}</Menu.Label>
         <Menu.Item onClick={() => void copy(task.id)}>{t('task.facts.id')}</Menu.Item>
         <Menu.Item onClick={() => void copy(window.location.href)}>{t('task.copy.page')}</Menu.Item>
         {task.input !== '' && <Menu.Item onClick={() => void copy(task.input)}>{t('task.prompt')}</Menu.Item>}

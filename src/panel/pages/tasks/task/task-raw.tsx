@@ -26,7 +26,7 @@ export function TaskRaw({ task }: { task: TaskDetail }) {
         <Collapsible label={t('task.raw.task')}>
           <JsonView value={rest} label={t('task.raw.task')} />
         </Collapsible>
-        {isAdmin && <VendorAnswer taskId={task.id} />}
+        {isAdmin && task.queue === undefined && <VendorAnswer taskId={task.id} />}
       </Stack>
     </Section>
   );

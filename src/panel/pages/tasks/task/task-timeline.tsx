@@ -29,13 +29,12 @@ const failureClasses: Readonly<Record<string, TextKey>> = {
 };
 
 /** Longer timelines are folded: the first and last entries say most. */
-/** More than one entry is worth a button. */
 const foldAbove = 8;
 const keptAtStart = 3;
 const keptAtEnd = 4;
 
 /** The history of a task, failed polls included. */
-export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] }) {
+export function TaskTimeline({ timeline, failReason = '' }: Pick<TaskDetail, 'timeline'> & { failReason?: string }) {
   const { t } = useTranslation();
   const format = useFormat();
   const id = useId();
@@ -53,6 +52,7 @@ export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] 
           <TimelineLine
             key={index}
             entry={entry}
+            failReason={failReason}
             since={index === 0 ? null : since(entry.at - startedAt)}
             isAfterGap={hidden > 0 && index === timeline.length - keptAtEnd}
           />
@@ -76,10 +76,13 @@ export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] 
 
 function TimelineLine({
   entry,
+  failReason,
   since,
   isAfterGap,
 }: {
   entry: TimelineEntry;
+  /** What the result says already. */
+  failReason: string;
   /** How long after the first entry; null for that one. */
   since: string | null;
   isAfterGap: boolean;
@@ -106,7 +109,7 @@ function TimelineLine({
             )}
           </span>
         )}
-        {!isMoney && entry.detail !== '' && (
+        {!isMoney && entry.detail !== '' && entry.detail !== failReason && (
           <span className={classes.detail}>
             <ServerText text={entry.detail} sentence={entry.detail_sentence} />
           </span>

@@ -1,5 +1,4 @@
 import { Button, Text } from '@mantine/core';
-import { IconRefresh } from '@tabler/icons-react';
 import { type ReactNode, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -9,6 +8,7 @@ import type { TextKey } from '../../../i18n/texts.ts';
 import { useApiMutation } from '../../../session/use-api.ts';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../../ui/display/notify.ts';
+import { useFormat } from '../../../ui/display/use-format.ts';
 import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../../ui/page/links.tsx';
 import { isFinished } from '../read-task.ts';
@@ -45,19 +45,19 @@ export function useRetry(taskId: string, onDone: (id: string) => void) {
   });
 }
 
-type RetryButtonProps = { retry: ReturnType<typeof useRetry>; size?: 'xs' | 'sm' };
+type RetryButtonProps = {
+  retry: ReturnType<typeof useRetry>;
+  size?: 'xs' | 'sm';
+  /** What the task reserved, in quota: about what it costs again. */
+  cost?: number;
+};
 
-export function RetryButton({ retry, size = 'sm' }: RetryButtonProps) {
+export function RetryButton({ retry, size = 'sm', cost = 0 }: RetryButtonProps) {
   const { t } = useTranslation();
+  const format = useFormat();
   return (
-    <Button
-      variant="default"
-      size={size}
-      leftSection={<IconRefresh size={17} stroke={1.6} aria-hidden="true" />}
-      loading={retry.isPending}
-      onClick={() => retry.mutate()}
-    >
-      {t('task.again')}
+    <Button variant="default" size={size} loading={retry.isPending} onClick={() => retry.mutate()}>
+      {cost > 0 ? t('task.againFor', { amount: format.money(cost) }) : t('task.again')}
     </Button>
   );
 }
@@ -107,7 +107,7 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
             {t('task.change')}
           </Button>
         )}
-        {task.retryable && <RetryButton retry={retry} />}
+        {task.retryable && <RetryButton retry={retry} cost={task.bill.reserved} />}
         {!ended && !isWithVendor && (
           <Button variant="default" loading={cancel.isPending} onClick={() => void confirmAndCancel()}>
             {t('task.cancel')}
