@@ -35,7 +35,7 @@ function file(text: string): string {
 
 describe('an upload', () => {
   const choose = (page: Page, path: string) => dialog(page).locator('input[type="file"]').first().setInputFiles(path);
-  const send = (page: Page) => dialog(page).getByRole('button', { name: 'Check and store' }).click();
+  const send = (page: Page) => dialog(page).getByRole('button', { name: 'Upload', exact: true }).click();
   const open = async (page: Page): Promise<void> => {
     await page.getByRole('button', { name: 'Upload plugin' }).click();
     await dialog(page).getByLabel('Note').waitFor();

@@ -426,8 +426,8 @@ describe('custom providers', () => {
     await waitForText(page, 'Enter a discovery URL, or all three endpoints below.');
     expect(await findPageIssues(page)).toEqual([]);
 
-    await page.getByLabel('Issuer').fill(provider.issuer);
-    await page.getByRole('button', { name: 'Discover' }).click();
+    await page.getByLabel('Issuer or discovery URL').fill(provider.issuer);
+    await page.getByRole('button', { name: 'Fill in' }).click();
     await waitForText(page, /The endpoints below were filled in/);
     expect(await page.getByLabel('Token endpoint').inputValue()).toStartWith(provider.issuer);
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('House login');

@@ -13,7 +13,7 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { PreviewChanges, PreviewReplay } from './activation-preview.tsx';
+import { isUnchanged, NoChanges, PreviewChanges, PreviewReplay } from './activation-preview.tsx';
 import { ChangelogSection } from './change-log.tsx';
 import { BackToVersions, VersionDiff } from './diff-page.tsx';
 import { PermissionSection } from './permission-list.tsx';
@@ -22,7 +22,7 @@ import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 /** Previews the changes of an activation before it happens. */
 export function ActivatePage() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { key = '' } = useParams();
   const [params] = useSearchParams();
   const version = params.get('version') ?? '';
@@ -98,9 +98,15 @@ export function ActivatePage() {
                 />
               </Section>
             )}
-            <PermissionSection changes={data.permissions} isNew={data.from === null} />
-            <PreviewChanges preview={data} />
-            <PreviewReplay preview={data} />
+            {data.from !== null && isUnchanged(data, { t, language: i18n.language }) ? (
+              <NoChanges preview={data} />
+            ) : (
+              <>
+                <PermissionSection changes={data.permissions} isNew={data.from === null} />
+                <PreviewChanges preview={data} />
+                <PreviewReplay preview={data} />
+              </>
+            )}
             {data.from !== null && (
               <Section heading={t('plugins.preview.source')}>
                 <VersionDiff

@@ -4,10 +4,12 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { PermissionList, protocolName } from './permission-list.tsx';
 import { RuleText } from './plugin-errors.tsx';
 import classes from './plugins.module.css';
 import { usageFieldLabel } from './usage-field.ts';
@@ -33,6 +35,33 @@ export function PreviewChanges({ preview }: { preview: PluginPreview }) {
         ) : (
           groups.map((group) => <ChangeGroup key={group.heading} {...group} />)
         )}
+      </Section>
+      <AffectedRecords preview={preview} />
+    </>
+  );
+}
+
+/** Nothing that either version says of itself differs, nor what it reads of the vendor's answers. */
+export const isUnchanged = (preview: PluginPreview, words: { t: TFunction; language: string }): boolean =>
+  preview.permissions.gained.length + preview.permissions.lost.length === 0 &&
+  listGroups(preview, words).every(({ lines }) => lines.length === 0) &&
+  preview.replay.every(({ changed, lost_artifacts: lost }) => !changed && lost.length === 0);
+
+/** That nothing would change, in one card. */
+export function NoChanges({ preview }: { preview: PluginPreview }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <Section heading={t('plugins.preview.heading')}>
+        <Text size="sm">{t('plugins.preview.same')}</Text>
+        <Text size="sm">
+          {preview.replay.length === 0
+            ? t('plugins.replay.empty')
+            : t('plugins.replay.same', { count: preview.replay.length })}
+        </Text>
+        <Collapsible label={t('plugins.permissions')}>
+          <PermissionList changes={preview.permissions} isNew />
+        </Collapsible>
       </Section>
       <AffectedRecords preview={preview} />
     </>
@@ -138,12 +167,12 @@ function listGroups(preview: PluginPreview, words: { t: TFunction; language: str
       heading: t('plugins.preview.protocols'),
       lines: [
         ...toLines({
-          added: protocols.added.map(({ name }) => name),
-          removed: protocols.removed.map(({ name }) => name),
+          added: protocols.added.map(({ name }) => protocolName(name)),
+          removed: protocols.removed.map(({ name }) => protocolName(name)),
         }),
         ...protocols.changed.map(({ name, modes, models: changed }) => ({
           kind: 'changed' as const,
-          text: name,
+          text: protocolName(name),
           note: [...toLines(modes), ...toLines(changed)].map(({ kind, text }) => `${signs[kind]}${text}`).join(' '),
         })),
       ],

@@ -35,19 +35,26 @@ const signs = { added: '+', removed: '−' } as const;
 /** What a plugin may do, in words; where another version serves, what it gains and loses first. */
 export function PermissionSection({ changes, isNew }: { changes: Changes; isNew: boolean }) {
   const { t } = useTranslation();
-  const { gained, lost, kept } = changes;
+  const { gained, lost } = changes;
   const isSame = gained.length + lost.length === 0;
   return (
     <Section heading={t('plugins.permissions')} intro={t('plugins.permissions.intro')}>
-      {isSame && <Text size="sm">{t('plugins.permissions.same')}</Text>}
-      <ul className={classes.changes}>
-        {lines(gained, isNew ? undefined : 'added')}
-        {lines(lost, 'removed')}
-        {lines(kept, undefined)}
-      </ul>
+      {isSame && !isNew && <Text size="sm">{t('plugins.permissions.same')}</Text>}
+      <PermissionList {...{ changes, isNew }} />
     </Section>
   );
 }
+
+export const PermissionList = ({ changes: { gained, lost, kept }, isNew }: { changes: Changes; isNew: boolean }) => (
+  <ul className={classes.changes}>
+    {lines(gained, isNew ? undefined : 'added')}
+    {lines(lost, 'removed')}
+    {lines(kept, undefined)}
+  </ul>
+);
+
+/** What clients call the API that a plugin answers. */
+export const protocolName = (name: string): string => protocolNames[name] ?? name;
 
 const lines = (permissions: readonly Permission[], kind: keyof typeof signs | undefined) =>
   permissions.map((permission) => (
@@ -67,11 +74,7 @@ function PermissionLine({ permission, kind }: { permission: Permission; kind: ke
           {signs[kind]}
         </span>
       )}
-      <span>
-        {t(texts[permission.code], {
-          values: permission.values.map((value) => protocolNames[value] ?? value).join(', '),
-        })}
-      </span>
+      <span>{t(texts[permission.code], { values: permission.values.map(protocolName).join(', ') })}</span>
     </li>
   );
 }

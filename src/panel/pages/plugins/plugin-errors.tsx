@@ -1,4 +1,4 @@
-import { Alert, Code, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { TFunction } from 'i18next';
@@ -9,7 +9,9 @@ import { ApiError } from '../../api/api-error.ts';
 import { type SaidSentence, saySentence } from '../../api/say-sentence.ts';
 import type { MarketplaceSourceText, PluginDetail } from '../../api/types.ts';
 import { loadPluginRules } from '../../i18n/create-i18n.ts';
+import { copyText } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import classes from './plugins.module.css';
 
@@ -18,20 +20,31 @@ type PluginError = PluginDetail['errors'][number];
 /**
  * Why a plugin was rejected: all errors of its source with their positions, or the single reason.
  */
-export function PluginErrors({ error }: { error: Error }) {
+export function PluginErrors({ error, file }: { error: Error; file?: string | undefined }) {
   const { t } = useTranslation();
   const errors = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readPluginErrors(error.details) : [];
   const needs = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readNeeds(error.details) : [];
+  const copyErrors = async (): Promise<void> =>
+    notifySuccess(t((await copyText(errors.map(toLine).join('\n'))) ? 'app.copied' : 'app.copyFailed'));
   if (needs.length > 0) return <NewerContract needs={needs} />;
   if (error instanceof ApiError && error.code === 'PLUGIN_ICON_INVALID') return <IconError error={error} />;
   if (errors.length === 0) return <ErrorNotice error={error} />;
   return (
-    <PluginAlert title={t('plugins.faults', { count: errors.length })}>
-      <Text size="sm">{t('plugins.faults.author')}</Text>
+    <PluginAlert title={t(file === undefined ? 'plugins.faults' : 'plugins.faultsOf', { file, count: errors.length })}>
+      <Group gap="sm" justify="space-between">
+        <Text size="sm">{t('plugins.faults.author')}</Text>
+        <Button variant="default" size="xs" onClick={() => void copyErrors()}>
+          {t('app.copy')}
+        </Button>
+      </Group>
       <PluginErrorList errors={errors} />
     </PluginAlert>
   );
 }
+
+/** For the author, in the language of the contract. */
+const toLine = ({ path, message, hint, line, column }: PluginError): string =>
+  [line === undefined ? '' : `${line}:${column ?? 1}`, path, message, hint ?? ''].filter(Boolean).join(' ');
 
 /** What stands in a plugin's way. */
 function PluginAlert({ title, children }: { title?: string; children: ReactNode }) {

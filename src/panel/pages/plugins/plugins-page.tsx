@@ -10,6 +10,7 @@ import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { NameLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, PlainTable, TableSkeleton } from '../../ui/table/data-table.tsx';
@@ -25,6 +26,7 @@ export function PluginsPage() {
   const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
   const runtime = useApiQuery<PluginRuntime>('/api/plugin/task/runtime/status');
   const [isUploading, setUploading] = useState(false);
+  const [query, setQuery] = useState('');
   return (
     <Page
       heading={t('nav.plugins')}
@@ -50,12 +52,35 @@ export function PluginsPage() {
     >
       {runtime.data !== undefined && <RuntimeNotice runtime={runtime.data} />}
       <QueryResult query={plugins} pending={<TableSkeleton rows={8} />}>
-        {(all) => <PluginRows plugins={all} />}
+        {(all) => (
+          <>
+            <SearchField
+              aria-label={t('plugins.search')}
+              placeholder={t('plugins.search')}
+              maw={360}
+              value={query}
+              onChange={({ currentTarget }) => setQuery(currentTarget.value)}
+            />
+            <PluginRows plugins={inUseFirst(all.filter((plugin) => hasAll(plugin, query)))} />
+          </>
+        )}
       </QueryResult>
       <UploadDialog isOpen={isUploading} onClose={() => setUploading(false)} />
     </Page>
   );
 }
+
+const hasAll = ({ key, meta }: PluginSummary, query: string): boolean => {
+  const text = `${key} ${meta?.name ?? ''} ${(meta?.models ?? []).join(' ')}`.toLowerCase();
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+};
+
+/** Those that channels use come before the many that ship. */
+const inUseFirst = (plugins: readonly PluginSummary[]): PluginSummary[] =>
+  plugins.toSorted((a, b) => Number(b.channel_count > 0) - Number(a.channel_count > 0));
 
 /** Shown only if plugins could not be read or registered as a whole. */
 function RuntimeNotice({ runtime }: { runtime: PluginRuntime }) {
@@ -149,6 +174,13 @@ function PluginBrief({ plugin }: { plugin: PluginSummary }) {
   );
 }
 
+/** "Alibaba Wan: text to video" beside its name as "Text to video". */
+function withoutName(description: string, name: string): string {
+  if (!description.startsWith(`${name}: `)) return description;
+  const rest = description.slice(name.length + 2);
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
+
 function PluginName({ plugin }: { plugin: PluginSummary }) {
   const { i18n } = useTranslation();
   const { meta, key, has_icon: hasIcon } = plugin;
@@ -159,7 +191,7 @@ function PluginName({ plugin }: { plugin: PluginSummary }) {
       <div className={classes.nameText}>
         <NameLink to={`/plugins/${encodeURIComponent(key)}`}>{name}</NameLink>
         <Text size="xs" c="dimmed" lineClamp={1}>
-          {localise(meta?.description, i18n.language) || key}
+          {withoutName(localise(meta?.description, i18n.language), name) || key}
         </Text>
       </div>
     </div>

@@ -10,6 +10,7 @@ import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { PluginErrorList, PluginErrors } from './plugin-errors.tsx';
 import { isModelConflict, pluginDependentPaths } from './plugin-paths.ts';
+import classes from './plugins.module.css';
 
 type Values = {
   file: File | null;
@@ -113,7 +114,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
         {isUnreadable ? (
           <ErrorNotice error={new UserError('plugins.upload.unreadable')} />
         ) : (
-          change.error !== null && <PluginErrors error={change.error} />
+          change.error !== null && <PluginErrors error={change.error} file={form.values.file?.name} />
         )}
         <FileInput
           {...form.bindValue('file')}
@@ -165,7 +166,9 @@ function UploadForm({ onClose }: { onClose(): void }) {
             description={t('plugins.upload.forceHint')}
           />
         )}
-        <FormDialogButtons action={t('plugins.upload.submit')} isPending={form.isPending} />
+        <div className={classes.footer}>
+          <FormDialogButtons action={t('plugins.upload.submit')} isPending={form.isPending} />
+        </div>
       </Stack>
     </form>
   );

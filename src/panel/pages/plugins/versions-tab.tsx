@@ -15,6 +15,11 @@ import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { ChangeList } from './change-log.tsx';
 import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
+/** A stored version, or the built-in one while it serves. */
+type Row = Pick<PluginVersion, 'version' | 'remark' | 'changelog' | 'active' | 'enabled'> & {
+  id: number | 'factory';
+  created_at: number | null;
+};
 type Removal = { version: string; force: boolean };
 
 /** Uploaded and installed versions, newest first, with links to activate another one. */
@@ -52,16 +57,28 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
     );
   }
 
+  const builtIn: Row[] =
+    plugin.source === 'factory'
+      ? [
+          {
+            ...{ id: 'factory', version: plugin.version, remark: '', changelog: null, created_at: null },
+            ...{ active: true, enabled: plugin.runtime_status !== 'disabled' },
+          },
+        ]
+      : [];
   const hasFactoryVersion = plugin.factory_meta !== undefined;
   const link = (page: string, version: string): string =>
     withQuery(`/plugins/${encodeURIComponent(plugin.key)}/${page}`, { version });
-  const columns: readonly Column<PluginVersion>[] = [
+  const columns: readonly Column<Row>[] = [
     {
       key: 'version',
       heading: t('plugins.version'),
-      render: ({ version, active, enabled }) => (
+      render: ({ id, version, active, enabled }) => (
         <span style={{ display: 'inline-flex', alignItems: 'center', gap: 10 }}>
-          <strong>{version}</strong>
+          <span>
+            <strong>{version}</strong>
+            {id === 'factory' && ` · ${t('plugins.source.factory')}`}
+          </span>
           {active && (
             <Badge variant="light" color={enabled ? 'gate' : 'gray'} tt="none">
               {t(enabled ? 'plugins.serves' : 'plugins.switchedOffMark')}
@@ -73,7 +90,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
     {
       key: 'at',
       heading: t('plugins.uploadedAt'),
-      render: ({ created_at: at }) => <span title={format.time(at)}>{format.ago(at)}</span>,
+      render: ({ created_at: at }) => (at === null ? '–' : <span title={format.time(at)}>{format.ago(at)}</span>),
     },
     {
       key: 'remark',
@@ -101,7 +118,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
       key: 'actions',
       heading: t('table.actions'),
       actions: true,
-      render: ({ version, active }) => (
+      render: ({ id, version, active }) => (
         <>
           {!active && (
             <Button component={Link} to={link('activate', version)} size="xs" variant="light">
@@ -120,17 +137,19 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
               <IconGitCompare size={18} stroke={1.6} aria-hidden="true" />
             </ActionIcon>
           )}
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size={32}
-            aria-label={t('plugins.deleteTitle', { version })}
-            loading={remove.isPending && remove.variables.version === version}
-            disabled={remove.isPending}
-            onClick={() => void confirmAndDelete(version, false)}
-          >
-            <IconTrash size={18} stroke={1.6} aria-hidden="true" />
-          </ActionIcon>
+          {id !== 'factory' && (
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              size={32}
+              aria-label={t('plugins.deleteTitle', { version })}
+              loading={remove.isPending && remove.variables.version === version}
+              disabled={remove.isPending}
+              onClick={() => void confirmAndDelete(version, false)}
+            >
+              <IconTrash size={18} stroke={1.6} aria-hidden="true" />
+            </ActionIcon>
+          )}
         </>
       ),
     },
@@ -144,7 +163,14 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
         ) : (
           <div style={{ display: 'grid', gap: 16 }}>
             {remove.isError && <ErrorNotice error={remove.error} />}
-            <PlainTable label={t('plugins.tab.versions')} columns={columns} rows={all} rowKey={({ id }) => id} />
+            <PlainTable
+              label={t('plugins.tab.versions')}
+              columns={columns.filter(
+                ({ key }) => key !== 'changelog' || all.some(({ changelog }) => changelog !== null),
+              )}
+              rows={[...builtIn, ...all]}
+              rowKey={({ id }) => id}
+            />
             {hasFactoryVersion && all.some(({ active }) => active) && (
               <Text size="sm" c="dimmed">
                 {t('plugins.factoryBelow')} <Link to={link('activate', 'factory')}>{t('plugins.backToFactory')}</Link>

@@ -48,11 +48,13 @@ export function Backups() {
 
 function Report({ report: { place, daily, hour, sealed, runs } }: { report: BackupsReport }) {
   const { t } = useTranslation();
-  const sentences = [
+  const isOff = place === null && !daily;
+  const schedule = [
     place === null ? t('system.backupNoPlace') : t('system.backupPlace', { place }),
     daily ? t('system.backupDaily', { hour }) : t('system.backupNotDaily'),
     ...(place !== null && !sealed ? [t('home.attention.backup_unsealed.remedy')] : []),
   ];
+  const sentences = isOff ? [t('system.backupOff')] : schedule;
   return (
     <>
       <Text size="sm">

@@ -164,12 +164,20 @@ function Data({ report: { database, ledger } }: { report: NodeReport }) {
   );
 }
 
+/** Limits in seconds whose names do not say so. */
+const secondsOf: ReadonlySet<string> = new Set(['SYNC_FREQUENCY']);
+
 function Limits({ limits }: { limits: NodeReport['limits'] }) {
   const { t } = useTranslation();
   const format = useFormat();
   const columns: readonly Column<[string, number]>[] = [
     { key: 'name', heading: t('system.limit'), render: ([name]) => <code className={classes.code}>{name}</code> },
-    { key: 'value', heading: t('system.limitValue'), numeric: true, render: ([, value]) => format.number(value) },
+    {
+      key: 'value',
+      heading: t('system.limitValue'),
+      numeric: true,
+      render: ([name, value]) => (secondsOf.has(name) ? format.duration(value) : format.number(value)),
+    },
   ];
   return (
     <Section heading={t('system.limits')} intro={t('system.limitsHelp')}>
