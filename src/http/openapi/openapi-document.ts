@@ -83,8 +83,14 @@ export async function describeApi(app: AnyElysia, version: string): Promise<Open
           details: {},
           request_id: { type: 'string' },
         }),
-        OpenAiError: describeFailure({ error: OPENAI_ERROR }),
-        RelayedError: { anyOf: [refer('OpenAiError'), refer('VendorError')] },
+        OpenAiError: {
+          description: 'An error in the form of the OpenAI API.',
+          ...describeFailure({ error: OPENAI_ERROR }),
+        },
+        RelayedError: {
+          description: 'An error of the gateway, or of a vendor as it answered.',
+          anyOf: [refer('OpenAiError'), refer('VendorError')],
+        },
         VendorError: { type: 'object', additionalProperties: true, description: 'In the form of the vendor.' },
       },
       securitySchemes: {

@@ -15,7 +15,7 @@ import {
   type Reference,
 } from './read-document.ts';
 import classes from './reference.module.css';
-import { SchemaTable } from './schema-table.tsx';
+import { SchemaTable, WithCode } from './schema-table.tsx';
 import type { Reader } from './use-reader.ts';
 
 type ReferenceContentsProps = { reference: Reference; reader: Reader; search: string };
@@ -59,7 +59,7 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
           <>
             <code className={classes.path}>{name}</code>
             <span className={classes.summary} lang="en">
-              {typeof schema.description === 'string' ? schema.description : ''}
+              <WithCode text={typeof schema.description === 'string' ? schema.description : ''} />
             </span>
           </>
         }
