@@ -220,7 +220,9 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
 function describeFailures(operation: Operation, path: string): Record<string, string> {
   const submits = operation['x-limit-model-requests'] === true;
   const isLimited = submits || operation['x-limit'] !== undefined || operation['x-limit-per-user'] !== undefined;
-  const tooMany: Record<string, string> = isLimited ? { '429': 'Too many requests. Wait for the number of seconds in Retry-After.' } : {};
+  const tooMany: Record<string, string> = isLimited
+    ? { '429': 'Too many requests. Wait for the number of seconds in Retry-After.' }
+    : {};
   if (operation['x-access'] !== 'apiKey') return tooMany;
   const model = submits ? 'model_not_found: nothing here serves the model.' : '';
   const id = path.includes('{') ? 'Nothing of yours has this id.' : '';
