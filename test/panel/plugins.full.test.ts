@@ -209,10 +209,10 @@ describe('prices', () => {
     await page.getByRole('button', { name: 'Add price' }).click();
     await page.getByRole('button', { name: 'Save' }).click();
     await waitForText(page, 'Enter a model.');
-    await page.getByLabel('Model', { exact: true }).fill('demo-video');
+    await page.getByRole('dialog').getByLabel('Model', { exact: true }).fill('demo-video');
     const expression = page.getByLabel('Price in USD', { exact: true });
     await expression.fill('0.02 * u("seconds") * 5');
-    await page.getByLabel('seconds', { exact: true }).fill('10');
+    await page.getByLabel('Video length (seconds)', { exact: true }).fill('10');
     await page.getByText('$1.00', { exact: true }).waitFor();
     await expression.fill('0.02 * window.seconds');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -222,7 +222,7 @@ describe('prices', () => {
     await waitForNotice(page, 'The price of demo-video was saved');
     await page
       .getByRole('row', { name: /demo-video/ })
-      .getByText('0.02 * u("seconds")')
+      .getByText('$0.02 / second')
       .waitFor();
   });
 
@@ -231,7 +231,7 @@ describe('prices', () => {
     await page.getByRole('button', { name: 'Add price' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Model', { exact: true }).fill('demo-video');
-    const warning = dialog.getByText('Replaces the existing price: 0.02 * u("seconds")');
+    const warning = dialog.getByText('Replaces the existing price: $0.02 / second');
     await warning.waitFor();
     await page.setViewportSize(screens.phone);
     expect(await warning.evaluate((text) => text.getBoundingClientRect().right)).toBeLessThan(screens.phone.width);

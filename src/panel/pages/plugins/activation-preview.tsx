@@ -41,7 +41,7 @@ export function PreviewChanges({ preview }: { preview: PluginPreview }) {
   );
 }
 
-/** Nothing that either version says of itself differs, nor what it reads of the vendor's answers. */
+/** Whether the versions say the same of themselves, and read the vendor's answers alike. */
 export const isUnchanged = (preview: PluginPreview, words: { t: TFunction; language: string }): boolean =>
   preview.permissions.gained.length + preview.permissions.lost.length === 0 &&
   listGroups(preview, words).every(({ lines }) => lines.length === 0) &&

@@ -126,7 +126,7 @@ export function OperationWords({ operation }: { operation: Operation }) {
         </Part>
       )}
       {headers.length > 0 && (
-        <details className={classes.fold} data-part>
+        <details className={classes.fold}>
           <summary>{t('reference.optionalHeaders')}</summary>
           <ParameterTable parameters={headers} />
         </details>

@@ -124,7 +124,7 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
   );
 }
 
-/** The case file, and copies of the task's id, its links, and its request as a program without a key. */
+/** The case file, and copies of the id, the links, and the request as a program without a key. */
 function MoreMenu({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const status = useGatewayStatus();
