@@ -164,7 +164,7 @@ export function PricesPage() {
           <Button component={Link} to="/prices/sheet" variant="default">
             {t('sheet.open')}
           </Button>
-          {add}
+          {prices.data?.total !== 0 && add}
         </>
       }
     >
