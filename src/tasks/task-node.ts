@@ -17,15 +17,15 @@ import type {
 /** A job that a vendor runs for a task whose submission failed here. `at`: Unix seconds. */
 export type UnrecordedJob = { taskId: string; channelId: number; upstreamTaskId: string; at: number };
 
-/** What this node holds for its tasks. */
+/** The state and the limits that this node holds for its tasks. */
 export type TaskNode = {
   /** This process's name in leases, different at each start. */
   id: string;
-  /** Decides what is left to chance: due times, weights, ids of rows. */
+  /** The source of random due times, weights and ids of rows. */
   random: Random;
   /** False while a vendor's answer could not be stored. No vendor is asked then. */
   canStore: () => boolean;
-  /** What accounts run, as this node knows it. */
+  /** How many tasks accounts run, as far as this node knows. */
   capacity: Capacity;
   /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */
   watchers: TaskWatchers;
@@ -42,9 +42,9 @@ export type TaskNode = {
   repeats: RepeatLimit;
   /** Stores the sources that begin tasks. */
   sources: SourceKeeper;
-  /** Opens and ends what is paid for. */
+  /** Reserves, bills and refunds, many tasks in one transaction. */
   money: MoneyWrites;
-  /** Stores what vendors accepted. */
+  /** Stores that vendors have accepted tasks. */
   writeAccepted: WriteTransition;
   /** Jobs of vendors that could not be stored. */
   unrecorded: { add(job: UnrecordedJob): void };
@@ -55,7 +55,7 @@ export type TaskNode = {
   durations: ModelDurations;
 };
 
-/** What all living nodes know of: during a rolling upgrade nothing else is begun. */
+/** Features that all living nodes know: during a rolling upgrade, only these are used. */
 export type SharedFeatures = {
   has(feature: NodeFeature): boolean;
   /** The nodes that live, as they were just read. */
@@ -129,18 +129,18 @@ export type LeaseRenewal = {
   held(): string[];
 };
 
-/** What tasks of a group may wait. */
+/** How long, how many and in which order tasks of a group may wait. */
 export type WaitingRules = {
   /** The longest wait; 0: nothing waits, and clients see that a vendor is full. */
   maxWaitMs: number;
   /** Tasks that may wait together, and of one user. */
   maxWaiting: number;
   maxWaitingPerUser: number;
-  /** What they may take together. */
+  /** The bytes that their requests may take together. */
   maxWaitingBytes: number;
   /** −10 to 10: the highest goes first. */
   priority: number;
-  /** What each user of the group may run at once; null: no such limit. */
+  /** The most tasks that each user of the group may run at once; null: no such limit. */
   maxRunning: number | null;
   /** By model: what may serve instead of it. Absent: nothing. */
   fallbacks?: Readonly<Record<string, ModelFallback>>;
@@ -152,20 +152,20 @@ export type WaitingRules = {
  */
 export type ModelFallback = { models: readonly string[]; afterMs: number | null };
 
-/** What the owners of a task may run at once; null: no such limit. */
+/** The most tasks that the owners of a task may run at once; null: no such limit. */
 export type MostRunning = { key: number | null; user: number | null; group: number | null };
 
-/** What begins a task or a relayed request: its reservation, its key, then its rows. */
+/** Begins a task or a relayed request: its reservation, its Idempotency-Key, then its rows. */
 export type Opening<T> = {
   payer: ReservedTask;
   idempotency: Pick<IdempotencyRecord, 'key' | 'requestHash'> | undefined;
-  /** What it is sent by, where the store decides whether it may begin. */
+  /** The account that it is sent by, where the store decides whether it may begin. */
   start?: { scope: Scope; task: Start } | undefined;
-  /** What its owners may run at once; absent: no limit of theirs holds. */
+  /** The own limits of its owners; absent: none holds. */
   most?: MostRunning | undefined;
   /** Where it waits if it may not begin, or, without `start`, in any case. */
   line?: { place: NewWaiting; rules: WaitingRules } | undefined;
-  /** Inserts the rows of what is paid for. `dispatch`: the store let it begin. */
+  /** Inserts the rows of the task or request. `dispatch`: the store let it begin. */
   insert: (
     tx: Repositories,
     dispatch: (Dispatch & { dispatchedAtMs: number }) | undefined,
@@ -174,9 +174,9 @@ export type Opening<T> = {
 };
 
 /**
- * What ends one. `move` changes its state; false: somebody else was first, and no money moves.
- * `taken`: what `move` took out of its line. `owes`: what was held in memory for it, and is
- * reserved and billed at once.
+ * Ends a task or a relayed request. `move` changes its state; false: somebody else was first, and
+ * no money moves. `taken`: the tasks that `move` took out of their lines. `owes`: a reservation
+ * that was held in memory, which is reserved and billed at once.
  */
 export type Closing = {
   move: (tx: Repositories) => Promise<boolean>;
@@ -185,22 +185,22 @@ export type Closing = {
   owes?: ReservedTask | undefined;
 };
 
-/** What this node knows of tasks that wait. */
+/** The waiting tasks, as far as this node knows them. */
 export type WaitingLine = {
   /** How many tasks of this class wait, as far as this node knows: new ones go behind them. */
   waiting(name: string): number;
   /** Call after the commit that puts a task in line, or parks it for its own limit. */
   entered(name: string, options?: { isParked: boolean }): void;
-  /** What waits, as it was just read. */
+  /** Takes over the counts that were just read. */
   read(classes: readonly WaitingCount[]): void;
-  /** Whom to tell when this node has put a task in line. */
+  /** Calls `listener` when this node has put a task in line. */
   onEntered(listener: () => void): void;
 };
 
 /**
- * Transactions that move money: those of one moment are one. It locks the rows of keys and wallets
- * once, changes each once, and commits once, for all payers. The members share nothing else: each
- * has its own verdict, and a group that fails is run again, each member alone.
+ * Moves money. Writes of the same moment share a transaction, which locks the rows of keys and
+ * wallets once, changes each once, and commits once, for all payers. The members share nothing
+ * else: each has its own verdict, and a group that fails is run again, each member alone.
  */
 export type MoneyWrites = {
   /**
@@ -214,8 +214,8 @@ export type MoneyWrites = {
    */
   hold(payer: ReservedTask): Promise<Hold | undefined>;
   /**
-   * A transaction that replaces reservations. Its `replace` does what `billing.replaceReservation`
-   * does, and leaves alone what is held in memory.
+   * Runs a transaction that replaces reservations. Its `replace` does what
+   * `billing.replaceReservation` does, but leaves reservations in memory alone.
    */
   replacing<T>(work: (tx: Repositories, replace: Billing['replaceReservation']) => Promise<T>): Promise<T>;
   /** False: `move` said so, and nothing was written. */

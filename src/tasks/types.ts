@@ -42,7 +42,7 @@ export type TaskLimits = {
    * store; may change while the gateway runs. Absent, or 0: nothing.
    */
   mostHeld?: () => number;
-  /** What administrators decide about waiting, for a group; may change while the gateway runs. */
+  /** The rules of waiting for a group; administrators may change them while the gateway runs. */
   waiting: (group: string) => WaitingRules;
 };
 
@@ -62,7 +62,7 @@ export type TaskDeps = {
   node: TaskNode;
 };
 
-/** What receives the events of this node. */
+/** Receives the events of this node. */
 export type TaskTelemetry = {
   meter?: TaskMeter;
   tracer?: TaskTracer | undefined;
@@ -85,7 +85,7 @@ export type OutcomeCounter = {
   fetched(plugin: LoadedPlugin, task: TaskRecord, error?: unknown): void;
 };
 
-/** What a poll's verdict says about the plugin. */
+/** The part of a poll's verdict that concerns the plugin. */
 export type PolledOutcome =
   | { kind: 'running' | 'postponed' }
   | { kind: 'ended'; ending: { status: 'SUCCESS' } | { status: 'FAILURE'; class?: string } }
