@@ -12,7 +12,7 @@ import type { OwnLimits, Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { invalidField } from '../errors.ts';
 
-/** The own limits of a user or key as the API has them; null: no such limit. */
+/** The own limits of a user or an API key; null: no such limit. */
 export type OwnLimitsView = { requests_per_minute: number | null; max_running: number | null };
 
 /** Far above what one owner can use. */
