@@ -35,7 +35,7 @@ export { findDamage, type Rest } from './salvage/find-damage.ts';
 export { salvagePostgres } from './salvage/salvage-postgres.ts';
 export { salvageSqlite } from './salvage/salvage-sqlite.ts';
 export type { SalvagedTable } from './salvage/salvage-target.ts';
-export { removeForeignSchema, requireOwnSchema } from './snapshot/own-schema.ts';
+export { removeForeignSchema, requireOwnSchema } from './snapshot/remove-foreign-schema.ts';
 export { replaceSqlite } from './snapshot/replace-sqlite.ts';
 export {
   beginSqliteRestore,

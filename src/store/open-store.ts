@@ -10,8 +10,8 @@ import { finishReplacement } from './snapshot/replace-sqlite.ts';
 import { requireNoSqliteRestore } from './snapshot/sqlite-snapshot.ts';
 import { followClock, type MoveDeadlines } from './sqlite/follow-clock.ts';
 import { lockDataDir, requireFreeDataDir } from './sqlite/lock-data-dir.ts';
-import { requireOneFile } from './sqlite/log-owner.ts';
 import { openSqlite, prepareDataDir } from './sqlite/open-sqlite.ts';
+import { requireOneFile } from './sqlite/refuse-foreign-log.ts';
 
 export type StoreOptions = {
   /** `postgres://…`, or empty for SQLite in `dataDir`. */

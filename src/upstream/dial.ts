@@ -10,8 +10,8 @@ import {
 } from 'node:tls';
 import { err, type Logger, ok, type Result, type Sentence, sentence } from '../kernel/index.ts';
 import { checkAddress, isInRanges } from './check-address.ts';
-import { alternateFamilies, connectFirst, type ResolvedAddress } from './connect-first.ts';
 import { AddressRefused, errorCode } from './failures.ts';
+import { alternateFamilies, connectFirst, type ResolvedAddress } from './happy-eyeballs.ts';
 import { openTunnel, ProxyFailure } from './open-tunnel.ts';
 import { describeProxy, looksLocal, type Network, type ProxyServer, unbracket } from './proxies.ts';
 import type { NetworkStep } from './types.ts';

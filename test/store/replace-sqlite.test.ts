@@ -9,7 +9,7 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { copyDatabase, databaseVersion, migrateStore, openStore, replaceSqlite } from '../../src/store/index.ts';
 import { RESTORED_NODE } from '../../src/store/ports/index.ts';
 import { finishReplacement, replacingSteps } from '../../src/store/snapshot/replace-sqlite.ts';
-import { markCopy } from '../../src/store/sqlite/log-owner.ts';
+import { markCopy } from '../../src/store/sqlite/refuse-foreign-log.ts';
 import { NEW_WAITING, newTask } from '../contract/each-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { connect, Socket } from 'node:net';
-import { alternateFamilies, connectFirst } from '../../src/upstream/connect-first.ts';
+import { alternateFamilies, connectFirst } from '../../src/upstream/happy-eyeballs.ts';
 import {
   type NetworkStep,
   parseDirectHosts,

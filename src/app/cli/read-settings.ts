@@ -2,8 +2,8 @@ import { OperatorError } from '../../kernel/index.ts';
 import type { SettingWarning } from '../../settings/index.ts';
 import { type ConfigOverrides, loadConfig } from '../config/config.ts';
 import type { Config, VariableName } from '../config/config-variables.ts';
-import { becomeOwner } from './become-owner.ts';
 import { type CommandInput, option, UsageError } from './command.ts';
+import { dropRoot } from './drop-root.ts';
 
 const FLAGS: readonly (readonly [flag: string, variable: VariableName])[] = [
   ['host', 'host'],
@@ -35,7 +35,7 @@ export function readSettings(
   }
   const reading = loadConfig(overrides, { needsSecrets });
   if (reading.ok) {
-    if (!staysRoot) becomeOwner(reading.config.dataDir);
+    if (!staysRoot) dropRoot(reading.config.dataDir);
     return reading;
   }
   // An invalid flag is wrong usage; an invalid variable is a failure.

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { AppError, describeBytes, escapeHiddenInJson, OperatorError } from '../../kernel/index.ts';
-import { explainRefusal } from './become-owner.ts';
 import { type CommandInput, type CommandIo, EXIT, type ExitCode, toPrintable, UsageError } from './command.ts';
 import { COMMANDS, type CommandSpec } from './commands.ts';
+import { explainRefusal } from './drop-root.ts';
 
 const STDIN_LIMIT = 64 * 1024;
 

@@ -13,11 +13,11 @@ import {
 } from '../../kernel/index.ts';
 import { readResult } from '../read-result.ts';
 import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from '../types.ts';
-import { createKillCounter, type KillCounter } from './count-kills.ts';
 import { createPool, type Pool } from './create-pool.ts';
 import { toCallKey } from './estimate-calls.ts';
 import { createReusableResults, type ReusableResults } from './reusable-results.ts';
 import { CLOSED } from './run-jobs.ts';
+import { createKillCounter, type KillCounter } from './suspend-after-kills.ts';
 import type { Job, JobAnswer, PoolFailure } from './types.ts';
 
 type SandboxOptions = {

@@ -4,7 +4,6 @@ import { type Migration, migrations, newSqliteDatabase } from '../../../migratio
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
 import { toStoreError } from '../drivers/errors.ts';
 import { createFileOnce } from '../files/write-file.ts';
-import { requireOneFile } from '../sqlite/log-owner.ts';
 import {
   copySqliteFile,
   openSqliteFile,
@@ -13,6 +12,7 @@ import {
   sqlitePath,
   unwritableDataDir,
 } from '../sqlite/open-sqlite.ts';
+import { requireOneFile } from '../sqlite/refuse-foreign-log.ts';
 import {
   CREATE_HISTORY,
   checkAhead,

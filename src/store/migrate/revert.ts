@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { type Migration, migrations } from '../../../migrations/index.ts';
 import { toStoreError } from '../drivers/errors.ts';
 import { lockDataDir } from '../sqlite/lock-data-dir.ts';
-import { requireOneFile } from '../sqlite/log-owner.ts';
 import { copySqliteFile, openSqliteFile, sqlitePath } from '../sqlite/open-sqlite.ts';
+import { requireOneFile } from '../sqlite/refuse-foreign-log.ts';
 import { CREATE_LEFT, findMoves, READ_HISTORY, refuseIrreversible, requireReversible } from './plan.ts';
 
 type Place = { databaseUrl: string; dataDir: string };

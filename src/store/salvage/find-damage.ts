@@ -3,8 +3,8 @@ import type { SQL } from 'bun';
 import { readSqlState } from '../drivers/errors.ts';
 import { READER_DEADLINES, withConnection } from '../postgres/open-postgres.ts';
 import { checkSqliteDatabase, checkSqliteTables } from '../snapshot/sqlite-snapshot.ts';
-import { requireOneFile } from '../sqlite/log-owner.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
+import { requireOneFile } from '../sqlite/refuse-foreign-log.ts';
 
 /** Indexes of PostgreSQL that are named at most. */
 const LISTED = 20;

@@ -2,7 +2,7 @@ import type { SQL } from 'bun';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
 import { movedTables } from '../snapshot/move-endpoint.ts';
-import { quoteName } from '../snapshot/own-schema.ts';
+import { quoteName } from '../snapshot/remove-foreign-schema.ts';
 import { createFolder, openTarget, type SalvagedRow, type SalvagedTable } from './salvage-target.ts';
 
 /** Blocks that are read at a time, while all goes well. */

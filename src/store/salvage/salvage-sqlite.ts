@@ -2,9 +2,9 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { constants, copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
-import { quoteName } from '../snapshot/own-schema.ts';
-import { hasForeignLog } from '../sqlite/log-owner.ts';
+import { quoteName } from '../snapshot/remove-foreign-schema.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
+import { hasForeignLog } from '../sqlite/refuse-foreign-log.ts';
 import {
   createFolder,
   openTarget,

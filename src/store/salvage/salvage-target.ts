@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
 import { fillDatabase } from '../migrate/migrate-sqlite.ts';
-import { quoteName } from '../snapshot/own-schema.ts';
+import { quoteName } from '../snapshot/remove-foreign-schema.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
 
 export type SalvagedRow = Record<string, unknown>;

@@ -5,7 +5,7 @@ import type { Repositories } from '../ports/index.ts';
 import { READER_DEADLINES, withConnection } from '../postgres/open-postgres.ts';
 import { createRepositories } from '../repositories/index.ts';
 import { tablesFor } from '../schema/index.ts';
-import { quoteName, renewOwnSchema } from './own-schema.ts';
+import { quoteName, renewOwnSchema } from './remove-foreign-schema.ts';
 
 /** Says that a restore was begun in this database; its row names the backup. */
 const MARKER = 'taskgate_restoring';

@@ -18,8 +18,8 @@ import { pendingMigrations } from '../migrate/plan.ts';
 import { END_WAITING } from '../ports/index.ts';
 import { flushFile, flushFolder, writeFlushed } from '../sqlite/flush.ts';
 import { lockBackups, lockDataDir, requireFreeDataDir } from '../sqlite/lock-data-dir.ts';
-import { forgetOwner, hasForeignLog, INTENT_FILE, newMark, readMark } from '../sqlite/log-owner.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
+import { forgetOwner, hasForeignLog, INTENT_FILE, newMark, readMark } from '../sqlite/refuse-foreign-log.ts';
 import { checkSqliteDatabase } from './sqlite-snapshot.ts';
 
 /** In the data directory: the copy while it is prepared. */

@@ -10,8 +10,8 @@ import { createMemoryLeases } from '../drivers/memory-leases.ts';
 import type { Repositories } from '../ports/index.ts';
 import { createLogFlush, flushFolder } from './flush.ts';
 import { createGroupCommit } from './group-commit.ts';
-import { claimLog, markCopy } from './log-owner.ts';
 import { createReadSnapshot } from './read-snapshot.ts';
+import { claimLog, markCopy } from './refuse-foreign-log.ts';
 import { scheduleCheckpoints } from './schedule-checkpoints.ts';
 
 /**

@@ -26,8 +26,8 @@ import { databaseVersion, LATEST_MIGRATION, revertStore } from '../../../store/i
 import { configuredNetwork } from '../../../upstream/index.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { TARGET, VERSION } from '../../version.ts';
-import { asOwner, becomeOwner } from '../become-owner.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, stopSignals } from '../command.ts';
+import { dropRoot, runAsOwner } from '../drop-root.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
@@ -48,7 +48,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     throw new OperatorError('this taskgate belongs to a package: install the newer package instead');
   }
   // The owner of the executable could put another one into its place at any time.
-  becomeOwner(dirname(process.execPath));
+  dropRoot(dirname(process.execPath));
   if (input.values.back === true) return goBack(input, config);
   const release = openRelease(requireReleaseLocation(config), { network: configuredNetwork(config) });
   try {
@@ -80,14 +80,14 @@ async function upgrade(input: CommandInput, config: Config, read: ReadFile): Pro
   }
   const isCopied = input.values['no-backup'] !== true;
   // Another user's settings lead elsewhere: then nothing would be backed up, and nobody told.
-  if (isCopied) await asOwner(config.dataDir, () => requireDatabase(config));
+  if (isCopied) await runAsOwner(config.dataDir, () => requireDatabase(config));
   const paths = executablePaths(process.execPath);
   try {
     writeNext(paths, await fetchExecutable(offered, read));
     await requireUsable(paths.next, version);
     const backup = { config, version: VERSION, next: version };
     const copy = isCopied
-      ? await asOwner(config.dataDir, () => backUpDatabase({ ...backup, signal: stopSignals() }))
+      ? await runAsOwner(config.dataDir, () => backUpDatabase({ ...backup, signal: stopSignals() }))
       : undefined;
     swapInNext(paths);
     const lines = [
@@ -153,7 +153,7 @@ async function goBack(input: CommandInput, config: Config): Promise<ExitCode> {
   if (database === undefined) {
     throw new OperatorError(`taskgate ${version} does not say which database it knows: restore the backup from before`);
   }
-  const reverted = await asOwner(config.dataDir, async () => {
+  const reverted = await runAsOwner(config.dataDir, async () => {
     await requireDatabase(config);
     return (await databaseVersion(config)) > database ? revertStore({ ...config, to: database }) : [];
   });

@@ -8,8 +8,9 @@ const NEXT_ADDRESS_MS = 200;
 const MAX_ADDRESSES = 8;
 
 /**
- * The socket that connects first (RFC 8305). Addresses are tried in their order, each a little
- * later than the one before, or as soon as that has failed; the others are closed.
+ * Connects to several addresses of a name, and returns the socket that connects first ("happy
+ * eyeballs", RFC 8305). Addresses are tried in their order, each a little later than the one before
+ * it, or as soon as that has failed; the other sockets are closed.
  */
 export function connectFirst(
   addresses: readonly string[],

@@ -13,11 +13,12 @@ export const explainRefusal = (message: string): string =>
     : '';
 
 /**
- * Root in a folder of another user becomes that user for good, before it reads or writes there: the
- * user may have put a symbolic link under any name. Nothing happens for others, or on Windows.
+ * Drops root's rights for good before anything is read or written in a folder of another user,
+ * who may have put a symbolic link under any name: the process becomes that user. Does nothing for
+ * a process that is not root, or on Windows.
  * @throws `OperatorError` where the system does not allow it, as in a container without the right
  */
-export function becomeOwner(folder: string): void {
+export function dropRoot(folder: string): void {
   const owner = otherOwner(folder);
   if (!owner) return;
   try {
@@ -32,7 +33,7 @@ export function becomeOwner(folder: string): void {
   try {
     accessSync('.', constants.R_OK | constants.X_OK);
   } catch {
-    // Such as root's home: a program that it starts could not begin there.
+    // In a folder such as root's home, programs that it starts could not begin.
     process.chdir('/');
   }
 }
@@ -41,7 +42,7 @@ export function becomeOwner(folder: string): void {
  * Runs `work` as the owner of `folder`, for a command that needs root afterwards. Programs that it
  * starts then could become root again, so it starts only those of this machine.
  */
-export async function asOwner<T>(folder: string, work: () => Promise<T>): Promise<T> {
+export async function runAsOwner<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const owner = otherOwner(folder);
   if (!owner) return work();
   const groups = process.getgroups?.() ?? [];

@@ -8,7 +8,7 @@ import { sqlitePath } from '../sqlite/open-sqlite.ts';
 type Item = { type: string; name: string; table: string; sql: string };
 type Column = { name: string; definition: string };
 
-/** What acts by itself: it runs within the statements of the gateway that opens the database. */
+/** Objects that act on their own, within the statements of the gateway that opens the database. */
 const SQLITE_ACTING = ['trigger', 'view'];
 const VIRTUAL = /^create virtual table/;
 
