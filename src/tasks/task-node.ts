@@ -174,12 +174,15 @@ export type Opening<T> = {
 };
 
 /**
- * Ends a task or a relayed request. `move` changes its state; false: somebody else was first, and
- * no money moves. `taken`: the tasks that `move` took out of their lines. `owes`: a reservation
- * that was held in memory, which is reserved and billed at once.
+ * Ends a task or a relayed request. `advance`: the change that ends a task, written in one
+ * statement with those of the others; `undefined`: somebody else was first. `move` writes what
+ * follows if that was written, or changes the state of a relayed request; false: somebody else was
+ * first, and no money moves. `taken`: the tasks that `advance` took out of their lines. `owes`: a
+ * reservation that was held in memory, which is reserved and billed at once.
  */
 export type Closing = {
-  move: (tx: Repositories) => Promise<boolean>;
+  advance?: (tx: Repositories) => Promise<TaskAdvance | undefined>;
+  move: (tx: Repositories, isAdvanced: boolean) => Promise<boolean>;
   ended: Ended;
   taken?: () => TakenWaiting[];
   owes?: ReservedTask | undefined;

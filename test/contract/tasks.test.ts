@@ -446,6 +446,20 @@ function suite(opened: () => OpenedStore): void {
     expect((await claimDue()).map(({ taskId }) => taskId)).toEqual([again.taskId]);
   });
 
+  test('of two changes under one lease in one statement the first is written', async () => {
+    const { store } = opened();
+    await addRunningTask(store);
+    const [task] = (await claimDue()) as [TaskRecord];
+    const lease = readLease(task);
+    const event = { at: 8, kind: 'transition', status: 'SUCCESS' } as const;
+    const end = (progress: string) => ({
+      ...{ lease, change: { status: 'SUCCESS' as const, progress }, events: [event], nextPollInMs: null },
+    });
+    expect(await store.tasks.advanceAll([end('1%'), end('2%')])).toEqual([true, false]);
+    expect(await reload(task)).toMatchObject({ status: 'SUCCESS', progress: '1%' });
+    expect(await store.tasks.events(task.taskId)).toHaveLength(1);
+  });
+
   test('a submission whose process died is claimed once its lease has expired', async () => {
     const { store } = opened();
     const dead = await store.tasks.insert(newTask({ leaseForMs: 0 }));

@@ -276,7 +276,10 @@ async function takeKeys(
 
 const closeAll = ({ store, billing }: Deps, closings: readonly Closing[]): Promise<Result<boolean, unknown>[]> =>
   store.transaction(async (tx) => {
-    const moved = await Promise.all(closings.map(({ move }) => move(tx)));
+    const advances = await Promise.all(closings.map(({ advance }) => advance?.(tx)));
+    const written = await tx.tasks.advanceAll(advances.filter((advance) => advance !== undefined));
+    const isAdvanced = advances.map((advance) => advance !== undefined && written.shift() === true);
+    const moved = await Promise.all(closings.map(({ move }, index) => move(tx, isAdvanced[index] === true)));
     const ending = closings.filter((_, index) => moved[index]);
     // Last: they lock the rows of keys, wallets and channels, for which all other tasks wait.
     await billing.reserveAll(

@@ -66,12 +66,12 @@ export async function finishTask(
   };
   let wantsResults = false;
   let taken: TakenWaiting[] = [];
-  const move = async (tx: Repositories): Promise<boolean> => {
+  const advance = async (tx: Repositories): Promise<TaskAdvance | undefined> => {
     let holder = lease;
     if (waits) {
       taken = await tx.waiting.take([{ taskId: task.taskId }], { owner: deps.node.id, leaseForMs: TAKEN_FOR_MS });
       const [first] = taken;
-      if (!first) return false;
+      if (!first) return undefined;
       holder = toLease(first.task);
     }
     const cause = succeeded
@@ -81,7 +81,7 @@ export async function finishTask(
     const money = succeeded
       ? { kind: 'settled' as const, detail: `${bill.quota}` }
       : { kind: 'refunded' as const, detail: `${task.quota}` };
-    const advance = {
+    return {
       // `reserved` guards the amount: it was read earlier, and a move to another price that was
       // committed late may have changed it.
       lease: { ...holder, reserved: task.quota },
@@ -92,10 +92,11 @@ export async function finishTask(
         { ...event, ...money },
       ],
     };
-    const [isEnded] = await tx.tasks.advanceAll([advance]);
+  };
+  const move = async (tx: Repositories, isAdvanced: boolean): Promise<boolean> => {
     // Only its price can have changed since it was read. Its place is not given up for nothing.
-    if (!isEnded && waits) throw new Error('the price of a task changed while its wait was ended');
-    if (!isEnded) return false;
+    if (!isAdvanced && taken.length > 0) throw new Error('the price of a task changed while its wait was ended');
+    if (!isAdvanced) return false;
     await recordTransition(deps, tx, { task, change: final });
     if (task.status === 'NOT_START' && task.waitingSince > 0) await tx.results.releaseHeld(task.taskId);
     wantsResults = succeeded && (await scheduleResultCopies(deps, tx, task));
@@ -103,6 +104,7 @@ export async function finishTask(
     return true;
   };
   const ended = await deps.node.money.close({
+    advance,
     move,
     ended: { task, bill, refund: succeeded ? undefined : { reason: ending.reason } },
     taken: () => taken,

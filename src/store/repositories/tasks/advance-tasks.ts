@@ -94,36 +94,41 @@ export function createTaskAdvances(
 
   return {
     advanceAll: atomic(async (advances) => {
-      const written = new Set<string>();
+      const written = new Set<TaskAdvance>();
+      const sent = new Map<string, TaskAdvance>();
       const rows: Row[] = [];
       for (const each of advances) {
         const { lease } = each;
         // Rare, and its condition is another one: the lease is not the caller's own.
         if (lease.runOut) {
-          if (await advance(lease, each.change, each.nextPollInMs))
-            written.add(nameClaim(lease.taskId, lease.leaseSeq));
+          if (await advance(lease, each.change, each.nextPollInMs)) written.add(each);
           continue;
         }
         const fence = memory ? memory.leases.findFence(lease) : lease;
-        if (fence) rows.push(encodeAdvance(each, fence));
+        // A lease ends with the first change under it, so a second one comes too late.
+        if (!fence || sent.has(nameClaim(lease.taskId, lease.leaseSeq))) continue;
+        sent.set(nameClaim(lease.taskId, lease.leaseSeq), each);
+        rows.push(encodeAdvance(each, fence));
       }
       const chosen = rows.map(choose);
       for (const query of new Set(chosen)) {
         const those = rows.filter((_, index) => chosen[index] === query);
         for (const group of groupBySize(those.map((row) => JSON.stringify(row)))) {
           const advanced = await query()({ given: `[${group.join()}]`, ...now() });
-          for (const [taskId, seq] of advanced) written.add(nameClaim(String(taskId), Number(seq)));
+          for (const [taskId, seq] of advanced) {
+            const found = sent.get(nameClaim(String(taskId), Number(seq)));
+            if (found) written.add(found);
+          }
         }
       }
-      const isWritten = ({ lease }: TaskAdvance) => written.has(nameClaim(lease.taskId, lease.leaseSeq));
-      const done = advances.filter(isWritten);
+      const done = advances.filter((each) => written.has(each));
       await addEvents(
         done.flatMap(({ events = [], lease: { taskId } }) => events.map((event) => ({ ...event, taskId }))),
       );
       memory?.onCommit(() => {
         for (const { lease } of done) memory.leases.release(lease);
       });
-      return advances.map(isWritten);
+      return advances.map((each) => written.has(each));
     }),
   };
 }
