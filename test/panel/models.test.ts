@@ -34,7 +34,7 @@ test('a user sees the models of their group, with their price in words, and trie
   expect(await page.getByText('max(').count()).toBe(0);
   expect(await findPageIssues(page)).toEqual([]);
   await page.getByRole('button', { name: 'Code for demo-video', exact: true }).click();
-  await page.getByRole('dialog').getByText(`${panel.origin()}/v1/tasks/demo`).waitFor();
+  await page.getByRole('dialog').getByText(`${panel.origin()}/v1/videos`).waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('link', { name: 'Try demo-video-pro' }).click();
   await heading(page, 'Playground').waitFor();
