@@ -179,6 +179,8 @@ export function TelegramBindPage() {
   const { t } = useTranslation();
   const { search } = useLocation();
   const query = new URLSearchParams(search);
+  // Without an outcome, this is not where the gateway leads to.
+  if (!query.has('telegram_bind') && !query.has('error_code')) return <OAuthRefusal text="oauth.foreign" />;
   const isDone = query.get('telegram_bind') === 'success';
   const refusal = refusals[query.get('error_code') ?? ''] ?? 'error.unavailable';
   return (
