@@ -205,28 +205,31 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
   const named = chooseFailure(path);
   const reference = { $ref: `#/components/responses/${named}` };
   const known = isObject(operation.responses) ? operation.responses : {};
-  const failures = Object.entries(describeFailures(operation, path)).map(([status, says]) => [
-    status,
-    failure(says, ERRORS[named]),
-  ]);
+  const tooMany = isLimited(operation) ? { '429': failure(TOO_MANY, ERRORS[named]) } : {};
+  const expected = describeFailures(operation, path);
+  if (expected !== undefined) operation['x-failures'] = expected;
   describeBodyOf(operation);
-  operation.responses = {
-    ...{ '200': { description: 'Success' }, ...known, ...Object.fromEntries(failures) },
-    default: reference,
-  };
+  operation.responses = { '200': { description: 'Success' }, ...known, ...tooMany, default: reference };
 }
 
-/** The statuses that callers of an operation should expect, with the codes that they can act on. */
-function describeFailures(operation: Operation, path: string): Record<string, string> {
+const TOO_MANY = 'Too many requests. Wait for the number of seconds in Retry-After.';
+
+const isLimited = (operation: Operation): boolean =>
+  operation['x-limit-model-requests'] === true ||
+  operation['x-limit'] !== undefined ||
+  operation['x-limit-per-user'] !== undefined;
+
+/**
+ * The failures that API clients should expect, with the codes that they can act on. They are no
+ * responses of their own: generated clients read every failure as the default one.
+ */
+function describeFailures(operation: Operation, path: string): Record<string, string> | undefined {
+  if (operation['x-access'] !== 'apiKey') return undefined;
   const submits = operation['x-limit-model-requests'] === true;
-  const isLimited = submits || operation['x-limit'] !== undefined || operation['x-limit-per-user'] !== undefined;
-  const tooMany: Record<string, string> = isLimited
-    ? { '429': 'Too many requests. Wait for the number of seconds in Retry-After.' }
-    : {};
-  if (operation['x-access'] !== 'apiKey') return tooMany;
-  const model = submits ? 'model_not_found: nothing here serves the model.' : '';
-  const id = path.includes('{') ? 'Nothing of yours has this id.' : '';
-  const missing = [id, model].filter(Boolean).join(' ');
+  const missing = [
+    path.includes('{') ? 'Nothing of yours has this id.' : '',
+    submits ? 'model_not_found: nothing here serves the model.' : '',
+  ].filter(Boolean);
   return {
     ...(submits || operation.requestBody
       ? {
@@ -242,8 +245,7 @@ function describeFailures(operation: Operation, path: string): Record<string, st
             'Not allowed: insufficient_quota (the balance does not cover the cost), insufficient_key_quota (the budget of the key does not), api_key_model_not_allowed.',
         }
       : {}),
-    ...(missing === '' ? {} : { '404': missing }),
-    ...tooMany,
+    ...(missing.length === 0 ? {} : { '404': missing.join(' ') }),
   };
 }
 

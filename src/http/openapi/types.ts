@@ -21,6 +21,8 @@ export type Operation = {
   'x-limit-model-requests'?: boolean;
   'x-body-limit'?: BodyLimitName;
   'x-security-proof'?: ProofNeed;
+  /** Failures that callers should expect, by status. */
+  'x-failures'?: Record<string, string>;
 };
 
 export type OpenApiDocument = {

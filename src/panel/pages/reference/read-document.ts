@@ -26,6 +26,7 @@ type DocumentOperation = {
   requestBody?: { description?: string; content?: Readonly<Record<string, Media>> };
   responses?: Readonly<Record<string, Response>>;
   'x-access'?: string;
+  'x-failures'?: Readonly<Record<string, string>>;
 };
 
 export type ApiCode = { panel: string; openai: string; status: number; message: string };
@@ -148,13 +149,16 @@ function readOperation({ method, path, operation }: Described): Operation {
     parameters: operation.parameters ?? [],
     bodies: readContent(operation.requestBody),
     bodyLimit: operation.requestBody?.description ?? '',
-    responses: Object.entries(operation.responses ?? {})
+    responses: Object.entries({ ...describeOnly(operation['x-failures']), ...operation.responses })
       .filter(([status]) => status !== 'default')
       .map(([status, response]) => ({
         ...{ status, description: response.description ?? '', bodies: readContent(response) },
       })),
   };
 }
+
+const describeOnly = (failures: Readonly<Record<string, string>> = {}): Record<string, Response> =>
+  Object.fromEntries(Object.entries(failures).map(([status, description]) => [status, { description }]));
 
 const readContent = (holder: { content?: Readonly<Record<string, Media>> } | undefined) =>
   Object.entries(holder?.content ?? {}).map(([type, { schema = {} }]) => ({ type, schema }));
