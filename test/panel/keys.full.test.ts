@@ -322,9 +322,8 @@ describe('usage', () => {
     await page.getByRole('table', { name: 'Spend by API key' }).getByRole('button', { name: 'Billed' }).click();
     await page.waitForURL(/key=\d+/);
     await until('one bill is left', async () => (await bills.getByRole('row').count()) === 2);
-    await bills.getByRole('button', { name: /\$0\.20 for demo-video/ }).click();
-    await dialog(page).getByText('$0.20').first().waitFor();
-    await dialog(page).getByRole('button', { name: 'Price breakdown' }).click();
+    await bills.getByRole('button', { name: 'demo-video' }).click();
+    await dialog(page).getByText('Bill · $0.20').waitFor();
     await dialog(page).getByText('u("seconds") * 0.05').first().waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     await page.keyboard.press('Escape');

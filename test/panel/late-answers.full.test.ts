@@ -42,7 +42,7 @@ test('a dialog stays open while its request runs', async () => {
     .getByLabel(/^Password/)
     .fill(password);
   const making = await holdResponse(page, '**/api/user', 'POST');
-  await dialog(page).getByRole('button', { name: 'Create user' }).click();
+  await dialog(page).getByRole('button', { name: 'Add user' }).click();
   await making.answered;
   await page.keyboard.press('Escape');
   expect(await dialog(page).getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);

@@ -34,14 +34,14 @@ testInFullRun('tasks are chosen and run again after their sum was confirmed, and
   await page.getByRole('button', { name: 'Clear selection' }).click();
   await choices.first().check();
   await choices.nth(1).check();
-  await page.getByRole('button', { name: 'Run again' }).click();
+  await page.getByRole('button', { name: 'Run 2 tasks' }).click();
   await page.getByText('Last time $0.20.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Run 2 tasks' }).click();
   await page.getByText('Done: 2 of 2.').waitFor();
   await page.getByRole('button', { name: 'Close', exact: true }).last().click();
 
   await choices.first().check();
-  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete 1 task' }).click();
   await page.route('**/api/task/task_*', (route) =>
     route.fulfill({ status: 404, json: { success: false, code: 'TASK_NOT_FOUND', message: 'gone' } }),
   );
@@ -71,13 +71,13 @@ testInFullRun('chosen tasks are downloaded, and running ones cancelled, in one g
   await page.goto(`${panel.origin()}/tasks`);
   await page.getByRole('checkbox', { name: 'Select: a slow one too' }).check();
   await choices.nth(2).check();
-  await page.getByRole('button', { name: 'Run again' }).click();
+  await page.getByRole('button', { name: 'Run 1 task' }).click();
   await page.getByText('1 task is still running and will be skipped.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
   await page.goto(`${panel.origin()}/tasks?q=slow`);
   await choices.nth(1).waitFor();
   await page.getByRole('checkbox', { name: 'Select all' }).check();
-  await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await page.getByRole('toolbar').getByRole('button', { name: 'Cancel 2 tasks' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel 2 tasks' }).click();
   await page.getByText(/^(Done: 2 of 2\.|2 of 2 processed)/).waitFor();
 });

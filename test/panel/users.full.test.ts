@@ -111,7 +111,7 @@ describe('the list', () => {
   testInFullRun('Escape asks before it loses what was typed into a dialog', async () => {
     const page = await openAsRoot('/users');
     await page.getByRole('button', { name: 'Add user' }).click();
-    const dialog = page.getByRole('dialog', { name: 'New user' });
+    const dialog = page.getByRole('dialog', { name: 'Add user' });
     await dialog.getByLabel('Username').fill('somebody');
     await page.keyboard.press('Escape');
     await page.getByRole('dialog', { name: 'Discard changes?' }).getByRole('button', { name: 'Discard' }).click();
@@ -121,8 +121,8 @@ describe('the list', () => {
   test('a new account: invalid input, a taken name, and one that is created', async () => {
     const page = await openAsRoot('/users');
     await page.getByRole('button', { name: 'Add user' }).click();
-    const dialog = page.getByRole('dialog', { name: 'New user' });
-    const create = dialog.getByRole('button', { name: 'Create user' });
+    const dialog = page.getByRole('dialog', { name: 'Add user' });
+    const create = dialog.getByRole('button', { name: 'Add user' });
     await create.click();
     await waitForText(page, 'Use 1 to 32 letters, digits, dots, underscores or hyphens.');
     await waitForText(page, 'Use 8 characters or more.');
@@ -151,7 +151,7 @@ describe('an account', () => {
       await page.getByRole('link', { name: 'person22', exact: true }).click();
       await page.getByRole('tab', { name: 'Spend' }).click();
       await waitForValue(page.getByRole('combobox', { name: 'Period' }), 'Last 7 days');
-      await page.locator('dl').getByText('Spent', { exact: true }).waitFor();
+      await page.getByRole('tabpanel', { name: 'Spend' }).locator('dl').getByText('Spent', { exact: true }).waitFor();
       await page.getByRole('tab', { name: 'Tasks' }).click();
       await waitForText(page, 'No tasks yet');
       await page.getByRole('tab', { name: 'API keys' }).click();
@@ -190,19 +190,18 @@ describe('an account', () => {
       preview,
     }: Record<'mode' | 'label' | 'amount' | 'preview', string>) => {
       await page.getByRole('button', { name: 'Change balance' }).click();
-      const dialog = page.getByRole('dialog', { name: 'Balance of vera' });
+      const dialog = page.getByRole('dialog', { name: 'Change vera’s balance' });
       await dialog.getByText(mode, { exact: true }).click();
-      await dialog.getByRole('button', { name: 'Change balance' }).click();
-      await dialog.getByText('Enter an amount in US dollars').waitFor();
+      expect(await dialog.getByRole('button', { name: 'Change balance' }).isDisabled()).toBe(true);
       await dialog.getByLabel(label).fill(amount);
       await dialog.getByText(preview).waitFor();
-      await dialog.getByRole('button', { name: 'Change balance' }).click();
+      await dialog.getByRole('button', { name: /\$\d+\.\d\d$/ }).click();
       await dialog.waitFor({ state: 'hidden' });
     };
-    await change({ mode: 'Add', label: 'Amount', amount: '12.5', preview: '$0.00 becomes $12.50.' });
+    await change({ mode: 'Add', label: 'Amount', amount: '12.5', preview: '$0.00 → $12.50' });
     expect(await account('vera')).toMatchObject({ quota: 6_250_000 });
-    await change({ mode: 'Subtract', label: 'Amount', amount: '20', preview: '$12.50 becomes -$7.50.' });
-    await change({ mode: 'Set', label: 'New balance', amount: '3', preview: '-$7.50 becomes $3.00.' });
+    await change({ mode: 'Subtract', label: 'Amount', amount: '20', preview: '$12.50 → -$7.50' });
+    await change({ mode: 'Set', label: 'New balance', amount: '3', preview: '-$7.50 → $3.00' });
     expect(await account('vera')).toMatchObject({ quota: 1_500_000 });
   });
 
@@ -230,7 +229,7 @@ describe('an account', () => {
       await page.keyboard.insertText(pasted);
       const before = language === 'de' ? '0,00\u00a0$' : '$0.00';
       await dialog.getByText(t('users.balancePreview', { before, after: amount })).waitFor();
-      await dialog.getByRole('button', { name: t('users.changeBalance') }).click();
+      await dialog.getByRole('button', { name: t('users.balance.addAmount', { amount }) }).click();
       await dialog.waitFor({ state: 'hidden' });
       await page.evaluate(() => localStorage.removeItem('taskgate.language'));
       expect(await account('vera')).toMatchObject({ quota: dollars * 500_000 });
@@ -246,7 +245,7 @@ describe('an account', () => {
     await dialog.getByText('This can be read as different numbers. Write it like 1234.5.').waitFor();
     await dialog.getByText(/^Current balance: /).waitFor();
     const { quota } = await account('vera');
-    await dialog.getByRole('button', { name: 'Change balance' }).click();
+    expect(await dialog.getByRole('button', { name: 'Change balance' }).isDisabled()).toBe(true);
     expect(await account('vera')).toMatchObject({ quota });
     await page.keyboard.press('Escape');
   });
@@ -447,7 +446,7 @@ testInFullRun('an account that does not exist shows a not-found page with a link
   const page = await openAsRoot('/users/nobody');
   for (const id of ['nobody', '99999', '99999999999999999999', '1%2Fsessions']) {
     await page.goto(`${origin()}/users/${id}`);
-    await alert(page).getByText('Account not found').waitFor();
+    await alert(page).getByText('User not found').waitFor();
   }
   expect(await findPageIssues(page)).toEqual([]);
   await page.getByRole('link', { name: 'All users' }).click();
@@ -485,7 +484,7 @@ test('double booking: after a lost answer, adding the same amount again in a new
   const add = async (): Promise<void> => {
     await change.click();
     await page.getByRole('dialog').getByLabel('Amount').fill('10');
-    await page.getByRole('dialog').getByRole('button', { name: 'Change balance' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Add $10.00' }).click();
   };
   const quota = async (): Promise<number> => (await root().call<{ quota: number }>('GET', `/api/user/${id}`)).quota;
   const [changes, reads] = ['**/api/user/manage', `**/api/user/${id}`];

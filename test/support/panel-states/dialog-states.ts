@@ -13,10 +13,11 @@ const asked =
       .click();
     await page.getByRole('dialog').last().waitFor();
   };
-const chosen = (key: TextKey) =>
-  inOrder(async ({ page, text }) => {
+/** `place`: that of the button among those that act. */
+const chosen = (place: number) =>
+  inOrder(async ({ page }) => {
     for (const row of [0, 1, 2]) await page.locator('tbody [data-select] input').nth(row).check();
-    await page.getByRole('button', { name: text(key), exact: true }).click();
+    await page.getByRole('toolbar').getByRole('button').nth(place).click();
   }, dialogOpens);
 const fromMenu =
   (key: TextKey) =>
@@ -30,8 +31,8 @@ const iconIn = (scope: string) => (page: Page) => page.locator(scope).last().cli
 
 /** What is asked, chosen or shown once, over the pages that it belongs to. */
 export const dialogStates: readonly PanelState[] = [
-  { name: 'ask-bulk-again', path: '/tasks?scope=all', only: 'wide', act: chosen('tasks.bulk.again') },
-  { name: 'ask-bulk-delete', path: '/tasks?scope=all&status=SUCCESS', only: 'wide', act: chosen('tasks.bulk.delete') },
+  { name: 'ask-bulk-again', path: '/tasks?scope=all', only: 'wide', act: chosen(0) },
+  { name: 'ask-bulk-delete', path: '/tasks?scope=all&status=SUCCESS', only: 'wide', act: chosen(-2) },
   { name: 'tasks-export', path: '/tasks', act: inOrder(press('export.export'), menuOpens) },
   {
     name: 'task-copy',

@@ -66,7 +66,7 @@ export function SavedViews() {
             {(found) =>
               found.length === 0 ? (
                 <Text size="sm" c="dimmed">
-                  {t('tasks.views.none')}
+                  {t(query === '' ? 'tasks.views.noFilter' : 'tasks.views.none')}
                 </Text>
               ) : (
                 <ul className={classes.views}>

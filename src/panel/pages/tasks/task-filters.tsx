@@ -1,5 +1,6 @@
 import { Button, Group, Popover, SegmentedControl, Select, Stack, TextInput } from '@mantine/core';
 import { IconAdjustmentsHorizontal } from '@tabler/icons-react';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -58,7 +59,14 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
         onChange={(status) => filters.setAll({ status: status ?? '', reason: '' })}
         data={Object.entries(taskStatusTexts).map(([value, text]) => ({ value, label: t(text) }))}
       />
-      <Popover position="bottom-end" width={320} trapFocus returnFocus hideDetached={false}>
+      <Popover
+        position="bottom-end"
+        width="min(358px, calc(100vw - 32px))"
+        middlewares={{ shift: { padding: 16 }, flip: true }}
+        trapFocus
+        returnFocus
+        hideDetached={false}
+      >
         <Popover.Target>
           <Button
             variant="default"
@@ -101,6 +109,7 @@ function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery }) {
   const { values, set } = filters;
   const plugins = usePluginNames();
   const models = useApiQuery<CallableModel[]>('/api/model');
+  const [isCustom, setCustom] = useState(values.from !== '' || values.to !== '');
   const modelNames = new Map(models.data?.map(({ model }) => [model, model]));
   const inPlace = { comboboxProps: { withinPortal: false } } as const;
   const shared = { clearable: true, ...inPlace } as const;
@@ -110,26 +119,34 @@ function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery }) {
         {...shared}
         label={t('tasks.period')}
         placeholder={t('tasks.anyTime')}
-        value={values.period || null}
-        onChange={(period) => filters.setAll({ period: period ?? '', from: '', to: '' })}
-        data={periods.map((value) => ({ value, label: t(`tasks.period.${value as '24h'}`) }))}
+        value={isCustom ? 'custom' : values.period || null}
+        onChange={(period) => {
+          setCustom(period === 'custom');
+          filters.setAll({ period: period === 'custom' ? '' : (period ?? ''), from: '', to: '' });
+        }}
+        data={[
+          ...periods.map((value) => ({ value, label: t(`tasks.period.${value as '24h'}`) })),
+          { value: 'custom', label: t('usage.period.custom') },
+        ]}
       />
-      <Group grow gap="sm">
-        <TextInput
-          type="date"
-          label={t('tasks.from')}
-          value={values.from}
-          max={values.to || undefined}
-          onChange={({ currentTarget }) => filters.setAll({ from: currentTarget.value, period: '' })}
-        />
-        <TextInput
-          type="date"
-          label={t('tasks.to')}
-          value={values.to}
-          min={values.from || undefined}
-          onChange={({ currentTarget }) => filters.setAll({ to: currentTarget.value, period: '' })}
-        />
-      </Group>
+      {isCustom && (
+        <Group grow gap="sm">
+          <TextInput
+            type="date"
+            label={t('tasks.from')}
+            value={values.from}
+            max={values.to || undefined}
+            onChange={({ currentTarget }) => filters.setAll({ from: currentTarget.value, period: '' })}
+          />
+          <TextInput
+            type="date"
+            label={t('tasks.to')}
+            value={values.to}
+            min={values.from || undefined}
+            onChange={({ currentTarget }) => filters.setAll({ to: currentTarget.value, period: '' })}
+          />
+        </Group>
+      )}
       <Select
         {...shared}
         label={t('tasks.model')}
@@ -182,10 +199,12 @@ function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery }) {
   );
 }
 
+const chipNames = narrowingNames.filter((name) => name !== 'q' && name !== 'status');
+
 type Name = Parameters<TaskQuery['filters']['set']>[0];
 
 /** What narrows the list, beside the text that is searched, each to be removed. */
-export function TaskFilterChips({ tasks: { filters, isNarrowed, all, query } }: { tasks: TaskQuery }) {
+export function TaskFilterChips({ tasks: { filters, all, query } }: { tasks: TaskQuery }) {
   const { t, i18n } = useTranslation();
   const { values, set } = filters;
   const plugins = usePluginNames();
@@ -197,22 +216,19 @@ export function TaskFilterChips({ tasks: { filters, isNarrowed, all, query } }: 
     id: values.key,
   });
   const reasons = useFailureReasons(query, values.reason !== '');
-  if (!isNarrowed) return null;
+  // The text and the status stand in the bar itself.
+  if (chipNames.every((name) => values[name] === '')) return null;
   const day = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium' });
   const toDay = (text: string): string => {
     const date = new Date(`${text}T00:00`);
     return Number.isNaN(date.getTime()) ? text : day.format(date);
   };
-  // A reason is one of failed tasks.
-  const onRemove = (name: Name): void =>
-    name === 'status' ? filters.setAll({ status: '', reason: '' }) : set(name, '');
   const chip = (name: Name, label: string, value: FilterChip['value']): FilterChip[] =>
-    values[name] === '' ? [] : [{ key: name, label, value, onRemove: () => onRemove(name) }];
+    values[name] === '' ? [] : [{ key: name, label, value, onRemove: () => set(name, '') }];
   return (
     <FilterChips
       onClear={() => filters.setAll(Object.fromEntries(narrowingNames.map((name) => [name, ''])))}
       chips={[
-        ...chip('status', t('tasks.status'), t(taskStatusTexts[values.status as 'SUCCESS'] ?? 'tasks.anyStatus')),
         ...chip('period', t('tasks.period'), t(`tasks.period.${values.period as '24h'}`)),
         ...chip('from', t('tasks.from'), toDay(values.from)),
         ...chip('to', t('tasks.to'), toDay(values.to)),

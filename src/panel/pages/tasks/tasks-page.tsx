@@ -17,7 +17,7 @@ import { SavedViews } from './saved-views.tsx';
 import { TaskFilterChips, TaskFilters } from './task-filters.tsx';
 import { useListPreferences } from './use-saved-views.ts';
 import { TaskBrief, useTaskColumns, useTaskTitle } from './use-task-columns.tsx';
-import { type TaskQuery, useTaskQuery } from './use-task-query.ts';
+import { narrowingNames, type TaskQuery, useTaskQuery } from './use-task-query.ts';
 
 const runningRefreshMs = 2500;
 const idleRefreshMs = 20_000;
@@ -138,7 +138,13 @@ function SearchedNote({ searched, note }: { searched: number | null; note: Searc
 
 function NoTasks({ tasks: { filters, isNarrowed } }: { tasks: TaskQuery }) {
   const { t } = useTranslation();
-  if (isNarrowed) return <NoMatches text={t('tasks.noMatchText')} onClear={filters.clear} />;
+  if (isNarrowed) {
+    const { q, ...others } = filters.values;
+    const hasOthers = narrowingNames.some((name) => name !== 'q' && others[name] !== '');
+    const text =
+      q === '' ? t('tasks.noMatchFilters') : t(hasOthers ? 'tasks.noMatchText' : 'tasks.noMatchFor', { text: q });
+    return <NoMatches text={text} onClear={filters.clear} />;
+  }
   return (
     <EmptyState
       heading={t('tasks.empty')}

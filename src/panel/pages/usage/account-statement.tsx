@@ -60,15 +60,17 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
       render: ({ balance_after: after }) => money(after),
     },
   ];
-  const all = { value: '', label: t('app.all') };
   return (
     <div>
       <Group justify="space-between" align="flex-end" mb={14}>
-        <search className={classes.bar}>
+        <search className={classes.choices}>
           <Select
             label={t('ledger.what')}
             allowDeselect={false}
-            data={[all, ...kinds.map((value) => ({ value, label: t(`ledger.kind.${value}`) }))]}
+            data={[
+              { value: '', label: t('ledger.allChanges') },
+              ...kinds.map((value) => ({ value, label: t(`ledger.kind.${value}`) })),
+            ]}
             value={kind}
             onChange={(value) => filters.set('kind', value ?? '')}
           />
@@ -76,7 +78,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
             label={t('audit.range')}
             allowDeselect={false}
             data={[
-              all,
+              { value: '', label: t('ledger.allTime') },
               { value: 'week', label: t('audit.range.week') },
               { value: 'month', label: t('audit.range.month') },
               { value: 'quarter', label: t('usage.period.90d') },
@@ -103,7 +105,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
                 <RowDetail row={row} />
               </BriefText>
             }
-            facts={[money(row.balance_after), format.date(row.created_at)]}
+            facts={[t('ledger.balanceAfter', { amount: money(row.balance_after) }), format.age(row.created_at)]}
           />
         )}
         empty={
@@ -150,8 +152,9 @@ function RowDetail({ row: { kind, note, note_sentence: said, task } }: { row: Le
   const reserved = format.exactMoney(task.reserved);
   if (charged === null) return t('ledger.running', { reserved });
   if (charged !== 0 || task.reserved === 0) {
-    const amounts = { reserved, charged: format.exactMoney(charged) };
-    return t(charged === task.reserved ? 'ledger.charged' : 'ledger.reservedCharged', amounts);
+    // The amount of the row says it.
+    if (charged === task.reserved) return null;
+    return t('ledger.reservedCharged', { reserved, charged: format.exactMoney(charged) });
   }
   if (reason === '') return t('ledger.refunded', { reserved });
   return (

@@ -5,14 +5,14 @@ import { Link } from 'react-router';
 import type { UsagePage, UsageReport, UsageRow } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { DescriptionList } from '../../ui/display/figures.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { type Column, DataTable } from '../../ui/table/data-table.tsx';
+import { type Column, DataTable, RowButton } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { TaskBill } from '../tasks/task/task-bill.tsx';
-import classes from './usage.module.css';
 import type { Scope, UsageFilters } from './use-usage-filters.ts';
 
 type BillListProps = { report: Pick<UsageReport, 'from' | 'until'>; filters: UsageFilters };
@@ -51,7 +51,7 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
         brief={(row) => <BillBrief row={row} scope={scope} onPress={() => setOpened(row)} />}
         empty={<EmptyState heading={t('usage.bills.empty')} text={t('usage.bills.emptyText')} />}
       />
-      <BillDrawer row={opened} keyName={opened === null ? null : readKeyName(opened)} onClose={() => setOpened(null)} />
+      <BillDrawer row={opened} scope={scope} onClose={() => setOpened(null)} />
     </section>
   );
 }
@@ -100,74 +100,67 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
     ),
   };
   return [
-    { key: 'at', heading: t('usage.at'), render: ({ created_at }) => format.time(created_at) },
-    { key: 'model', heading: t('usage.model'), render: ({ model }) => model },
+    {
+      key: 'model',
+      heading: t('usage.model'),
+      render: (row) => <RowButton onPress={() => open(row)}>{row.model}</RowButton>,
+    },
+    { key: 'result', heading: t('usage.result'), render: ({ kind }) => <BillResult kind={kind} /> },
     ...(scope === 'all' ? [userColumn] : []),
     { key: 'key', heading: t('usage.key'), minor: true, render: (row) => readKeyName(row) ?? t('usage.noKey') },
-    {
-      key: 'result',
-      heading: t('usage.result'),
-      render: ({ kind }) => <BillResult kind={kind} />,
-    },
-    {
-      key: 'cost',
-      heading: t('usage.cost'),
-      numeric: true,
-      render: (row) => (
-        <Anchor
-          component="button"
-          type="button"
-          inherit
-          aria-label={t('usage.explain', { cost: money(readCost(row)), model: row.model })}
-          onClick={() => open(row)}
-        >
-          {money(readCost(row))}
-        </Anchor>
-      ),
-    },
+    { key: 'cost', heading: t('usage.cost'), numeric: true, render: (row) => money(readCost(row)) },
+    { key: 'at', heading: t('usage.at'), numeric: true, render: ({ created_at }) => format.time(created_at) },
   ];
 }
 
-type BillDrawerProps = { row: UsageRow | null; keyName: string | null; onClose(): void };
+type BillDrawerProps = { row: UsageRow | null; scope: Scope; onClose(): void };
 
 /** Explains one bill. */
-function BillDrawer({ row, keyName, onClose }: BillDrawerProps) {
+function BillDrawer({ row, scope, onClose }: BillDrawerProps) {
   const { t } = useTranslation();
+  const format = useFormat();
   return (
     <Drawer
       opened={row !== null}
       onClose={onClose}
       position="right"
       size={520}
-      title={row?.model}
+      title={row && t('usage.billOf', { cost: format.money(readCost(row)) })}
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
-      {row !== null && <BillDetails row={row} keyName={keyName} />}
+      {row !== null && <BillDetails row={row} scope={scope} />}
     </Drawer>
   );
 }
 
-function BillDetails({ row, keyName }: { row: UsageRow; keyName: string | null }) {
+function BillDetails({ row, scope }: { row: UsageRow; scope: Scope }) {
   const { t } = useTranslation();
   const format = useFormat();
   const status = row.kind === 'refund' ? ('FAILURE' as const) : ('SUCCESS' as const);
+  const user = row.username ?? `#${row.user_id}`;
   return (
     <Stack gap="lg">
-      <Stack gap={4}>
-        <Text size="sm" c="dimmed">
-          {format.time(row.created_at)}
-          {keyName !== null && ` · ${t('usage.byKey', { name: keyName })}`}
+      <DescriptionList
+        entries={[
+          [t('usage.model'), row.model],
+          [t('usage.result'), <BillResult key="result" kind={row.kind} />],
+          ...(scope === 'own' ? [] : [[t('usage.user'), user] as const]),
+          [t('usage.key'), readKeyName(row) ?? t('usage.noKey')],
+          [t('usage.at'), format.time(row.created_at)],
+          [
+            t('usage.task'),
+            <Anchor key="task" component={Link} to={`/tasks/${row.task_id}`} inherit>
+              {t('usage.openTask')}
+            </Anchor>,
+          ],
+        ]}
+      />
+      {row.bill.reason !== undefined && (
+        <Text size="sm">
+          <ServerText text={row.bill.reason} sentence={row.bill.reason_sentence} />
         </Text>
-        <Anchor component={Link} to={`/tasks/${row.task_id}`} className={classes.task}>
-          {row.task_id}
-        </Anchor>
-        {row.bill.reason !== undefined && (
-          <Text size="sm" mt={4}>
-            <ServerText text={row.bill.reason} sentence={row.bill.reason_sentence} />
-          </Text>
-        )}
-      </Stack>
-      <TaskBill task={{ status, bill: row.bill, ledger: [], platform: row.plugin_key, model: row.model }} />
+      )}
+      <TaskBill task={{ status, bill: row.bill, ledger: [], platform: row.plugin_key, model: row.model }} isExplained />
     </Stack>
   );
 }

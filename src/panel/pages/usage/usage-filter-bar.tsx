@@ -37,21 +37,23 @@ function ScopeChoice({ filters: { scope, values, setAll } }: { filters: UsageFil
     <>
       <SegmentedControl
         aria-label={t('usage.whose')}
-        value={scope === 'user' ? '' : scope}
+        value={scope === 'own' ? 'own' : 'all'}
         onChange={(next) => setAll({ scope: next === 'all' ? 'all' : '', user: '', by: '', key: '' })}
         data={[
           { value: 'own', label: t('usage.whose.own') },
           { value: 'all', label: t('usage.whose.all') },
         ]}
       />
-      <NameSelect
-        path="/api/user/names"
-        aria-label={t('usage.user')}
-        placeholder={t('usage.oneUser')}
-        w={190}
-        value={values.user}
-        onChange={(user) => setAll({ user, by: '', key: '' })}
-      />
+      {scope !== 'own' && (
+        <NameSelect
+          path="/api/user/names"
+          aria-label={t('usage.user')}
+          placeholder={t('tasks.anyUser')}
+          w={190}
+          value={values.user}
+          onChange={(user) => setAll({ scope: 'all', user, by: '', key: '' })}
+        />
+      )}
     </>
   );
 }

@@ -1,5 +1,6 @@
-import { Anchor, Input, SegmentedControl, Text } from '@mantine/core';
+import { Anchor, Button, Group, Input, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import type { KeptStorage, UsageReport as Report, User } from '../../api/types.ts';
 import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { formatHours } from '../../ui/chart/chart-axis.ts';
@@ -40,7 +41,7 @@ export function UsageReport({ filters }: { filters: UsageFilters }) {
           )}
           {isOwn && storage.data && <KeptFiles storage={storage.data} />}
           {read.shares.length === 0 ? (
-            <EmptyState heading={t('usage.empty.heading')} text={t('usage.empty.text')} />
+            <NoUsage filters={filters} />
           ) : (
             <>
               <UsageOverTime report={read} filters={filters} />
@@ -51,6 +52,30 @@ export function UsageReport({ filters }: { filters: UsageFilters }) {
         </>
       )}
     </QueryResult>
+  );
+}
+
+/** Nothing was spent: in a short period there may be more before it. */
+function NoUsage({ filters: { period, setAll } }: { filters: UsageFilters }) {
+  const { t } = useTranslation();
+  const isShort = period === 'today' || period === '7d';
+  return (
+    <EmptyState
+      heading={t('usage.empty.heading')}
+      text={t('usage.empty.text')}
+      action={
+        <Group gap="sm" justify="center">
+          {isShort && (
+            <Button variant="default" onClick={() => setAll({ period: '30d', from: '', to: '' })}>
+              {t('usage.empty.longer')}
+            </Button>
+          )}
+          <Button component={Link} to="/playground" variant="default">
+            {t('tasks.emptyAction')}
+          </Button>
+        </Group>
+      }
+    />
   );
 }
 

@@ -5,6 +5,7 @@ import { type ReactNode, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { Account } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { DescriptionList } from '../../ui/display/figures.tsx';
@@ -19,21 +20,11 @@ import { Section } from '../../ui/page/section.tsx';
 import { AccountStatus, type Rights, RoleName } from './account-rules.tsx';
 import classes from './users.module.css';
 
-/** Balance, role, status and usage of an account. */
-export function AccountOverview({ account, rights }: { account: Account; rights: Rights }) {
+/** What an account has and spent. */
+export function AccountBalance({ account, rights }: { account: Account; rights: Rights }) {
   const { t } = useTranslation();
   const format = useFormat();
   const [isChanging, setChanging] = useState(false);
-  const facts: readonly [string, ReactNode][] = [
-    [t('users.status'), <AccountStatus key="status" account={account} />],
-    [t('users.role'), <RoleName key="role" role={account.role} />],
-    [t('users.used'), format.money(account.used_quota)],
-    [t('users.requests'), format.number(account.request_count)],
-    [t('users.keys'), format.number(account.api_keys)],
-    [t('users.invited'), format.number(account.invited)],
-    [t('users.since'), format.date(account.created_at)],
-    [t('users.lastLogin'), account.last_login_at === 0 ? t('users.never') : format.ago(account.last_login_at)],
-  ];
   return (
     <Section
       heading={t('users.balance')}
@@ -50,8 +41,28 @@ export function AccountOverview({ account, rights }: { account: Account; rights:
       }
     >
       <div className={classes.figure}>{format.money(account.quota)}</div>
-      <DescriptionList entries={facts} />
+      <DescriptionList entries={[[t('home.spent'), format.money(account.used_quota)]]} />
       <BalanceDialog account={account} isOpen={isChanging} onClose={() => setChanging(false)} />
+    </Section>
+  );
+}
+
+/** Status, role and activity of an account. */
+export function AccountOverview({ account }: { account: Account }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const facts: readonly [string, ReactNode][] = [
+    [t('users.status'), <AccountStatus key="status" account={account} />],
+    [t('users.role'), <RoleName key="role" role={account.role} />],
+    [t('users.requests'), format.number(account.request_count)],
+    [t('users.keys'), format.number(account.api_keys)],
+    [t('users.invited'), format.number(account.invited)],
+    [t('users.since'), format.date(account.created_at)],
+    [t('users.lastLogin'), account.last_login_at === 0 ? t('users.never') : format.ago(account.last_login_at)],
+  ];
+  return (
+    <Section heading={t('users.tab.account')}>
+      <DescriptionList entries={facts} />
     </Section>
   );
 }
@@ -85,6 +96,11 @@ export function AccountLinks({ account }: { account: Account }) {
 }
 
 type Mode = 'add' | 'subtract' | 'override';
+const actionTexts = {
+  add: 'users.balance.addAmount',
+  subtract: 'users.balance.subtractAmount',
+  override: 'users.balance.setAmount',
+} as const satisfies Record<Mode, TextKey>;
 const reasons = ['topup', 'refund', 'correction', 'other'] as const;
 type Reason = (typeof reasons)[number];
 /** `reason` is empty until one is chosen: then the usual one of the mode stands for it. */
@@ -201,13 +217,7 @@ function BalanceForm({ account, change }: BalanceFormProps) {
           maxLength={255}
           {...form.bind('note')}
         />
-        <TextInput
-          label={t('users.balance.task')}
-          description={t('users.balance.taskHelp')}
-          autoComplete="off"
-          spellCheck={false}
-          {...form.bind('task_id')}
-        />
+        <TextInput label={t('users.balance.task')} autoComplete="off" spellCheck={false} {...form.bind('task_id')} />
         <Text size="sm" aria-live="polite">
           {amount === null
             ? t('users.balanceNow', { amount: format.exactMoney(account.quota) })
@@ -218,7 +228,13 @@ function BalanceForm({ account, change }: BalanceFormProps) {
             {t('users.balanceNegative')}
           </Text>
         )}
-        <FormDialogButtons action={t('users.changeBalance')} isPending={form.isPending} />
+        <FormDialogButtons
+          action={
+            amount === null ? t('users.changeBalance') : t(actionTexts[mode], { amount: format.exactMoney(amount) })
+          }
+          isPending={form.isPending}
+          isDisabled={amount === null}
+        />
       </Stack>
     </form>
   );

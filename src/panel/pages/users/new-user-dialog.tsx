@@ -40,7 +40,7 @@ const emptyValues: NewUserValues = {
 export function NewUserDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   const { t } = useTranslation();
   return (
-    <FormDialog isOpen={isOpen} onClose={onClose} title={t('users.new')} size="lg">
+    <FormDialog isOpen={isOpen} onClose={onClose} title={t('users.add')} size="lg">
       <NewUserForm onClose={onClose} />
     </FormDialog>
   );
@@ -135,7 +135,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
           maxLength={255}
           {...form.bind('remark')}
         />
-        <FormDialogButtons action={t('users.create')} isPending={form.isPending} />
+        <FormDialogButtons action={t('users.add')} isPending={form.isPending} />
       </Stack>
     </form>
   );

@@ -9,11 +9,11 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
-import { BackLink, NameLink } from '../../ui/page/links.tsx';
+import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PageTabs } from '../../ui/page/page-tabs.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { type Column, DataTable } from '../../ui/table/data-table.tsx';
+import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { KeyMenu } from '../keys/key-menu.tsx';
 import { KeyLastUse, KeyStatus, useLastUseFacts } from '../keys/key-status.tsx';
@@ -26,9 +26,10 @@ import { useUsageFilters } from '../usage/use-usage-filters.ts';
 import { AccountActions } from './account-actions.tsx';
 import { AccountFactors } from './account-factors.tsx';
 import { AccountFields } from './account-fields.tsx';
-import { AccountLinks, AccountOverview } from './account-overview.tsx';
+import { AccountBalance, AccountLinks, AccountOverview } from './account-overview.tsx';
 import { AccountStatus, rightsOver } from './account-rules.tsx';
 import { AccountSessions } from './account-sessions.tsx';
+import classes from './users.module.css';
 
 /** One account, and what the operator may do to it. */
 export function UserPage() {
@@ -102,7 +103,8 @@ function AccountTab({ account }: { account: Account }) {
           {t('users.yourself')}
         </Alert>
       )}
-      <AccountOverview account={account} rights={rights} />
+      <AccountBalance account={account} rights={rights} />
+      <AccountOverview account={account} />
       {rights.edit ? (
         <>
           <AccountFields account={account} />
@@ -162,7 +164,15 @@ function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
   const spent = format.moneyLike(keys.map((key) => key.used_quota));
   const usagePath = ({ id }: ApiKey): string => `/usage?user=${userId}&key=${id}`;
   const columns: readonly Column<ApiKey>[] = [
-    { key: 'name', heading: t('keys.name'), render: ({ name, prefix }) => `${name} · ${prefix}…` },
+    {
+      key: 'name',
+      heading: t('keys.name'),
+      render: (key) => (
+        <RowLink to={usagePath(key)} className={classes.link ?? ''}>
+          {key.name} · {key.prefix}…
+        </RowLink>
+      ),
+    },
     { key: 'status', heading: t('keys.status'), render: ({ status }) => <KeyStatus status={status} /> },
     {
       key: 'left',
@@ -175,11 +185,6 @@ function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
       key: 'used',
       heading: t('keys.lastUsed'),
       render: (key) => <KeyLastUse apiKey={key} />,
-    },
-    {
-      key: 'usage',
-      heading: t('nav.usage'),
-      render: (key) => <NameLink to={usagePath(key)}>{t('users.keys.usage')}</NameLink>,
     },
     ...(mayEdit
       ? [
@@ -207,7 +212,7 @@ function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
             to={usagePath(key)}
             figure={key.unlimited_quota ? t('keys.unlimited') : left(key.quota)}
             state={<KeyStatus status={key.status} />}
-            facts={[`${key.prefix}…`, ...lastUseFacts(key)]}
+            facts={[t('keys.spentSoFar', { money: spent(key.used_quota) }), ...lastUseFacts(key)]}
             {...(mayEdit ? { actions: <KeyMenu apiKey={key} changes={changes} /> } : {})}
           />
         )}

@@ -93,7 +93,7 @@ function UserFilters({ filters }: { filters: Filters<FilterName> }) {
       <Select
         label={t('users.role')}
         data={[
-          { value: '', label: t('app.all') },
+          { value: '', label: t('users.allRoles') },
           { value: String(roles.user), label: t('role.user') },
           { value: String(roles.admin), label: t('role.admin') },
           { value: String(roles.root), label: t('role.root') },
@@ -103,7 +103,7 @@ function UserFilters({ filters }: { filters: Filters<FilterName> }) {
       <Select
         label={t('users.status')}
         data={[
-          { value: '', label: t('app.all') },
+          { value: '', label: t('users.allStatuses') },
           { value: String(accountStatus.enabled), label: t('users.enabled') },
           { value: String(accountStatus.disabled), label: t('users.disabled') },
           { value: deletedFilter, label: t('users.deleted') },

@@ -39,8 +39,15 @@ export function FormDialog({ isOpen, onClose, title, size, children }: FormDialo
   );
 }
 
+type FormDialogButtonsProps = {
+  action: string;
+  isPending: boolean;
+  /** What the form needs first is missing. */
+  isDisabled?: boolean;
+};
+
 /** The cancel and submit buttons of a `FormDialog`. */
-export function FormDialogButtons({ action, isPending }: { action: string; isPending: boolean }) {
+export function FormDialogButtons({ action, isPending, isDisabled = false }: FormDialogButtonsProps) {
   const { t } = useTranslation();
   const { close, setPending } = useContext(DialogContext);
   useEffect(() => {
@@ -52,7 +59,7 @@ export function FormDialogButtons({ action, isPending }: { action: string; isPen
       <Button variant="default" disabled={isPending} onClick={close}>
         {t('app.cancel')}
       </Button>
-      <Button type="submit" loading={isPending}>
+      <Button type="submit" loading={isPending} disabled={isDisabled}>
         {action}
       </Button>
     </Group>

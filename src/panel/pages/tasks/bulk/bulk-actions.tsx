@@ -13,7 +13,7 @@ import { taskPath, useTaskTitle } from '../use-task-columns.tsx';
 import classes from './bulk-actions.module.css';
 import { type BulkAction, type BulkFile, type BulkProgress, canDo, runEach } from './run-each.ts';
 
-const actions = ['again', 'cancel', 'delete', 'download'] as const;
+const actions = ['again', 'download', 'cancel', 'delete'] as const;
 
 type BulkBarProps = { tasks: readonly TaskSummary[]; onClear(): void };
 
@@ -60,17 +60,24 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
           <Text size="sm" fw={550}>
             {t('tasks.bulk.chosen', { count: tasks.length, shown: format.number(tasks.length) })}
           </Text>
-          {actions.map((action) => (
-            <Button
-              key={action}
-              size="xs"
-              variant="default"
-              disabled={able(action).length === 0}
-              onClick={() => void start(action)}
-            >
-              {t(`tasks.bulk.${action}`)}
-            </Button>
-          ))}
+          {actions.map((action) => {
+            const count = able(action).length;
+            return (
+              count > 0 && (
+                <Button
+                  key={action}
+                  size="xs"
+                  variant="default"
+                  {...(action === 'delete' ? { c: 'red' } : {})}
+                  onClick={() => void start(action)}
+                >
+                  {action === 'download'
+                    ? t('tasks.bulk.download')
+                    : t(`tasks.bulk.${action}.action`, { count, shown: format.number(count) })}
+                </Button>
+              )
+            );
+          })}
           <Button size="xs" variant="subtle" onClick={onClear}>
             {t('tasks.bulk.clear')}
           </Button>

@@ -14,8 +14,8 @@ type Bill = TaskDetail['bill'];
 /** The fields of a task that the bill needs; a row of the usage log has them too. */
 type BilledTask = Pick<TaskDetail, 'status' | 'bill' | 'ledger' | 'platform' | 'model'>;
 
-/** What a task costs and why, in sentences; the calculation is collapsed. */
-export function TaskBill({ task }: { task: BilledTask }) {
+/** What a task costs and why, in sentences; the calculation is collapsed, unless `isExplained`. */
+export function TaskBill({ task, isExplained = false }: { task: BilledTask; isExplained?: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { bill, ledger } = task;
@@ -36,7 +36,7 @@ export function TaskBill({ task }: { task: BilledTask }) {
       </div>
       {bill.expression !== null && <Quantities task={task} />}
       {bill.expression !== null && (
-        <Collapsible label={t('task.bill.how')}>
+        <Collapsible label={t('task.bill.how')} forceOpen={isExplained}>
           <PriceCalculation bill={bill} />
         </Collapsible>
       )}
