@@ -3,7 +3,10 @@ import type { NewReservation, Repositories, ReservationVerdict, Store } from '..
 import { billingErrors, budgetExceeded } from './errors.ts';
 import { owner, type ReservedTask } from './settle.ts';
 
-/** How tasks take money before they are sent. `task.quota` is the amount. */
+/**
+ * How tasks take money before they are sent. `task.quota` is the amount. Whether key and balance
+ * suffice is decided in the store, in `repositories/money/decide-reservations.ts`.
+ */
 export type Reserving = {
   /**
    * Takes first reservations, one after the other. Returns an error for each that is refused, of

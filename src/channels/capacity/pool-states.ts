@@ -36,7 +36,7 @@ export type PoolState = CapacityKey &
     /** Tasks that were begun there on this node. */
     starts: number;
     /** A refusal of this start, or of an earlier one, teaches nothing more. */
-    settled: number;
+    learnedUpTo: number;
     /** Writes on their way: what the database says is older than this. */
     writes: number;
   };
@@ -89,7 +89,7 @@ export function createPoolStates(deps: {
     if (found) return found;
     const state: PoolState = {
       ...{ pool, model, key, rest: { ...NO_REST }, learned: startCeiling(share()), stored: 0 },
-      ...{ window: undefined, starts: 0, settled: 0, ...NO_REFUSALS, writes: 0 },
+      ...{ window: undefined, starts: 0, learnedUpTo: 0, ...NO_REFUSALS, writes: 0 },
     };
     states.set(key, state);
     return state;
@@ -232,14 +232,14 @@ export function createPoolStates(deps: {
         beginRest(state, dispatch, { kind: 'capacity', ...wait });
         return;
       }
-      if (dispatch.start <= state.settled) return;
+      if (dispatch.start <= state.learnedUpTo) return;
       const nowMs = clock.monotonicMs();
       const { suspected, isCertain } = weighRefusal(state, {
         running: others,
         heldUntilMs: nowMs + (retryAfterMs ?? 0),
       });
       if (suspected.heldUntilMs > nowMs) emitIn(state, suspected.heldUntilMs - nowMs);
-      if (isCertain) state.settled = state.starts;
+      if (isCertain) state.learnedUpTo = state.starts;
       const isTrial = rest.reason !== '';
       // A trial that is refused before it is certain says "full", and not "too fast".
       const kind =

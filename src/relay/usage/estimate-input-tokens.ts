@@ -57,8 +57,8 @@ const NOWHERE = { name: '', type: '', isPlayed: false };
 const NONE: ExtractedFiles = { prefix: '', files: [] };
 
 /**
- * The most tokens that the members of a request may be: of a text and a name a token for four
- * bytes, of a number one, of an image or a remote file 1,000, of sound and film as many as they may
+ * Estimates the tokens of the members of a request: of a text and a name a token for four bytes,
+ * of a number one, of an image or a remote file 1,000, of sound and film as many as they may
  * be long, and of any other file as many as its bytes are as a text. `extracted`: what tokens stand
  * for in the members.
  */

@@ -88,7 +88,7 @@ export async function pollVendor(
   onAnswer();
   if ('kind' in answer) return answer;
   if (answer.status === 401) credential.onUnauthorized();
-  const early = classifyStatus(deps, answer, isMissingForNow(deps, { task, channel }));
+  const early = verdictForStatus(deps, answer, isMissingForNow(deps, { task, channel }));
   if (early) return early;
   const poll = { plugin, channel, task, answer };
   const repeated = repeatedAnswers.find(poll);
@@ -138,7 +138,7 @@ export async function pollVendorBatch(
   // A batch that is not found says nothing about a single task: one failure for each.
   if (answer.status === 404 || answer.status === 410)
     return all(pollFailed('not_found', sentence('tasks.batch_lost'), { httpStatus: answer.status }));
-  const early = classifyStatus(deps, answer);
+  const early = verdictForStatus(deps, answer);
   if (early) return all(early);
   const parsed = await parseBatchResult(
     plugin,
@@ -201,7 +201,7 @@ function isMissingForNow(
 }
 
 /** The verdict when the HTTP status alone decides. */
-function classifyStatus(deps: TaskDeps, answer: VendorAnswer, missingForNow = false): Verdict | undefined {
+function verdictForStatus(deps: TaskDeps, answer: VendorAnswer, missingForNow = false): Verdict | undefined {
   const { status } = answer;
   const about = {
     httpStatus: status,

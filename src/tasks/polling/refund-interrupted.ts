@@ -8,7 +8,8 @@ const BATCH = 100;
 
 /**
  * Ends and refunds submissions whose process died or lost its lease: nobody knows whether a vendor
- * has the job, so they are never sent again. A task that the store fails to end is logged and tried
+ * has the job, so they are never sent again. `submission/fail-submission.ts` ends those whose
+ * process lives and does not know it either. A task that the store fails to end is logged and tried
  * again later; it does not stop others from ending.
  */
 export async function refundInterrupted(deps: TaskDeps, leaseForMs: number): Promise<void> {
