@@ -233,6 +233,8 @@ describe('prices', () => {
     await dialog.getByLabel('Model', { exact: true }).fill('demo-video');
     const warning = dialog.getByText('Replaces the existing price: $0.02 / second');
     await warning.waitFor();
+    // The list of models closes.
+    await dialog.getByLabel('Price in USD', { exact: true }).focus();
     await page.setViewportSize(screens.phone);
     expect(await warning.evaluate((text) => text.getBoundingClientRect().right)).toBeLessThan(screens.phone.width);
     expect(await findPageIssues(page)).toEqual([]);
