@@ -205,7 +205,9 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
   const named = chooseFailure(path);
   const reference = { $ref: `#/components/responses/${named}` };
   const known = isObject(operation.responses) ? operation.responses : {};
-  const tooMany = isLimited(operation) ? { '429': failure(TOO_MANY, ERRORS[named]) } : {};
+  const isPaid = operation['x-access'] === 'apiKey' && operation['x-limit-model-requests'] === true;
+  const limits = isPaid ? `${TOO_MANY} ${TOO_LITTLE}` : TOO_MANY;
+  const tooMany = isLimited(operation) ? { '429': failure(limits, ERRORS[named]) } : {};
   const expected = describeFailures(operation, path);
   if (expected !== undefined) operation['x-failures'] = expected;
   describeBodyOf(operation);
@@ -213,6 +215,9 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
 }
 
 const TOO_MANY = 'Too many requests. Wait for the number of seconds in Retry-After.';
+/** As at OpenAI, whose clients know the code. */
+const TOO_LITTLE =
+  'Or too little money: insufficient_quota (the balance does not cover the cost), insufficient_key_quota (the limit of the key does not), budget_exceeded (a budget for a period does not).';
 
 const isLimited = (operation: Operation): boolean =>
   operation['x-limit-model-requests'] === true ||
@@ -241,8 +246,7 @@ function describeFailures(operation: Operation, path: string): Record<string, st
       'The API key cannot be used: api_key_missing, api_key_invalid, api_key_disabled, api_key_expired, api_key_exhausted.',
     ...(submits
       ? {
-          '403':
-            'Not allowed: insufficient_quota (the balance does not cover the cost), insufficient_key_quota (the budget of the key does not), api_key_model_not_allowed.',
+          '403': 'Not allowed. Code: api_key_model_not_allowed, among others.',
         }
       : {}),
     ...(missing.length === 0 ? {} : { '404': missing.join(' ') }),
