@@ -64,7 +64,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'money moves although the task had ended',
-    edits: [{ file: FINISH, search: 'if (!isEnded) return false;', replace: 'void isEnded;' }],
+    edits: [{ file: FINISH, search: 'if (!isAdvanced) return false;', replace: 'void isAdvanced;' }],
   },
   {
     name: 'a poll moves a task back',
