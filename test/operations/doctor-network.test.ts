@@ -58,7 +58,7 @@ describeEachStore(
         // One key is the channel itself.
         for (const id of [resting, over, off, lost]) await store.credentials.remove(id, 5);
         const alone = await checkNetwork({ store, secretBox, upstream, clock: systemClock }, undefined);
-        expect(alone.filter(({ message }) => message.includes('key '))).toEqual([]);
+        expect(alone.filter(({ message }) => message.includes('): key '))).toEqual([]);
       } finally {
         channels.stop();
         await upstream.close();
