@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-const productNames = ['Google Veo on Vertex AI'];
+const productNames = ['Google Veo on Vertex AI', 'OpenAI Videos, OpenAI Responses'];
 
 /**
  * Runs of four words or more in Latin letters, outside of code, names, quotations and what is

@@ -19,7 +19,7 @@ test('a channel is tested, priced and used within ten clicks', async () => {
   };
   await click(page.getByRole('link', { name: 'Channels', exact: true }));
   await click(page.getByRole('link', { name: 'Add channel' }).first());
-  await click(page.getByRole('combobox', { name: 'Plugin' }));
+  await click(page.getByRole('combobox', { name: 'Vendor' }));
   await click(page.getByRole('option', { name: /^Demo vendor/ }).first());
   const key = page.getByLabel(/^Key/);
   await key.waitFor();
@@ -37,7 +37,7 @@ test('a channel is tested, priced and used within ten clicks', async () => {
   expect(await findPageIssues(page)).toEqual([]);
   await click(page.getByRole('button', { name: 'Use list prices' }));
   await click(page.getByRole('button', { name: 'Save 2 prices' }));
-  await click(page.getByRole('link', { name: 'Try it' }));
+  await click(page.getByRole('link', { name: 'Open in Playground' }));
   await heading(page, 'Playground').waitFor();
   await page.getByLabel('Prompt').fill('a paper boat');
   await click(page.getByRole('button', { name: 'Run for $0.08' }));
