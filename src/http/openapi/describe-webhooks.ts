@@ -129,7 +129,7 @@ const BATCH = {
 const CHANNEL = { channel_id: time('As in the panel.'), channel: text('Its name; empty when it was deleted.') };
 const TO_OPERATOR = 'to alerts.webhook_url';
 /** Receivers of these run the gateway. */
-export const OPERATORS = 'For operators';
+const OPERATORS = 'For operators';
 
 /** Webhooks of the gateway: signed with the secret of the option, or of the user's alert. */
 const GATEWAY_WEBHOOKS = {
