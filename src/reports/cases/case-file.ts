@@ -5,8 +5,11 @@ export type CaseKind = 'task' | 'user' | 'channel';
 /** `user`: what the owner may know. `operator`: also channel, key, vendor's ids and audit rows. */
 export type CaseAudience = 'user' | 'operator';
 
-/** `time`: Unix seconds. `quota`: money. `state`: a status that people read in their language. */
-export type CaseFact = { name: string } /** `id`: of what the text names. */ & (
+/**
+ * `time`: Unix seconds. `quota`: money. `state`: a status that people read in their language. `id`
+ * is that of the user, channel or plugin that the text names.
+ */
+export type CaseFact = { name: string } & (
   | { as: 'text' | 'state'; value: string; id?: number | string }
   | { as: 'time' | 'seconds' | 'quota' | 'number'; value: number }
 );

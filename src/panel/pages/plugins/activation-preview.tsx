@@ -41,13 +41,13 @@ export function PreviewChanges({ preview }: { preview: PluginPreview }) {
   );
 }
 
-/** Whether the versions say the same of themselves, and read the vendor's answers alike. */
+/** True if both versions declare the same, and read the vendor's recent answers the same way. */
 export const isUnchanged = (preview: PluginPreview, words: { t: TFunction; language: string }): boolean =>
   preview.permissions.gained.length + preview.permissions.lost.length === 0 &&
   listGroups(preview, words).every(({ lines }) => lines.length === 0) &&
   preview.replay.every(({ changed, lost_artifacts: lost }) => !changed && lost.length === 0);
 
-/** That nothing would change, in one card. */
+/** Says in one card that nothing would change. */
 export function NoChanges({ preview }: { preview: PluginPreview }) {
   const { t } = useTranslation();
   return (

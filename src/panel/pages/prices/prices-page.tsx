@@ -61,7 +61,7 @@ export function PricesPage() {
   const ask = async (price: Price): Promise<void> => {
     const { model, plugin_key: key } = price;
     const common = prices.data?.items.some((each) => each.plugin_key === '*' && each.model === model);
-    // Who may run a model without a price is a setting.
+    // A setting decides who may run a model that has no price.
     const options = await session.send<Option[]>({ method: 'GET', path: '/api/option' }).catch(() => []);
     const unpriced = options.find((option) => option.key === 'billing.unpriced')?.value;
     const after = key !== '*' && common ? 'prices.deleteText.common' : unpricedTexts[String(unpriced)];
