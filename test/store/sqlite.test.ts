@@ -348,6 +348,23 @@ test('another process that holds the file too long makes a write unavailable, no
   await store.close();
 });
 
+test('a write waits for the lock of another process, and other work runs in the meantime', async () => {
+  const dataDir = newFolder();
+  const store = await openStore(setup(dataDir));
+  const other = new SqliteFile(join(dataDir, 'taskgate.db'));
+  other.run('begin immediate');
+  let isStored = false;
+  const write = store.options.put('k', 'v').then(() => {
+    isStored = true;
+  });
+  for (let turn = 0; turn < 20; turn += 1) await Bun.sleep(1);
+  expect(isStored).toBe(false);
+  other.run('rollback');
+  await write;
+  other.close();
+  await store.close();
+});
+
 test('a data directory that cannot be made, or a file that is not a database, is said plainly', async () => {
   const folder = newFolder();
   writeFileSync(join(folder, 'file'), '');

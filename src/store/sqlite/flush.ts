@@ -1,6 +1,7 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
 import { closeSync, fdatasync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { waitForLock } from './wait-for-lock.ts';
 
 type SyncFile = (descriptor: number) => Promise<void>;
 
@@ -22,8 +23,10 @@ export function createLogFlush(file: SqliteFile, syncFile: SyncFile = promisify(
       // The system may have dropped the pages that it could not write, and no later flush brings
       // them back. What the log holds goes into the database itself, and the log starts over.
       if (hasFailed) {
-        const [busy] = file.query('pragma wal_checkpoint(restart)').values()[0] ?? [];
-        if (busy !== 0) throw new Error('The write-ahead log is in use.');
+        await waitForLock(() => {
+          const [busy] = file.query('pragma wal_checkpoint(restart)').values()[0] ?? [];
+          if (busy !== 0) throw Object.assign(new Error('The write-ahead log is in use.'), { code: 'SQLITE_BUSY' });
+        });
         hasFailed = false;
       }
       try {

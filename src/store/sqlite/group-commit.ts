@@ -1,6 +1,7 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
 import { nextTurn, type Sentence } from '../../kernel/index.ts';
 import { findWriteFault, storeErrors, toFlushError, toStoreError } from '../drivers/errors.ts';
+import { waitForLock } from './wait-for-lock.ts';
 
 /**
  * The most jobs that share one commit. It bounds how long the event loop is blocked and how much
@@ -95,7 +96,7 @@ export function createGroupCommit(
     const ended: Group['ended'] = [];
     let broken: unknown;
     try {
-      run('begin immediate');
+      await waitForLock(() => run('begin immediate'));
       while (queue.length > 0 && ended.length < MAX_GROUP) {
         const job = queue.shift() as Job;
         const outcome = await runJob(job);
@@ -108,8 +109,8 @@ export function createGroupCommit(
     } catch (error) {
       broken = toStoreError(error);
       rollback();
-      // The transaction did not even begin. The waiting jobs would meet the same fault, one busy
-      // timeout each, so they fail too.
+      // The transaction did not even begin. The waiting jobs would meet the same fault, after
+      // another wait for the lock, so they fail too.
       if (ended.length === 0) for (const job of queue.splice(0)) ended.push({ job, outcome: { ok: true } });
     }
     return { ended, broken };

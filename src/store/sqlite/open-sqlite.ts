@@ -13,12 +13,7 @@ import { createGroupCommit } from './group-commit.ts';
 import { createReadSnapshot } from './read-snapshot.ts';
 import { claimLog, markCopy } from './refuse-foreign-log.ts';
 import { scheduleCheckpoints } from './schedule-checkpoints.ts';
-
-/**
- * How long SQLite waits for another process's lock (a command that runs beside the server). It
- * blocks the event loop while it waits.
- */
-const BUSY_TIMEOUT_MS = 5000;
+import { LOCK_TIMEOUT_MS } from './wait-for-lock.ts';
 
 const READS = /^\s*(select|with)\b/i;
 
@@ -76,7 +71,7 @@ export function openSqliteFile(dataDir: string, synchronous: 'FULL' | 'NORMAL'):
     SqliteFile.MAX_QUERY_CACHE_SIZE = KEPT_STATEMENTS;
     const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
     // First, so that the other pragmas wait for a lock too.
-    file.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    file.run(`pragma busy_timeout = ${LOCK_TIMEOUT_MS}`);
     file.run('pragma journal_mode = wal');
     file.run(`pragma synchronous = ${synchronous}`);
     file.run('pragma foreign_keys = on');
@@ -130,6 +125,8 @@ export function openSqlite(options: {
   const guard = createTransactionGuard();
   const snapshot = createReadSnapshot(reading, (text, params) => querySqlite(reading, text, params));
   writing.run(`pragma wal_autocheckpoint = ${LATE_CHECKPOINT_PAGES}`);
+  // The writer waits for locks without blocking the thread.
+  writing.run('pragma busy_timeout = 0');
   const checkpoints = scheduleCheckpoints(writing, options);
   const writer = createGroupCommit(writing, {
     flush: log?.flush,
