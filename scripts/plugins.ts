@@ -24,7 +24,7 @@ const FILES = [
 
 await buildExecutable();
 const tests = Bun.spawn(
-  [process.execPath, 'test', ...FILES.map((file) => join(root, file)), ...process.argv.slice(2)],
+  [process.execPath, 'test', '--isolate', ...FILES.map((file) => join(root, file)), ...process.argv.slice(2)],
   {
     cwd: root,
     stdin: 'ignore',

@@ -81,7 +81,6 @@ async function main(args: string[]): Promise<number> {
         // Given `--parallel` alone, each worker takes a range of the files.
         `--timings=${timingsFile}`,
         '--update-timings',
-        '--timeout=120000',
         '--no-orphans',
         '--reporter=junit',
         `--reporter-outfile=${reportFile}`,

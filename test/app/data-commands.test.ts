@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite';
-import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import {
   existsSync,
   readdirSync,
@@ -14,9 +14,6 @@ import { join } from 'node:path';
 import { startGateway } from '../support/gateway.ts';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-// Each case starts its own processes, several at once on a busy machine.
-setDefaultTimeout(120_000);
 
 const PASSWORD = 'correct horse battery';
 

@@ -1,10 +1,7 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-// Each case starts its own processes, several at once on a busy machine.
-setDefaultTimeout(120_000);
 
 let ready = true;
 const answer = () => new Response(JSON.stringify({ ready }), { status: ready ? 200 : 503 });

@@ -1,5 +1,5 @@
 /** Which log lines reach standard error, after every end and with every reader. */
-import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, expect, test } from 'bun:test';
 import { closeSync, constants, openSync, readSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { testInFullRun } from '../support/full-run.ts';
@@ -7,8 +7,6 @@ import { type Gateway, type GatewayOptions, startGateway } from '../support/gate
 import { runCommand, sourceProgram } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const running: Gateway[] = [];
 const start = async (options: GatewayOptions = {}) => {

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite';
-import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, describe, expect, test } from 'bun:test';
 import { chmodSync, chownSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -10,9 +10,6 @@ import { startLivedTime } from '../support/lived-time.ts';
 import { BINARY, type CommandOptions, databaseEnvironment, runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-// Each case starts its own processes, several at once on a busy machine.
-setDefaultTimeout(120_000);
 
 /** Gives a program a terminal. */
 const script = findProgram(['script']);

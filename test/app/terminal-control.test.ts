@@ -1,7 +1,5 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { runCommand, sourceProgram } from '../support/run-command.ts';
-
-setDefaultTimeout(60_000);
 
 /** Moves the cursor up, clears the line, and sets the title of the terminal. */
 const CONTROL = '\u001b[1A\u001b[2K\u001b]0;title\u0007\u009b31m\u202e';

@@ -232,7 +232,7 @@ for (const dialect of DATABASES) {
         expect(await reserve(99)).not.toBe('ok');
       }
       expect((await store.ledger.imbalances(10)).wallets).toEqual([]);
-    }, 60_000);
+    });
   });
 }
 

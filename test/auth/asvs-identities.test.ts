@@ -3,7 +3,7 @@
  * that speaks OAuth or OpenID Connect. Where there are two nodes, each step is on another one.
  * Tests have the ids of their requirements.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import { systemClock } from '../../src/kernel/index.ts';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
@@ -18,8 +18,6 @@ import {
 import { startLivedTime } from '../support/lived-time.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(90_000);
 
 const SERVER_ADDRESS = 'https://gate.example.com';
 const BUILT_IN = ['github', 'discord', 'linuxdo', 'oidc'] as const;

@@ -2,7 +2,7 @@
  * OWASP ASVS 5.0, chapter 6, on the executable: what anybody can ask about an account, and what
  * mailed codes and links are good for. Each test has the ids of its requirements.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import { type Backdoor, GIVE_WALLETS, openBackdoor } from '../support/backdoor.ts';
 import { RULE_DATABASE_NAMES } from '../support/databases.ts';
@@ -11,8 +11,6 @@ import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../su
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { summarizeDifferences } from './timing-differences.ts';
-
-setDefaultTimeout(300_000);
 
 /**
  * Pairs that are measured, alternating, so that what the machine does besides falls on both alike.

@@ -2,7 +2,7 @@
  * OWASP ASVS 5.0, 7.4: the end of a session on two nodes of the executable, with every cache
  * topology of the specification.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Backdoor, insertUser, openBackdoor } from '../support/backdoor.ts';
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
@@ -10,8 +10,6 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { withoutTimeout } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { longestEntry } from './longest-entry.ts';
-
-setDefaultTimeout(60_000);
 
 /** Seconds; short, since independent caches wait this long. */
 const SYNC_FREQUENCY = 3;

@@ -2,13 +2,11 @@
  * OWASP ASVS 5.0, chapters 3, 7 and 9, on the executable: what travels over the wire. Each test
  * name begins with the id of its requirement.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
 import { newUuid, systemClock } from '../../src/kernel/index.ts';
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
-
-setDefaultTimeout(60_000);
 
 const SESSION_SECRET = 'session secret of the wire tests, long enough';
 const PANEL_ORIGIN = 'https://panel.example.com';

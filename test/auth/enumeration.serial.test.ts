@@ -105,7 +105,7 @@ for (const dialect of RULE_DATABASES) {
       // Without the work for unknown users the ratio is beyond 10.
       expect(ratio()).toBeLessThan(3);
       expect(Math.min(...shortest())).toBeGreaterThan(5);
-    }, 120_000);
+    });
 
     for (const [what, { before, run }] of Object.entries(operations)) {
       test(`ASVS 6.3.8: ${what} reveals nothing by body, status or time`, async () => {
@@ -132,7 +132,7 @@ for (const dialect of RULE_DATABASES) {
           rounds.push(verdict);
         }
         throw new Error(`known and unknown take different times: ${rounds.join('; ')}`);
-      }, 300_000);
+      });
     }
   });
 }

@@ -262,7 +262,7 @@ for (const dialect of RULE_DATABASES) {
           'session',
         );
         await refreshWith(auth, signedIn.refreshToken);
-      }, 120_000);
+      });
     });
   });
 }

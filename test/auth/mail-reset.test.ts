@@ -199,6 +199,6 @@ for (const dialect of RULE_DATABASES) {
       }
       expect((await store.users.byId(user.id))?.authVersion).toBe(user.authVersion + 1);
       expect((await logIn(`${NEW_PASSWORD} ${won[0]}`)).kind).toBe('session');
-    }, 120_000);
+    });
   });
 }

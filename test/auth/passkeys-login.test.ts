@@ -191,7 +191,7 @@ for (const dialect of RULE_DATABASES) {
         );
         expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
         expect(await issued(person)).toBe(before + 1);
-      }, 60_000);
+      });
 
       test('50 concurrent logins with one assertion of a counting authenticator, each in its own flow: at most one succeeds', async () => {
         const counting = newAuthenticator({ counts: true });
@@ -209,7 +209,7 @@ for (const dialect of RULE_DATABASES) {
         );
         expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
         expect(await issued(person)).toBe(before + 1);
-      }, 60_000);
+      });
 
       test('a session issuance limit changes neither flow nor counter', async () => {
         const counting = newAuthenticator({ counts: true });

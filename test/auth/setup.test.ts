@@ -96,29 +96,25 @@ for (const dialect of RULE_DATABASES) {
         await auth.setup.complete({ token, username: 'O.w_n-er1', password: root.password });
       }));
 
-    test(
-      'fifty concurrent set-ups on two nodes and the command line create one root',
-      () =>
-        withStore(dialect, async (store) => {
-          const nodes = [openAuth(store), openAuth(store)];
-          const tokens = await Promise.all(nodes.map(openLink));
-          const outcomes = await Promise.allSettled(
-            Array.from({ length: 50 }, (_, i) => {
-              const [auth, token] = [nodes[i % 2], tokens[i % 2]];
-              const named = { username: `root-${i}`, password: root.password };
-              if (!auth || token === undefined) throw new Error('no such node');
-              return i % 5 === 0 ? auth.setup.createRoot(named) : auth.setup.complete({ token, ...named });
-            }),
-          );
-          expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-          expect(await store.users.countByRole(100)).toBe(1);
-          for (const outcome of outcomes) {
-            if (outcome.status === 'rejected') await refusal(Promise.reject(outcome.reason), 'auth.setup_done');
-          }
-          expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
-        }),
-      120_000,
-    );
+    test('fifty concurrent set-ups on two nodes and the command line create one root', () =>
+      withStore(dialect, async (store) => {
+        const nodes = [openAuth(store), openAuth(store)];
+        const tokens = await Promise.all(nodes.map(openLink));
+        const outcomes = await Promise.allSettled(
+          Array.from({ length: 50 }, (_, i) => {
+            const [auth, token] = [nodes[i % 2], tokens[i % 2]];
+            const named = { username: `root-${i}`, password: root.password };
+            if (!auth || token === undefined) throw new Error('no such node');
+            return i % 5 === 0 ? auth.setup.createRoot(named) : auth.setup.complete({ token, ...named });
+          }),
+        );
+        expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+        expect(await store.users.countByRole(100)).toBe(1);
+        for (const outcome of outcomes) {
+          if (outcome.status === 'rejected') await refusal(Promise.reject(outcome.reason), 'auth.setup_done');
+        }
+        expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
+      }));
 
     test('a set-up that fails half-way stores nothing', () =>
       withStore(dialect, async (store) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { type Clock, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
@@ -10,9 +10,6 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
 import { ORIGIN, openAuth, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
-
-// Databases are made on a server that others use too.
-setDefaultTimeout(60_000);
 
 /** Sleeps fifty times shorter; its elapsed time jumps ahead only while `age` runs. */
 let agedMs = 0;

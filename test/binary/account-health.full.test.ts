@@ -2,14 +2,12 @@
  * Accounts that heal, on the executable: no client sees a bad key, an empty balance or a vendor
  * that is out, one user's prompts are nobody else's trouble, and a budget holds on two nodes.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Administrator, type Gateway, setUp, signIn, startGateway, startVendor } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type RefusingVendor, startRefusingVendor } from '../support/refusing-vendor.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(180_000);
 
 const env = { TASK_POLL_INTERVAL_SECONDS: '1', UPSTREAM_ALLOW_PRIVATE: 'true', SYNC_FREQUENCY: '1' };
 const KEYS = ['good-key-0000001', 'weak-key-0000002', 'good-key-0000003'] as const;

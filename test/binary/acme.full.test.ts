@@ -1,5 +1,5 @@
 /** Certificates from a real ACME authority: the first, its renewal, and an authority away. */
-import { describe, expect, setDefaultTimeout } from 'bun:test';
+import { describe, expect } from 'bun:test';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
@@ -9,8 +9,6 @@ import { testInFullRun } from '../support/full-run.ts';
 import { setUp, startGateway } from '../support/gateway.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(180_000);
 
 const servedCertificate = (port: number): Promise<PeerCertificate> =>
   new Promise((resolve, reject) => {

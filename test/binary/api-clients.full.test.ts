@@ -2,7 +2,7 @@
  * What docs/api.md promises API clients, on the executable: the guide word for word, repeats on two
  * nodes, streams, a node that dies.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import {
   type Administrator,
@@ -21,8 +21,6 @@ import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const GUIDE = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
 const PRICE = { plugin_key: 'demo', model: 'demo-video', expression: '0.02 * u("seconds")' };
@@ -107,7 +105,7 @@ describe('two nodes on PostgreSQL', () => {
     }
     expect(proxy.mode).toBe('pass');
     terminal.close();
-  }, 180_000);
+  });
 
   test('50 concurrent requests with one Idempotency-Key on both nodes make one task, one bill and one order', async () => {
     const quota = await admin.quota();

@@ -1,14 +1,12 @@
 /** A backup into a bucket whose server dies in the middle of an upload. */
 import { Database } from 'bun:sqlite';
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
 import { S3_KEYS, type S3Server, startS3Server } from '../support/s3-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(300_000);
 
 let server: S3Server;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 /** The commands for backups: what they refuse, and what interruptions leave behind. */
 import { Database } from 'bun:sqlite';
-import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import {
   cpSync,
   existsSync,
@@ -22,8 +22,6 @@ import { testDatabaseUrl } from '../support/postgres.ts';
 import { databaseEnvironment, runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const folder = temporaryFolder();
 const dataDir = join(folder, 'data');

@@ -2,7 +2,7 @@
  * The whole drill: load, a backup under load, SIGKILL, everything wiped, a restore into an empty
  * place. The vendor's own count and the ledger decide.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeBackupKey } from '../support/backup-key.ts';
@@ -24,8 +24,6 @@ import { S3_KEYS, type S3Server, startS3Server } from '../support/s3-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
-
-setDefaultTimeout(300_000);
 
 const ENV = {
   TASK_POLL_INTERVAL_SECONDS: '1',

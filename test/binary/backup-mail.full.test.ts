@@ -1,5 +1,5 @@
 /** What administrators are mailed about daily backups, by a real mail server. */
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lastDue } from '../../src/operations/backup/due-backups.ts';
@@ -7,9 +7,6 @@ import { openBackdoor } from '../support/backdoor.ts';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { startMailServer } from '../support/smtp.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-// A gateway looks half a minute after its start for the first time.
-setDefaultTimeout(180_000);
 
 const gateways: Gateway[] = [];
 afterAll(async () => {

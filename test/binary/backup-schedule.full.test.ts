@@ -1,5 +1,5 @@
 /** Backups that the gateway makes by itself, and those that the owner asks for in the panel. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeBackupKey } from '../support/backup-key.ts';
@@ -7,8 +7,6 @@ import { type Administrator, ask, type Gateway, setUp, startGateway } from '../s
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(180_000);
 
 type Report = {
   place: string;

@@ -3,7 +3,7 @@
  * balance is the sum of its ledger lines and the callers have what they had.
  */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -27,7 +27,6 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { runBeside } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
 
-setDefaultTimeout(120_000);
 const TWENTY_MB = 20 * 1024 * 1024;
 const VENDOR_KEY = 'vendor-key-nobody-may-see-7319';
 const REFUSED_KEY = 'invalid-vendor-key-4711';
@@ -72,7 +71,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
         expression: '0.02 * u("seconds")',
       });
       balance = await admin.quota();
-    }, 120_000);
+    });
     afterAll(async () => {
       await backdoor?.close();
       await gateway?.stop();

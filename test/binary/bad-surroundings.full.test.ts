@@ -3,7 +3,7 @@
  * later version.
  */
 import { Database } from 'bun:sqlite';
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import {
   chmodSync,
   chownSync,
@@ -37,8 +37,6 @@ import { submit, waitForEnd } from '../support/main-job.ts';
 import { BINARY, type CommandOptions, type CommandResult, runBeside, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const gateways: Gateway[] = [];
 let vendor: VendorProcess;

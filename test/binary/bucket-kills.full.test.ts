@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { openBucketFiles } from '../support/bucket-files.ts';
 import { type S3Server, startS3Server } from '../support/s3-server.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(180_000);
 
 const MIB = 1024 * 1024;
 /** The smallest part that S3 allows. */

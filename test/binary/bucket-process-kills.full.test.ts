@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
@@ -8,8 +8,6 @@ import { submit, waitForEnd } from '../support/main-job.ts';
 import { runCommand } from '../support/run-command.ts';
 import { S3_KEYS, startS3Server } from '../support/s3-server.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(180_000);
 
 describe('the executable with a bucket of versitygw', () => {
   const VENDOR_KEY = 'vendor-key-0123456789';

@@ -1,5 +1,5 @@
 /** The Caddyfile that is shipped, in a real Caddy with its own authority, before two nodes. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProgram } from '../support/find-program.ts';
@@ -9,8 +9,6 @@ import { waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(600_000);
 
 const REQUESTS = 10_000;
 const CLIENTS = 16;

@@ -31,7 +31,7 @@ beforeAll(async () => {
   ])
     await admin.call('PUT', '/api/price', { plugin_key: '*', model, expression });
   key = await admin.createKey();
-}, 60_000);
+});
 afterAll(() => Promise.all([gateway.stop(), vendor.stop(), pictures.stop()]));
 
 const run = (argv: string[], options: { stdin?: string; env?: Record<string, string> } = {}) =>

@@ -137,7 +137,7 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
       const channel = { name: 'chats', type: 1, key: chats.key, base_url: chats.url, models: ['chat-x'] };
       await admin.call('POST', '/api/channel', channel);
       await admin.call('PUT', '/api/price', { plugin_key: '*', model: 'chat-x', expression: String(CHAT_PRICE) });
-    }, 120_000);
+    });
     afterAll(async () => {
       await backdoor?.close();
       await gateway?.stop();

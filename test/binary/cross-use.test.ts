@@ -3,7 +3,7 @@
  * and the attempt uses up and ends nothing. The matrix is two lists; a credential is left out only
  * where it is valid.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import {
   Administrator,
@@ -17,8 +17,6 @@ import {
   type VendorProcess,
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
-
-setDefaultTimeout(120_000);
 
 const METRICS_TOKEN = 'metrics-token-of-the-cross-use-matrix';
 

@@ -2,7 +2,7 @@
  * DEBUG=true: a reader of the log can follow one task from the upload of its plugin to its
  * artifact, and finds no secret.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import {
   type Administrator,
   ask,
@@ -14,8 +14,6 @@ import {
 } from '../support/gateway.ts';
 import { waitForEnd } from '../support/main-job.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const VENDOR_KEY = 'vendor-key-nobody-may-see-7261';
 

@@ -2,14 +2,12 @@
  * A disabled or deleted user loses all access at once, with every credential, on every node, with
  * and without a shared cache.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Backdoor, insertUser, openBackdoor } from '../support/backdoor.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-
-setDefaultTimeout(120_000);
 
 /** Cache entries outlive the test, so that no result depends on their expiry. */
 const LONG_CACHE = { SYNC_FREQUENCY: '86400' };
@@ -56,7 +54,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
       if (!first) throw new Error('no node was started');
       await setUp(first);
       backdoor = openBackdoor(first);
-    }, 120_000);
+    });
     afterAll(async () => {
       await backdoor?.close();
       for (const node of nodes) await node.stop();
@@ -93,7 +91,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
           const cleared = refreshed.headers.getSetCookie().filter((cookie) => cookie.includes('Max-Age=0'));
           expect([who, cleared.length]).toEqual([who, 2]);
         }
-      }, 120_000);
+      });
     }
 
     test('enabling a user restores their tokens and keys, but no refused session', async () => {
@@ -114,7 +112,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
           expect((await refresh(node, cookie)).status).toBe(401);
         }
       }
-    }, 120_000);
+    });
 
     /** A session from each node, a personal access token and an API key. */
     async function collectCredentials(username: string) {

@@ -2,7 +2,7 @@
  * Two nodes over one database: a stream on one of them ends soon after its user, key or session was
  * ended at the other.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import {
   type Administrator,
   ask,
@@ -17,7 +17,6 @@ import {
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
 
-setDefaultTimeout(120_000);
 /** The promised time, with a margin for a busy machine. */
 const SOON_MS = 30_000;
 
@@ -60,7 +59,7 @@ beforeAll(async () => {
   for (const model of ['gpt-x', 'demo-video']) {
     await admin.call('PUT', '/api/price', { plugin_key: '*', model, expression: '0' });
   }
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([near.stop(), far.stop(), vendor.stop(), relayVendor.stop(true)]);
 });

@@ -1,13 +1,11 @@
 /** What a deleted account has left goes by itself: nobody runs a command. */
 
 import { Database } from 'bun:sqlite';
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { setUp, signIn, startGateway, startVendor } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const PROMPT = 'a heron that only ada may know of';
 /** The texts of each row of each table that hold the prompt, or the name that was hers. */

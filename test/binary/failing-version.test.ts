@@ -1,10 +1,8 @@
 /** An activated plugin version that fails is listed, and rolled back where that is wanted. */
-import { afterAll, expect, setDefaultTimeout } from 'bun:test';
+import { afterAll, expect } from 'bun:test';
 import { testInFullRun } from '../support/full-run.ts';
 import { ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const source = (version: string, address: string): string => `export const meta = {
   apiVersion: 1, key: 'acme', name: 'Acme', version: '${version}', author: { name: 'A' }, models: ['acme-1'],

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 describe('a disk that becomes full or read-only under a gateway', () => {
   let gateway: Gateway;

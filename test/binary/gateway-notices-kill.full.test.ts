@@ -1,5 +1,5 @@
 /** Notices of the gateway survive a SIGKILL, and two nodes send each once. */
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { freePort } from '../support/free-port.ts';
@@ -8,9 +8,6 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startBadServer, startMailServer } from '../support/smtp.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, verified } from '../support/webhook-receiver.ts';
-
-// Watches look each minute.
-setDefaultTimeout(300_000);
 
 const USD = 500_000;
 const SECRET = `whsec_${randomBytes(32).toString('base64')}`;

@@ -1,13 +1,11 @@
 /** Notices of the executable to its operator and its users, by real mail servers and receivers. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { openBackdoor } from '../support/backdoor.ts';
 import { type Administrator, type Gateway, setUp, signIn, startGateway } from '../support/gateway.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, startReceiver, verified } from '../support/webhook-receiver.ts';
-
-setDefaultTimeout(120_000);
 
 const USD = 500_000;
 const SECRET = `whsec_${randomBytes(32).toString('base64')}`;
@@ -25,7 +23,7 @@ beforeAll(async () => {
     ...{ SMTPServer: '127.0.0.1', SMTPPort: String(mail.port), SMTPFrom: 'gate@example.org' },
     ...{ ServerAddress: 'https://gate.example.org', 'branding.balance_hint': 'Ask Ada, room 4.' },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   for (const each of [mail, operator, receiver]) await each?.stop();

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { chmodSync } from 'node:fs';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { runBeside } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 describe('a gateway under a host name, in a folder that others may read', () => {
   let gateway: Gateway;

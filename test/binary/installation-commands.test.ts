@@ -1,5 +1,5 @@
 /** Wrong input to commands beside the gateway: they say what to do, and leave nothing behind. */
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { COMMANDS } from '../../src/app/cli/commands.ts';
@@ -7,8 +7,6 @@ import { databaseVersion } from '../../src/store/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { runCommand, SECRETS } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(60_000);
 
 const NO_DATABASE =
   /^taskgate: there is no database in \S+: name the gateway's data directory by --data-dir or DATA_DIR\n$/;

@@ -1,5 +1,5 @@
 /** A wish to keep a result is heard on every route that creates tasks. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import { type ArtifactGateway, startArtifactGateway } from '../http/v1/artifact-harness.ts';
@@ -7,8 +7,6 @@ import { testInFullRun } from '../support/full-run.ts';
 import { ask } from '../support/gateway.ts';
 import { waitForEnd } from '../support/main-job.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const VENDOR_KEY = 'demo-vendor-key-0123456789';
 const PROMPT = 'a [duration=0.1]';

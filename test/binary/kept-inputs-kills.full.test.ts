@@ -3,7 +3,7 @@
  * and after the clean-up there is no file that no task needs.
  */
 import { Database } from 'bun:sqlite';
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,8 +12,6 @@ import { systemClock } from '../../src/kernel/index.ts';
 import { ask, setUp, startGateway } from '../support/gateway.ts';
 import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(300_000);
 
 const FILE_BYTES = 8_000_000;
 const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
 /** Who is told when a result cannot be kept, and what its task and its link do in the meantime. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { sha256Hex, systemClock } from '../../src/kernel/index.ts';
 import { freePort } from '../support/free-port.ts';
@@ -7,8 +7,6 @@ import { type Administrator, ask, type Gateway, setUp, startGateway } from '../s
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { type S3StandIn, startS3StandIn } from '../support/s3-stand-in.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 type Artifact = { content_url: string; kept?: string; kept_reason?: string; sha256?: string };
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { appendFileSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
@@ -8,8 +8,6 @@ import { type Administrator, ask, type Gateway, setUp, startGateway } from '../s
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const VENDOR_KEY = 'vendor-key-0123456789';
 

@@ -2,7 +2,7 @@
  * Limits on two running nodes, with a shared cache and without one, and what an API key reads of
  * itself.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Redis } from 'ioredis';
 import {
   type Administrator,
@@ -21,8 +21,6 @@ import { startRedis, type TestRedis, withoutTimeout } from '../support/redis.ts'
 import { type Relay, startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
 
-setDefaultTimeout(120_000);
-
 const CRITICAL = 6;
 const API = 60;
 
@@ -30,7 +28,7 @@ let vendor: VendorProcess;
 let redis: TestRedis;
 beforeAll(async () => {
   [vendor, redis] = await Promise.all([startVendor(), startOwnRedis()]);
-}, 120_000);
+});
 afterAll(async () => {
   await vendor?.stop();
   await redis?.stop();
@@ -116,7 +114,7 @@ describe('two nodes with a shared cache', () => {
     nodes = await startNodes({ REDIS_URL: withoutTimeout(redis.url) });
     for (const node of [nodes.a, nodes.b]) await countsInCache(node);
     key = await nodes.root.createKey();
-  }, 120_000);
+  });
   afterAll(() => nodes?.stop());
 
   test('share one count of critical requests per address', async () => {
@@ -180,7 +178,7 @@ describe('two nodes with a shared cache', () => {
       await until('the group passes', async () => (await send(node)).status === 200);
     await setLimits(nodes.root, { Enabled: false, Group: '{}' });
     for (const node of [nodes.a, nodes.b]) await until('all pass', async () => (await send(node)).status === 200);
-  }, 120_000);
+  });
 
   test('an API key reads its budget and its log at either node, and nothing once it is deleted', async () => {
     const { root, a, b } = nodes;
@@ -225,7 +223,7 @@ describe('two nodes with a shared cache', () => {
     for (const node of [a, b]) {
       expect(await read(node, '/api/usage/token/')).toMatchObject({ status: 401, code: 'AUTH_API_KEY_INVALID' });
     }
-  }, 120_000);
+  });
 });
 
 describe('two nodes without a shared cache', () => {
@@ -234,7 +232,7 @@ describe('two nodes without a shared cache', () => {
   beforeAll(async () => {
     nodes = await startNodes({});
     key = await nodes.root.createKey();
-  }, 120_000);
+  });
   afterAll(() => nodes?.stop());
 
   test('each count critical requests alone', async () => {
@@ -264,7 +262,7 @@ describe('two nodes without a shared cache', () => {
     } finally {
       await Promise.all(fresh.map((node) => node.stop()));
     }
-  }, 120_000);
+  });
 });
 
 describe('a node whose shared cache dies', () => {
@@ -274,7 +272,7 @@ describe('a node whose shared cache dies', () => {
     relay = await startRelay(redis.url);
     node = await startGateway({ env: { REDIS_URL: withoutTimeout(relay.url), CRITICAL_RATE_LIMIT: String(CRITICAL) } });
     await countsInCache(node);
-  }, 120_000);
+  });
   afterAll(async () => {
     await node?.stop();
     await relay?.stop();
@@ -293,7 +291,7 @@ describe('a node whose shared cache dies', () => {
     await node.logged('the shared cache is reachable again');
     // Four were counted before the outage, so two more pass.
     expect([await send(), await send(), await send()].map((status) => status === 429)).toEqual([false, false, true]);
-  }, 120_000);
+  });
 });
 
 test('a malformed limit stops the start and is named', async () => {

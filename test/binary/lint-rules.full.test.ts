@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RULES } from '../../src/plugins/manifest/rules.ts';
@@ -8,8 +8,6 @@ import { brokenSources, pluginWith } from '../plugins/manifest-table/sources.ts'
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 /** One plugin file for each rule. */
 type Case = { rule: string; path: string; line?: number; source: string };
@@ -62,7 +60,7 @@ describe('plugin lint on the compiled binary', () => {
     const [first, second] = await Promise.all([lint(quick), lint(SLOW)]);
     expect([first.code, first.err, second.code, second.err]).toEqual([1, '', 1, '']);
     for (const one of cases.values()) expectFault(SLOW.includes(one.rule) ? second.out : first.out, one);
-  }, 120_000);
+  });
 
   // One rule of each group alone, so that the exit code is due to it.
   test.each([

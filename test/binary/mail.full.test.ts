@@ -2,7 +2,7 @@
  * Registration, mailed codes and links, end to end: the compiled binary, a real mail server and a
  * captcha verifier.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { openBackdoor } from '../support/backdoor.ts';
 import { type ChallengeServer, startChallengeServer } from '../support/challenge.ts';
 import { RULE_DATABASE_NAMES } from '../support/databases.ts';
@@ -12,8 +12,6 @@ import { startLivedTime } from '../support/lived-time.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type ReceivedMail, startBadServer, startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const ACCOUNT = { user: 'gate', password: 'the password of the mailbox' };
 const SECRET_KEY = 'the-secret-key-of-the-verifier';
@@ -53,7 +51,7 @@ for (const database of RULE_DATABASE_NAMES) {
         QuotaForInviter: '30',
         QuotaForInvitee: '20',
       });
-    }, 120_000);
+    });
     afterAll(async () => {
       await gateway?.stop();
       await mail?.stop();

@@ -3,7 +3,7 @@
  * what it needs, read with its changelog, installed, moved to, priced by profile, used, upgraded,
  * rolled back and moved away from.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { pluginSource } from '../plugins/support.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { type MarketServer, sha256, startMarket } from '../support/market-server.ts';
@@ -11,8 +11,6 @@ import { until } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
 type Data = any;
-
-setDefaultTimeout(120_000);
 
 const ROOM = '/api/plugin/task/marketplace';
 const MODEL = 'qwen-image-x';
@@ -81,7 +79,7 @@ beforeAll(async () => {
   await admin.createChannel(vendor.url.origin, {
     ...{ name: 'legacy', type: 17, task_plugin_key: undefined, models: [MODEL, 'wan2.2-t2v-plus'] },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await market?.stop();

@@ -2,7 +2,7 @@
  * A signed marketplace on the executable: its publisher makes keys, signs, rotates and revokes; a
  * gateway pins, follows, refuses and tells.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pluginSource } from '../plugins/support.ts';
@@ -15,8 +15,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
 type Data = any;
-
-setDefaultTimeout(120_000);
 
 const ROOM = '/api/plugin/task/marketplace';
 const PASSWORD = 'a password of the publisher';
@@ -62,7 +60,7 @@ beforeAll(async () => {
   put('paper/1.0.0.js', code('1.0.0'));
   gateway = await startGateway();
   admin = await setUp(gateway);
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await market?.stop();

@@ -2,7 +2,7 @@
  * Publishing and installing on the executable: a folder becomes a marketplace, root adds it, reads,
  * installs and upgrades.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,8 +16,6 @@ import { until } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
 type Data = any;
-
-setDefaultTimeout(120_000);
 
 const ROOM = '/api/plugin/task/marketplace';
 const code = (version: string) => pluginSource({ key: 'paper', name: 'Paper', version, models: ['paper-1'] });
@@ -55,7 +53,7 @@ beforeAll(async () => {
   put('paper/paper.png', PNG);
   gateway = await startGateway({ env: { DEBUG: 'true', MARKETPLACE_DIR: folder } });
   admin = await setUp(gateway);
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await market?.stop();

@@ -1,5 +1,5 @@
 /** The blocks of docs/operating/monitoring.md, word for word: the log file, traces and exports. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Administrator, ask, type Gateway, setUp, startGateway, startVendor } from '../support/gateway.ts';
@@ -8,8 +8,6 @@ import { submit, waitForEnd } from '../support/main-job.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { startCollector, type TraceCollector } from '../support/trace-collector.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(60_000);
 
 const guide = readFileSync(new URL('../../docs/operating/monitoring.md', import.meta.url), 'utf8');
 const blockFor = (language: string) =>

@@ -3,7 +3,7 @@
  * wait end in the other database.
  */
 import { Database } from 'bun:sqlite';
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Administrator, type Gateway, setUp, signIn, startGateway, startVendor } from '../support/gateway.ts';
@@ -11,8 +11,6 @@ import { submit, waitForEnd } from '../support/main-job.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(300_000);
 
 const USERS = 30_000;
 const FIRST_ID = 1_000_000;

@@ -1,6 +1,6 @@
 /** People and programs of a new-api gateway go on here with what they had. */
 import { Database } from 'bun:sqlite';
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { databaseVersion } from '../../src/store/index.ts';
@@ -9,8 +9,6 @@ import { SAMPLE_KEYS, SAMPLE_PASSWORDS, sampleFile } from '../support/new-api-so
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { runCommand, SECRETS } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 test('after an import old passwords and keys work, and a second one beside the gateway changes nothing', async () => {
   const dataDir = join(temporaryFolder(), 'data');

@@ -1,5 +1,5 @@
 /** The executable on a machine whose clock is set while it works (`apt-get install faketime`). */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -15,8 +15,6 @@ import { runBeside } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
-
-setDefaultTimeout(180_000);
 
 const LIBRARIES = ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map(
   (platform) => `/usr/lib/${platform}/faketime/libfaketime.so.1`,

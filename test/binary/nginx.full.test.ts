@@ -1,5 +1,5 @@
 /** Two nodes behind the nginx of docs/operating/several-nodes.md, restarted in turn under load. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProgram } from '../support/find-program.ts';
@@ -9,8 +9,6 @@ import { submit } from '../support/main-job.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(180_000);
 
 const nginx = findProgram(['nginx']);
 const guide = readFileSync(new URL('../../docs/operating/several-nodes.md', import.meta.url), 'utf8');

@@ -2,7 +2,7 @@
  * Nodes of one database that get into trouble: places of results of their own, a database that
  * hangs.
  */
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import {
   type Administrator,
@@ -18,8 +18,6 @@ import { startHoldingProxy } from '../support/holding-proxy.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(180_000);
 
 let vendor: VendorProcess;
 let gateways: Gateway[] = [];

@@ -2,14 +2,12 @@
  * Sign-in and binding through providers on the compiled binary: over HTTP as a script would, and
  * with Chromium on the panel's pages.
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Browser, Page } from 'playwright-core';
 import { launchBrowser, openPage } from '../support/browser.ts';
 import { type Administrator, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { ALICE, CLIENT, type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { proofHeader } from '../support/security-proof.ts';
-
-setDefaultTimeout(120_000);
 
 let gateway: Gateway;
 let root: Administrator;

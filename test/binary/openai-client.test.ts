@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI, { toFile } from 'openai';
 import {
   type Administrator,
@@ -9,8 +9,6 @@ import {
   type VendorProcess,
 } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 describe('the official openai client', () => {
   let gateway: Gateway;
@@ -26,7 +24,7 @@ describe('the official openai client', () => {
     // A refusal is told at once; with waiting, the task would wait for a free slot.
     await admin.call('PUT', '/api/option', { key: 'queue.max_wait_seconds', value: '0' });
     client = new OpenAI({ apiKey: await admin.createKey(), baseURL: `${gateway.url}/v1`, maxRetries: 0 });
-  }, 120_000);
+  });
   afterAll(async () => {
     await gateway?.stop();
     await vendor?.stop();
@@ -48,7 +46,7 @@ describe('the official openai client', () => {
     const content = await client.videos.downloadContent(created.id);
     expect(content.headers.get('content-type')).toBe('video/mp4');
     expect((await content.arrayBuffer()).byteLength).toBeGreaterThan(500);
-  }, 120_000);
+  });
 
   test('creates a video from a file', async () => {
     const image = await toFile(new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]), 'start.png', { type: 'image/png' });
@@ -58,7 +56,7 @@ describe('the official openai client', () => {
       return video.status === 'completed' || video.status === 'failed' ? video : undefined;
     });
     expect(done.status).toBe('completed');
-  }, 120_000);
+  });
 
   test('a failed job is a failed video with a reason', async () => {
     const created = await client.videos.create({ model, prompt: 'no [fail] [duration=0.3]' });
@@ -67,14 +65,14 @@ describe('the official openai client', () => {
       return video.status === 'failed' ? video : undefined;
     });
     expect(done.error?.message).toBeTruthy();
-  }, 120_000);
+  });
 
   test('a video shows what was asked for, at once', async () => {
     const asked = { model, prompt: 'a paper boat [duration=0.3]', seconds: '8', size: '1280x720' } as const;
     const created = await client.videos.create(asked);
     expect(created).toMatchObject({ prompt: asked.prompt, seconds: '8', size: '1280x720' });
     expect(await client.videos.retrieve(created.id)).toMatchObject({ prompt: asked.prompt, seconds: '8' });
-  }, 120_000);
+  });
 
   test('lists videos page by page, and deletes them with their files', async () => {
     const reader = new OpenAI({ apiKey: await admin.createKey(), baseURL: `${gateway.url}/v1` });
@@ -141,7 +139,7 @@ describe('the official openai client', () => {
     expect(items.map(({ task_id: id }) => id)).not.toContain(oldest);
     const kept = await admin.call<{ items: { task_id: string }[] }>('GET', '/api/task?scope=all&page_size=100');
     expect(kept.items.map(({ task_id: id }) => id)).toContain(oldest);
-  }, 120_000);
+  });
 
   test('lists the models that the key may use, and reads each by its name', async () => {
     await admin.createChannel('http://127.0.0.1:9', {
@@ -176,7 +174,7 @@ describe('the official openai client', () => {
       baseURL: `${gateway.url}/v1`,
     });
     expect(await names(narrow)).toEqual(['demo-video']);
-  }, 120_000);
+  });
 
   test('too little money is insufficient_quota, and is not tried again', async () => {
     const apiKey = await admin.createKey({ unlimited_quota: false, quota: 1 });
@@ -198,7 +196,7 @@ describe('the official openai client', () => {
     expect(error).toBeInstanceOf(OpenAI.RateLimitError);
     expect(error).toMatchObject({ status: 429, type: 'insufficient_quota', code: 'insufficient_key_quota' });
     expect(requests).toBe(1);
-  }, 120_000);
+  });
 
   test('errors are of the client’s own classes', async () => {
     const stranger = new OpenAI({ apiKey: 'sk-wrong', baseURL: `${gateway.url}/v1`, maxRetries: 0 });
@@ -216,5 +214,5 @@ describe('the official openai client', () => {
       [() => client.videos.create({ model, prompt: 'x [submit=400]' }), OpenAI.BadRequestError],
     ];
     for (const [call, kind] of rows) expect(await caught(call)).toBeInstanceOf(kind);
-  }, 120_000);
+  });
 });

@@ -2,7 +2,7 @@
  * OpenAI's own client against the executable: responses waited for, streamed, in the background and
  * read again.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { testInFullRun } from '../support/full-run.ts';
@@ -17,8 +17,6 @@ import {
 import { holdOpen } from '../support/hold-open.ts';
 import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 let gateway: Gateway;
 let vendor: VendorProcess;
@@ -43,7 +41,7 @@ beforeAll(async () => {
   await admin.createChannel(vendor.url);
   key = await admin.createKey();
   client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await vendor?.stop();
@@ -64,49 +62,41 @@ async function download(text: string): Promise<string> {
 }
 
 describe('the official openai client', () => {
-  testInFullRun(
-    'waits for a response',
-    async () => {
-      const response = await client.responses.create({ model, input: 'a cat [duration=0.3]' });
-      expect(faultsOfResponse(response)).toEqual([]);
-      expect(response).toMatchObject({ object: 'response', status: 'completed', model, error: null });
-      expect(response.id).toMatch(/^resp_\w{32}$/);
-      expect(response.metadata).toMatchObject({
-        seconds: '4',
-        resolution: '720p',
-        task_id: response.id.replace('resp_', 'task_'),
-        task_status: 'completed',
-        retrieval_path: `/v1/responses/${response.id}`,
-      });
-      expect(await download(response.output_text)).toBe('video/mp4');
-      const again = await client.responses.retrieve(response.id);
-      expect(faultsOfResponse(again)).toEqual([]);
-      expect(again).toEqual(response);
-    },
-    120_000,
-  );
+  testInFullRun('waits for a response', async () => {
+    const response = await client.responses.create({ model, input: 'a cat [duration=0.3]' });
+    expect(faultsOfResponse(response)).toEqual([]);
+    expect(response).toMatchObject({ object: 'response', status: 'completed', model, error: null });
+    expect(response.id).toMatch(/^resp_\w{32}$/);
+    expect(response.metadata).toMatchObject({
+      seconds: '4',
+      resolution: '720p',
+      task_id: response.id.replace('resp_', 'task_'),
+      task_status: 'completed',
+      retrieval_path: `/v1/responses/${response.id}`,
+    });
+    expect(await download(response.output_text)).toBe('video/mp4');
+    const again = await client.responses.retrieve(response.id);
+    expect(faultsOfResponse(again)).toEqual([]);
+    expect(again).toEqual(response);
+  });
 
-  testInFullRun(
-    'cancels what can be cancelled, and deletes what has ended',
-    async () => {
-      const caught = (call: Promise<unknown>) => call.catch((error: unknown) => error);
-      const running = await client.responses.create({ model, input: 'long [duration=600]', background: true });
-      expect(await caught(client.responses.cancel(running.id))).toMatchObject({
-        status: 409,
-        code: 'cancel_unsupported',
-      });
-      expect(await caught(client.responses.delete(running.id))).toMatchObject({
-        status: 409,
-        code: 'cancel_unsupported',
-      });
-      const ended = await client.responses.create({ model, input: 'short [duration=0.3]' });
-      expect(await caught(client.responses.cancel(ended.id))).toMatchObject({ status: 409, code: 'task_finished' });
-      await client.responses.delete(ended.id);
-      expect(await caught(client.responses.retrieve(ended.id))).toBeInstanceOf(OpenAI.NotFoundError);
-      expect(await caught(client.responses.delete(ended.id))).toBeInstanceOf(OpenAI.NotFoundError);
-    },
-    120_000,
-  );
+  testInFullRun('cancels what can be cancelled, and deletes what has ended', async () => {
+    const caught = (call: Promise<unknown>) => call.catch((error: unknown) => error);
+    const running = await client.responses.create({ model, input: 'long [duration=600]', background: true });
+    expect(await caught(client.responses.cancel(running.id))).toMatchObject({
+      status: 409,
+      code: 'cancel_unsupported',
+    });
+    expect(await caught(client.responses.delete(running.id))).toMatchObject({
+      status: 409,
+      code: 'cancel_unsupported',
+    });
+    const ended = await client.responses.create({ model, input: 'short [duration=0.3]' });
+    expect(await caught(client.responses.cancel(ended.id))).toMatchObject({ status: 409, code: 'task_finished' });
+    await client.responses.delete(ended.id);
+    expect(await caught(client.responses.retrieve(ended.id))).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(await caught(client.responses.delete(ended.id))).toBeInstanceOf(OpenAI.NotFoundError);
+  });
 
   test('streams a response, each event of its own types', async () => {
     const stream = await client.responses.create({ model, input: 'a dog [duration=0.5]', stream: true });
@@ -128,7 +118,7 @@ describe('the official openai client', () => {
     expect(events.length).toBeGreaterThan(types.length);
     const done = events.find((event) => event.type === 'response.output_text.done');
     expect(await download(done?.text ?? '')).toBe('video/mp4');
-  }, 120_000);
+  });
 
   test('reads input, resumes the stream after an event, deletes; what the client said is repeated', async () => {
     const said = { metadata: { order: '7' }, instructions: 'be brief', user: 'ann' };
@@ -153,58 +143,46 @@ describe('the official openai client', () => {
     await client.responses.delete(made.id);
     const gone = await client.responses.retrieve(made.id).catch((error: unknown) => error);
     expect(gone).toBeInstanceOf(OpenAI.NotFoundError);
-  }, 120_000);
+  });
 
-  testInFullRun(
-    'gathers a stream into the final response',
-    async () => {
-      const stream = client.responses.stream({ model, input: 'a bird [duration=0.3]' });
-      const deltas: string[] = [];
-      stream.on('response.output_text.delta', ({ delta }) => deltas.push(delta));
-      const response = await stream.finalResponse();
-      expect(response.status).toBe('completed');
-      const texts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
-      expect(texts).toMatchObject(deltas.map((text) => ({ type: 'output_text', text })));
-      expect(deltas.join()).toMatch(RESULT);
-    },
-    120_000,
-  );
+  testInFullRun('gathers a stream into the final response', async () => {
+    const stream = client.responses.stream({ model, input: 'a bird [duration=0.3]' });
+    const deltas: string[] = [];
+    stream.on('response.output_text.delta', ({ delta }) => deltas.push(delta));
+    const response = await stream.finalResponse();
+    expect(response.status).toBe('completed');
+    const texts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
+    expect(texts).toMatchObject(deltas.map((text) => ({ type: 'output_text', text })));
+    expect(deltas.join()).toMatch(RESULT);
+  });
 
-  testInFullRun(
-    'starts a response in the background and reads it until it is complete',
-    async () => {
-      const pending = await client.responses.create({ model, input: 'a fish [duration=0.5]', background: true });
-      expect(faultsOfResponse(pending)).toEqual([]);
-      expect(pending).toMatchObject({ status: 'queued', background: true, completed_at: null, output: [] });
-      const seen: Response[] = [];
-      const done = await until('the response is there', async () => {
-        const response = await client.responses.retrieve(pending.id);
-        seen.push(response);
-        return response.status === 'completed' ? response : undefined;
-      });
-      expect(seen.flatMap(faultsOfResponse)).toEqual([]);
-      expect(done.id).toBe(pending.id);
-      expect(done.output_text).toMatch(RESULT);
-    },
-    120_000,
-  );
+  testInFullRun('starts a response in the background and reads it until it is complete', async () => {
+    const pending = await client.responses.create({ model, input: 'a fish [duration=0.5]', background: true });
+    expect(faultsOfResponse(pending)).toEqual([]);
+    expect(pending).toMatchObject({ status: 'queued', background: true, completed_at: null, output: [] });
+    const seen: Response[] = [];
+    const done = await until('the response is there', async () => {
+      const response = await client.responses.retrieve(pending.id);
+      seen.push(response);
+      return response.status === 'completed' ? response : undefined;
+    });
+    expect(seen.flatMap(faultsOfResponse)).toEqual([]);
+    expect(done.id).toBe(pending.id);
+    expect(done.output_text).toMatch(RESULT);
+  });
 
-  testInFullRun(
-    'streams a response in the background',
-    async () => {
-      const stream = await client.responses.create({
-        model,
-        input: 'a fox [duration=0.3]',
-        background: true,
-        stream: true,
-      });
-      const types: string[] = [];
-      for await (const event of stream) types.push(event.type);
-      expect(types[0]).toBe('response.created');
-      expect(types.at(-1)).toBe('response.completed');
-    },
-    120_000,
-  );
+  testInFullRun('streams a response in the background', async () => {
+    const stream = await client.responses.create({
+      model,
+      input: 'a fox [duration=0.3]',
+      background: true,
+      stream: true,
+    });
+    const types: string[] = [];
+    for await (const event of stream) types.push(event.type);
+    expect(types[0]).toBe('response.created');
+    expect(types.at(-1)).toBe('response.completed');
+  });
 
   test('resumes the stream of a running response after the connection was lost', async () => {
     const input = 'a hare [duration=3]';
@@ -221,7 +199,7 @@ describe('the official openai client', () => {
     expect(events.flatMap(faultsOfEvent)).toEqual([]);
     expect(events.map(({ type }) => type)).not.toContain('response.created');
     expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: { id, status: 'completed' } });
-  }, 120_000);
+  });
 
   test('a task that fails is a failed response in every form', async () => {
     const input = 'no [fail] [duration=0.3]';
@@ -233,7 +211,7 @@ describe('the official openai client', () => {
     for await (const event of await client.responses.create({ model, input, stream: true })) events.push(event);
     expect(events.flatMap(faultsOfEvent)).toEqual([]);
     expect(events.at(-1)).toMatchObject({ type: 'response.failed', response: { status: 'failed' } });
-  }, 120_000);
+  });
 
   test('errors are of the client’s own classes', async () => {
     const caught = (call: () => Promise<unknown>) =>
@@ -255,7 +233,7 @@ describe('the official openai client', () => {
       expect(error).toBeInstanceOf(kind);
       expect(error).toMatchObject({ code });
     }
-  }, 120_000);
+  });
 });
 
 describe('over HTTP', () => {
@@ -330,7 +308,6 @@ describe('over HTTP', () => {
       for (const one of [...clients, client]) one.abort();
       await until('all slots are free', async () => (await post({ model, input: 'a cat [instant]' })).status === 200);
     },
-    120_000,
   );
 
   test('a gateway that stops ends its streams at once, as incomplete', async () => {
@@ -343,5 +320,5 @@ describe('over HTTP', () => {
     const last = text.trim().split('\n\n').at(-1) ?? '';
     expect(last).toStartWith('event: response.incomplete\n');
     expect(await stopped).toBe(0);
-  }, 120_000);
+  });
 });

@@ -1,5 +1,5 @@
 /** The commands of docs/operating, word for word, in folders of this test. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import {
   chmodSync,
   copyFileSync,
@@ -17,8 +17,6 @@ import { sampleFile } from '../support/new-api-source.ts';
 import { type ReleaseFolder, writeReleaseFolder } from '../support/release-folder.ts';
 import { BINARY, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 const MANAGER = 'a test cannot ask the manager of services';
 const NETWORK = 'needs a session, a proof or a server elsewhere: the panel API has its own tests';

@@ -2,7 +2,7 @@
  * Settings of the executable: encrypted, applied by the other node, tested, and marked when the
  * secret that encrypted them is gone.
  */
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { openRaw } from '../contract/open-raw.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import {
@@ -20,8 +20,6 @@ import { SECRETS } from '../support/run-command.ts';
 import { proofHeader } from '../support/security-proof.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const CLEAR = 'never-to-be-seen-again';
 
@@ -141,6 +139,6 @@ for (const dialect of RULE_DATABASES) {
       const listed = await again.call<Option[]>('GET', '/api/option');
       expect(listed.find(({ key }) => key === 'oidc.client_secret')).toMatchObject({ value: '***', unreadable: true });
       await restarted.logged('oidc.client_secret');
-    }, 120_000);
+    });
   });
 }

@@ -3,7 +3,7 @@
  * the main job, a relayed stream, a webhook, a marketplace and a sign-in, each over TLS of an own
  * authority.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import tls from 'node:tls';
@@ -28,8 +28,6 @@ import { startProxy, type TestProxy } from '../support/outbound-proxy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, startReceiver, verified } from '../support/webhook-receiver.ts';
-
-setDefaultTimeout(120_000);
 
 const LOGIN = { user: 'gate', password: 'word-of-the-company-proxy' };
 const HOSTS = ['vendor.example', 'chats.example', 'hooks.example', 'market.example', 'login.example'] as const;

@@ -1,7 +1,7 @@
 /**
  * Hook calls that have to be stopped count against the user who caused them, on every API surface.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import {
   type Administrator,
   type Answer,
@@ -14,8 +14,6 @@ import {
   type VendorProcess,
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
-
-setDefaultTimeout(120_000);
 
 /** A prompt on which the plugin below never ends, and the engine's own interrupt cannot stop it. */
 const DEADLY = 'a cat [stuck]';

@@ -1,17 +1,13 @@
 /**
  * Passkeys on the compiled binary, with Chromium's virtual authenticator on the panel's own pages.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
 import { ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { proofHeader } from '../support/security-proof.ts';
 import { until } from '../support/until.ts';
-
-// A wait in the page times out by itself (see `openPage`), well before the runner ends the test and
-// the browser with it.
-setDefaultTimeout(120_000);
 
 type Json = Record<string, unknown>;
 type Answer = { status: number; code: string; message: string; data: Json };

@@ -1,13 +1,11 @@
 /** The commands for plugin authors, on the compiled binary. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keepCommandRunning } from '../support/keep-command-running.ts';
 import { type CommandResult, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const ROOT = new URL('../..', import.meta.url).pathname;
 const folder = temporaryFolder();

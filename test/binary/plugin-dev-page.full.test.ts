@@ -1,5 +1,5 @@
 /** The page and the prices of `plugin dev`, and `plugin record`, on the compiled binary. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
@@ -8,8 +8,6 @@ import { keepCommandRunning } from '../support/keep-command-running.ts';
 import { type CommandResult, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const folder = temporaryFolder();
 const at = (name: string): string => join(folder, name);

@@ -1,12 +1,10 @@
 /** The commands of docs/plugins.md, word for word, in two terminals, with what they print. */
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { readBlocks, Terminal } from '../support/guide-terminal.ts';
 import { BINARY } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 const GUIDE = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8');
 const terminals: Terminal[] = [];
@@ -45,4 +43,4 @@ test('the tutorial works word for word', async () => {
     }
   }
   await first.interrupt();
-}, 400_000);
+});

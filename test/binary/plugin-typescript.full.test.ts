@@ -1,12 +1,10 @@
 /** Plugins in TypeScript, on the compiled binary, which bundles them itself. */
-import { beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, expect, test } from 'bun:test';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keepCommandRunning } from '../support/keep-command-running.ts';
 import { type CommandResult, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 const ROOT = new URL('../..', import.meta.url).pathname;
 const folder = temporaryFolder();

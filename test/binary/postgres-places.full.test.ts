@@ -1,5 +1,5 @@
 /** PostgreSQL behind PgBouncer, over TLS with a private authority, and without its primary. */
-import { afterEach, describe, expect, setDefaultTimeout } from 'bun:test';
+import { afterEach, describe, expect } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { SQL } from 'bun';
@@ -11,8 +11,6 @@ import { startOwnPostgres, startPgBouncer } from '../support/own-postgres.ts';
 import { runBeside } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(240_000);
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {

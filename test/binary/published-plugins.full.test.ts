@@ -3,7 +3,7 @@
  * their job on the executable without a change: what the vendor reads, what the client reads, and
  * what it costs.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Administrator, type Answer, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
@@ -12,8 +12,6 @@ import { until } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
 type Data = any;
-
-setDefaultTimeout(60_000);
 
 const FOLDER = join(import.meta.dir, '../fixtures/published');
 const KEYS = readdirSync(FOLDER)
@@ -71,7 +69,7 @@ beforeAll(async () => {
     });
     expect([name, made.outcome, made.faults ?? []]).toEqual([name, 'serving', []]);
   }
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await vendor.stop(true);

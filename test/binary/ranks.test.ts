@@ -2,13 +2,11 @@
  * Privilege escalation on the executable: nobody changes an account of the same or a higher rank,
  * or their own by an administrator's route.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASE_NAMES } from '../support/databases.ts';
 import { type Administrator, ask, type Gateway, setUp, signIn, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
-
-setDefaultTimeout(120_000);
 
 const ROOT_ID = 1;
 const USER = 1;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { embed, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
 import OpenAI, { toFile } from 'openai';
@@ -7,8 +7,6 @@ import { freePort } from '../support/free-port.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { runBeside } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 /** Quota of one token; 500,000 are one US dollar. */
 const INPUT = 10;
@@ -46,7 +44,7 @@ describe('official clients on a relay channel', () => {
     await admin.call('PUT', '/api/price', { plugin_key: '*', model: 'chat-x', expression: PRICE });
     key = await admin.createKey();
     client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
-  }, 120_000);
+  });
   afterAll(async () => {
     await gateway?.stop();
     await vendor?.stop();

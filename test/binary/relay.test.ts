@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI, { toFile } from 'openai';
 import { freePort } from '../support/free-port.ts';
 import { type Administrator, ask, type Gateway, setUp, signIn, startGateway } from '../support/gateway.ts';
 import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
 import { runBeside } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 /** 0.04 USD. */
 const BILL = 20_000;
@@ -38,7 +36,7 @@ describe('the relay of the executable', () => {
     await admin.call('PUT', '/api/price', { plugin_key: '*', model: 'vid-x', expression: '0.1 * u("seconds")' });
     key = await admin.createKey();
     client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
-  }, 120_000);
+  });
   afterAll(async () => {
     await gateway?.stop();
     await vendor?.stop();

@@ -1,5 +1,5 @@
 /** A certificate that is renewed while the gateway runs, and a stop that proxies can follow. */
-import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { cpSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -11,8 +11,6 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { runBeside, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(60_000);
 
 const folder = temporaryFolder();
 

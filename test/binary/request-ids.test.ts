@@ -1,5 +1,5 @@
 /** Every log line that a request causes has its id, on the executable. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { openBackdoor } from '../support/backdoor.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import {
@@ -13,8 +13,6 @@ import {
   startVendor,
 } from '../support/gateway.ts';
 import { startBadServer } from '../support/smtp.ts';
-
-setDefaultTimeout(60_000);
 
 type Line = { level: string; msg: string; request_id?: string; code?: string; channel?: string; err?: object };
 

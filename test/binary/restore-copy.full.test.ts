@@ -2,7 +2,7 @@
  * The way back to a copy of the database after a gateway was killed, and who follows whose links.
  */
 import { Database } from 'bun:sqlite';
-import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import {
   chmodSync,
   chownSync,
@@ -25,8 +25,6 @@ import { startGateway } from '../support/gateway.ts';
 import { installedCopy, writeReleaseFolder } from '../support/release-folder.ts';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 const path = (dataDir: string) => join(dataDir, 'taskgate.db');
 const run = (dataDir: string, ...argv: string[]) => runCommand([...argv, '--json', '--data-dir', dataDir]);

@@ -1,5 +1,5 @@
 /** A restore that is killed, and a dump that is damaged: nothing starts on half of a database. */
-import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
@@ -8,8 +8,6 @@ import { IS_FULL_RUN } from '../support/full-run.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { databaseEnvironment, runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(200_000);
 
 const ROUNDS = IS_FULL_RUN ? 12 : 1;
 const key = await makeBackupKey();

@@ -1,6 +1,6 @@
 /** Days, storage and price of kept results by group, as administrators set them; and their end. */
 import { Database } from 'bun:sqlite';
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,8 +9,6 @@ import { type ArtifactGateway, startArtifactGateway, VENDOR_KEY } from '../http/
 import { type Administrator, ask, type Gateway, signIn, startGateway } from '../support/gateway.ts';
 import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const DAY = 86_400;
 const FILE_BYTES = 2_000_000;

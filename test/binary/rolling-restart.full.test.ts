@@ -1,10 +1,8 @@
 /** Two nodes are restarted in turns behind a proxy that follows /readyz: no request is lost. */
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(600_000);
 
 const REQUESTS = 10_000;
 const CLIENTS = 16;

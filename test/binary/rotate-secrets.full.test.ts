@@ -1,6 +1,6 @@
 /** `taskgate secrets rotate`: secrets of the data directory, and two nodes on PostgreSQL. */
 import { Database } from 'bun:sqlite';
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSecretBox, type SecretBox } from '../../src/kernel/index.ts';
@@ -11,8 +11,6 @@ import { SAMPLE_KEYS, SAMPLE_PASSWORDS, sampleFile } from '../support/new-api-so
 import { runCommand, SECRETS, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 test('generated secrets replace those of the file while nobody serves, and all values follow', async () => {
   const dataDir = join(temporaryFolder(), 'data');

@@ -2,7 +2,7 @@
  * The official SDKs with their defaults, which repeat 408, 409, 429, 5xx and broken connections:
  * how many orders reach the vendor for each way in which one order can fail.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI, { toFile } from 'openai';
 import { type FailingVendor, startFailingVendor } from '../support/failing-vendor.ts';
 import { freePort } from '../support/free-port.ts';
@@ -17,8 +17,6 @@ import {
 } from '../support/gateway.ts';
 import { providePythonPackage } from '../support/python-package.ts';
 import { type RelayVendor, startRelayVendor } from '../support/relay-vendor.ts';
-
-setDefaultTimeout(240_000);
 
 /** As many waiting clients as there are calls. */
 const ENV = {

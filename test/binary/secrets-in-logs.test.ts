@@ -2,7 +2,7 @@
  * Credentials of people and programs never reach a log: in both formats, at every level, in success
  * and in failure.
  */
-import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import { openBackdoor } from '../support/backdoor.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
@@ -17,8 +17,6 @@ import {
   startVendor,
 } from '../support/gateway.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
-
-setDefaultTimeout(120_000);
 
 const SECRETS = {
   SESSION_SECRET: 'session-secret-nobody-may-see-5120',

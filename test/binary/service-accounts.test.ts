@@ -2,7 +2,7 @@
  * A channel whose credential is a service account's key: the executable exchanges it for a token,
  * and the key stays where it is.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RULE_DATABASES } from '../support/databases.ts';
@@ -10,8 +10,6 @@ import { type Administrator, ask, type Gateway, setUp, startGateway } from '../s
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { CLOUD_PLUGIN, type Cloud, startCloud } from '../support/service-account-cloud.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 for (const dialect of RULE_DATABASES) {
   describe(`a service account on the executable, on ${dialect}`, () => {
@@ -34,7 +32,7 @@ for (const dialect of RULE_DATABASES) {
       });
       channelId = channel.id;
       token = await admin.createKey();
-    }, 120_000);
+    });
     afterAll(async () => {
       await gateway?.kill();
       await cloud?.stop();

@@ -2,7 +2,7 @@
  * Secure cookies and the origin check as Chromium sees them: the panel over HTTPS, and pages of
  * other sites that try to use its cookies.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Browser, Page } from 'playwright-core';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { launchBrowser } from '../support/browser.ts';
@@ -10,8 +10,6 @@ import { type Gateway, ROOT, startGateway } from '../support/gateway.ts';
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const certificate = (name: string) => new URL(`../upstream/certificates/${name}.pem`, import.meta.url).pathname;
 const TLS = { TLS_CERT_FILE: certificate('server-cert'), TLS_KEY_FILE: certificate('server-key') };

@@ -2,7 +2,7 @@
  * What the compiled binary does with existing sessions when it starts: what it keeps, deletes and
  * logs.
  */
-import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, expect, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
@@ -19,8 +19,6 @@ import {
   signIn,
   unixNow,
 } from './session-matrix-nodes.ts';
-
-setDefaultTimeout(120_000);
 
 const DAY = 86_400;
 const gateways: Gateway[] = [];

@@ -3,7 +3,7 @@
  * limits, with two nodes where the database allows it. What one node changes is checked on the
  * other.
  */
-import { afterAll, beforeAll, describe, setDefaultTimeout } from 'bun:test';
+import { afterAll, beforeAll, describe } from 'bun:test';
 import { describeIssuance } from './session-matrix-issuance.ts';
 import { openTopology, type Topology, type TopologyName } from './session-matrix-nodes.ts';
 import { describeStates } from './session-matrix-states.ts';
@@ -11,7 +11,6 @@ import { describeSurroundings } from './session-matrix-surroundings.ts';
 import { describeVerdicts } from './session-matrix-verdicts.ts';
 
 export function describeSessionMatrix(name: TopologyName): void {
-  setDefaultTimeout(120_000);
   let topology: Topology | undefined;
   beforeAll(async () => {
     topology = await openTopology(name);

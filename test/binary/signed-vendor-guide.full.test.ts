@@ -1,12 +1,10 @@
 /** docs/signed-vendor.md, word for word: its code in a file, its commands in three terminals. */
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readBlocks, Terminal } from '../support/guide-terminal.ts';
 import { BINARY, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 const GUIDE = readFileSync(new URL('../../docs/signed-vendor.md', import.meta.url), 'utf8');
 const terminals = new Map<string, Terminal>();
@@ -37,7 +35,7 @@ test('a plugin for signed requests, two steps and links that expire is made by t
     }
   }
   for (const name of ['second', 'first']) await terminals.get(name)?.interrupt();
-}, 400_000);
+});
 
 test('the same plugin is free of type errors in TypeScript, with the lines that the guide gives', async () => {
   const folder = temporaryFolder();

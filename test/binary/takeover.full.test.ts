@@ -1,11 +1,9 @@
-import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 /** The lease of a poll lasts this long, unless it is renewed. */
 const LEASE_MS = 30_000;

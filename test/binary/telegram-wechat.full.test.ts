@@ -2,7 +2,7 @@
  * Sign-in and binding by Telegram and WeChat, from end to end on the executable; where there are
  * two nodes, every step on another one.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { TOTP } from 'otpauth';
 import { type Backdoor, insertUser, openBackdoor } from '../support/backdoor.ts';
@@ -13,8 +13,6 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { BOT, signWidget } from '../support/telegram-widget.ts';
 import { until } from '../support/until.ts';
 import { startWeChatServer, WECHAT_TOKEN, type WeChatMood, type WeChatServer } from '../support/wechat-server.ts';
-
-setDefaultTimeout(120_000);
 
 type Person = { id: number; username: string; token: string; sid: string };
 

@@ -1,5 +1,5 @@
 /** Traces that the executable sends to a collector. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { freePort } from '../support/free-port.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway, startVendor } from '../support/gateway.ts';
@@ -7,8 +7,6 @@ import { waitForEnd } from '../support/main-job.ts';
 import { type CollectedSpan, startCollector, type TraceCollector } from '../support/trace-collector.ts';
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
-
-setDefaultTimeout(60_000);
 
 const SERVER = 2;
 const CLIENT = 3;

@@ -2,11 +2,9 @@
  * A channel of type 60 is an account at another gateway of this kind, ours or new-api: three
  * shipped plugins do the main job through it, with one key for all.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { waitForEnd } from '../support/main-job.ts';
-
-setDefaultTimeout(120_000);
 
 const env = { TASK_POLL_INTERVAL_SECONDS: '1', UPSTREAM_ALLOW_PRIVATE: 'true' };
 const MODELS = { sora: 'sora-2', kling: 'kling-v2-master', doubao: 'doubao-seedance-1-0-pro-250528' } as const;
@@ -73,7 +71,7 @@ beforeAll(async () => {
       ...{ name: plugin, type, task_plugin_key: undefined, key: 'vendor-key', models: [MODELS[plugin]] },
     });
   }
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([front?.stop(), back?.stop()]);
   await Promise.all([vendors.stop(), reference.stop()]);

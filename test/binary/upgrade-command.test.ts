@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import {
   appendFileSync,
   copyFileSync,
@@ -25,8 +25,6 @@ import {
 import { BINARY, runCommand, SECRETS, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const NEXT = '99.0.0';
 let release: ReleaseFolder;

@@ -3,7 +3,7 @@
  * is lost.
  */
 import { Database } from 'bun:sqlite';
-import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, describe, expect, test } from 'bun:test';
 import { closeSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
@@ -28,8 +28,6 @@ import {
   SESSIONS,
   unixNow,
 } from './session-matrix-nodes.ts';
-
-setDefaultTimeout(120_000);
 
 const PASSWORD = 'correct horse battery';
 /** As earlier gateways made them: base64, and values that an owner entered by hand. */

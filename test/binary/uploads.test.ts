@@ -2,7 +2,7 @@
  * Uploads on the executable when the disk is small, the process is killed, or the host name is
  * unusual.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { readdirSync, readlinkSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -18,7 +18,6 @@ import {
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-setDefaultTimeout(120_000);
 const MIB = 1024 * 1024;
 const gateways: Gateway[] = [];
 let vendor: VendorProcess;

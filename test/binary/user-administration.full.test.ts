@@ -2,7 +2,7 @@
  * Administration of accounts on the compiled binary: a change on one node applies on every node at
  * once, and money stays in balance.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import {
@@ -20,8 +20,6 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { runBeside } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 /** Cache entries outlive the test, so that no result depends on their expiry. */
 const LONG_CACHE = { SYNC_FREQUENCY: '86400' };

@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type Administrator, ask, type Gateway, setUp, startGateway, startVendor } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 let gateway: Gateway;
 let vendor: Awaited<ReturnType<typeof startVendor>>;
@@ -15,7 +13,7 @@ beforeAll(async () => {
   admin = await setUp(gateway);
   await admin.createChannel(vendor.url);
   token = await admin.createKey();
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await vendor?.stop();

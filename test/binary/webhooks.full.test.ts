@@ -2,7 +2,7 @@
  * Webhooks of the executable: after a SIGKILL at the two points where a notice could be lost, from
  * two nodes, and after a change of CRYPTO_SECRET.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { freePort } from '../support/free-port.ts';
 import { testInFullRun } from '../support/full-run.ts';
@@ -23,8 +23,6 @@ import { runBeside } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, startReceiver, verified } from '../support/webhook-receiver.ts';
 
-setDefaultTimeout(120_000);
-
 const ENV = {
   TASK_POLL_INTERVAL_SECONDS: '1',
   WEBHOOK_ALLOWED_HOSTS: '127.0.0.0/8',
@@ -35,7 +33,7 @@ const ENV = {
 let vendor: VendorProcess;
 beforeAll(async () => {
   vendor = await startVendor();
-}, 120_000);
+});
 afterAll(() => vendor.stop());
 
 type Key = { id: number; key: string; secret: string };
@@ -71,7 +69,7 @@ describe('on SQLite', () => {
     admin = await setUp(gateway);
     await admin.createChannel(vendor.url);
     key = await createKey(admin, receiver.url);
-  }, 120_000);
+  });
   afterAll(async () => {
     await gateway?.stop();
     await receiver?.stop();
@@ -126,7 +124,7 @@ describe('on SQLite', () => {
     } finally {
       await late.stop();
     }
-  }, 120_000);
+  });
 
   test("killed between the receiver's answer and its row: the notice is sent again, under the same id", async () => {
     let killed: Promise<void> | undefined;
@@ -153,7 +151,7 @@ describe('on SQLite', () => {
       );
       return items[0]?.status === 'delivered' && items[0].attempts === 1;
     });
-  }, 120_000);
+  });
 
   test('CRYPTO_SECRET changed without CRYPTO_SECRET_PREVIOUS: doctor names the key, submissions say what to do, a new webhook secret repairs it', async () => {
     await gateway.stop();
@@ -173,59 +171,55 @@ describe('on SQLite', () => {
     const { body } = await submit(gateway.url, key.key, { prompt: 'a cat [duration=0]' });
     await until('the notice arrives', () => readFinished(receiver, String(body.id)).length > 0);
     expect(verified(readFinished(receiver, String(body.id))[0]!, secret)).toBe(1);
-  }, 120_000);
+  });
 });
 
 describe('two nodes on PostgreSQL', () => {
-  testInFullRun(
-    'deliver each notice once, whichever node the task was submitted to, in order',
-    async () => {
-      const databaseUrl = await migratedDatabaseUrl();
-      const receiver = await startReceiver();
-      const env = { ...ENV, WEBHOOK_UPDATE_INTERVAL_SECONDS: '0' };
-      const nodes = [await startGateway({ databaseUrl, env }), await startGateway({ databaseUrl, env })] as const;
-      try {
-        const admin = await setUp(nodes[0]);
-        await admin.createChannel(vendor.url);
-        const key = await createKey(admin, receiver.url);
-        const ids = await Promise.all(
-          Array.from({ length: 30 }, async (_, i) => {
-            const { url } = nodes[i % 2] ?? nodes[0];
-            const submitted = await until('the other node knows the channel', async () => {
-              const answer = await submit(url, key.key, { prompt: 'a cat [duration=0.5]' });
-              return answer.status === 200 && answer;
-            });
-            return String(submitted.body.id);
-          }),
-        );
-        for (const id of ids) await until(`${id} is told`, () => readFinished(receiver, id).length > 0);
-        const seen = new Set(receiver.received.map(({ id }) => id));
-        expect(seen.size).toBe(receiver.received.length);
-        for (const id of ids) {
-          const types = receiver.received
-            .filter(({ payload }) => payload.data.id === id)
-            .map(({ payload }) => payload.type);
-          expect(types.at(-1)).toBe('task.finished');
-          const before = types[0] === 'task.queued' ? types.slice(1, -1) : types.slice(0, -1);
-          expect(before.every((type) => type === 'task.updated')).toBe(true);
-        }
-        for (const one of receiver.received) expect(verified(one, key.secret)).toBe(1);
-        // Both nodes deliver, unless one was held up.
-        for (const { url } of nodes) {
-          await until('the node has delivered something', async () => {
-            const { body } = await ask(`${url}/metrics`);
-            if (/taskgate_webhook_attempts\{state="delivered"\} [1-9]/.test(String(body.text))) return true;
-            const { body: next } = await submit(url, key.key, { prompt: 'a cat [duration=0]' });
-            await until('it is delivered', () => readFinished(receiver, String(next.id)).length > 0);
-            return false;
+  testInFullRun('deliver each notice once, whichever node the task was submitted to, in order', async () => {
+    const databaseUrl = await migratedDatabaseUrl();
+    const receiver = await startReceiver();
+    const env = { ...ENV, WEBHOOK_UPDATE_INTERVAL_SECONDS: '0' };
+    const nodes = [await startGateway({ databaseUrl, env }), await startGateway({ databaseUrl, env })] as const;
+    try {
+      const admin = await setUp(nodes[0]);
+      await admin.createChannel(vendor.url);
+      const key = await createKey(admin, receiver.url);
+      const ids = await Promise.all(
+        Array.from({ length: 30 }, async (_, i) => {
+          const { url } = nodes[i % 2] ?? nodes[0];
+          const submitted = await until('the other node knows the channel', async () => {
+            const answer = await submit(url, key.key, { prompt: 'a cat [duration=0.5]' });
+            return answer.status === 200 && answer;
           });
-        }
-        expect((await runBeside(nodes[0], ['doctor'])).out).toContain("every API key's webhook secret can be read");
-      } finally {
-        await Promise.all(nodes.map((node) => node.stop()));
-        await receiver.stop();
+          return String(submitted.body.id);
+        }),
+      );
+      for (const id of ids) await until(`${id} is told`, () => readFinished(receiver, id).length > 0);
+      const seen = new Set(receiver.received.map(({ id }) => id));
+      expect(seen.size).toBe(receiver.received.length);
+      for (const id of ids) {
+        const types = receiver.received
+          .filter(({ payload }) => payload.data.id === id)
+          .map(({ payload }) => payload.type);
+        expect(types.at(-1)).toBe('task.finished');
+        const before = types[0] === 'task.queued' ? types.slice(1, -1) : types.slice(0, -1);
+        expect(before.every((type) => type === 'task.updated')).toBe(true);
       }
-    },
-    120_000,
-  );
+      for (const one of receiver.received) expect(verified(one, key.secret)).toBe(1);
+      // Both nodes deliver, unless one was held up.
+      for (const { url } of nodes) {
+        await until('the node has delivered something', async () => {
+          const { body } = await ask(`${url}/metrics`);
+          if (/taskgate_webhook_attempts\{state="delivered"\} [1-9]/.test(String(body.text))) return true;
+          const { body: next } = await submit(url, key.key, { prompt: 'a cat [duration=0]' });
+          await until('it is delivered', () => readFinished(receiver, String(next.id)).length > 0);
+          return false;
+        });
+      }
+      expect((await runBeside(nodes[0], ['doctor'])).out).toContain("every API key's webhook secret can be read");
+    } finally {
+      await Promise.all(nodes.map((node) => node.stop()));
+      await receiver.stop();
+    }
+  });
 });

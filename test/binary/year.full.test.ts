@@ -3,7 +3,7 @@
  * are those of docs/operating/incidents.md and upgrade.md, word for word.
  */
 import { Database } from 'bun:sqlite';
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import {
   closeSync,
   cpSync,
@@ -35,8 +35,6 @@ import { testDatabaseUrl } from '../support/postgres.ts';
 import { BINARY, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(180_000);
 
 const page = (name: string) => readFileSync(new URL(`../../docs/operating/${name}`, import.meta.url), 'utf8');
 const NEW_PASSWORD = 'a new and long password';

@@ -1,7 +1,7 @@
 /**
  * What vendors report about their accounts: what is left is shown and stops nothing, limits hold.
  */
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { createChannels } from '../../src/channels/index.ts';
 import { createSecretBox, listSecrets, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import { createUpstreamAccounts } from '../../src/operations/watches/watch-upstream-accounts.ts';
@@ -12,9 +12,6 @@ import { createSendToVendor } from '../../src/vendors/index.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { until } from '../support/until.ts';
-
-// Hooks that never return are killed, one after the other.
-setDefaultTimeout(30_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { rm } from 'node:fs/promises';
 import { newRelayId, newTaskId, newUuid, randomAlnum } from '../../src/kernel/index.ts';
 import type {
@@ -34,8 +34,6 @@ export function describeEachStore(
   suite: (opened: () => OpenedStore) => void,
   { fresh = 'suite', databases = DATABASES }: { fresh?: 'suite' | 'test'; databases?: readonly DatabaseKind[] } = {},
 ) {
-  // Hundreds of statements, one after the other, on a database that others use too.
-  setDefaultTimeout(120_000);
   for (const dialect of databases) {
     describe(`${name} on ${dialect}`, () => {
       let current: OpenedStore;

@@ -289,248 +289,208 @@ describe('the session cache while its server fails', () => {
   }
   const isBack = (node: SessionCache) => until(async () => (await node.get(newUuid())) !== undefined);
 
-  test(
-    'killed: no call waits; sessions that ended in the meantime are published before any reading is trusted',
-    () =>
-      withServer(async (server, open) => {
-        const node = open(server.url);
-        await believes(node);
-        const [kept, ended] = [newUuid(), newUuid()];
-        await reread(node, kept);
-        await reread(node, ended);
+  test('killed: no call waits; sessions that ended in the meantime are published before any reading is trusted', () =>
+    withServer(async (server, open) => {
+      const node = open(server.url);
+      await believes(node);
+      const [kept, ended] = [newUuid(), newUuid()];
+      await reread(node, kept);
+      await reread(node, ended);
 
-        await server.kill();
-        await until(async () => (await node.get(kept)) === undefined);
-        const lived = startLivedTime();
-        for (let i = 0; i < 20; i += 1) {
-          expect(await node.get(kept)).toBeUndefined();
-          await node.remember(kept, newSession(), 1);
-          await node.markRevoking([ending(ended)]);
-        }
-        await node.writeTombstones([ending(ended)]);
-        expect(lived.stop()).toBeLessThan(400);
-
-        await server.start();
-        const seen: (string | undefined)[] = [];
-        await until(async () => {
-          seen.push(await readState(node, ended));
-          return seen.at(-1) !== undefined;
-        });
-        expect(seen.at(-1)).toBe('revoked');
-        await believes(node);
-      }),
-    60_000,
-  );
-
-  test(
-    'ends that cannot be published are kept up to a limit, the newest of them',
-    () =>
-      withServer(async (server, open) => {
-        const sizes: (() => number)[] = [];
-        const watchCache = (cache: string, size: () => number) => {
-          if (cache === 'unpublished_session_ends') sizes.push(size);
-        };
-        const node = open(server.url, { watchCache });
-        await believes(node);
-        await server.kill();
-        await until(async () => (await node.get(newUuid())) === undefined);
-        const sids = Array.from({ length: 100_010 }, () => newUuid());
-        await node.writeTombstones(sids.map((sid) => ending(sid)));
-        expect(sizes.map((size) => size())).toEqual([100_000]);
-        await server.start();
-        await isBack(node);
-        expect(await readState(node, sids.at(-1) ?? '')).toBe('revoked');
-        await until(() => sizes.every((size) => size() === 0));
-      }),
-    60_000,
-  );
-
-  test(
-    'restarted with older data: a restored entry admits nobody',
-    () =>
-      withServer(async (server, open) => {
-        const [a, b] = [open(server.url), open(server.url)];
-        await Promise.all([believes(a), believes(b)]);
-        const sid = newUuid();
-        await reread(b, sid);
-        await server.look((redis) => redis.save());
-        await a.markRevoking([ending(sid)]);
-        await a.writeTombstones([ending(sid)]);
-
-        await server.kill();
-        await server.start();
-        const stored = await server.look(async (redis) => redis.mget(await redis.keys('taskgate:session:*')));
-        expect(stored.join()).not.toContain('revoked');
-        const late = open(server.url);
-        for (const node of [a, b, late]) {
-          await isBack(node);
-          expect(await readState(node, sid)).toBe('unknown');
-        }
-        // Had the session not ended, one reading of the database would make it trusted again.
-        await believes(b);
-        await reread(b, sid);
-        expect(await readState(b, sid)).toBe('active');
-      }),
-    60_000,
-  );
-
-  test(
-    'two nodes reconnect one after the other: entries of the first wait for the ends that the second publishes',
-    () =>
-      withServer(async (server, open) => {
-        const [a, b] = [open(server.url), open(server.url)];
-        await Promise.all([believes(a), believes(b)]);
-        const sid = newUuid();
-        await server.kill();
-        await until(async () => (await a.get(sid)) === undefined && (await b.get(sid)) === undefined);
-        await server.start();
-        // Read before the other node's commit, which it could not announce, and written at the
-        // first possible moment.
-        await until(async () => {
-          const reading = await b.get(sid);
-          if (reading) await b.remember(sid, newSession(), reading.at);
-          return reading !== undefined;
-        });
-        expect(await readState(b, sid)).not.toBe('active');
-      }),
-    60_000,
-  );
-
-  test(
-    'hung: one time limit for all waiting calls, then none waits; the server is used again when it goes on',
-    () =>
-      withServer(async (server, open) => {
-        const node = open(server.url);
-        await believes(node);
-        const [sid, ended] = [newUuid(), newUuid()];
-        await reread(node, sid);
-
-        node.hurry();
-        server.pause();
-        const lived = startLivedTime();
-        await Promise.all(Array.from({ length: 20 }, () => node.get(sid)));
+      await server.kill();
+      await until(async () => (await node.get(kept)) === undefined);
+      const lived = startLivedTime();
+      for (let i = 0; i < 20; i += 1) {
+        expect(await node.get(kept)).toBeUndefined();
+        await node.remember(kept, newSession(), 1);
         await node.markRevoking([ending(ended)]);
-        await node.writeTombstones([ending(ended)]);
-        for (let i = 0; i < 20; i += 1) expect(await node.get(sid)).toBeUndefined();
-        expect(lived.stop()).toBeLessThan(900);
+      }
+      await node.writeTombstones([ending(ended)]);
+      expect(lived.stop()).toBeLessThan(400);
 
-        server.resume();
-        await isBack(node);
-        expect(await readState(node, ended)).toBe('revoked');
-        expect(await readState(node, sid)).toBe('unknown');
-        await believes(node);
-      }),
-    60_000,
-  );
+      await server.start();
+      const seen: (string | undefined)[] = [];
+      await until(async () => {
+        seen.push(await readState(node, ended));
+        return seen.at(-1) !== undefined;
+      });
+      expect(seen.at(-1)).toBe('revoked');
+      await believes(node);
+    }));
 
-  test(
-    'hung for long: the connection is replaced, and the cache is used again',
-    () =>
-      withServer(async (server, open) => {
-        const node = open(server.url);
-        await believes(node);
-        const sid = newUuid();
-        await reread(node, sid);
-        const connections = () => stat(server, 'total_connections_received');
-        const before = await connections();
-        node.hurry();
-        server.pause();
-        await until(async () => (await node.get(sid)) === undefined);
-        await until(() => !node.isConnected());
-        server.resume();
-        await believes(node);
-        // One of them is the connection of this query.
-        expect(await connections()).toBeGreaterThan(before + 1);
-      }),
-    60_000,
-  );
+  test('ends that cannot be published are kept up to a limit, the newest of them', () =>
+    withServer(async (server, open) => {
+      const sizes: (() => number)[] = [];
+      const watchCache = (cache: string, size: () => number) => {
+        if (cache === 'unpublished_session_ends') sizes.push(size);
+      };
+      const node = open(server.url, { watchCache });
+      await believes(node);
+      await server.kill();
+      await until(async () => (await node.get(newUuid())) === undefined);
+      const sids = Array.from({ length: 100_010 }, () => newUuid());
+      await node.writeTombstones(sids.map((sid) => ending(sid)));
+      expect(sizes.map((size) => size())).toEqual([100_000]);
+      await server.start();
+      await isBack(node);
+      expect(await readState(node, sids.at(-1) ?? '')).toBe('revoked');
+      await until(() => sizes.every((size) => size() === 0));
+    }));
 
-  test(
-    'late write-back in a hung server: a command that runs too late writes nothing',
-    () =>
-      withServer(async (server, open) => {
-        const node = open(server.url, { ttlSeconds: 1 });
-        await believes(node);
-        const sid = newUuid();
-        const { at } = await read(node, sid);
-        node.hurry();
-        server.pause();
-        await node.remember(sid, newSession(), at);
-        await until(() => systemClock.nowMs() > at + 1_000);
-        server.resume();
+  test('restarted with older data: a restored entry admits nobody', () =>
+    withServer(async (server, open) => {
+      const [a, b] = [open(server.url), open(server.url)];
+      await Promise.all([believes(a), believes(b)]);
+      const sid = newUuid();
+      await reread(b, sid);
+      await server.look((redis) => redis.save());
+      await a.markRevoking([ending(sid)]);
+      await a.writeTombstones([ending(sid)]);
+
+      await server.kill();
+      await server.start();
+      const stored = await server.look(async (redis) => redis.mget(await redis.keys('taskgate:session:*')));
+      expect(stored.join()).not.toContain('revoked');
+      const late = open(server.url);
+      for (const node of [a, b, late]) {
         await isBack(node);
         expect(await readState(node, sid)).toBe('unknown');
-        expect(await server.look((redis) => redis.keys('taskgate:session:*'))).toEqual([]);
-      }),
-    60_000,
-  );
+      }
+      // Had the session not ended, one reading of the database would make it trusted again.
+      await believes(b);
+      await reread(b, sid);
+      expect(await readState(b, sid)).toBe('active');
+    }));
 
-  test(
-    'full: a server that refuses writes counts as unreachable until it accepts them again',
-    () =>
-      withServer(async (server, open) => {
-        const lines: string[] = [];
-        const note = (_: object, message: string) => void lines.push(message);
-        const logger: Logger = { ...silentLogger, info: note, warn: note, error: note, child: () => logger };
-        const node = open(server.url, { logger });
-        await believes(node);
-        const [sid, ended] = [newUuid(), newUuid()];
-        await reread(node, sid);
-        expect(lines).toEqual([]);
+  test('two nodes reconnect one after the other: entries of the first wait for the ends that the second publishes', () =>
+    withServer(async (server, open) => {
+      const [a, b] = [open(server.url), open(server.url)];
+      await Promise.all([believes(a), believes(b)]);
+      const sid = newUuid();
+      await server.kill();
+      await until(async () => (await a.get(sid)) === undefined && (await b.get(sid)) === undefined);
+      await server.start();
+      // Read before the other node's commit, which it could not announce, and written at the
+      // first possible moment.
+      await until(async () => {
+        const reading = await b.get(sid);
+        if (reading) await b.remember(sid, newSession(), reading.at);
+        return reading !== undefined;
+      });
+      expect(await readState(b, sid)).not.toBe('active');
+    }));
 
-        await server.look((redis) => redis.config('SET', 'maxmemory', '1'));
-        await node.markRevoking([ending(ended)]);
-        await node.writeTombstones([ending(ended)]);
-        expect(await node.get(sid)).toBeUndefined();
-        const refusals = () => stat(server, 'total_error_replies');
-        const before = await refusals();
-        await until(async () => (await refusals()) > before + 1);
-        expect(await node.get(sid)).toBeUndefined();
-        expect(lines).toEqual(['the shared cache fails; sessions are read from the database until it recovers']);
+  test('hung: one time limit for all waiting calls, then none waits; the server is used again when it goes on', () =>
+    withServer(async (server, open) => {
+      const node = open(server.url);
+      await believes(node);
+      const [sid, ended] = [newUuid(), newUuid()];
+      await reread(node, sid);
 
-        await server.look((redis) => redis.config('SET', 'maxmemory', '0'));
-        await isBack(node);
-        expect(await readState(node, ended)).toBe('revoked');
-        expect(lines.slice(1)).toEqual(['the shared cache works again']);
-      }),
-    60_000,
-  );
+      node.hurry();
+      server.pause();
+      const lived = startLivedTime();
+      await Promise.all(Array.from({ length: 20 }, () => node.get(sid)));
+      await node.markRevoking([ending(ended)]);
+      await node.writeTombstones([ending(ended)]);
+      for (let i = 0; i < 20; i += 1) expect(await node.get(sid)).toBeUndefined();
+      expect(lived.stop()).toBeLessThan(900);
 
-  test(
-    'a server unreachable for longer than SYNC_FREQUENCY is not sent ends that no entry can contradict',
-    () =>
-      withServer(async (server, open) => {
-        let shift = 0;
-        const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
-        const node = open(server.url, { clock });
-        await believes(node);
-        const [old, recent] = [newUuid(), newUuid()];
-        await server.kill();
-        await until(async () => (await node.get(old)) === undefined);
-        await node.writeTombstones([ending(old)]);
-        shift += (TTL + 1) * 1000;
-        await node.writeTombstones([ending(recent)]);
-        await server.start();
-        await isBack(node);
-        expect(await readState(node, old)).toBe('unknown');
-        expect(await readState(node, recent)).toBe('revoked');
-      }),
-    60_000,
-  );
+      server.resume();
+      await isBack(node);
+      expect(await readState(node, ended)).toBe('revoked');
+      expect(await readState(node, sid)).toBe('unknown');
+      await believes(node);
+    }));
 
-  test(
-    'a server that starts after the node',
-    () =>
-      withServer(async (server, open) => {
-        await server.kill();
-        const node = open(server.url);
-        const sid = newUuid();
-        expect(await node.get(sid)).toBeUndefined();
-        await node.writeTombstones([ending(sid)]);
-        await server.start();
-        await isBack(node);
-        expect(await readState(node, sid)).toBe('revoked');
-      }),
-    60_000,
-  );
+  test('hung for long: the connection is replaced, and the cache is used again', () =>
+    withServer(async (server, open) => {
+      const node = open(server.url);
+      await believes(node);
+      const sid = newUuid();
+      await reread(node, sid);
+      const connections = () => stat(server, 'total_connections_received');
+      const before = await connections();
+      node.hurry();
+      server.pause();
+      await until(async () => (await node.get(sid)) === undefined);
+      await until(() => !node.isConnected());
+      server.resume();
+      await believes(node);
+      // One of them is the connection of this query.
+      expect(await connections()).toBeGreaterThan(before + 1);
+    }));
+
+  test('late write-back in a hung server: a command that runs too late writes nothing', () =>
+    withServer(async (server, open) => {
+      const node = open(server.url, { ttlSeconds: 1 });
+      await believes(node);
+      const sid = newUuid();
+      const { at } = await read(node, sid);
+      node.hurry();
+      server.pause();
+      await node.remember(sid, newSession(), at);
+      await until(() => systemClock.nowMs() > at + 1_000);
+      server.resume();
+      await isBack(node);
+      expect(await readState(node, sid)).toBe('unknown');
+      expect(await server.look((redis) => redis.keys('taskgate:session:*'))).toEqual([]);
+    }));
+
+  test('full: a server that refuses writes counts as unreachable until it accepts them again', () =>
+    withServer(async (server, open) => {
+      const lines: string[] = [];
+      const note = (_: object, message: string) => void lines.push(message);
+      const logger: Logger = { ...silentLogger, info: note, warn: note, error: note, child: () => logger };
+      const node = open(server.url, { logger });
+      await believes(node);
+      const [sid, ended] = [newUuid(), newUuid()];
+      await reread(node, sid);
+      expect(lines).toEqual([]);
+
+      await server.look((redis) => redis.config('SET', 'maxmemory', '1'));
+      await node.markRevoking([ending(ended)]);
+      await node.writeTombstones([ending(ended)]);
+      expect(await node.get(sid)).toBeUndefined();
+      const refusals = () => stat(server, 'total_error_replies');
+      const before = await refusals();
+      await until(async () => (await refusals()) > before + 1);
+      expect(await node.get(sid)).toBeUndefined();
+      expect(lines).toEqual(['the shared cache fails; sessions are read from the database until it recovers']);
+
+      await server.look((redis) => redis.config('SET', 'maxmemory', '0'));
+      await isBack(node);
+      expect(await readState(node, ended)).toBe('revoked');
+      expect(lines.slice(1)).toEqual(['the shared cache works again']);
+    }));
+
+  test('a server unreachable for longer than SYNC_FREQUENCY is not sent ends that no entry can contradict', () =>
+    withServer(async (server, open) => {
+      let shift = 0;
+      const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
+      const node = open(server.url, { clock });
+      await believes(node);
+      const [old, recent] = [newUuid(), newUuid()];
+      await server.kill();
+      await until(async () => (await node.get(old)) === undefined);
+      await node.writeTombstones([ending(old)]);
+      shift += (TTL + 1) * 1000;
+      await node.writeTombstones([ending(recent)]);
+      await server.start();
+      await isBack(node);
+      expect(await readState(node, old)).toBe('unknown');
+      expect(await readState(node, recent)).toBe('revoked');
+    }));
+
+  test('a server that starts after the node', () =>
+    withServer(async (server, open) => {
+      await server.kill();
+      const node = open(server.url);
+      const sid = newUuid();
+      expect(await node.get(sid)).toBeUndefined();
+      await node.writeTombstones([ending(sid)]);
+      await server.start();
+      await isBack(node);
+      expect(await readState(node, sid)).toBe('revoked');
+    }));
 });

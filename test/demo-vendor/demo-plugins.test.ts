@@ -7,6 +7,7 @@ import { lintPlugin } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createUpstream, type MultipartPart, type Upstream, type UpstreamBody } from '../../src/upstream/index.ts';
 import { startSandbox } from '../sandbox/start-sandbox.ts';
+import { FAR_MS } from '../support/far-limits.ts';
 
 const DEMO = '../../src/plugins/factory/demo.js';
 const DEMO_BATCH = '../fixtures/demo-batch.js';
@@ -17,7 +18,7 @@ const batchPlugin = await load(DEMO_BATCH);
 describe('the plugins in the sandbox', () => {
   let sandbox: Sandbox;
   beforeAll(() => {
-    sandbox = startSandbox({ callTimeoutMs: 20_000, killGraceMs: 5_000 });
+    sandbox = startSandbox({ callTimeoutMs: FAR_MS });
   });
   afterAll(() => sandbox.close());
 
@@ -64,9 +65,9 @@ describe('the plugins against the demo vendor', () => {
       body: outgoing,
       privateHosts: [new URL(baseUrl).host],
       maxRedirects: 0,
-      connectTimeoutMs: 20_000,
-      headersTimeoutMs: 20_000,
-      idleTimeoutMs: 20_000,
+      connectTimeoutMs: FAR_MS,
+      headersTimeoutMs: FAR_MS,
+      idleTimeoutMs: FAR_MS,
       maxResponseBytes: 2 ** 20,
     });
     if (!result.ok) throw new Error(result.error.message);

@@ -1,12 +1,10 @@
 /** The strict vendor, asked by the plugin of docs/signed-vendor.md. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { createStrictVendor, STRICT_VENDOR_KEY } from '../../src/app/demo-vendor/index.ts';
 import { type Json, systemClock } from '../../src/kernel/index.ts';
 import { lintPlugin, openPlugin } from '../../src/plugins/index.ts';
 import { startSandbox } from '../plugins/support.ts';
-
-setDefaultTimeout(60_000);
 
 const GUIDE = readFileSync(new URL('../../docs/signed-vendor.md', import.meta.url), 'utf8');
 const SOURCE = [...GUIDE.matchAll(/^```js strict-films\.js\n([\s\S]*?)^```$/gm)].map(([, text]) => text).join('\n');

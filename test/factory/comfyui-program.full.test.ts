@@ -2,15 +2,13 @@
  * The real ComfyUI behind the plugin, on workflows that need no model: made, uploaded, refused and
  * lost. It runs where `comfyui` is on the path (`pip install comfyui==0.0.1`).
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { findProgram } from '../support/find-program.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Administrator, ask, type Gateway, letNothingWait, setUp, startGateway } from '../support/gateway.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(300_000);
 
 const program = findProgram(['comfyui']);
 const testWithProgram = program === null ? test.skip : test;
@@ -80,7 +78,7 @@ beforeAll(async () => {
     async () => (await fetch(`${url}/queue`).catch(() => undefined))?.ok === true,
     240_000,
   );
-}, 300_000);
+});
 afterAll(async () => {
   comfyui?.kill();
   await comfyui?.exited;

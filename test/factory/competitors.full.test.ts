@@ -3,7 +3,7 @@
  * models, other ids and other answers. No client sees a difference before the activation. After it,
  * what the shipped plugin began ends by the shipped plugin, also across a SIGKILL.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { ask } from '../support/gateway.ts';
@@ -11,8 +11,6 @@ import { testDatabaseUrl } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { download, type Factory, readExpected, type Seen, startFactory } from './harness.ts';
 import type { Scenario, Vendor } from './vendor.ts';
-
-setDefaultTimeout(120_000);
 
 /** What they make is there when its submission ends: no task of it runs. */
 const AT_ONCE = ['minimax-music.js', 'seedream.js', 'qwen-image.js'];
@@ -120,7 +118,7 @@ for (const database of RULE_DATABASES) {
       await factory.restart();
       for (const { release } of held) release();
       await Promise.allSettled(ends.values());
-    }, 120_000);
+    });
     afterAll(() => factory?.stop());
 
     test('each competitor waits for its activation', () => {

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync } from 'node:fs';
 import { testInFullRun } from '../support/full-run.ts';
 import { type Factory, readExpected, type Seen, startFactory } from './harness.ts';
 import type { Vendor } from './vendor.ts';
-
-setDefaultTimeout(120_000);
 
 /** The demo plugin is tested with the built-in demo vendor. */
 const keys = readdirSync(new URL('../../src/plugins/factory/', import.meta.url))
@@ -23,7 +21,7 @@ beforeAll(async () => {
   factory = await startFactory();
   for (const vendor of vendors) playing.set(vendor.key, factory.play(vendor));
   await Promise.allSettled(playing.values());
-}, 120_000);
+});
 afterAll(() => factory?.stop());
 
 testInFullRun('every factory plugin has a simulated vendor before it is released', () => {
@@ -39,7 +37,7 @@ for (const vendor of vendors) {
         const seen = await scenarios?.get(scenario.name);
         expect(seen?.faults).toEqual([]);
         expect(seen).toEqual(readExpected(scenario));
-      }, 120_000);
+      });
     }
   });
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import type { Json, JsonObject, PluginModule, ProtocolContext } from '../../contracts/v1.d.ts';
 import { lintPlugin, runFixture } from '../../src/plugins/index.ts';
@@ -6,8 +6,6 @@ import { type Compiler, createCompiler } from '../../src/plugins/worker/compile-
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { startSandbox } from '../sandbox/start-sandbox.ts';
 import { testInFullRun } from '../support/full-run.ts';
-
-setDefaultTimeout(120_000);
 
 const FACTORY = new URL('../../src/plugins/factory/', import.meta.url);
 const keys = readdirSync(FACTORY)

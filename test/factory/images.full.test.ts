@@ -2,10 +2,8 @@
  * Plugins that make images behind `POST /v1/images/generations`, under a channel's own name for the
  * model: answered with the bytes, billed; a failure says why and costs nothing.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
-
-setDefaultTimeout(120_000);
 
 type Maker = {
   plugin: string;
@@ -97,7 +95,7 @@ beforeAll(async () => {
   });
   admin = await setUp(gateway);
   key = await admin.createKey();
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await Promise.all(vendors.map((vendor) => vendor.stop(true)));
@@ -163,5 +161,4 @@ test.concurrent.each(makers.map((maker) => [maker.plugin, maker] as const))(
     const failed = /task_\w{20,}/.exec(JSON.stringify(refused.body))?.[0];
     if (failed) expect(await readBill(failed)).toBe(0);
   },
-  60_000,
 );

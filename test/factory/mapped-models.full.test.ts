@@ -2,12 +2,10 @@
  * A channel's own name for a model, on every surface of every vendor. The channels have the type
  * numbers of new-api, and so show as well that these pick the plugin.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { accountKey } from '../support/service-account-cloud.ts';
 import { answerFrom, type Call, clients } from './native-clients.ts';
-
-setDefaultTimeout(120_000);
 
 type Mapped = {
   plugin: string;
@@ -81,7 +79,7 @@ beforeAll(async () => {
   admin = await setUp(gateway);
   await admin.call('PUT', '/api/option', { key: 'billing.unpriced', value: 'everyone' });
   key = await admin.createKey();
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await Promise.all([...vendors.values()].map((vendor) => vendor.stop(true)));
@@ -105,10 +103,16 @@ test('a plain name of Veo is served by Vertex AI where gemini is narrowed and th
 
 test.concurrent.each(table.map((entry) => [entry.plugin, entry] as const))(
   '%s: a mapped name reaches the vendor as its own, from every surface',
-  async (
-    plugin,
-    { type, model, vendor, submit, lacks, nameAtVendor = model, fields, key: keyOf = () => 'access|secret' },
-  ) => {
+  async (plugin, {
+    type,
+    model,
+    vendor,
+    submit,
+    lacks,
+    nameAtVendor = model,
+    fields,
+    key: keyOf = () => 'access|secret',
+  }) => {
     const server = answerFrom(vendor);
     vendors.set(plugin, server);
     const mine = `my-${plugin}`;
@@ -136,5 +140,4 @@ test.concurrent.each(table.map((entry) => [entry.plugin, entry] as const))(
       if (plugin !== 'sunoapi') expect([path, sent]).toEqual([path, expect.stringContaining(nameAtVendor)]);
     }
   },
-  60_000,
 );

@@ -2,12 +2,10 @@
  * The paths of vendors' own clients, on the executable: submitted, polled at the vendor, asked for,
  * refused in the vendor's words.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { answerFrom, type Call, clients } from './native-clients.ts';
-
-setDefaultTimeout(120_000);
 
 let gateway: Gateway;
 let key: string;
@@ -25,7 +23,7 @@ beforeAll(async () => {
       ...{ name: plugin, task_plugin_key: plugin, models: [model], key: 'access|secret' },
     });
   }
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await Promise.all(vendors.map((vendor) => vendor.stop(true)));
@@ -51,5 +49,4 @@ test.concurrent.each(clients.map((client) => [client.plugin, client] as const))(
     expect(refused.status).toBe(400);
     expect(refused.body).toMatchObject(refusal as object);
   },
-  60_000,
 );

@@ -3,14 +3,12 @@
  * the fields that it requires are enough, what a range allows is accepted and billed as it was
  * said, and what it forbids is refused.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import type { CallableModel } from '../../src/panel/api/types.ts';
 import { fillEmptyFields, usableFacts } from '../../src/panel/pages/playground/find-invalid-field.ts';
 import { type Administrator, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { accountKey } from '../support/service-account-cloud.ts';
-
-setDefaultTimeout(120_000);
 
 const keys = readdirSync(new URL('../../src/plugins/factory/', import.meta.url))
   .filter((name) => name.endsWith('.js'))

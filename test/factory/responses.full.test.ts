@@ -2,14 +2,12 @@
  * Vendors' plugins behind OpenAI's responses API on the executable, with the official client: what
  * was made is fetched by the link shown.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
 import { install } from './harness.ts';
 import { type RunningVendor, startVendor, type Vendor } from './vendor.ts';
-
-setDefaultTimeout(120_000);
 
 const KEYS = ['ali', 'doubao', 'gemini', 'hailuo', 'jimeng', 'kling', 'sora', 'sunoapi', 'vidu'].concat([
   'elevenlabs',
@@ -55,7 +53,7 @@ beforeAll(async () => {
     running.set(vendor.key, started);
     await install(admin, vendor, started.url);
   }
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await Promise.all([...running.values()].map((vendor) => vendor.stop()));
@@ -91,7 +89,7 @@ for (const vendor of vendors) {
       expect(readFiles(vendor, names[1])).toContain(await download(streamed));
       const faults = names.flatMap((name) => running.get(vendor.key)?.played(name).faults ?? []);
       expect(faults).toEqual([]);
-    }, 120_000);
+    });
   });
 
   async function wait(name: string): Promise<string> {

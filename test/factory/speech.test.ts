@@ -2,11 +2,9 @@
  * Shipped plugins that make audio, behind `POST /v1/audio/speech`: the bytes, and the bill.
  * And one that reads recordings, behind `POST /v1/audio/transcriptions`.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import OpenAI from 'openai';
 import { type Administrator, type Gateway, letNothingWait, setUp, startGateway } from '../support/gateway.ts';
-
-setDefaultTimeout(120_000);
 
 const SOUND = new Uint8Array(64 * 1024).fill(0xff);
 const AUDIO = { 'content-type': 'audio/mpeg' };
@@ -53,7 +51,7 @@ beforeAll(async () => {
   admin = await setUp(gateway);
   await letNothingWait(admin);
   client = new OpenAI({ apiKey: await admin.createKey(), baseURL: `${gateway.url}/v1`, maxRetries: 0 });
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await vendor.stop(true);

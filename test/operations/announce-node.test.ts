@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, describe, expect, test } from 'bun:test';
 import { hostname } from 'node:os';
 import { type Clock, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { announceNode, type NodePresence } from '../../src/operations/nodes/announce-node.ts';
@@ -12,8 +12,6 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { runBeside } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite';
-import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -10,9 +10,6 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { runBeside } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-// Each case starts its own processes, several at once on a busy machine.
-setDefaultTimeout(120_000);
 
 describe('the schedule', () => {
   /** A clock whose sleeps end when the test says so. */

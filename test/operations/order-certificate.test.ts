@@ -1,5 +1,5 @@
 /** Orders at a stand-in authority, what is sent to it, and how a certificate is kept. */
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -12,8 +12,6 @@ import { createUpstream } from '../../src/upstream/index.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(60_000);
 
 const folder = temporaryFolder();
 const own = makeCertificate(folder, 'authority');

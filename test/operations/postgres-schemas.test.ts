@@ -1,5 +1,5 @@
 /** A backup of PostgreSQL is restored into the schema that the target's search path leads to. */
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { readConfig } from '../../src/app/config/config.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -16,8 +16,6 @@ import { IS_FULL_RUN } from '../support/full-run.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { SECRETS } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 const signal = new AbortController().signal;
 const version = '1.2.3';

@@ -1,5 +1,5 @@
 /** What a backup may not do to others, and what it may not say. */
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../../src/app/config/config.ts';
@@ -16,8 +16,6 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { SECRETS } from '../support/run-command.ts';
 import { s3Error, startS3StandIn } from '../support/s3-stand-in.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(60_000);
 
 test('a second process finds that a backup is under way, and leaves its files alone', async () => {
   const databaseUrl = await migratedDatabaseUrl();

@@ -7,7 +7,7 @@ import { openTestStore } from '../auth/harness.ts';
 let opened: Awaited<ReturnType<typeof openTestStore>>;
 beforeAll(async () => {
   opened = await openTestStore('sqlite');
-}, 60_000);
+});
 afterAll(() => opened.stop());
 
 test('nodes write what they did; the first one writes what all share; the history has both without gaps', async () => {

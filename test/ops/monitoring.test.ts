@@ -1,12 +1,10 @@
 /** What is shipped for Prometheus and Grafana, against the metrics of the compiled gateway. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { findProgram } from '../support/find-program.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway, startVendor } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(60_000);
 
 const ops = (name: string) => new URL(`../../ops/${name}`, import.meta.url).pathname;
 const promtool = findProgram(['promtool']);

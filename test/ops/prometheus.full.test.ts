@@ -1,5 +1,5 @@
 /** A real Prometheus over the executable: its alerts, and every query of the dashboard. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProgram } from '../support/find-program.ts';
@@ -9,8 +9,6 @@ import { submit, waitForEnd } from '../support/main-job.ts';
 import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(120_000);
 
 const ops = (name: string) => readFileSync(new URL(`../../ops/${name}`, import.meta.url), 'utf8');
 const program = findProgram(['prometheus']);

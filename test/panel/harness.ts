@@ -2,7 +2,7 @@
  * Shared fixtures of the panel tests: gateways and watched pages that end with a test, and
  * assertions about a page.
  */
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from 'bun:test';
+import { afterAll, afterEach, beforeAll, expect } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { insecureHost, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
@@ -193,9 +193,6 @@ export function usePanel(
   prepare: (root: Administrator, gateway: Gateway) => Promise<void> = async () => {},
   env: Record<string, string> = {},
 ): PanelFixture {
-  // A wait that fails ends by its own timeout (see `openPage`), well before the runner ends the
-  // test and the browser.
-  setDefaultTimeout(300_000);
   let browser: Browser;
   let gateway: Gateway;
   let root: Administrator;

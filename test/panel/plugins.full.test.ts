@@ -1,5 +1,5 @@
 /** Plugins, marketplace and prices in the browser, with the compiled binary. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
@@ -21,8 +21,6 @@ import {
   waitForNotice,
   waitForText,
 } from './harness.ts';
-
-setDefaultTimeout(300_000);
 
 const source = (version: string, more: object = {}): string =>
   pluginSource({ key: 'paper', name: 'Paper films', version, models: ['paper-1', 'paper-2'], ...more });

@@ -1,10 +1,7 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { listChildren } from '../support/child-processes.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { makeService, openTestStore, pluginSource, startSandbox, until } from './support.ts';
-
-// Five thousand calls of hooks: a busy machine takes minutes for them.
-setDefaultTimeout(300_000);
 
 const REQUESTS = IS_FULL_RUN ? 1000 : 200;
 const ACTIVATIONS = IS_FULL_RUN ? 50 : 10;

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../src/kernel/index.ts';
@@ -17,9 +17,6 @@ import {
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { demoSource, pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
-
-// Long, because a busy machine starts processes and databases slowly.
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import type { HookCall, PluginService } from '../../src/plugins/index.ts';
 import {
   compiledPlugins,
@@ -11,8 +11,6 @@ import {
   startSandbox,
   VIDEO_HOOKS,
 } from './support.ts';
-
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

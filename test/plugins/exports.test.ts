@@ -1,9 +1,6 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
-
-// Long, because a busy machine starts processes and databases slowly.
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

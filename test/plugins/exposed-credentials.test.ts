@@ -1,8 +1,6 @@
-import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import type { PluginService } from '../../src/plugins/index.ts';
 import { makeService, type OpenedStore, openTestStore, pluginSource, startSandbox } from './support.ts';
-
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readImports } from '../../scripts/read-imports.ts';
@@ -14,8 +14,6 @@ import {
   startSandbox,
   VIDEO_HOOKS,
 } from './support.ts';
-
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 const folder = temporaryFolder();

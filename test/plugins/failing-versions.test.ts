@@ -1,13 +1,11 @@
 /** An activated version that fails clearly more often than the one before it is rolled back. */
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { PluginService } from '../../src/plugins/index.ts';
 import { compareFailures } from '../../src/plugins/service/watch-outcomes.ts';
 import type { OutcomeCount, PluginStage } from '../../src/store/ports/index.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { compiledPlugins, makeService, pluginSource, startSandbox, until } from './support.ts';
-
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { ContentContext, DriverContext, ProtocolContext, TaskQueryContext } from '../../contracts/v1.d.ts';
 import { type Json, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import {
@@ -26,9 +26,6 @@ import {
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { pluginSource, startSandbox } from './support.ts';
-
-// Long, because a busy machine starts processes and databases slowly.
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { type Json, SYSTEM_OWNER } from '../../src/kernel/index.ts';
 import {
   buildContentRequest,
@@ -19,9 +19,6 @@ import {
 } from '../../src/plugins/index.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { makeService, openTestStore, refusal, startSandbox } from './support.ts';
-
-// Long, because a busy machine starts processes and databases slowly.
-setDefaultTimeout(60_000);
 
 const META = {
   apiVersion: 1,

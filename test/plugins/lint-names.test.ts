@@ -1,11 +1,10 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { lintPlugin } from '../../src/plugins/index.ts';
 import { LANGUAGE } from '../../src/plugins/lint/compare-with-contract.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { hook, plugin, readResult } from '../sandbox/start-sandbox.ts';
 import { pluginSource, startSandbox } from './support.ts';
 
-setDefaultTimeout(60_000);
 const sandbox = startSandbox();
 const compiler = createCompiler(sandbox);
 afterAll(() => sandbox.close());

@@ -1,11 +1,9 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lintPlugin, newPlugin } from '../../src/plugins/index.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { pluginSource, startSandbox } from './support.ts';
-
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

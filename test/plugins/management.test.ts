@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { PluginService } from '../../src/plugins/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { PNG_ICON } from './icons.ts';
@@ -15,8 +15,6 @@ import {
   until,
   VIDEO_HOOKS,
 } from './support.ts';
-
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

@@ -88,7 +88,7 @@ test('manifest bombs: long texts and endless lists are checked without delay', (
     expect(faults.length).toBeLessThanOrEqual(500);
   }
   expect(process.cpuUsage(started).user / 1000).toBeLessThan(10_000);
-}, 60_000);
+});
 
 test('every fault is reported at once', () => {
   const meta = withMeta({

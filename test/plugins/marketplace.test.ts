@@ -40,7 +40,7 @@ beforeAll(async () => {
   opened = await openTestStore('sqlite');
   plugins = makeService(opened.store, sandbox);
   await plugins.start();
-}, 60_000);
+});
 afterAll(async () => {
   await plugins?.stop();
   await opened?.close();

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { PluginService } from '../../src/plugins/index.ts';
@@ -7,8 +7,6 @@ import type { Store } from '../../src/store/ports/index.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { makeService, pluginSource, startSandbox, until } from './support.ts';
-
-setDefaultTimeout(60_000);
 
 /** Longer than any test, so nodes learn of changes only by notifications. */
 const NEVER_MS = 3_600_000;

@@ -2,7 +2,7 @@
  * Plugins as published for new-api's contract load unchanged, and under the canonical names as
  * well.
  */
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { DriverContext, ProtocolContext, RouteContext, TaskQueryContext, TaskView } from '../../contracts/v1.d.ts';
 import { type Json, silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -28,9 +28,6 @@ import { createRouteIndex } from '../../src/plugins/registry/build-index.ts';
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { startSandbox } from './support.ts';
-
-// Long, because a busy machine starts processes slowly.
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

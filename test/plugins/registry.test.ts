@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createPluginService, type FactoryPlugin, type PluginService } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
@@ -13,8 +13,6 @@ import {
   until,
   VIDEO_HOOKS,
 } from './support.ts';
-
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -246,7 +244,7 @@ test('the database revision depends only on the active versions', async () => {
   }
 });
 
-test('50 activations keep no old versions, except those that a request has pinned', async () => {
+test('activations keep no old versions, except those that a request has pinned', async () => {
   const held = new Set<string>();
   const watched: Sandbox = {
     ...sandbox,
@@ -280,13 +278,13 @@ test('50 activations keep no old versions, except those that a request has pinne
       .finally(pin.release);
   await node.upload({ source: pluginSource({ version: '1.0.0' }) });
   const pinned = node.pin();
-  for (let n = 1; n <= 50; n++) {
+  for (let n = 1; n <= 8; n++) {
     await node.upload({ source: pluginSource({ version: `1.0.${n}` }) });
     await node.activate('acme', `1.0.${n}`);
     expect(await ask()).toMatchObject({ ok: true });
   }
   const hashFor = (version: string) => sha256Hex(pluginSource({ version }));
-  expect(held).toEqual(new Set([hashFor('1.0.0'), hashFor('1.0.50')]));
+  expect(held).toEqual(new Set([hashFor('1.0.0'), hashFor('1.0.8')]));
   expect(await ask(pinned)).toMatchObject({ ok: true });
-  expect(held).toEqual(new Set([hashFor('1.0.50')]));
+  expect(held).toEqual(new Set([hashFor('1.0.8')]));
 });

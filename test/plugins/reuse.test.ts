@@ -1,5 +1,5 @@
 /** Which results of a plugin's hooks are used again. */
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Json, silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -7,9 +7,6 @@ import type { LoadedPlugin } from '../../src/plugins/index.ts';
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { pluginSource, startSandbox } from './support.ts';
-
-// Long, because a busy machine starts processes slowly.
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import type { PluginService } from '../../src/plugins/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
@@ -16,8 +16,6 @@ import {
   until,
   VIDEO_HOOKS,
 } from './support.ts';
-
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 let opened: OpenedStore;

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createPluginService, type PluginService } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
@@ -18,9 +18,6 @@ import {
   until,
   VIDEO_HOOKS,
 } from './support.ts';
-
-// Long, because a busy machine starts processes and databases slowly.
-setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

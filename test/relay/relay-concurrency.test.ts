@@ -73,7 +73,7 @@ const describePlaces = (opened: () => OpenedStore) => {
   beforeAll(async () => {
     store = opened().store;
     const waiting = () => ({ ...NO_WAITING, maxWaitMs: 3_600_000 });
-    const limits = { submitTimeoutMs: 60_000, relayWaitMs: WAIT_MS, tickMs: 20, waiting };
+    const limits = { relayWaitMs: WAIT_MS, tickMs: 20, waiting };
     engine = await startEngine(store, sandbox, { ...limits, clock });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };

@@ -10,7 +10,6 @@ import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import { addKey, describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { type ChatVendor, startChatVendor } from '../support/chat-vendor.ts';
-import { FAR_MS } from '../support/far-limits.ts';
 import { until } from '../support/until.ts';
 import { addCaller, BALANCE, type Engine, jsonRequest, readBalance, startEngine } from '../tasks/harness.ts';
 
@@ -29,7 +28,7 @@ const describeHolds = (opened: () => OpenedStore) => {
   let bound = FAR_BOUND;
   const start = (on: Store) =>
     startEngine(on, sandbox, {
-      ...{ submitTimeoutMs: FAR_MS, relayWaitMs: FAR_MS, mostHeld: () => bound },
+      mostHeld: () => bound,
       links: { days: 0, invalidPerMinute: 60, downloads: { node: 4096, address: 4096, artifact: 4096 } },
     });
 

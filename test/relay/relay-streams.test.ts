@@ -82,7 +82,7 @@ const describeStreams = (opened: () => OpenedStore) => {
   beforeAll(async () => {
     store = opened().store;
     const links = { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 2, artifact: 16 } };
-    engine = await startEngine(store, sandbox, { submitTimeoutMs: 60_000, tickMs: 20, links, clock });
+    engine = await startEngine(store, sandbox, { tickMs: 20, links, clock });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };
     const channel = {

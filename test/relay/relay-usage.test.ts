@@ -31,7 +31,7 @@ const describeUsage = (opened: () => OpenedStore) => {
   beforeAll(async () => {
     store = opened().store;
     const links = { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 2, artifact: 16 } };
-    engine = await startEngine(store, sandbox, { submitTimeoutMs: 60_000, tickMs: 20, links });
+    engine = await startEngine(store, sandbox, { tickMs: 20, links });
     vendor = await startChatVendor();
     const models = ['chat', 'flat', 'embed', 'draw', 'listen', 'speak', 'seek', 'rush'];
     const channel = { name: 'relay', type: 1, key: vendor.key, baseUrl: vendor.url, taskPluginKey: undefined };

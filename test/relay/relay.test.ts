@@ -47,7 +47,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       ...store.relays,
       interrupted: async (...given) => (isAlone ? [] : store.relays.interrupted(...given)),
     };
-    engine = await startEngine({ ...store, relays }, sandbox, { submitTimeoutMs: 60_000, tickMs: 20, links });
+    engine = await startEngine({ ...store, relays }, sandbox, { tickMs: 20, links });
     vendor = await startRelayVendor();
     second = await startRelayVendor('w', { docile: true });
     const addRelay = (to: RelayVendor, fields: object) =>

@@ -1,5 +1,5 @@
 /** What code reaches that escapes from WebAssembly into a sandbox process. */
-import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../src/kernel/index.ts';
@@ -8,8 +8,6 @@ import { IS_FULL_RUN } from '../support/full-run.ts';
 import { BINARY, runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { hook, MEBIBYTE, mainProgram, plugin, startSandbox } from './start-sandbox.ts';
-
-setDefaultTimeout(120_000);
 
 const EPERM = 1;
 const ENOSYS = 38;

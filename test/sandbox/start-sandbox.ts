@@ -9,6 +9,7 @@ import {
   type SandboxLimits,
   type SandboxModule,
 } from '../../src/sandbox/index.ts';
+import { FAR_MS } from '../support/far-limits.ts';
 
 export { until } from '../support/until.ts';
 
@@ -17,7 +18,7 @@ export const MEBIBYTE = 1024 * 1024;
 export const defaultLimits: SandboxLimits = {
   processes: 2,
   idleMs: 600_000,
-  callTimeoutMs: 5_000,
+  callTimeoutMs: FAR_MS,
   killGraceMs: 250,
   memoryBytes: 128 * MEBIBYTE,
   sourceBytes: MEBIBYTE,

@@ -1,11 +1,8 @@
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { SQL } from 'bun';
 import { findProgram, postgresFolders } from '../support/find-program.ts';
 import { startPostgres, startRedis } from '../support/start-services.ts';
-
-// Servers of their own, made from nothing, several at once on a busy machine.
-setDefaultTimeout(120_000);
 
 test('PostgreSQL starts on a free port, answers, and leaves nothing behind', async () => {
   const program = findProgram(['postgres'], postgresFolders());

@@ -1,11 +1,8 @@
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addCounts, formatCounts, readCounts, readFailures } from '../../scripts/test-counts.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-// Each case starts processes of its own, several at once on a busy machine.
-setDefaultTimeout(120_000);
 
 /** What the runner really reports for these test files. */
 async function run(files: Record<string, string>) {

@@ -90,7 +90,7 @@ test('behind a proxy the set-up link and the status name the first trusted origi
   } finally {
     await gateway.stop();
   }
-}, 60_000);
+});
 
 describe('what the gateway calls itself to mail servers', () => {
   test.each([

@@ -2,14 +2,13 @@
  * The executable under the worst inputs of its parsers: its own histogram of event-loop lag must
  * stay low.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { MAX_SOURCE_BYTES } from '../../src/plugins/source/check-source.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { fill } from './measure-block.ts';
 
-setDefaultTimeout(120_000);
 const KIB = 1024;
 /** A busy machine also delays a process; a stall of the gateway itself shows at every attempt. */
 const ATTEMPTS = 5;

@@ -1,10 +1,9 @@
 /** How long a browser takes for the icons that are accepted, at the bound of what they may draw. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Browser } from 'playwright-core';
 import { readIcon } from '../../src/plugins/icons/check-icon.ts';
 import { launchBrowser } from '../support/browser.ts';
 
-setDefaultTimeout(120_000);
 /** A tab that hangs takes minutes; a busy machine is ten times slower than an idle one. */
 const MAX_MS = 2000;
 

@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from 'bun:sqlite';
-import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, expect, test } from 'bun:test';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -9,8 +9,6 @@ import { describeSqlite, readLog } from '../../src/store/sqlite/count-log-pages.
 import { scheduleCheckpoints } from '../../src/store/sqlite/schedule-checkpoints.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(60_000);
 
 const folders: string[] = [];
 afterEach(() => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
@@ -12,9 +12,6 @@ import { startRedis } from '../support/redis.ts';
 import { runCommand, SECRETS, sourceProgram } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-// Servers of its own, on a machine that others use too.
-setDefaultTimeout(120_000);
 
 const settings = (databaseUrl: string, poolUrl?: string) => ({
   ...({ databaseUrl, dataDir: '', synchronous: 'FULL', clock: systemClock, logger: silentLogger } as const),

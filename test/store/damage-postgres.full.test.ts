@@ -1,5 +1,5 @@
 /** What the check of a database says of PostgreSQL's indexes, to an ordinary role. */
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
@@ -7,8 +7,6 @@ import { findDamage } from '../../src/store/index.ts';
 import { startOwnPostgres } from '../support/own-postgres.ts';
 import { runBeside } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 const PAGE_BYTES = 8192;
 

@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { addKey, addRunningTask } from '../contract/each-store.ts';
@@ -6,9 +6,6 @@ import { openRaw } from '../contract/open-raw.ts';
 import { addUser } from '../support/add-user.ts';
 import { turkishDatabaseUrl } from '../support/postgres.ts';
 import { addOldUser, anOldDatabase, createConcurrencyLimit, type Setup } from './old-database.ts';
-
-// Many small steps on a disk, and on a server, that others use too.
-setDefaultTimeout(120_000);
 
 const places = createConcurrencyLimit();
 afterAll(places.clear);

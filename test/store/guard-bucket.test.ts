@@ -1,5 +1,5 @@
 /** A bucket of results that two gateways with databases of their own are given by mistake. */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { sha256Hex, systemClock } from '../../src/kernel/index.ts';
 import { acceptBucket, guardBucket } from '../../src/store/index.ts';
 import type { FileStore, Store } from '../../src/store/ports/index.ts';
@@ -7,8 +7,6 @@ import { openBucketFiles } from '../support/bucket-files.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { startS3Server } from '../support/s3-server.ts';
 import { type S3StandIn, s3Error, startS3StandIn } from '../support/s3-stand-in.ts';
-
-setDefaultTimeout(30_000);
 
 const FOREIGN = 'the bucket of results belongs to another database';
 const REFUSED = { code: 'store.results_unavailable', cause: new Error(FOREIGN) };

@@ -55,7 +55,6 @@ testInFullRun(
     expect(counters.size()).toBe(MAX_COUNTERS);
     expect(bytes() - before).toBeLessThan(24 * MIB);
   },
-  60_000,
 );
 
 test('beyond the limit the counter goes that was added to longest ago', async () => {

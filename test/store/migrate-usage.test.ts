@@ -1,10 +1,7 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { migrations } from '../../migrations/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import { addOldUser, anOldDatabase, createConcurrencyLimit } from './old-database.ts';
-
-// Many small steps on a disk, and on a server, that others use too.
-setDefaultTimeout(120_000);
 
 const places = createConcurrencyLimit();
 afterAll(places.clear);

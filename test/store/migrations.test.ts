@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from 'bun:sqlite';
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { migrations, newSqliteDatabase } from '../../migrations/index.ts';
@@ -8,9 +8,6 @@ import { sha256Hex } from '../../src/kernel/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { openRaw, type Raw } from '../contract/open-raw.ts';
 import { addOldUser, anOldDatabase, createConcurrencyLimit, type Setup } from './old-database.ts';
-
-// Many small steps on a disk, and on a server, that others use too.
-setDefaultTimeout(120_000);
 
 const places = createConcurrencyLimit();
 afterAll(places.clear);

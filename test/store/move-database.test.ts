@@ -1,4 +1,4 @@
-import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { moveDatabase, openStore } from '../../src/store/index.ts';
@@ -8,9 +8,6 @@ import { runRaw } from '../contract/open-raw.ts';
 import { addUser } from '../support/add-user.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-// On a server that others use too.
-setDefaultTimeout(120_000);
 
 type Place = { databaseUrl: string; dataDir: string };
 

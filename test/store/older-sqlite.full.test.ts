@@ -6,6 +6,7 @@ import { expect, setDefaultTimeout } from 'bun:test';
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { TEST_LIMIT_MS } from '../support/far-limits.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -53,7 +54,9 @@ testInFullRun.each([
 ])('the suites of the store hold on SQLite %s', async (version, release) => {
   const env = { ...process.env, TASKGATE_SQLITE: buildLibrary(release), TASKGATE_FULL_TESTS: '' };
   const preload = ['--preload', `${ROOT}test/support/foreign-sqlite.ts`];
-  const child = Bun.spawn([process.execPath, 'test', ...preload, ...SUITES, '-t', 'sqlite|log|copy|thread|commit'], {
+  const limit = `--timeout=${TEST_LIMIT_MS}`;
+  const tests = ['test', limit, ...preload, ...SUITES, '-t', 'sqlite|log|copy|thread|commit'];
+  const child = Bun.spawn([process.execPath, ...tests], {
     ...{ cwd: ROOT, env, stdout: 'pipe', stderr: 'pipe' },
   });
   const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);

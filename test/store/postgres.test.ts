@@ -1,4 +1,4 @@
-import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { orUnavailable } from '../../src/auth/errors.ts';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -12,9 +12,6 @@ import { startHoldingProxy } from '../support/holding-proxy.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
-
-// Several nodes each, on a server that others use too.
-setDefaultTimeout(120_000);
 
 const stores: Store[] = [];
 const relays: Relay[] = [];

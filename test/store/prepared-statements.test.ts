@@ -1,5 +1,5 @@
 import { constants, Database as SqliteFile } from 'bun:sqlite';
-import { beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test';
+import { beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { join } from 'node:path';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import { newUuid, quoted, silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -15,8 +15,6 @@ import { addKey, newSession, newTask, readLease } from '../contract/each-store.t
 import { addUser } from '../support/add-user.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 type Ids = { userId: number; keyId: number; channelId: number; task: TaskRecord; sid: string };
 type Work = [name: string, work: (store: Repositories, ids: Ids) => Promise<unknown>];

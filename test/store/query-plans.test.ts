@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from 'bun:sqlite';
-import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
@@ -284,9 +284,6 @@ async function explained(
   await ask(store);
   return plan.join('\n');
 }
-
-// Hundreds of thousands of rows.
-setDefaultTimeout(180_000);
 
 const setup = { dataDir: '', synchronous: 'NORMAL', clock: systemClock, logger: silentLogger } as const;
 

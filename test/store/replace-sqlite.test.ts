@@ -2,7 +2,7 @@
  * A copy takes the place of a database whose gateway was killed: old or new, and always complete.
  */
 import { Database as SqliteFile } from 'bun:sqlite';
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -12,8 +12,6 @@ import { finishReplacement, replacingSteps } from '../../src/store/snapshot/repl
 import { markCopy } from '../../src/store/sqlite/refuse-foreign-log.ts';
 import { NEW_WAITING, newTask } from '../contract/each-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(60_000);
 
 const optionsFor = (dataDir: string) =>
   ({ databaseUrl: '', dataDir, synchronous: 'FULL', clock: systemClock, logger: silentLogger }) as const;

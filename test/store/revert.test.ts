@@ -1,11 +1,8 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { type Migration, migrations } from '../../migrations/index.ts';
 import { databaseVersion, LATEST_MIGRATION, migrateStore, revertStore } from '../../src/store/index.ts';
 import { openRaw } from '../contract/open-raw.ts';
 import { addOldUser, anOldDatabase, createConcurrencyLimit, type Setup } from './old-database.ts';
-
-// Many small steps on a disk, and on a server, that others use too.
-setDefaultTimeout(120_000);
 
 const places = createConcurrencyLimit();
 afterAll(places.clear);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -6,8 +6,6 @@ import { sha256Hex } from '../../src/kernel/index.ts';
 import { presignUrl, signHeaders } from '../../src/store/files/s3/sign-request.ts';
 import { openBucketFiles } from '../support/bucket-files.ts';
 import { type S3StandIn, s3Error, startS3StandIn } from '../support/s3-stand-in.ts';
-
-setDefaultTimeout(30_000);
 
 const KIB = 1024;
 const PLACE = 'kept/here';

@@ -1,5 +1,5 @@
 /** A PostgreSQL server of the test's own, of which a page of a table's file is overwritten. */
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
@@ -9,8 +9,6 @@ import { addUser } from '../support/add-user.ts';
 import { startOwnPostgres } from '../support/own-postgres.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-setDefaultTimeout(120_000);
 
 const OPTIONS = 400;
 const PAGE = 8192;

@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from 'bun:sqlite';
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SQL } from 'bun';
@@ -10,9 +10,6 @@ import { migrateStore } from '../../src/store/index.ts';
 import { tablesFor } from '../../src/store/schema/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-// Both databases are made from nothing first.
-setDefaultTimeout(120_000);
 
 type Column = { name: string; type: string; notNull: boolean };
 type Layout = Record<string, Column[]>;

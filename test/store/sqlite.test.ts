@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from 'bun:sqlite';
-import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, expect, test } from 'bun:test';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -10,9 +10,6 @@ import { createGroupCommit } from '../../src/store/sqlite/group-commit.ts';
 import { createReadSnapshot } from '../../src/store/sqlite/read-snapshot.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-// Processes of their own, and a disk that others use too.
-setDefaultTimeout(120_000);
 
 const folders: string[] = [];
 const processes: Bun.Subprocess[] = [];

@@ -1,11 +1,9 @@
-import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, expect, test } from 'bun:test';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(60_000);
 
 let proxy: HoldingProxy | undefined;
 afterEach(() => proxy?.stop());

@@ -53,45 +53,41 @@ const lists: [name: string, filter: TaskListFilter, more?: { page?: number; sort
 ];
 
 describeEachStore('with 100,000 tasks of 1,000 users and 500 keys', (opened) => {
-  testInFullRun(
-    'every list, feed and count of failures answers in less than 150 ms',
-    async () => {
-      const { store, databaseUrl, dataDir } = opened();
-      if (store.dialect === 'sqlite') {
-        const file = new SqliteFile(join(dataDir, 'taskgate.db'));
-        for (const text of fill('sqlite')) file.run(text);
-        file.close();
-      } else {
-        const sql = new SQL({ url: databaseUrl, max: 1 });
-        for (const text of fill('postgres')) await sql.unsafe(text);
-        await sql.unsafe('vacuum analyze tasks, task_list, users');
-        await sql.close();
-      }
-      const asks: [name: string, ask: () => Promise<unknown>][] = [
-        ...lists.map(([name, filter, { page = 1, sort = 'newest' as const } = {}]): (typeof asks)[number] => [
-          name,
-          () => store.tasks.list(filter, { page, pageSize: 100, sort }),
-        ]),
-        ['feed', () => store.tasks.feed({}, { limit: 100, order: 'desc', after: 'task_50000' })],
-        ['feed of a text', () => store.tasks.feed({ query: 'zebra' }, { limit: 100, order: 'desc' })],
-        ['reasons', () => store.tasks.failureReasons({}, 50)],
-        ['reasons of a text', () => store.tasks.failureReasons({ query: 'sunny' }, 50)],
-      ];
-      const slow: string[] = [];
-      for (const [name, ask] of asks) {
-        const best = await quietMs(ask, { limitMs: LIMIT_MS });
-        if (best >= LIMIT_MS) slow.push(`${name}: ${Math.round(best)} ms`);
-      }
-      expect(slow).toEqual([]);
-      const { total, searched, hasMore } = await store.tasks.list({ query: 'sunny park' }, { page: 1, pageSize: 1 });
-      expect({ total, searched, hasMore } satisfies Partial<TaskListPage>).toEqual({
-        total: 1000,
-        searched: 10_000,
-        hasMore: true,
-      });
-      expect(await store.tasks.list({}, { page: 1, pageSize: 1 })).toMatchObject({ total: 1000, hasMore: true });
-      expect((await store.tasks.list({}, { page: TASKS / 100, pageSize: 100 })).total).toBe(TASKS);
-    },
-    300_000,
-  );
+  testInFullRun('every list, feed and count of failures answers in less than 150 ms', async () => {
+    const { store, databaseUrl, dataDir } = opened();
+    if (store.dialect === 'sqlite') {
+      const file = new SqliteFile(join(dataDir, 'taskgate.db'));
+      for (const text of fill('sqlite')) file.run(text);
+      file.close();
+    } else {
+      const sql = new SQL({ url: databaseUrl, max: 1 });
+      for (const text of fill('postgres')) await sql.unsafe(text);
+      await sql.unsafe('vacuum analyze tasks, task_list, users');
+      await sql.close();
+    }
+    const asks: [name: string, ask: () => Promise<unknown>][] = [
+      ...lists.map(([name, filter, { page = 1, sort = 'newest' as const } = {}]): (typeof asks)[number] => [
+        name,
+        () => store.tasks.list(filter, { page, pageSize: 100, sort }),
+      ]),
+      ['feed', () => store.tasks.feed({}, { limit: 100, order: 'desc', after: 'task_50000' })],
+      ['feed of a text', () => store.tasks.feed({ query: 'zebra' }, { limit: 100, order: 'desc' })],
+      ['reasons', () => store.tasks.failureReasons({}, 50)],
+      ['reasons of a text', () => store.tasks.failureReasons({ query: 'sunny' }, 50)],
+    ];
+    const slow: string[] = [];
+    for (const [name, ask] of asks) {
+      const best = await quietMs(ask, { limitMs: LIMIT_MS });
+      if (best >= LIMIT_MS) slow.push(`${name}: ${Math.round(best)} ms`);
+    }
+    expect(slow).toEqual([]);
+    const { total, searched, hasMore } = await store.tasks.list({ query: 'sunny park' }, { page: 1, pageSize: 1 });
+    expect({ total, searched, hasMore } satisfies Partial<TaskListPage>).toEqual({
+      total: 1000,
+      searched: 10_000,
+      hasMore: true,
+    });
+    expect(await store.tasks.list({}, { page: 1, pageSize: 1 })).toMatchObject({ total: 1000, hasMore: true });
+    expect((await store.tasks.list({}, { page: TASKS / 100, pageSize: 100 })).total).toBe(TASKS);
+  });
 });

@@ -5,6 +5,7 @@
 import { Database } from 'bun:sqlite';
 import { join } from 'node:path';
 import { SQL } from 'bun';
+import { LONGEST_LEASE_MS } from '../../src/store/ports/tasks.ts';
 import { cheapHash, PASSWORD } from './cheap-hash.ts';
 import type { Gateway } from './gateway.ts';
 
@@ -39,6 +40,12 @@ export const insertUserSql = (username: string, role = 1): string =>
 /** The statement that gives a wallet to users who were inserted without one. */
 export const GIVE_WALLETS = `insert into wallets (user_id, created_at) select id, created_at from users
   where id not in (select user_id from wallets where user_id is not null)`;
+
+/**
+ * Until when the loops of a gateway leave a task alone whose `lease_until` this is: a lease further
+ * ahead counts as over.
+ */
+export const farLeaseMs = (): number => Date.now() + LONGEST_LEASE_MS - 60_000;
 
 /** Inserts a user with `PASSWORD`; gives their id. */
 export async function insertUser(db: Backdoor, username: string): Promise<number> {

@@ -1,4 +1,5 @@
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { PATIENCE_MS } from './far-limits.ts';
 import { findChromium } from './find-program.ts';
 
 /**
@@ -17,7 +18,7 @@ export function launchBrowser(): Promise<Browser> {
     throw new Error('The tests need Chromium: install the package chromium, or set CHROMIUM_PATH.');
   return chromium.launch({
     executablePath,
-    timeout: 120_000,
+    timeout: PATIENCE_MS,
     args: [
       '--headless',
       '--no-sandbox',
@@ -33,12 +34,6 @@ export function launchBrowser(): Promise<Browser> {
     ],
   });
 }
-
-/**
- * How long one wait on a page may take: much longer than a busy machine needs, shorter than a
- * test's own limit.
- */
-const patienceMs = 60_000;
 
 /** What must not happen on any page, collected while a test uses it. */
 export type WatchedPage = {
@@ -61,7 +56,7 @@ export const openPage = async (
 
 export async function openProfile(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext({ locale: 'en-US', reducedMotion: 'reduce', ...options });
-  context.setDefaultTimeout(patienceMs);
+  context.setDefaultTimeout(PATIENCE_MS);
   return context;
 }
 

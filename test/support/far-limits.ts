@@ -1,11 +1,22 @@
 /**
- * Limits of the product that a test is not about: no busy machine reaches them. A test whose plugin
- * never ends sets a short one, since such a plugin keeps a core busy until then.
+ * Limits that a test is not about: no busy machine reaches them. A test waits for its condition,
+ * and what hangs ends by `PATIENCE_MS` with words of its own, before the limit of the test.
  */
-export const FAR_MS = 60_000;
 
-/** Variables that set such limits for a gateway's process. */
+/** The time limit of tests and hooks, set by `set-test-limit.ts`. Only longer ones are set elsewhere. */
+export const TEST_LIMIT_MS = 600_000;
+
+/** How long a wait for a condition, a command or a page may take. */
+export const PATIENCE_MS = 300_000;
+
+/**
+ * Limits of the product. A test whose plugin never ends sets a short one, since such a plugin keeps
+ * a core busy until then.
+ */
+export const FAR_MS = 300_000;
+
+/** Variables that set such limits for a gateway's process: the longest that they allow. */
 export const farLimits: Record<string, string> = {
-  SANDBOX_TIMEOUT_MILLISECONDS: String(FAR_MS),
+  SANDBOX_TIMEOUT_MILLISECONDS: '60000',
   SANDBOX_KILL_GRACE_MILLISECONDS: '10000',
 };

@@ -7,7 +7,6 @@ import { describeProcesses } from './child-processes.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
-const WAIT_MS = 60_000;
 /** What Ctrl-C sends. */
 const INTERRUPT = '\x03';
 
@@ -110,7 +109,7 @@ export class Terminal {
    * A wait that times out says what the terminal shows by then, and what its processes are doing.
    */
   private async wait(what: string, from: number, check: () => boolean): Promise<void> {
-    await until(what, check, WAIT_MS).catch((error) => {
+    await until(what, check).catch((error) => {
       const processes = this.shell.pid ? describeProcesses(this.shell.pid) : '';
       throw new Error(`${String(error)}\nThe terminal shows:\n${this.output.slice(from)}\n${processes}`);
     });

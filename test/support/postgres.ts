@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
+import { PATIENCE_MS } from './far-limits.ts';
 import { postgresFolders } from './find-program.ts';
 import { freePort } from './free-port.ts';
 
@@ -108,7 +109,7 @@ function findBinaries(): string {
 }
 
 async function waitUntilReady(url: string): Promise<void> {
-  for (const deadline = Date.now() + 60_000; ; ) {
+  for (const deadline = Date.now() + PATIENCE_MS; ; ) {
     const sql = new SQL({ url, max: 1, connectionTimeout: 2 });
     try {
       await sql`select 1`;

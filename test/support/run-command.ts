@@ -1,5 +1,6 @@
 /** Commands of the compiled binary, as processes of their own. */
 import { describeProcesses } from './child-processes.ts';
+import { PATIENCE_MS } from './far-limits.ts';
 
 export const BINARY = process.env.TASKGATE_BINARY ?? new URL('../../dist/taskgate', import.meta.url).pathname;
 
@@ -49,16 +50,16 @@ export const spawnCommand = (
   });
 
 /**
- * Runs a command to its end; one that has not ended after 100 s is killed, and its errors say what
- * it was doing.
+ * Runs a command to its end; one that has not ended after `PATIENCE_MS` is killed, and its errors
+ * say what it was doing.
  */
 export async function runCommand(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const child = spawnCommand(argv, options);
   let hung = '';
   const timer = setTimeout(() => {
-    hung = `\nkilled after 100 s:\n${describeProcesses(child.pid)}`;
+    hung = `\nkilled after ${PATIENCE_MS / 1000} s:\n${describeProcesses(child.pid)}`;
     child.kill('SIGKILL');
-  }, 100_000);
+  }, PATIENCE_MS);
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { SMTPServer } from 'smtp-server';
+import { until } from './until.ts';
 
 const certificate = (name: string) =>
   readFileSync(new URL(`../upstream/certificates/${name}.pem`, import.meta.url), 'utf8');
@@ -119,14 +120,9 @@ export async function startMailServer(options: MailServerOptions = {}): Promise<
     connections: () => connections,
     atOnce: () => atOnce,
     async next(wanted = () => true) {
-      for (const end = performance.now() + 60_000; performance.now() < end; await Bun.sleep(10)) {
-        const mail = mails.find((each) => !taken.has(each) && wanted(each));
-        if (mail) {
-          taken.add(mail);
-          return mail;
-        }
-      }
-      throw new Error('no such mail arrived');
+      const mail = await until('such a mail has arrived', () => mails.find((each) => !taken.has(each) && wanted(each)));
+      taken.add(mail);
+      return mail;
     },
     stop: () => new Promise((resolve) => server.close(() => resolve())),
   };

@@ -2,6 +2,7 @@ import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
+import { PATIENCE_MS } from './far-limits.ts';
 import { findProgram } from './find-program.ts';
 import { freePort } from './free-port.ts';
 
@@ -99,7 +100,7 @@ async function runService(command: string[], options: ServiceOptions): Promise<S
   };
   const becomeReady = async (): Promise<void> => {
     const complaint = lastLines(child.stderr);
-    const deadline = performance.now() + 60_000;
+    const deadline = performance.now() + PATIENCE_MS;
     while (!(await options.isReady().catch(() => false))) {
       if (child.exitCode !== null || performance.now() > deadline) {
         await stop();

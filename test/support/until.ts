@@ -1,3 +1,5 @@
+import { PATIENCE_MS } from './far-limits.ts';
+
 type Check<T> = () => Promise<T | undefined | false> | T | undefined | false;
 
 /**
@@ -10,7 +12,7 @@ type Check<T> = () => Promise<T | undefined | false> | T | undefined | false;
 export async function until<T>(what: string, check: Check<T>, ms?: number): Promise<T>;
 export async function until<T>(check: Check<T>, ms?: number): Promise<T>;
 export async function until<T>(...args: [string, Check<T>, number?] | [Check<T>, number?]): Promise<T> {
-  const [what, check, ms = 60_000] =
+  const [what, check, ms = PATIENCE_MS] =
     typeof args[0] === 'string'
       ? (args as [string, Check<T>, number?])
       : (['the condition holds', ...args] as [string, Check<T>, number?]);

@@ -27,7 +27,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  engine = await startEngine(store, sandbox, { tickMs: 20, submitTimeoutMs: 60_000 });
+  engine = await startEngine(store, sandbox, { tickMs: 20 });
   caller = await addCaller(store);
 });
 afterEach(() => engine.stop());

@@ -1,7 +1,6 @@
 /**
  * The task engine on real parts: store, sandbox, outbound HTTP, and the demo vendor on a socket.
  */
-import { setDefaultTimeout } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { composeTasks } from '../../src/app/composition/compose-tasks.ts';
@@ -33,11 +32,8 @@ import { createServiceAccountTokens, createUpstream } from '../../src/upstream/i
 import { addKey } from '../contract/each-store.ts';
 import { compiledPlugins, demoSource, pluginWorker } from '../plugins/support.ts';
 import { addUser } from '../support/add-user.ts';
-import { FAR_MS } from '../support/far-limits.ts';
+import { FAR_MS, PATIENCE_MS } from '../support/far-limits.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-// For hooks and tests that start a sandbox and a database on a busy machine.
-setDefaultTimeout(60_000);
 
 export const batchSource = readFileSync(join(import.meta.dir, '../fixtures/demo-batch.js'), 'utf8');
 
@@ -270,8 +266,8 @@ export const jsonRequest = (value: Json): ClientRequest => ({
 export const readBalance = async (store: Store, userId: number): Promise<number> =>
   (await store.users.byId(userId))?.quota ?? Number.NaN;
 
-export async function ended(store: Store, taskId: string, ms = 25_000): Promise<TaskRecord> {
-  const deadline = performance.now() + ms;
+export async function ended(store: Store, taskId: string): Promise<TaskRecord> {
+  const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     const late = performance.now() > deadline;
     const task = await store.tasks.byTaskId(taskId);

@@ -56,7 +56,7 @@ const describeKeys = (opened: () => OpenedStore) => {
 
   beforeAll(async () => {
     store = opened().store;
-    engine = await startEngine(store, sandbox, { submitTimeoutMs: 60_000, tickMs: 50 });
+    engine = await startEngine(store, sandbox, { tickMs: 50 });
     vendor = Bun.serve({
       port: 0,
       hostname: '127.0.0.1',
@@ -370,7 +370,7 @@ const describeKeys = (opened: () => OpenedStore) => {
 
   test('50 concurrent requests on two nodes: one task, one bill, one submission', async () => {
     const caller = await addCaller(store);
-    const other = await startEngine(await opened().openAnother(), sandbox, { submitTimeoutMs: 60_000, tickMs: 50 });
+    const other = await startEngine(await opened().openAnother(), sandbox, { tickMs: 50 });
     const sent = await Promise.all(
       Array.from({ length: 50 }, (_, i) => submit(caller, request(KEY), i % 2 === 0 ? engine : other)),
     );

@@ -7,6 +7,7 @@ import { addRunningTask, describeEachStore, type OpenedStore } from '../contract
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { freePort } from '../support/free-port.ts';
+import { until } from '../support/until.ts';
 import { addCaller, BALANCE, type Engine, ended, jsonRequest, readBalance, startEngine } from './harness.ts';
 
 const MAX_FAILURES = 6;
@@ -129,13 +130,11 @@ const describeTable = (opened: () => OpenedStore) => {
     return { taskId, name, balance: () => readBalance(store, caller.user.id) };
   };
   const read = async (taskId: string) => (await store.tasks.byTaskId(taskId)) as TaskRecord;
-  const untilTask = async (taskId: string, holds: (task: TaskRecord) => boolean): Promise<TaskRecord> => {
-    for (const end = performance.now() + 20_000; performance.now() < end; await Bun.sleep(10)) {
+  const untilTask = (taskId: string, holds: (task: TaskRecord) => boolean): Promise<TaskRecord> =>
+    until(async () => {
       const task = await read(taskId);
-      if (holds(task)) return task;
-    }
-    throw new Error(`never came true: ${JSON.stringify(await read(taskId))}`);
-  };
+      return holds(task) && task;
+    });
 
   describe('counts a failure, and the last one ends the task with a refund', () => {
     const rows: [name: string, answer: Answer, reason: string][] = [
@@ -158,7 +157,7 @@ const describeTable = (opened: () => OpenedStore) => {
       const sent = await Promise.all(rows.map(([, answer]) => submit([answer])));
       for (const [index, [name, , reason]] of rows.entries()) {
         const { taskId, balance } = sent[index] as (typeof sent)[number];
-        const task = await ended(store, taskId, 25_000);
+        const task = await ended(store, taskId);
         const failures = (await store.tasks.events(taskId)).filter(({ kind }) => kind === 'poll_failure');
         expect([name, task.status, task.polls, task.failReason]).toEqual([
           name,
@@ -196,7 +195,7 @@ const describeTable = (opened: () => OpenedStore) => {
         request: body,
       });
       await closed.stop();
-      const task = await ended(store, taskId, 25_000);
+      const task = await ended(store, taskId);
       expect(task).toMatchObject({ status: 'FAILURE', failReason: expect.stringContaining('transport_error') });
       expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
     });
@@ -281,7 +280,7 @@ const describeTable = (opened: () => OpenedStore) => {
       await graced('graced-too-long');
       const { taskId } = await order('graced-too-long', [plain(404)]);
       const reason = expect.stringContaining('poll failed: not_found (HTTP 404)');
-      expect(await ended(store, taskId, 25_000)).toMatchObject({ status: 'FAILURE', failReason: reason, polls: 6 });
+      expect(await ended(store, taskId)).toMatchObject({ status: 'FAILURE', failReason: reason, polls: 6 });
     });
 
     test('ends at once when its time is over, or none is set', async () => {
@@ -320,7 +319,7 @@ const describeTable = (opened: () => OpenedStore) => {
       const sent = await Promise.all(statuses.map((status) => submit([...bad, says({ status }), ...bad, done])));
       sent.push(await submit([...bad, says({ status: 'IN_PROGRESS' }, 400), ...bad, done]));
       for (const { taskId } of sent) {
-        expect(await ended(store, taskId, 25_000)).toMatchObject({ status: 'SUCCESS', polls: 2 * MAX_FAILURES });
+        expect(await ended(store, taskId)).toMatchObject({ status: 'SUCCESS', polls: 2 * MAX_FAILURES });
       }
     });
 
@@ -415,7 +414,7 @@ const describeTable = (opened: () => OpenedStore) => {
       );
       const [missing, found] = await Promise.all(['missing', 'found'].map(batched));
       expect((await ended(store, found?.taskId ?? '')).status).toBe('SUCCESS');
-      expect(await ended(store, missing?.taskId ?? '', 25_000)).toMatchObject({
+      expect(await ended(store, missing?.taskId ?? '')).toMatchObject({
         status: 'FAILURE',
         polls: MAX_FAILURES,
         failReason: expect.stringContaining('unrecognized'),
@@ -445,7 +444,7 @@ const describeTable = (opened: () => OpenedStore) => {
       );
       const names = ['one', 'two', 'poison'];
       const sent = await Promise.all(names.map(batched));
-      const bad = await ended(store, sent[2]?.taskId ?? '', 25_000);
+      const bad = await ended(store, sent[2]?.taskId ?? '');
       expect(bad).toMatchObject({ status: 'FAILURE', failReason: expect.stringContaining('not_found (HTTP 410)') });
       expect(bad.polls).toBe(MAX_FAILURES);
       expect(vendor.batches.filter((ids) => ids.includes('poison')).at(-1)).toEqual(['poison']);
@@ -477,7 +476,7 @@ describeEachStore(
         pluginKey: 'told',
         request: body,
       });
-      expect(await ended(opened().store, taskId, 25_000)).toMatchObject({ status: 'SUCCESS', polls: 26 });
+      expect(await ended(opened().store, taskId)).toMatchObject({ status: 'SUCCESS', polls: 26 });
       await engine.stop();
       await vendor.stop();
     });

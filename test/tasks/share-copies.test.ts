@@ -64,7 +64,7 @@ const describeSharing = (opened: () => OpenedStore) => {
     const waiting = await make(third);
     expect(await wanted()).toBe(theirs.length + 2);
     aheadMs = 20_000;
-    await until('the slots are free again', () => isKept(waiting), 15_000);
+    await until('the slots are free again', () => isKept(waiting));
     release();
     for (const id of [...theirs, hanging]) await until('the rest is kept', () => isKept(id));
     await engine.stop();

@@ -437,7 +437,7 @@ describeEachStore(
       const after = await startEngine(store, sandbox, { waiting: () => WAITING });
       await after.start();
       // Until its lease is over the first task keeps its slot, which the earlier vendor has.
-      await until('it is sent', async () => (await store.tasks.byTaskId(taskId))?.phase === 'sending', 40_000);
+      await until('it is sent', async () => (await store.tasks.byTaskId(taskId))?.phase === 'sending');
       await after.stop();
       await before.stop();
     });

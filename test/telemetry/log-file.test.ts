@@ -1,5 +1,5 @@
 /** LOG_FILE: what stands in it after rotation, a signal, a full disk and a stop. */
-import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, describe, expect, test } from 'bun:test';
 import {
   existsSync,
   mkdirSync,
@@ -16,8 +16,6 @@ import { openLogFile } from '../../src/telemetry/logging/log-file.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-setDefaultTimeout(60_000);
 
 const line = (text: string) => Buffer.from(`${text}\n`);
 const read = (path: string) => readFileSync(path, 'utf8');

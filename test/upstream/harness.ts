@@ -3,6 +3,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createUpstream, type Upstream, type UpstreamOptions, type UpstreamRequest } from '../../src/upstream/index.ts';
+import { FAR_MS } from '../support/far-limits.ts';
 
 export { until } from '../support/until.ts';
 
@@ -110,9 +111,9 @@ export function get(url: string, changes: Partial<UpstreamRequest> = {}): Upstre
     body: { kind: 'none' },
     privateHosts: URL.canParse(url) ? [new URL(url).host] : [],
     maxRedirects: 0,
-    connectTimeoutMs: 25_000,
-    headersTimeoutMs: 25_000,
-    idleTimeoutMs: 25_000,
+    connectTimeoutMs: FAR_MS,
+    headersTimeoutMs: FAR_MS,
+    idleTimeoutMs: FAR_MS,
     maxResponseBytes: 1024 * 1024,
     ...changes,
   };

@@ -1,5 +1,5 @@
 /** Proxies that others wrote: requests with user and password through each. */
-import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, expect, test } from 'bun:test';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseProxy } from '../../src/upstream/index.ts';
@@ -8,8 +8,6 @@ import { provideProgram } from '../support/provide-program.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { post, reply, startRawServer, testUpstream, trustedCertificates } from './harness.ts';
-
-setDefaultTimeout(120_000);
 
 const LOGIN = { user: 'gate', password: 'a-password-of-the-proxy' };
 const closers: (() => unknown)[] = [];

@@ -2,14 +2,12 @@
  * The HTTP client against servers that others wrote: every form of an answer, connections that they
  * close while we send, and a hundred thousand answers on connections that end by chance.
  */
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import type { Upstream, UpstreamRequest } from '../../src/upstream/index.ts';
 import { until } from '../support/until.ts';
 import { get, loopback, post, testUpstream, trustedCertificates } from './harness.ts';
 import * as servers from './real-servers/servers.ts';
-
-setDefaultTimeout(600_000);
 
 const bodies = servers.writeEncodedBodies();
 const closers: (() => unknown)[] = [];

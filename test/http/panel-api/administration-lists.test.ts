@@ -11,7 +11,7 @@ let root: string;
 beforeAll(async () => {
   panel = await openPanel();
   root = (await panel.logIn('root')).token;
-}, 60_000);
+});
 afterAll(() => panel.gateway.stop());
 
 test('an administrator gets the choices for a channel, and nothing of plugin sources and options', async () => {

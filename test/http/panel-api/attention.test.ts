@@ -2,10 +2,11 @@
  * What administrators see of the gateway's state: attention items, health of channels, the system
  * page.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../../src/kernel/index.ts';
+import { farLeaseMs } from '../../support/backdoor.ts';
 import { until } from '../../support/until.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
@@ -50,6 +51,18 @@ const submit = (model: string, prompt = 'x') =>
     body: { plugin_key: 'demo', body: { model, prompt } },
   });
 
+/** A task that has been running for too long, which no loop ends: see `holdOld`. */
+let old: string | undefined;
+/** Gives it a new lease, so that no poll can change it, one in progress neither. */
+function holdOld(): void {
+  const untilMs = farLeaseMs();
+  panel.run(`update tasks set submit_time = 1000, status = 'IN_PROGRESS', next_poll_at = ${untilMs},
+    lease_until = ${untilMs}, lease_seq = lease_seq + 1 where task_id = '${old}'`);
+}
+beforeEach(() => {
+  if (old !== undefined) holdOld();
+});
+
 describe('what needs attention', () => {
   test('is for administrators', async () => {
     expect((await panel.send('/api/attention', { token: tokens.user })).status).toBe(403);
@@ -66,10 +79,8 @@ describe('what needs attention', () => {
       const { status } = await must(`/api/task/${done}`, { token: tokens.root });
       return status === 'SUCCESS';
     });
-    const old = await submit('demo-video', 'x [duration=3600]');
-    // With a lease of its own, so that a poll in progress cannot change it.
-    panel.run(`update tasks set submit_time = 1000, status = 'IN_PROGRESS', next_poll_at = 9999999999999,
-      lease_until = 9999999999999, lease_seq = lease_seq + 1 where task_id = '${old.json.data.id}'`);
+    old = (await submit('demo-video', 'x [duration=3600]')).json.data.id;
+    holdOld();
     panel.run(`update wallets set quota = quota + 1 where user_id = (select id from users where username = 'user')`);
     await attention();
     const items = await until('the ledger was checked', async () => {

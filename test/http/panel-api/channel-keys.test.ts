@@ -1,5 +1,5 @@
 /** The keys of a channel over HTTP: rows, trials, balances, and the own limits of API keys. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { pluginSource } from '../../plugins/support.ts';
 import { PASSWORD } from '../../support/cheap-hash.ts';
 import {
@@ -15,8 +15,6 @@ import { submit, waitForEnd } from '../../support/main-job.ts';
 import { type RefusingVendor, startRefusingVendor } from '../../support/refusing-vendor.ts';
 import { proofHeader } from '../../support/security-proof.ts';
 import { until } from '../../support/until.ts';
-
-setDefaultTimeout(60_000);
 
 const KEYS = ['good-key-0000001', 'weak-key-0000002'] as const;
 const SCRIPT = `

@@ -30,7 +30,7 @@ for (const dialect of RULE_DATABASES) {
         routes: (kit) =>
           keyUsageRoutes(kit, { auth, records: store.logs, groupLimits: () => ({ max_running: 2 }) }) as never,
       });
-    }, 60_000);
+    });
     afterAll(() => opened.stop());
 
     const create = (fields: Parameters<Auth['apiKeys']['create']>[1]) => auth.apiKeys.create(asSession(user), fields);

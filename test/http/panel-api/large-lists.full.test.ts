@@ -28,7 +28,7 @@ beforeAll(async () => {
   [gateway, vendor] = await Promise.all([startGateway({ env: { GLOBAL_API_RATE_LIMIT: '100000' } }), startVendor()]);
   root = await setUp(gateway);
   await fillLargeGateway(gateway, root, vendor);
-}, 300_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await vendor?.stop();
@@ -75,29 +75,25 @@ const paths = [
   '/api/user/self/views',
 ];
 
-testInFullRun(
-  'every list, filter and chart answers within 150 ms',
-  async () => {
-    const ask = async (path: string): Promise<void> => {
-      const response = await fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${root.token}` } });
-      await response.arrayBuffer();
-      if (response.status !== 200) throw new Error(`${path} was answered ${response.status}`);
-    };
-    // Figures of days are added up when they are first asked for.
-    await until('the figures are added up', async () => {
-      const began = performance.now();
-      await ask(`/api/usage?scope=all&by=user&from=${dayAgo(89)}`);
-      return performance.now() - began < 2000;
-    });
-    const times: [path: string, ms: number][] = [];
-    for (const path of paths) {
-      times.push([path, Math.round(await quietMs(() => ask(path), { limitMs: LIMIT_MS }))]);
-    }
-    times.sort(([, a], [, b]) => b - a);
-    expect(times.filter(([, ms]) => ms >= LIMIT_MS)).toEqual([]);
-  },
-  300_000,
-);
+testInFullRun('every list, filter and chart answers within 150 ms', async () => {
+  const ask = async (path: string): Promise<void> => {
+    const response = await fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${root.token}` } });
+    await response.arrayBuffer();
+    if (response.status !== 200) throw new Error(`${path} was answered ${response.status}`);
+  };
+  // Figures of days are added up when they are first asked for.
+  await until('the figures are added up', async () => {
+    const began = performance.now();
+    await ask(`/api/usage?scope=all&by=user&from=${dayAgo(89)}`);
+    return performance.now() - began < 2000;
+  });
+  const times: [path: string, ms: number][] = [];
+  for (const path of paths) {
+    times.push([path, Math.round(await quietMs(() => ask(path), { limitMs: LIMIT_MS }))]);
+  }
+  times.sort(([, a], [, b]) => b - a);
+  expect(times.filter(([, ms]) => ms >= LIMIT_MS)).toEqual([]);
+});
 
 const residentMb = (): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
@@ -108,20 +104,16 @@ testInFullRun.each([
   ['usage', '/api/log/export?format=csv', LARGE.tasks],
   ['the audit log', '/api/audit/export?format=jsonl&action=channel.update', LARGE.audit / 3],
   ['users', '/api/user/export?format=csv', LARGE.users + 1],
-])(
-  'an export of %s is streamed: its memory does not grow with its rows',
-  async (_, path, rows) => {
-    // In the first tenth the runtime's heap grows to what it takes before it collects garbage.
-    let [early, later, lines] = [residentMb(), 0, 0];
-    const response = await fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${root.token}` } });
-    expect(response.status).toBe(200);
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-      for (const byte of chunk) if (byte === 10) lines += 1;
-      if (lines < rows / 10) early = Math.max(early, residentMb());
-      else later = Math.max(later, residentMb());
-    }
-    expect(lines).toBeGreaterThanOrEqual(Math.floor(rows));
-    expect(later - early).toBeLessThan(80);
-  },
-  300_000,
-);
+])('an export of %s is streamed: its memory does not grow with its rows', async (_, path, rows) => {
+  // In the first tenth the runtime's heap grows to what it takes before it collects garbage.
+  let [early, later, lines] = [residentMb(), 0, 0];
+  const response = await fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${root.token}` } });
+  expect(response.status).toBe(200);
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    for (const byte of chunk) if (byte === 10) lines += 1;
+    if (lines < rows / 10) early = Math.max(early, residentMb());
+    else later = Math.max(later, residentMb());
+  }
+  expect(lines).toBeGreaterThanOrEqual(Math.floor(rows));
+  expect(later - early).toBeLessThan(80);
+});

@@ -19,7 +19,7 @@ beforeAll(async () => {
   panel = await openPanel({ LOG_LEVEL: 'debug', DEBUG: 'true' });
   root = (await panel.logIn('root')).token;
   proof = await panel.prove(root);
-}, 60_000);
+});
 afterAll(() => panel.gateway.stop());
 
 const put = (body: unknown) => panel.send('/api/option', { method: 'PUT', token: root, headers: proof, body });

@@ -26,7 +26,7 @@ beforeAll(async () => {
   const login = await ask(0, '/api/user/login', { method: 'POST', body: { ...ROOT } });
   token = String(login.data.access_token);
   proof = await proofHeader({ url: first.url, token, password: ROOT.password });
-}, 60_000);
+});
 afterAll(async () => {
   for (const node of nodes ?? []) await node.stop();
 });

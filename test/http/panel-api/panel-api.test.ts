@@ -20,7 +20,7 @@ beforeAll(async () => {
   gateway = await startGateway();
   base = gateway.url;
   setupToken = gateway.setupUrl?.split('#token=')[1] ?? '';
-}, 60_000);
+});
 afterAll(() => gateway.stop());
 
 type Send = { method?: string; path: string; token?: string; body?: unknown; headers?: Record<string, string> };
@@ -1143,7 +1143,7 @@ describe('tasks in the panel', () => {
     expect(await found('model=none')).toBe(0);
     expect((await send({ path: '/api/log?api_key=x', token })).json.code).toBe('VALIDATION_FAILED');
     expect(gateway.log()).not.toContain(stored.searchParams.get('access') ?? 'no access');
-  }, 60_000);
+  });
 });
 
 describe('operation', () => {

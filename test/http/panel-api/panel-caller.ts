@@ -3,7 +3,6 @@
  * administrator's password.
  */
 import { Database } from 'bun:sqlite';
-import { setDefaultTimeout } from 'bun:test';
 import { join } from 'node:path';
 import { GIVE_WALLETS, insertUserSql } from '../../support/backdoor.ts';
 import { PASSWORD } from '../../support/cheap-hash.ts';
@@ -11,9 +10,6 @@ import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { runCommand } from '../../support/run-command.ts';
 import { proofHeader } from '../../support/security-proof.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
-
-// The gateway is a separate process on a busy machine.
-setDefaultTimeout(60_000);
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
 export type Answer = { status: number; json: any; text: string; headers: Headers };

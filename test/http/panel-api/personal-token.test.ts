@@ -2,11 +2,8 @@
  * Personal access tokens over HTTP: what they may do, what they may never do, and where they are
  * recorded.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
-
-// The gateway is a separate process on a busy machine.
-setDefaultTimeout(60_000);
 
 let panel: PanelCaller;
 let root: string;

@@ -13,7 +13,7 @@ let token: string;
 beforeAll(async () => {
   panel = await openPanel();
   token = (await panel.logIn('root')).token;
-}, 60_000);
+});
 afterAll(() => panel.gateway.stop());
 
 const PATH = '/api/plugin/task';

@@ -52,7 +52,7 @@ beforeAll(async () => {
     keys[who] = (await as(who, '/api/token', { body: { name: 'k', unlimited_quota: true } })).json.data.key;
   const first = await v1('/v1/tasks/demo', { body });
   expect([first.status, first.json.queue]).toEqual([200, undefined]);
-}, 60_000);
+});
 afterAll(async () => {
   await panel.gateway.stop();
   await stopVendor();

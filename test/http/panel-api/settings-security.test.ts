@@ -2,12 +2,9 @@
  * Settings that decide who may sign in, or where secrets and links go: a stolen token or session
  * cannot change them.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { startMailServer } from '../../support/smtp.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
-
-// The gateway is a separate process on a busy machine.
-setDefaultTimeout(60_000);
 
 type Option = { key: string; value: string; proof: string };
 type Headers = Record<string, string>;

@@ -1,10 +1,8 @@
 /** The cookie that ties a Telegram binding to its browser, with secure cookies. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { BOT, signWidget } from '../../support/telegram-widget.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
-
-setDefaultTimeout(60_000);
 
 let panel: PanelCaller;
 beforeAll(async () => {

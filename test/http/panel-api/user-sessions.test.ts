@@ -1,9 +1,6 @@
 /** Root reads and ends the sessions of other users, over HTTP. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
-
-// The gateway is a separate process on a busy machine.
-setDefaultTimeout(60_000);
 
 let panel: PanelCaller;
 beforeAll(async () => {

@@ -1,10 +1,7 @@
 /** Administration of accounts, the own profile and deleting the own account, over HTTP. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { PASSWORD } from '../../support/cheap-hash.ts';
 import { type Answer, openPanel, type PanelCaller, type Send } from './panel-caller.ts';
-
-// The gateway is a separate process on a busy machine.
-setDefaultTimeout(60_000);
 
 const NEW_PASSWORD = 'another long password';
 

@@ -63,7 +63,7 @@ beforeAll(async () => {
   const price = { plugin_key: '*', model: 'demo-video', expression: '0.01' };
   expect((await as('root', '/api/price', { method: 'PUT', body: price })).status).toBe(200);
   key = (await as('anna', '/api/token', { body: { name: 'k', unlimited_quota: true } })).json.data;
-}, 60_000);
+});
 afterAll(async () => {
   await panel.gateway.stop();
   await stopVendor();

@@ -64,7 +64,7 @@ test('connection exhaustion: connections idle after an answer or a stream are cl
   quiet.resolve();
   await until(() => silent.closed);
   expect(silent.text).toContain('event: task.finished');
-}, 40_000);
+});
 
 test.each([
   ['close', true],

@@ -12,7 +12,7 @@ let task = '';
 beforeAll(async () => {
   native = await startNativeGateway('sqlite');
   ({ id: task } = await native.submit());
-}, 60_000);
+});
 afterAll(() => native.stop());
 
 /** Sends the request line as it is, which no client of the platform would. */

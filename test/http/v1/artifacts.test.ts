@@ -23,7 +23,7 @@ beforeAll(async () => {
     TASK_ARTIFACT_IP_CONCURRENCY: '3',
     TASK_ARTIFACT_OBJECT_CONCURRENCY: '2',
   });
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 const content = (id: string, key = 'video') => `/v1/tasks/${id}/artifacts/${key}/content`;
@@ -212,7 +212,7 @@ describe('the end of a link', () => {
     } finally {
       await limited.stop();
     }
-  }, 30_000);
+  });
 });
 
 describe('content', () => {
@@ -590,7 +590,7 @@ describe('links', () => {
     }
     await old.vendor.stop();
     expect(statuses).toEqual([200, 404]);
-  }, 60_000);
+  });
 
   test('guessed links are counted per address and minute; genuine links still work', async () => {
     const { video = '' } = await world.links(await world.finished());

@@ -12,7 +12,7 @@ beforeAll(async () => {
     source.replace(/export const protocols[\s\S]*?\n\} \};/, ''),
   );
   client = new OpenAI({ apiKey: world.key, baseURL: `${world.url}/v1`, maxRetries: 0 });
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 const SOUND = [

@@ -8,7 +8,7 @@ import { type ArtifactGateway, startArtifactGateway } from './artifact-harness.t
 let world: ArtifactGateway;
 beforeAll(async () => {
   world = await startArtifactGateway();
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 const body = { model: 'acme-1', prompt: 'a boat' };

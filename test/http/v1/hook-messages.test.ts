@@ -76,7 +76,7 @@ beforeAll(async () => {
   await admin.call('POST', '/api/plugin/task', { source: SOURCE });
   await admin.createChannel(vendor.url.href, { models: ['walk-1'], task_plugin_key: 'walk', key: VENDOR_KEY });
   key = await admin.createKey();
-}, 60_000);
+});
 afterAll(async () => {
   await gateway.stop();
   await vendor.stop(true);

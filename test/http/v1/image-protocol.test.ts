@@ -35,7 +35,7 @@ beforeAll(async () => {
     );
   }
   client = new OpenAI({ apiKey: world.key, baseURL: `${world.url}/v1`, maxRetries: 0 });
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 const order = (path: string, body: object) =>

@@ -11,7 +11,7 @@ beforeAll(async () => {
   const withoutVideo = (source: string) => source.replace(/export const protocols[\s\S]*?\n\} \};/, '');
   await world.addPlugin('pixel', { protocols: [] }, withoutVideo);
   client = new OpenAI({ apiKey: world.key, baseURL: `${world.url}/v1`, maxRetries: 2 });
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 const TWO = [

@@ -18,7 +18,7 @@ beforeAll(async () => {
     ...{ type: 1, name: 'relay', models: ['draw-x'], key: vendor.key, task_plugin_key: undefined },
   });
   key = await admin.createKey();
-}, 60_000);
+});
 afterAll(async () => {
   await gateway.stop();
   await vendor.stop();

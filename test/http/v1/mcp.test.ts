@@ -7,7 +7,7 @@ let world: ArtifactGateway;
 beforeAll(async () => {
   world = await startArtifactGateway();
   await world.admin.call('PUT', '/api/price', { plugin_key: 'acme', model: 'acme-1', expression: '0.25' });
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 type Reply = { result?: Record<string, never>; error?: { code: number; message: string } };

@@ -1,12 +1,10 @@
 /** Previews of artifacts over HTTP: who makes them, who may give one, and what is served. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sha256Hex } from '../../../src/kernel/index.ts';
 import { ask, signIn } from '../../support/gateway.ts';
 import { makeJpeg, makePng, makeWebp, pngChunk, webpExtended, webpFile } from '../../support/still-images.ts';
 import { until } from '../../support/until.ts';
 import { type ArtifactGateway, startArtifactGateway } from './artifact-harness.ts';
-
-setDefaultTimeout(60_000);
 
 const webp = await makeWebp(64, 36);
 let world: ArtifactGateway;

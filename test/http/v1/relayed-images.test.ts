@@ -17,7 +17,7 @@ beforeAll(async () => {
     ...{ type: 1, name: 'relay', models: ['draw-x'], key: vendor.key, task_plugin_key: undefined },
   });
   key = await admin.createKey();
-}, 60_000);
+});
 afterAll(async () => {
   await gateway.stop();
   await vendor.stop();
@@ -305,4 +305,4 @@ test('a process that dies refunds what nobody will answer, and the task says so'
   await until('it is refunded', async () => (await read(id)).status === 'FAILURE');
   expect(await read(id)).toMatchObject({ fail_reason: expect.stringContaining('stopped'), cost: { charged: 0 } });
   expect(await costs()).toBe(0);
-}, 60_000);
+});

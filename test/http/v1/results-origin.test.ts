@@ -1,9 +1,7 @@
 /** RESULTS_ORIGIN: what vendors made has its own origin, and the panel never displays it. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { freePort } from '../../support/free-port.ts';
 import { FILE, startArtifactGateway } from './artifact-harness.ts';
-
-setDefaultTimeout(60_000);
 
 const PAGE = '<!doctype html><script>document.cookie</script>';
 /** What may be on no origin but the panel's. */

@@ -81,7 +81,7 @@ beforeAll(async () => {
   await admin.call('POST', '/api/plugin/task', { source });
   await admin.createChannel(vendor.url.href.replace(/\/$/, ''), { models: ['ids-1'], task_plugin_key: 'ids' });
   key = await admin.createKey();
-}, 60_000);
+});
 afterAll(() => stop?.());
 
 const send = (path: string, body: object) => ask(`${url}${path}`, { token: key, body: { model: 'ids-1', ...body } });

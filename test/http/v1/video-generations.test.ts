@@ -6,7 +6,7 @@ import { type ArtifactGateway, FILE, startArtifactGateway } from './artifact-har
 let world: ArtifactGateway;
 beforeAll(async () => {
   world = await startArtifactGateway();
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 const create = (body: object, path = '/v1/video/generations') =>

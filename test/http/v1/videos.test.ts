@@ -6,7 +6,7 @@ import { type ArtifactGateway, FILE, startArtifactGateway } from './artifact-har
 let world: ArtifactGateway;
 beforeAll(async () => {
   world = await startArtifactGateway();
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 async function create(body: object | FormData) {

@@ -1,5 +1,5 @@
 /** While no collector is named, nothing of OpenTelemetry is evaluated. */
-import { expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { Registry } from 'prom-client';
 import { collectorSettings, collectorUrl } from '../../../src/app/config/collector-settings.ts';
@@ -10,8 +10,6 @@ import { FAR_MS } from '../../support/far-limits.ts';
 import { makeCertificate } from '../../support/make-certificate.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startCollector } from '../../support/trace-collector.ts';
-
-setDefaultTimeout(60_000);
 
 const COLLECTOR = 'http://127.0.0.1:4318';
 
