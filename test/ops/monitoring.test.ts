@@ -82,7 +82,7 @@ test('what an account runs, what waits for it and for how long is measured', asy
         token: await admin.createKey(),
         body: { model: 'demo-video-pro', prompt },
       });
-    for (const prompt of ['a heron [duration=3]', 'an owl [duration=0.1]'])
+    for (const prompt of ['a heron [duration=6000]', 'an owl [duration=0.1]'])
       expect((await submit(prompt)).status).toBeLessThan(300);
     const full = await until('one waits', async () => {
       const text = await scrape();
@@ -93,6 +93,7 @@ test('what an account runs, what waits for it and for how long is measured', asy
     expect(full).toContain(`taskgate_capacity_running{channel="${channel}",model=""} 1`);
     expect(full).toContain(`taskgate_capacity_limit{channel="${channel}",model=""} 1`);
     expect(full).toContain('taskgate_capacity_stalled_seconds 0');
+    await admin.call('PUT', `/api/channel/${channel}`, { limits: { max_running: 2 } });
     await until('it was sent', async () =>
       (await scrape()).includes(`taskgate_wait_seconds_count{channel="${channel}"} 1`),
     );

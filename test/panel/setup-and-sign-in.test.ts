@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { type TOTP, URI } from 'otpauth';
 import type { Page } from 'playwright-core';
-import { testInFullRun } from '../support/full-run.ts';
+import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
 import { type Gateway, ROOT, setUp } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import {
@@ -97,7 +97,7 @@ describe('from the terminal’s link to a first video', () => {
     const source = new URL(String(await video.getAttribute('src')), gateway.url);
     const answer = await fetch(source);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'video/mp4']);
-    expect(performance.now() - begun).toBeLessThan(60_000);
+    if (IS_FULL_RUN) expect(performance.now() - begun).toBeLessThan(60_000);
     expect(await findAxeViolations(page)).toEqual([]);
 
     expect(orders).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)]);

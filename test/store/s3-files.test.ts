@@ -57,8 +57,9 @@ describe('a bucket of results', () => {
     await put();
     const object = bucket.objects.get(`${PLACE}/${DIGEST}`);
     if (object) object.changedAt -= 3_600_000;
+    const begun = Date.now();
     await opened.files.put(chunks(LARGE), limit());
-    expect(Date.now() - (bucket.objects.get(`${PLACE}/${DIGEST}`)?.changedAt ?? 0)).toBeLessThan(60_000);
+    expect(bucket.objects.get(`${PLACE}/${DIGEST}`)?.changedAt).toBeGreaterThanOrEqual(begun);
   });
 
   const refusals: [string, () => Response, object][] = [

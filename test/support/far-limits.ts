@@ -3,7 +3,7 @@
  * and what hangs ends by `PATIENCE_MS` with words of its own, before the limit of the test.
  */
 
-/** The time limit of tests and hooks, set by `set-test-limit.ts`. Only longer ones are set elsewhere. */
+/** The limit of tests and hooks, set by `set-test-limit.ts`. Longer ones stand in their files. */
 export const TEST_LIMIT_MS = 600_000;
 
 /** How long a wait for a condition, a command or a page may take. */

@@ -271,7 +271,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     test('of the vendor’s answer: it counts and is stored once', async () => {
       const engine = await start({}, losing(2));
       await engine.addChannel();
-      const { sent, balance } = await submit(engine, { prompt: 'a [duration=60]' });
+      const { sent, balance } = await submit(engine, { prompt: 'a [duration=6000]' });
       const { taskId } = await sent;
       expect(await store.tasks.byTaskId(taskId)).toMatchObject({ status: 'SUBMITTED' });
       expect((await engine.counted({ taskId })).creates).toBe(1);

@@ -137,7 +137,7 @@ const describeEngine = (opened: () => OpenedStore) => {
         models: [model],
         modelMapping: { [model]: 'demo-video' },
       });
-      const { sent, balance } = await submit('a [duration=60]', { model });
+      const { sent, balance } = await submit('a [duration=6000]', { model });
       const { taskId } = await sent;
       await engine.channels.delete(id);
       expect(await ended(store, taskId)).toMatchObject({ status: 'FAILURE', failReason: 'the channel was deleted' });
@@ -261,7 +261,7 @@ const describeEngine = (opened: () => OpenedStore) => {
 
   describe('fencing', () => {
     test('a lease that was lost to another node writes nothing and bills nothing', async () => {
-      const { sent, balance } = await submit('a [duration=60]');
+      const { sent, balance } = await submit('a [duration=6000]');
       const { taskId } = await sent;
       // Another node claims the task when it is due. The engine's own lease, if any, is then older.
       const rival = await opened().openAnother();

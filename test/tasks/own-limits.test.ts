@@ -99,7 +99,7 @@ describeEachStore(
         const caller = await addLimited(store, 5);
         const key = { ...caller.key, maxRunning: 1 };
         await store.apiKeys.update(key.id, caller.user.id, { maxRunning: 1 });
-        const slow = 'a [duration=60]';
+        const slow = 'a [duration=6000]';
         expect((await submit(engine, { ...caller, key }, slow)).phase).toBe('sending');
         expect((await submit(engine, { ...caller, key }, slow)).phase).toBe('waiting');
         expect((await submit(engine, { ...caller, key: null as never }, slow)).phase).toBe('sending');
@@ -114,7 +114,7 @@ describeEachStore(
       let ids: string[] = [];
       await withEngines([store], {}, async (engine) => {
         await engine.addChannel();
-        const slow = await Promise.all(Array.from({ length: 4 }, () => submit(engine, caller, 'a [duration=60]')));
+        const slow = await Promise.all(Array.from({ length: 4 }, () => submit(engine, caller, 'a [duration=6000]')));
         ids = slow.map(({ taskId }) => taskId);
         expect(await readParked(store)).toBe(3);
         await store.users.update(caller.user.id, { maxRunning: 2 });
@@ -134,7 +134,7 @@ describeEachStore(
         const { store } = opened();
         await engine.addChannel();
         const caller = await addLimited(store, 1);
-        await submit(engine, caller, 'a [duration=60]');
+        await submit(engine, caller, 'a [duration=6000]');
         const error = await submit(engine, caller).catch((refused: unknown) => refused);
         expect(error).toBeInstanceOf(AppError);
         expect(error).toMatchObject({ code: 'tasks.concurrency_limit', retryAfterSeconds: 5 });
@@ -147,7 +147,7 @@ describeEachStore(
         const { store } = opened();
         await engine.addChannel();
         const caller = await addLimited(store, 1);
-        await submit(engine, caller, 'a [duration=60]');
+        await submit(engine, caller, 'a [duration=6000]');
         const [first, second] = [await submit(engine, caller), await submit(engine, caller)];
         expect((await engine.tasks.cancel(caller.user.id, first.taskId)).status).toBe('FAILURE');
         const over = await ended(store, second.taskId);

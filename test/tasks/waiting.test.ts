@@ -158,7 +158,7 @@ describeEachStore(
       withEngine(opened(), {}, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=60]');
+        await submit(engine, caller, 'a [duration=6000]');
         const { taskId, phase } = await submit(engine, caller);
         expect(phase).toBe('waiting');
         const cancelled = await engine.tasks.cancel(caller.user.id, taskId);
@@ -172,7 +172,7 @@ describeEachStore(
       withEngine(opened(), {}, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=60]');
+        await submit(engine, caller, 'a [duration=6000]');
         const { taskId } = await submit(engine, caller);
         const read = store.tasks.byUser;
         store.tasks.byUser = async (userId, id) => {
@@ -217,7 +217,7 @@ describeEachStore(
           const request = jsonRequest({ model: 'alias', prompt, seconds: 5 });
           return engine.surfaces.submitGeneric(caller, { requestId: 'request', pluginKey: 'demo', request });
         };
-        await send('a [duration=60]');
+        await send('a [duration=6000]');
         const { taskId } = await send('a [instant]');
         const cheap = await engine.addChannel({ ...mapped('cheap'), baseUrl: vendor.url.origin });
         const read = async () => (await store.tasks.byTaskId(taskId)) as TaskRecord;
@@ -242,7 +242,7 @@ describeEachStore(
       withEngine(opened(), { rules: { maxWaitMs: 300 } }, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=60]');
+        await submit(engine, caller, 'a [duration=6000]');
         const { taskId } = await submit(engine, caller);
         const task = await ended(store, taskId);
         expect(task).toMatchObject({ status: 'FAILURE', failReason: 'no capacity at the vendor within 1 minutes' });
@@ -293,7 +293,7 @@ describeEachStore(
       withEngine(opened(), { rules: { maxWaitingPerUser: 1 } }, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=60]');
+        await submit(engine, caller, 'a [duration=6000]');
         await submit(engine, caller);
         expect(await code(submit(engine, caller))).toBe('tasks.queue_full');
         expect(await readBalance(store, caller.user.id)).toBe(BALANCE - 2 * billFor(5));
@@ -304,7 +304,7 @@ describeEachStore(
       withEngine(opened(), { rules: { maxWaitMs: 0 } }, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        await submit(engine, caller, 'a [duration=60]');
+        await submit(engine, caller, 'a [duration=6000]');
         expect(await code(submit(engine, caller))).toBe('tasks.queue_full');
         expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
       }));

@@ -115,7 +115,7 @@ describeEachStore(
         ['UNHEARD_OF', {}, { status: 'SUBMITTED', progress: '10%', state: { told: 1 } }],
         ['SUCCESS', {}, { status: 'SUCCESS', progress: '100%', state: { told: 1 } }],
       ] as const) {
-        const { taskId } = await submit({ prompt: `${status} [duration=60]`, ...more });
+        const { taskId } = await submit({ prompt: `${status} [duration=6000]`, ...more });
         const found = await store.tasks.byTaskId(taskId);
         expect(found).toMatchObject(stored as never);
         expect((found?.startTime ?? 0) > 0).toBe(status === 'IN_PROGRESS' || status === 'SUCCESS');
