@@ -9,7 +9,7 @@ import { sandboxCommand, sandboxLimits } from '../../src/app/config/sandbox-sett
 import { newUuid, sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createSandbox } from '../../src/sandbox/index.ts';
 import { openStore } from '../../src/store/index.ts';
-import { createUpstream } from '../../src/upstream/index.ts';
+import { createUpstream, type UpstreamResponse } from '../../src/upstream/index.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const BALANCE = 1_000_000_000_000;
@@ -35,6 +35,17 @@ export async function openParts(dataDir: string, synchronous: 'FULL' | 'NORMAL',
   if (!user) throw new Error('the user was not made');
   await store.ledger.grant({ walletId: user.walletId, kind: 'grant', key: newUuid(), amount: BALANCE, at });
 
+  async function send({ url, method = 'GET', headers, body }: Descriptor): Promise<UpstreamResponse> {
+    const answer = await upstream.request({
+      ...{ url, method, headers, privateHosts: [new URL(url).host], maxRedirects: 0 },
+      body: body === undefined ? { kind: 'none' } : { kind: 'text', text: JSON.stringify(body) },
+      ...{ connectTimeoutMs: TIMEOUT_MS, headersTimeoutMs: TIMEOUT_MS, idleTimeoutMs: TIMEOUT_MS },
+      maxResponseBytes: 16 * MEBIBYTE,
+    });
+    if (!answer.ok) throw new Error(answer.error.message);
+    return answer.value;
+  }
+
   return {
     store,
     userId: user.id,
@@ -45,15 +56,9 @@ export async function openParts(dataDir: string, synchronous: 'FULL' | 'NORMAL',
       if (!called.ok) throw new Error(called.error.message);
       return called.value.value as T;
     },
-    async ask<T>({ url, method = 'GET', headers, body }: Descriptor): Promise<T> {
-      const answer = await upstream.request({
-        ...{ url, method, headers, privateHosts: [new URL(url).host], maxRedirects: 0 },
-        body: body === undefined ? { kind: 'none' } : { kind: 'text', text: JSON.stringify(body) },
-        ...{ connectTimeoutMs: TIMEOUT_MS, headersTimeoutMs: TIMEOUT_MS, idleTimeoutMs: TIMEOUT_MS },
-        maxResponseBytes: 16 * MEBIBYTE,
-      });
-      if (!answer.ok) throw new Error(answer.error.message);
-      const text = await answer.value.text();
+    send,
+    async ask<T>(descriptor: Descriptor): Promise<T> {
+      const text = await (await send(descriptor)).text();
       if (!text.ok) throw new Error(text.error.message);
       return JSON.parse(text.value) as T;
     },

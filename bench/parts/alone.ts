@@ -10,7 +10,7 @@ import { NO_LIMITS } from './requests.ts';
 export const CHAT_MODEL = 'chat-x';
 const WARM_UP_REQUESTS = 1000;
 /** As many as one account may have open at once. */
-const OPEN_STREAMS = 64;
+export const OPEN_STREAMS = 64;
 const ENV = { ...NO_LIMITS, UPDATE_TASK: 'false', SQLITE_SYNCHRONOUS: 'NORMAL' };
 const SUBMISSION = JSON.stringify({ model: 'demo-video', prompt: 'a lighthouse in the fog' });
 const post = (path: string, key: string, body: string): string =>

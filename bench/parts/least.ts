@@ -6,11 +6,13 @@ import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { type Figure, higher, lower, percentile, row } from '../figures.ts';
 import { KEY, SIDS } from '../least/tables.ts';
 import { formatRequest } from '../load/http-client.ts';
-import { measureRequests } from '../load/measure-requests.ts';
+import { CONNECTIONS, measureRequests } from '../load/measure-requests.ts';
 import { startBenchVendor, startScript } from '../load/start-script.ts';
 import type { Run } from '../part.ts';
 import { cpuSeconds, readMemory } from '../read-processes.ts';
+import { formatChat, OPEN_STREAMS } from './alone.ts';
 import { benchHookInProcess } from './hooks.ts';
+import { timeFirstByte } from './relay.ts';
 import { answersOk } from './start.ts';
 
 const STARTS = 10;
@@ -26,6 +28,7 @@ export async function benchLeast(run: Run): Promise<Figure[]> {
     ...(await benchPolls(run, 'batches')),
     ...(await benchWholeSubmissions(run, 'FULL')),
     ...(await benchWholeSubmissions(run, 'NORMAL')),
+    ...(await benchWholeChats(run)),
     ...(await benchWholePolls(run)),
     ...(await benchPipes()),
     ...(await benchHookInProcess()),
@@ -90,6 +93,28 @@ async function benchWholeSubmissions({ seconds }: Run, synchronous: 'FULL' | 'NO
   } finally {
     await gateway.stop();
     await vendor.stop();
+  }
+}
+
+/** With the client and the statements of the gateway itself. */
+async function benchWholeChats({ seconds }: Run): Promise<Figure[]> {
+  const vendor = await startScript('load/serve-chats.ts');
+  const gateway = await startScript('least/whole-chats.ts', [temporaryFolder(), 'NORMAL', vendor.url]);
+  const load = { gateway, seconds, warmUpRequests: 1000 };
+  const [chat, stream, paced] = [formatChat('', false), formatChat('', true), formatChat('', true, 'paced')];
+  const measure = (what: string, text: string, connections: number) =>
+    measureRequests({ ...load, what: `least: ${what} with all parts, NORMAL`, next: () => text, connections });
+  try {
+    return [
+      ...(await measure('relayed chat alone', chat, 1)),
+      ...(await measure('relayed chats', chat, CONNECTIONS)),
+      ...(await measure('relayed stream of 100 events alone', stream, 1)),
+      ...(await measure('relayed streams of 100 events', stream, CONNECTIONS)),
+      ...(await measure('relayed streams of 100 events in a second', paced, OPEN_STREAMS)),
+      ...(await timeFirstByte(vendor, gateway, 'least: first byte of a relayed stream')),
+    ];
+  } finally {
+    await Promise.all([gateway.stop(), vendor.stop()]);
   }
 }
 
