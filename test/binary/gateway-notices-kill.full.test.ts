@@ -90,9 +90,9 @@ test('one of two nodes reports a failing channel and a low balance, and the oper
   const id = await root.createChannel(`http://127.0.0.1:${await freePort()}`);
   await root.call('POST', `/api/channel/${id}/test`, {}).catch(() => {});
   const heard = (type: string) => operator.received.filter(({ payload }) => payload.type === type);
-  await until('both are told', () => heard('channel.failing').length > 0 && heard('balance.low').length > 0, 150_000);
+  await until('both are told', () => heard('channel.failing').length > 0 && heard('balance.low').length > 0);
   await root.call('DELETE', `/api/channel/${id}`);
-  await until('the recovery is told', () => heard('channel.recovered').length > 0, 150_000);
+  await until('the recovery is told', () => heard('channel.recovered').length > 0);
   expect(operator.received.map(({ payload }) => payload.type).sort()).toEqual([
     'balance.low',
     'channel.failing',

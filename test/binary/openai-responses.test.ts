@@ -185,7 +185,7 @@ describe('the official openai client', () => {
   });
 
   test('resumes the stream of a running response after the connection was lost', async () => {
-    const input = 'a hare [duration=3]';
+    const input = 'a hare [duration=15]';
     const stream = await client.responses.create({ model, input, background: true, stream: true });
     let id = '';
     for await (const event of stream) {

@@ -79,10 +79,8 @@ for (const isDeclared of [true, false])
       for (let order = left.shift(); order; order = left.shift()) {
         const { key, index } = order;
         let attempts = client;
-        const body = await until(
-          `order ${index} is accepted`,
-          () => placeOnce(nodes[attempts++ % nodes.length] as Gateway, order),
-          300_000,
+        const body = await until(`order ${index} is accepted`, () =>
+          placeOnce(nodes[attempts++ % nodes.length] as Gateway, order),
         );
         taken.set(`${key} ${index}`, String(body.id));
       }

@@ -73,11 +73,7 @@ beforeAll(async () => {
       expression: '0.01 + 0 * u("compute_seconds")',
     });
   }
-  await until(
-    'ComfyUI answers',
-    async () => (await fetch(`${url}/queue`).catch(() => undefined))?.ok === true,
-    240_000,
-  );
+  await until('ComfyUI answers', async () => (await fetch(`${url}/queue`).catch(() => undefined))?.ok === true);
 });
 afterAll(async () => {
   comfyui?.kill();
@@ -111,14 +107,10 @@ testWithProgram('a picture of a form is uploaded, and its workflow follows', asy
   const created = await fetch(`${gateway.url}/v1/videos`, { method: 'POST', headers, body: form });
   const { id } = (await created.json()) as { id: string };
   let task: Record<string, unknown> = {};
-  await until(
-    'the task has ended',
-    async () => {
-      task = (await ask(`${gateway.url}/v1/tasks/${id}`, { token: key })).body;
-      return task.status === 'SUCCESS' || task.status === 'FAILURE';
-    },
-    120_000,
-  );
+  await until('the task has ended', async () => {
+    task = (await ask(`${gateway.url}/v1/tasks/${id}`, { token: key })).body;
+    return task.status === 'SUCCESS' || task.status === 'FAILURE';
+  });
   expect([task.status, task.fail_reason]).toEqual(['SUCCESS', '']);
   const file = await fetch(`${gateway.url}/v1/tasks/${id}/artifacts/image/content`, { headers });
   expect(readKind(await file.bytes())).toEqual([0x89, 'P', 'N', 'G']);

@@ -76,14 +76,10 @@ afterAll(async () => {
 test.skipIf(program === null)(
   'every query of the dashboard is understood, and has data where something happened',
   async () => {
-    await until(
-      'there are two samples',
-      async () => {
-        const counted = await query('count_over_time(taskgate_build_info[5m]) >= 2').catch(() => []);
-        return counted.length > 0;
-      },
-      60_000,
-    );
+    await until('there are two samples', async () => {
+      const counted = await query('count_over_time(taskgate_build_info[5m]) >= 2').catch(() => []);
+      return counted.length > 0;
+    });
     const { panels } = JSON.parse(ops('grafana/taskgate.json')) as { panels: Panel[] };
     const empty: string[] = [];
     for (const { title, targets = [] } of panels)
@@ -108,17 +104,11 @@ test.skipIf(program === null)(
     expect(text).toMatch(/^taskgate_database_up 0$/m);
     const checked = Bun.spawnSync([promtool ?? 'promtool', 'check', 'metrics'], { stdin: Buffer.from(text) });
     expect(`${checked.stdout}${checked.stderr}`).toBe('');
-    await until(
-      'the alert fires',
-      async () => {
-        const { data } = (await (await fetch(`${url}/api/v1/alerts`)).json()) as {
-          data: { alerts: { state: string; labels: { alertname: string } }[] };
-        };
-        return data.alerts.some(
-          ({ state, labels }) => state === 'firing' && labels.alertname === 'TaskgateDatabaseDown',
-        );
-      },
-      60_000,
-    );
+    await until('the alert fires', async () => {
+      const { data } = (await (await fetch(`${url}/api/v1/alerts`)).json()) as {
+        data: { alerts: { state: string; labels: { alertname: string } }[] };
+      };
+      return data.alerts.some(({ state, labels }) => state === 'firing' && labels.alertname === 'TaskgateDatabaseDown');
+    });
   },
 );
