@@ -35,8 +35,9 @@ test('a format in words and no format say nothing of a key', () => {
 
 test('regular expression denial of service: every pattern is linear', () => {
   const formats = ['a-…', 'ACCESS_KEY|SECRET_KEY|…', '{"type": …}', 'ACCESS_KEY|SECRET_KEY', '…'];
-  expect(formats.map((format) => checkSync(toKeyPattern([format]), '').status)).toEqual(formats.map(() => 'safe'));
-  expect(checkSync(toKeyPattern(formats), '').status).toBe('safe');
+  const check = (given: string[]) => checkSync(toKeyPattern(given), '', { timeout: null }).status;
+  expect(formats.map((format) => check([format]))).toEqual(formats.map(() => 'safe'));
+  expect(check(formats)).toBe('safe');
 });
 
 /** Keys as the vendors give them out. */

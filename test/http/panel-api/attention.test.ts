@@ -215,11 +215,15 @@ async function loseKey(): Promise<void> {
 
 describe('channels', () => {
   test('show their health, and whether their key can be decrypted', async () => {
-    const list = (await must('/api/channel', { token: tokens.admin })).items as Record<string, unknown>[];
+    type Row = { id: number; health: { succeeded: number } };
+    const list: Row[] = await until('both tasks that have ended count', async () => {
+      const { items } = await must('/api/channel', { token: tokens.admin });
+      return items.some(({ health }: Row) => health.succeeded === 2) && items;
+    });
     const [good, bad] = [ids.good, ids.bad].map((id) => list.find((row) => row.id === id));
     expect(good).toMatchObject({
       key_readable: true,
-      health: { state: 'good', succeeded: 1, failed: 0, in_flight: 1 },
+      health: { state: 'good', succeeded: 2, failed: 0, in_flight: 1 },
     });
     expect(bad).toMatchObject({
       key_readable: true,
