@@ -155,24 +155,25 @@ describe('every limit is named in its error', () => {
     }
   });
   test('deadline, memory and stack', async () => {
-    const tight = startSandbox({ callTimeoutMs: 1_500, killGraceMs: 5_000, memoryBytes: 24 << 20 });
+    const hurried = startSandbox({ callTimeoutMs: 1_500, killGraceMs: 5_000 });
+    const small = startSandbox({ memoryBytes: 24 << 20 });
     const bad = plugin(`
       export function loop() { for (;;); }
       export function fill() { return new Uint8Array(100 << 20).length }
       export function deep() { return deep() + 1 }`);
-    expect(await catchFailure(tight.call(bad, hook('loop')))).toMatchObject({
+    expect(await catchFailure(hurried.call(bad, hook('loop')))).toMatchObject({
       kind: 'timeout',
       message: 'did not end within the limit of 1500 ms',
     });
-    expect(await catchFailure(tight.call(bad, hook('fill')))).toMatchObject({
+    expect(await catchFailure(small.call(bad, hook('fill')))).toMatchObject({
       kind: 'memory',
       message: 'out of memory: the hook used more than 24 MB',
     });
-    expect(await catchFailure(tight.call(bad, hook('deep')))).toMatchObject({
+    expect(await catchFailure(small.call(bad, hook('deep')))).toMatchObject({
       kind: 'stack',
       message: 'nested deeper than the stack limit of 256 kB allows',
     });
-    await tight.close();
+    await Promise.all([hurried.close(), small.close()]);
   });
 
   test('a hook out of memory says so, whatever it catches and throws', async () => {

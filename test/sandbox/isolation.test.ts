@@ -48,18 +48,19 @@ describe('a call finds nothing that another call left behind', () => {
   }
 
   test('after a timeout and after memory ran out', async () => {
-    const quick = startSandbox({ callTimeoutMs: 1_500, killGraceMs: 5_000, memoryBytes: 32 * MEBIBYTE });
+    const hurried = startSandbox({ callTimeoutMs: 1_500, killGraceMs: 5_000 });
+    const small = startSandbox({ memoryBytes: 32 * MEBIBYTE });
     const module = plugin(
       `let kept = 0;
        export function spin() { kept = 1; Object.prototype.left = 1; for (;;); }
        export function fill() { kept = 1; Object.prototype.left = 1; const all = []; for (;;) all.push(new Uint8Array(1 << 20)) }
        export function find() { return kept + ('left' in {} ? 1 : 0) }`,
     );
-    expect((await catchFailure(quick.call(module, hook('spin')))).kind).toBe('timeout');
-    expect(await readResult(quick, module, hook('find'))).toBe(0);
-    expect((await catchFailure(quick.call(module, hook('fill')))).kind).toBe('memory');
-    expect(await readResult(quick, module, hook('find'))).toBe(0);
-    await quick.close();
+    expect((await catchFailure(hurried.call(module, hook('spin')))).kind).toBe('timeout');
+    expect(await readResult(hurried, module, hook('find'))).toBe(0);
+    expect((await catchFailure(small.call(module, hook('fill')))).kind).toBe('memory');
+    expect(await readResult(small, module, hook('find'))).toBe(0);
+    await Promise.all([hurried.close(), small.close()]);
   });
 });
 
