@@ -133,7 +133,7 @@ const describeCases = (opened: () => OpenedStore) => {
     expect(user.ledger.slice(0, 2).map(({ kind, amount, taskId, model }) => [kind, amount, taskId, model])).toEqual(
       expect.arrayContaining([
         ['task_charged', -30_000, done.taskId, 'demo-video'],
-        ['task_refunded', 30_000, failed.taskId, 'demo-video'],
+        ['task_refunded', 0, failed.taskId, 'demo-video'],
       ]),
     );
     for (const each of [...user.failures, ...(await read(people.admin, ['user', people.owner.id], 'user')).failures])

@@ -69,10 +69,10 @@ export const casesReasons = {
   'cases.user_idle': 'None of your tasks ended in the last 30 days.',
   'cases.user_tasks':
     'In the last 30 days, {{succeeded}} of your tasks succeeded and {{failed}} failed. You were charged {{amount, usd}}; failed tasks are free.',
-  'cases.most_failures': 'Most frequent reason for failures ({{count}}): {{fault}}',
-  'cases.channel_disabled': 'The channel is disabled and gets no new tasks.',
+  'cases.most_failures': 'Most common error ({{count}}): {{fault}}',
+  'cases.channel_disabled': 'The channel is disabled and accepts no new tasks.',
   'cases.channel_resting': 'The channel is paused for a while, because the vendor rejected its requests.',
-  'cases.channel_ready': 'The channel is enabled and gets new tasks.',
+  'cases.channel_ready': 'The channel is enabled and accepts new tasks.',
   'cases.channel_key_refused': 'The vendor last rejected the key "{{key}}": {{fault}}',
   'cases.channel_idle': 'None of its tasks ended in the last 24 hours.',
   'cases.channel_tasks': 'In the last 24 hours, {{succeeded}} of its tasks succeeded and {{failed}} failed.',

@@ -14,9 +14,13 @@ export type CaseFact = { name: string } & (
   | { as: 'time' | 'seconds' | 'quota' | 'number'; value: number }
 );
 
-/** An account's file has one line for each task: what came of it, with the task's model. */
+/**
+ * An account's file has one line for each task: what it changed in all, what it reserved, and its
+ * model.
+ */
 export type CaseLine = Pick<LedgerEntryRecord, 'amount' | 'note' | 'noteSentence' | 'taskId' | 'createdAt'> & {
   kind: LedgerEntryRecord['kind'] | 'task_charged' | 'task_refunded' | 'task_reserved';
+  reserved?: number;
   model?: string;
 };
 

@@ -98,7 +98,8 @@ function mergeLines(task: TaskRecord, lines: readonly LedgerEntryRecord[]): Case
   const isCharged = task.status === 'SUCCESS' || task.status === 'FAILURE';
   return {
     kind: isRefunded ? 'task_refunded' : isCharged ? 'task_charged' : 'task_reserved',
-    amount: isRefunded ? reserved : -(settled ?? reserved),
+    amount: isRefunded ? 0 : -(settled ?? reserved),
+    reserved,
     note: latest.note,
     noteSentence: latest.noteSentence,
     taskId: task.taskId,

@@ -109,8 +109,8 @@ const describeCase = (found: CaseFile) => ({
     ...{ at, kind: what, status, class: of, http_status: httpStatus, detail, detail_sentence: detailSentence },
   })),
   failures: found.failures,
-  ledger: found.ledger.map(({ kind: of, amount, note, noteSentence, taskId, createdAt, model }) => ({
-    ...{ kind: of, amount, note, note_sentence: noteSentence, task_id: taskId, created_at: createdAt, model },
+  ledger: found.ledger.map(({ kind: of, amount, reserved, note, noteSentence, taskId, createdAt, model }) => ({
+    ...{ kind: of, amount, reserved, note, note_sentence: noteSentence, task_id: taskId, created_at: createdAt, model },
   })),
   audit: found.audit,
 });

@@ -135,6 +135,8 @@ const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boolean) => 
   fail_reason_sentence: task.failReasonSentence,
   input: task.properties.input,
   quota: task.quota,
+  /** What was set aside for it at first. */
+  reserved: task.billing.outcome?.reserved ?? task.quota,
   submit_time: task.submitTime,
   start_time: task.startTime,
   finish_time: task.finishTime,

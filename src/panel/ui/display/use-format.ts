@@ -215,6 +215,10 @@ export function createFormat(language: string): Format {
   };
 }
 
+/** A change of money with its sign, "+$5.00" or "−$0.10". */
+export const withSign = (change: number, money: (quota: number) => string): string =>
+  `${change > 0 ? '+' : change < 0 ? '−' : ''}${money(Math.abs(change))}`;
+
 const sameDecimals = (decimals: number) => ({ minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 
 /** The plugin's label of a field or fact in the user's language, else its name as words. */
