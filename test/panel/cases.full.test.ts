@@ -28,9 +28,8 @@ const panel = usePanel(async (root, gateway) => {
 
 test('a case is shared by a link that works without a session, and ends with the task', async () => {
   const { page } = await panel.openAs(ROOT, `/tasks/${taskId}`, { viewport: screens.desktop });
-  await page.getByRole('button', { name: 'More', exact: true }).click();
-  await page.getByRole('menuitem', { name: 'Case file' }).click();
-  await page.getByRole('heading', { level: 2, name: 'Answer' }).waitFor();
+  await page.getByRole('link', { name: 'Case file' }).click();
+  await page.getByRole('heading', { level: 2, name: 'Reply' }).waitFor();
   await page.getByRole('button', { name: 'Share by link' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Create link' }).click();
@@ -41,7 +40,7 @@ test('a case is shared by a link that works without a session, and ends with the
   const sent: string[] = [];
   visitor.on('request', (request) => sent.push(request.url()));
   await visitor.goto(link);
-  await heading(visitor, 'Case file: demo-video').waitFor();
+  await heading(visitor, /^Case file: demo-video\s· Failed/).waitFor();
   await visitor.getByText('This link works until').waitFor();
   await visitor.getByText(/^Your task failed: /).waitFor();
   const shown = await visitor.locator('main').innerText();

@@ -26,7 +26,7 @@ export const { password } = ROOT;
 export const screens = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
 const axeSource = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
-export const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
+export const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 export const alert = (page: Page) => page.getByRole('alert');
 export const waitForText = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 

@@ -317,13 +317,15 @@ describe('usage', () => {
     await page.getByRole('option', { name: 'Last 30 days' }).click();
     await page.waitForURL(/period=30d/);
 
-    const bills = page.getByRole('table', { name: 'Bills' });
+    const bills = page.getByRole('table', { name: 'Charges' });
     await page.getByText('API key', { exact: true }).first().click();
     await page.getByRole('table', { name: 'Spend by API key' }).getByRole('button', { name: 'Billed' }).click();
     await page.waitForURL(/key=\d+/);
-    await until('one bill is left', async () => (await bills.getByRole('row').count()) === 2);
+    await until('one charge is left', async () => (await bills.getByRole('row').count()) === 2);
     await bills.getByRole('button', { name: 'demo-video' }).click();
-    await dialog(page).getByText('Bill · $0.20').waitFor();
+    await dialog(page).getByText('Charge · $0.20').waitFor();
+    await dialog(page).getByText('4 sec × $0.05 / second = $0.20').waitFor();
+    await dialog(page).getByRole('button', { name: 'Show formula' }).click();
     await dialog(page).getByText('u("seconds") * 0.05').first().waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     await page.keyboard.press('Escape');

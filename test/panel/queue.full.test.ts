@@ -34,11 +34,13 @@ test('an administrator sees what waits for which account, moves it to the front 
   expect(await crane.getByRole('link', { name: 'root', exact: true }).getAttribute('href')).toBe('/users/1');
   expect(await findPageIssues(page)).toEqual([]);
 
-  await crane.getByRole('button', { name: 'Move to the front' }).click();
+  await crane.getByRole('button', { name: 'Actions for a crane' }).click();
+  await page.getByRole('menuitem', { name: 'Move to the front' }).click();
   await waitForNotice(page, 'Moved to the front.');
   await crane.getByText('1', { exact: true }).waitFor();
 
-  await rows.filter({ hasText: 'an owl' }).getByRole('button', { name: 'Cancel task' }).click();
+  await page.getByRole('button', { name: 'Actions for an owl' }).click();
+  await page.getByRole('menuitem', { name: 'Cancel task' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click();
   await waitForNotice(page, 'Task canceled.');
   await waitForCount(rows, 2);

@@ -14,7 +14,8 @@ import { parseUserAgent } from '../../src/kernel/index.ts';
 import en from '../../src/panel/i18n/en.json';
 import { validatePassword, validateUsername } from '../../src/panel/pages/accounts/validate-account.ts';
 import { readSetupToken } from '../../src/panel/pages/setup/setup-token.ts';
-import { tookSeconds } from '../../src/panel/pages/tasks/read-task.ts';
+import { canDo } from '../../src/panel/pages/tasks/bulk/run-each.ts';
+import { isRefusedByVendor, tookSeconds } from '../../src/panel/pages/tasks/read-task.ts';
 import { safeRedirect } from '../../src/panel/session/panel-address.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-icon.tsx';
 import { pendingValues } from '../../src/panel/ui/form/use-filters.ts';
@@ -27,6 +28,32 @@ test('a task that no vendor had, or that runs, took no time', () => {
   expect(tookSeconds(ended)).toBe(30);
   expect(tookSeconds({ ...ended, submit_time: 0 })).toBeNull();
   expect(tookSeconds({ ...ended, status: 'IN_PROGRESS' })).toBeNull();
+});
+
+test('a refusal by the vendor is told from a failure, and from what concerns its account', () => {
+  type Task = Parameters<typeof isRefusedByVendor>[0];
+  const failed = (reason: string | undefined, status?: number, submit_time = 0): Task => ({
+    ...{ status: 'FAILURE', submit_time, timeline: [] },
+    fail_reason_sentence: reason === undefined ? null : { reason, params: status === undefined ? {} : { status } },
+  });
+  for (const task of [failed('tasks.vendor_said', 400), failed('tasks.content_policy_violation'), failed('plugin')])
+    expect(isRefusedByVendor(task)).toBe(true);
+  for (const task of [
+    failed('tasks.vendor_said', 429),
+    failed('tasks.vendor_said', 503),
+    failed('plugin', undefined, 100),
+    failed('tasks.timed_out'),
+    failed(undefined),
+  ])
+    expect(isRefusedByVendor(task)).toBe(false);
+});
+
+test('only a task that no vendor has can be cancelled', () => {
+  type Task = Parameters<typeof canDo>[1];
+  const task = { status: 'QUEUED', submit_time: 0 } as Task;
+  expect(canDo('cancel', task, 1)).toBe(true);
+  expect(canDo('cancel', { ...task, submit_time: 100 }, 1)).toBe(false);
+  expect(canDo('cancel', { ...task, status: 'FAILURE' }, 1)).toBe(false);
 });
 
 describe('languages', () => {

@@ -198,7 +198,8 @@ describe('a task', () => {
     const quantities = page.getByRole('table', { name: 'Billed quantities' });
     expect(await quantities.getByRole('row', { name: /Duration/ }).textContent()).toBe('Duration5 sec3 sec');
     expect(await quantities.getByRole('row', { name: /Resolution/ }).textContent()).toContain('720p – High definition');
-    await page.getByRole('button', { name: 'Price breakdown' }).click();
+    await page.getByText('3 sec × $0.02 / second = $0.06').waitFor();
+    await page.getByRole('button', { name: 'Show formula' }).click();
     await page.getByRole('region', { name: 'Cost' }).getByText('0.02 * 3 = 0.06 USD').waitFor();
     await page.getByRole('button', { name: 'Balance changes' }).click();
     await waitForText(page, 'Unused, refunded');
@@ -250,7 +251,7 @@ describe('a task', () => {
     const { body } = await submit(panel.gateway().url, key, { prompt: 'a long walk [duration=0.2]' });
     await page.goto(`${panel.origin()}/tasks/${body.id}`);
     await page.getByRole('progressbar').waitFor();
-    await waitForText(page, /The vendor has this task and cannot cancel it/);
+    await waitForText(page, /Once the vendor has accepted a task, it can’t be canceled/);
     await waitForText(page, '$0.08 is reserved while the task runs.');
     expect(await page.getByRole('button', { name: 'Cancel task' }).count()).toBe(0);
     await until('the stream is asked for', () => apiCalls.includes(`GET /api/task/${body.id}/events`));

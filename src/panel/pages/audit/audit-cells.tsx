@@ -25,12 +25,20 @@ function useActionText({ action, username }: AuditEntry): { what: string; senten
   return { what, sentence: t('audit.by', { who: username || t('audit.system'), what }) };
 }
 
+/** What was tried and refused. */
+const failures: ReadonlySet<string> = new Set([
+  'auth.login_failed',
+  'auth.locked',
+  'auth.factor_failed',
+  'auth.refresh_reuse',
+]);
+
 /** The sentence of the entry, with a link to its target. */
 export function AuditActionCell({ entry }: CellProps) {
   const { sentence } = useActionText(entry);
   return (
     <div className={classes.what}>
-      <Text size="sm" fw={550}>
+      <Text size="sm" fw={550} data-bad={failures.has(entry.action) || undefined}>
         {sentence}
       </Text>
       <AuditTarget entry={entry} size="xs" />
@@ -62,31 +70,41 @@ function AuditDetails({ entry }: CellProps) {
   return (
     <>
       <AuditTimeCell entry={entry} />
+      <AuditFromCell entry={entry} />
       <AuditTarget entry={entry} size="sm" />
       <ChangeList changes={listChanges(entry.detail, format.time)} facts={listFacts(entry.detail, format.time)} />
     </>
   );
 }
 
-/** Time, authentication method and IP address. */
 export function AuditTimeCell({ entry }: CellProps) {
-  const { t } = useTranslation();
   const format = useFormat();
-  const method = methodTexts[entry.auth_method];
-  const where = [method === undefined ? entry.auth_method : t(method), entry.ip].filter((text) => text !== '');
   return (
-    <div>
-      <Text size="sm" title={format.ago(entry.created_at)}>
-        {format.time(entry.created_at)}
-      </Text>
-      <Text size="xs" c="dimmed">
-        {where.join(' · ')}
-      </Text>
-    </div>
+    <Text size="sm" title={format.ago(entry.created_at)} className={classes.time ?? ''}>
+      {format.exactTime(entry.created_at)}
+    </Text>
   );
 }
 
-/** Expands to the old and new values. */
+/** Authentication method and IP address. */
+export function AuditFromCell({ entry }: CellProps) {
+  const { t } = useTranslation();
+  const method = methodTexts[entry.auth_method];
+  const from = [method === undefined ? entry.auth_method : t(method), entry.ip].filter((text) => text !== '');
+  return (
+    <Text size="sm" c="dimmed">
+      {from.join(' · ')}
+    </Text>
+  );
+}
+
+/** They say nothing to a reader. */
+const identifiers: ReadonlySet<string> = new Set(['id', 'session']);
+
+/** Longer details are expanded. */
+const maxInline = 60;
+
+/** A single short detail as it is; others expand to the old and new values. */
 export function AuditChangesCell({ entry }: CellProps) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -96,6 +114,18 @@ export function AuditChangesCell({ entry }: CellProps) {
   const changes = listChanges(entry.detail, format.time);
   const facts = listFacts(entry.detail, format.time);
   if (changes.length + facts.length === 0) return null;
+  const [change] = changes;
+  const nothing = t('audit.nothing');
+  const first = change
+    ? { field: change.field, value: `${change.before ?? nothing} → ${change.after ?? nothing}` }
+    : facts.find(({ field }) => !identifiers.has(field));
+  const isShort = first !== undefined && first.value.length <= maxInline;
+  if (isShort && changes.length + facts.length === 1)
+    return (
+      <span className={classes.inline}>
+        <InlineDetail {...first} />
+      </span>
+    );
   return (
     <div className={classes.changes}>
       <UnstyledButton
@@ -107,9 +137,13 @@ export function AuditChangesCell({ entry }: CellProps) {
         <IconChevronRight size={16} stroke={1.6} aria-hidden="true" data-open={isOpen || undefined} />
         <span>
           <span className={classes.unseen}>{t('audit.detailsOf', { what })} </span>
-          {changes.length === 0
-            ? t('audit.details')
-            : t('audit.changes', { count: changes.length, shown: format.number(changes.length) })}
+          {changes.length > 0 ? (
+            t('audit.changes', { count: changes.length, shown: format.number(changes.length) })
+          ) : isShort ? (
+            <InlineDetail {...first} />
+          ) : (
+            t('audit.details')
+          )}
         </span>
       </UnstyledButton>
       <div id={id}>{isOpen && <ChangeList changes={changes} facts={facts} />}</div>
@@ -159,6 +193,13 @@ const FieldName = ({ field }: { field: string }) => field !== '' && <dt lang="en
 
 /** One changed field; undefined means no value. */
 export type Change = { field: string; before: string | undefined; after: string | undefined };
+
+const InlineDetail = ({ field, value }: { field: string; value: string }) => (
+  <>
+    {field !== '' && <span lang="en">{humanizeFieldName(field)}: </span>}
+    {value}
+  </>
+);
 
 type Detail = Readonly<Record<string, unknown>>;
 /** Formats Unix seconds. */

@@ -9,7 +9,7 @@ import { type Filters, useDebouncedFilter, useFilters } from '../../ui/form/use-
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
-import { AuditActionCell, AuditBrief, AuditChangesCell, AuditTimeCell } from './audit-cells.tsx';
+import { AuditActionCell, AuditBrief, AuditChangesCell, AuditFromCell, AuditTimeCell } from './audit-cells.tsx';
 import { areaTexts } from './audit-texts.ts';
 
 const filterNames = ['user', 'action', 'range', 'target'] as const;
@@ -33,7 +33,8 @@ export function AuditPage() {
   const query = useApiQuery<AuditList>(withQuery('/api/audit', { page: filters.page, ...wanted }));
   const columns: readonly Column<Entry>[] = [
     { key: 'what', heading: t('audit.event'), render: (entry) => <AuditActionCell entry={entry} /> },
-    { key: 'when', heading: t('audit.time'), wide: true, render: (entry) => <AuditTimeCell entry={entry} /> },
+    { key: 'when', heading: t('audit.time'), render: (entry) => <AuditTimeCell entry={entry} /> },
+    { key: 'from', heading: t('audit.from'), render: (entry) => <AuditFromCell entry={entry} /> },
     { key: 'changes', heading: t('audit.details'), wide: true, render: (entry) => <AuditChangesCell entry={entry} /> },
   ];
   return (
@@ -67,13 +68,15 @@ export function AuditPage() {
 function AuditFilters({ filters }: { filters: Filters<FilterName> }) {
   const { t } = useTranslation();
   const search = useDebouncedFilter(filters.values.user, (text) => filters.set('user', text));
-  const all = { value: '', label: t('app.all') };
   return (
     <FilterBar search={<SearchField label={t('audit.user')} placeholder={t('audit.userHelp')} {...search} />}>
       <Select
         label={t('audit.area')}
         allowDeselect={false}
-        data={[all, ...Object.entries(areaTexts).map(([value, text]) => ({ value: `${value}.`, label: t(text) }))]}
+        data={[
+          { value: '', label: t('audit.anyArea') },
+          ...Object.entries(areaTexts).map(([value, text]) => ({ value: `${value}.`, label: t(text) })),
+        ]}
         value={filters.values.action}
         onChange={(value) => filters.set('action', value ?? '')}
       />
@@ -81,7 +84,7 @@ function AuditFilters({ filters }: { filters: Filters<FilterName> }) {
         label={t('audit.range')}
         allowDeselect={false}
         data={[
-          all,
+          { value: '', label: t('tasks.anyTime') },
           { value: 'day', label: t('audit.range.day') },
           { value: 'week', label: t('audit.range.week') },
           { value: 'month', label: t('audit.range.month') },

@@ -12,8 +12,8 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { copyText } from '../../ui/display/copy-field.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
-import { ServerText } from '../../ui/display/server-text.tsx';
-import { type Format, useFormat } from '../../ui/display/use-format.ts';
+import { VendorWords } from '../../ui/display/server-text.tsx';
+import { type Format, useFormat, withSign } from '../../ui/display/use-format.ts';
 import { Columns, Section } from '../../ui/page/section.tsx';
 import { actionTexts, signInTexts } from '../audit/audit-texts.ts';
 import taskClasses from '../tasks/task/task-page.module.css';
@@ -27,7 +27,7 @@ export function CaseView({ file, hasLinks = false }: { file: CaseFile; hasLinks?
       main={
         <>
           <Answer file={file} />
-          {file.failures.length > 0 && <Failures failures={file.failures} />}
+          {file.failures.length > 0 && <Failures file={file} />}
           {file.timeline.length > 0 && <TaskTimeline timeline={file.timeline} />}
           {file.ledger.length > 0 && (
             <Ledger ledger={file.ledger} isOfAccount={file.kind === 'user'} hasLinks={hasLinks} />
@@ -57,12 +57,16 @@ function Answer({ file }: { file: CaseFile }) {
       isCurrent = false;
     };
   }, [i18n, language]);
+  const isOfChannel = file.kind === 'channel';
   const say = i18n.getFixedT(loaded) as TFunction;
   const lines = file.answer.map((said) => translateOrQuote(said, say));
   const copy = async (): Promise<void> =>
     notifySuccess(t((await copyText(lines.join('\n'))) ? 'app.copied' : 'app.copyFailed'));
   return (
-    <Section heading={t('case.answer')} intro={t(file.kind === 'channel' ? 'case.answerTeam' : 'case.answerIntro')}>
+    <Section
+      heading={t(isOfChannel ? 'case.summary' : 'case.answer')}
+      intro={t(isOfChannel ? 'case.answerTeam' : 'case.answerIntro')}
+    >
       <div className={classes.answer} lang={languages[loaded]?.tag}>
         {lines.map((line) => (
           <p key={line}>{line}</p>
@@ -74,7 +78,7 @@ function Answer({ file }: { file: CaseFile }) {
           leftSection={<IconCopy size={17} stroke={1.6} aria-hidden="true" />}
           onClick={() => void copy()}
         >
-          {t('case.copyAnswer')}
+          {t(isOfChannel ? 'case.copySummary' : 'case.copyAnswer')}
         </Button>
         <NativeSelect
           aria-label={t('case.answerLanguage')}
@@ -105,6 +109,17 @@ function Money({ money: { reserved, charged, refunded } }: { money: NonNullable<
 
 type Fact = CaseFile['facts'][number];
 
+/** What a case file is called: of a task also how it stands, and since when. */
+export function useCaseName(): (file: CaseFile) => string {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return ({ kind, title, facts }) => {
+    if (kind !== 'task') return title;
+    const said = ['status', 'created'].flatMap((name) => facts.find((fact) => fact.name === name) ?? []);
+    return [title, ...said.map((fact) => sayFact(fact, t, format))].join('\u00a0· ');
+  };
+}
+
 /** States of tasks, accounts and channels. */
 const states: Readonly<Record<string, TextKey>> = {
   NOT_START: 'task.status.NOT_START',
@@ -119,23 +134,23 @@ const states: Readonly<Record<string, TextKey>> = {
 };
 
 const factTexts: Readonly<Record<string, TextKey>> = {
-  status: 'case.fact.status',
-  task: 'case.fact.task',
-  model: 'case.fact.model',
-  plugin: 'case.fact.plugin',
-  api_key: 'case.fact.api_key',
-  group: 'case.fact.group',
-  request_id: 'case.fact.request_id',
+  status: 'tasks.status',
+  task: 'task.facts.id',
+  model: 'task.facts.model',
+  plugin: 'task.facts.plugin',
+  api_key: 'tasks.key',
+  group: 'task.facts.group',
+  request_id: 'task.facts.request',
   created: 'case.fact.created',
-  sent: 'case.fact.sent',
-  ended: 'case.fact.ended',
-  took: 'case.fact.took',
-  user: 'case.fact.user',
-  channel: 'case.fact.channel',
+  sent: 'task.facts.sent',
+  ended: 'task.facts.ended',
+  took: 'tasks.column.took',
+  user: 'task.facts.user',
+  channel: 'task.facts.channel',
   credential: 'case.fact.credential',
-  upstream_model: 'case.fact.upstream_model',
-  vendor_id: 'case.fact.vendor_id',
-  polls: 'case.fact.polls',
+  upstream_model: 'task.facts.upstream',
+  vendor_id: 'task.facts.vendorId',
+  polls: 'task.facts.polls',
   poll_failures: 'case.fact.poll_failures',
   balance: 'case.fact.balance',
   spent_ever: 'case.fact.spent_ever',
@@ -157,6 +172,9 @@ const factTexts: Readonly<Record<string, TextKey>> = {
 /** Where the page of what a fact names begins. */
 const factPaths: Readonly<Record<string, string>> = { user: '/users/', channel: '/channels/', plugin: '/plugins/' };
 
+/** Facts that are copied rather than read. */
+const codeFacts: ReadonlySet<string> = new Set(['task', 'model', 'request_id', 'upstream_model', 'vendor_id']);
+
 function Facts({ facts, hasLinks }: { facts: readonly Fact[]; hasLinks: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -170,7 +188,7 @@ function Facts({ facts, hasLinks }: { facts: readonly Fact[]; hasLinks: boolean 
           const id = 'id' in fact ? (fact.id ?? '') : '';
           const start = hasLinks && isAdmin && id !== '' ? factPaths[fact.name] : undefined;
           const value = start === undefined ? said : <Link to={`${start}${encodeURIComponent(id)}`}>{said}</Link>;
-          return label === undefined ? [] : [[t(label), value] as const];
+          return label === undefined ? [] : [[t(label), value, codeFacts.has(fact.name)] as const];
         })}
       />
     </Section>
@@ -184,7 +202,7 @@ function sayFact(fact: Fact, t: TFunction, format: Format): string {
       return key === undefined ? fact.value : t(key);
     }
     case 'time':
-      return format.time(fact.value);
+      return format.exactTime(fact.value);
     case 'seconds':
       return format.duration(fact.value);
     case 'quota':
@@ -196,27 +214,29 @@ function sayFact(fact: Fact, t: TFunction, format: Format): string {
   }
 }
 
-const Pairs = ({ pairs }: { pairs: readonly (readonly [label: string, value: ReactNode])[] }) => (
+type Pair = readonly [label: string, value: ReactNode, isCode?: boolean];
+
+const Pairs = ({ pairs }: { pairs: readonly Pair[] }) => (
   <dl className={taskClasses.facts}>
-    {pairs.map(([label, value]) => (
+    {pairs.map(([label, value, isCode]) => (
       <div key={label} className={taskClasses.fact}>
         <dt>{label}</dt>
-        <dd>{value}</dd>
+        <dd data-code={isCode || undefined}>{value}</dd>
       </div>
     ))}
   </dl>
 );
 
-function Failures({ failures }: { failures: CaseFile['failures'] }) {
+function Failures({ file: { kind, failures } }: { file: CaseFile }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
-    <Section heading={t('case.failures')}>
+    <Section heading={t(kind === 'channel' ? 'case.failuresOfDay' : 'case.failures')}>
       <ul className={classes.rows}>
         {failures.map(({ reason, sentence, tasks }) => (
           <li key={reason}>
             <span>
-              <ServerText text={reason} sentence={sentence} />
+              <VendorWords text={reason} sentence={sentence} />
             </span>
             <span>{format.number(tasks)}</span>
           </li>
@@ -237,7 +257,7 @@ const lineTexts: Readonly<Record<string, TextKey>> = {
   storage: 'case.line.storage',
   carried: 'case.line.carried',
   task_charged: 'case.charged',
-  task_refunded: 'case.refunded',
+  task_refunded: 'task.status.FAILURE',
   task_reserved: 'case.reserved',
 };
 
@@ -258,15 +278,15 @@ function Ledger({ ledger, isOfAccount, hasLinks }: LedgerProps) {
                 {t(lineTexts[line.kind] ?? 'case.line.adjust')}
                 {about !== '' && ' · '}
                 {hasLinks && task !== null ? <Link to={`/tasks/${encodeURIComponent(task)}`}>{about}</Link> : about}
-                {line.note !== '' && (
-                  <span className={classes.note}>
-                    {' · '}
-                    <ServerText text={line.note} sentence={line.note_sentence} />
-                  </span>
-                )}
+                <span className={classes.note}>
+                  {line.kind === 'task_refunded' &&
+                    ` · ${t('ledger.refunded', { reserved: format.exactMoney(line.reserved ?? 0) })}`}
+                  {line.note !== '' && ' · '}
+                  {line.note !== '' && <VendorWords text={line.note} sentence={line.note_sentence} />}
+                </span>
               </span>
-              <span>{`${line.amount > 0 ? '+' : ''}${format.exactMoney(line.amount)}`}</span>
-              <span className={classes.note}>{format.time(line.created_at)}</span>
+              <span className={classes.amount}>{withSign(line.amount, format.exactMoney)}</span>
+              <span className={classes.note}>{format.exactTime(line.created_at)}</span>
             </li>
           );
         })}
@@ -288,7 +308,7 @@ function Audit({ audit }: { audit: CaseFile['audit'] }) {
           return (
             <li key={`${at} ${action} ${username}`}>
               <span>{signIn ? t(signIn, { name }) : `${name} ${text === undefined ? action : t(text)}`}</span>
-              <span className={classes.note}>{format.time(at)}</span>
+              <span className={classes.note}>{format.exactTime(at)}</span>
             </li>
           );
         })}

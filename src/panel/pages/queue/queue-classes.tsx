@@ -64,7 +64,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
         brief={({ model, group, waiting, running }) => (
           <RowBrief
             name={model}
-            figure={format.number(waiting)}
+            figure={t('queue.waitingCount', { count: waiting, shown: format.number(waiting) })}
             facts={[group, t('queue.inUse', { count: running })]}
             onPress={() => onChoose(chosen === model ? '' : model)}
           />

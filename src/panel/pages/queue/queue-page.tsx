@@ -1,5 +1,5 @@
-import { ActionIcon, Anchor, Button } from '@mantine/core';
-import { IconArrowBarToUp, IconX } from '@tabler/icons-react';
+import { ActionIcon, Anchor, Button, Menu } from '@mantine/core';
+import { IconDots } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { QueuedTask, QueuePage as QueuedTasks } from '../../api/types.ts';
@@ -58,7 +58,7 @@ export function QueuePage() {
                 text={t(isAdmin ? 'queue.emptyTextAll' : 'queue.emptyText')}
                 action={
                   <Button component={Link} to={isAdmin ? '/channels' : '/tasks'} variant="default">
-                    {t(isAdmin ? 'nav.channels' : 'nav.tasks')}
+                    {t(isAdmin ? 'queue.openChannels' : 'nav.tasks')}
                   </Button>
                 }
               />
@@ -139,10 +139,21 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
     heading: t('queue.column.account'),
     render: (task) => (
       <div className={classes.account}>
-        <Accounts accounts={task.channels ?? []} />
-        <span className={classes.detail}>
-          <Reason task={task} />
-        </span>
+        {task.reason === 'no_channel' ? (
+          <>
+            <Reason task={task} />
+            <Anchor component={Link} to="/channels" size="sm">
+              {t('queue.openChannels')}
+            </Anchor>
+          </>
+        ) : (
+          <>
+            <Accounts accounts={task.channels ?? []} />
+            <span className={classes.detail}>
+              <Reason task={task} />
+            </span>
+          </>
+        )}
       </div>
     ),
   };
@@ -151,24 +162,30 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
 
 type Reasons = NonNullable<QueuedTask['reason']>;
 
-const reasons: Readonly<Record<Reasons, TextKey>> = {
+const reasons: Readonly<Record<Exclude<Reasons, 'no_channel'>, TextKey>> = {
   full: 'queue.reason.full',
   resting: 'queue.reason.resting',
   returned: 'queue.reason.returned',
-  no_channel: 'queue.reason.no_channel',
   own_limit: 'queue.reason.own_limit',
 };
 
-function Reason({ task: { reason, reason_until: until } }: { task: QueuedTask }) {
+function Reason({ task: { reason, reason_until: until, model } }: { task: QueuedTask }) {
   const { t } = useTranslation();
   const format = useFormat();
-  return t(reasons[reason], { when: until ? format.ago(until) : '' });
+  const isAdmin = useRole() >= roles.admin;
+  if (reason !== 'no_channel') return t(reasons[reason], { when: until ? format.ago(until) : '' });
+  return (
+    <span className={classes.stuck}>
+      {t(isAdmin ? 'queue.reason.no_channel' : 'queue.reason.unavailable', { model })}
+    </span>
+  );
 }
 
 /** What can be done with a task that waits: its owner cancels it, administrators also move it. */
 function Actions({ task }: { task: QueuedTask }) {
   const { t } = useTranslation();
   const isAdmin = useRole() >= roles.admin;
+  const toTitle = useTaskTitle();
   const confirm = useConfirm();
   const path = `/api/queue/${encodeURIComponent(task.id)}`;
   const invalidates = ['/api/queue', '/api/task'];
@@ -188,29 +205,22 @@ function Actions({ task }: { task: QueuedTask }) {
   };
   return (
     <div className={classes.actions}>
-      {isAdmin && (
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          aria-label={t('queue.front')}
-          title={t('queue.front')}
-          disabled={task.position === 1}
-          loading={front.isPending}
-          onClick={() => front.mutate()}
-        >
-          <IconArrowBarToUp size={18} stroke={1.6} aria-hidden="true" />
-        </ActionIcon>
-      )}
-      <ActionIcon
-        variant="subtle"
-        color="gray"
-        aria-label={t('task.cancel')}
-        title={t('task.cancel')}
-        loading={cancel.isPending}
-        onClick={() => void confirmAndCancel()}
-      >
-        <IconX size={18} stroke={1.6} aria-hidden="true" />
-      </ActionIcon>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            aria-label={t('queue.actionsFor', { title: toTitle(task).slice(0, 80) })}
+            loading={front.isPending || cancel.isPending}
+          >
+            <IconDots size={18} stroke={1.6} aria-hidden="true" />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {isAdmin && task.position !== 1 && <Menu.Item onClick={() => front.mutate()}>{t('queue.front')}</Menu.Item>}
+          <Menu.Item onClick={() => void confirmAndCancel()}>{t('task.cancel')}</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
       {front.isError && <ErrorNotice error={front.error} />}
       {cancel.isError && <ErrorNotice error={cancel.error} codeTexts={{ CANCEL_UNSUPPORTED: 'queue.gone' }} />}
     </div>
@@ -238,7 +248,15 @@ function QueueBrief({ task }: { task: QueuedTask }) {
           </BriefText>
         )
       }
-      facts={isInTurn ? [start === null ? wait : t('queue.starts', { when: start }), task.username ?? ''] : []}
+      facts={[
+        ...(isInTurn
+          ? [start === null ? wait : t('queue.starts', { when: start })]
+          : task.reason === 'no_channel'
+            ? [wait]
+            : [sayPlace(task, t, format)]),
+        task.username ?? '',
+      ]}
+      wraps
       actions={<Actions task={task} />}
     />
   );

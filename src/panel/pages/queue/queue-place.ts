@@ -29,4 +29,8 @@ export function sayStart({ estimated_start_at: at }: Pick<Place, 'estimated_star
 
 /** For how long a task has waited. */
 export const sayWait = (since: number, format: Format): string =>
-  format.duration(Math.max(0, Math.round(Date.now() / 1000 - since)));
+  sayWhole(Math.max(0, Math.round(Date.now() / 1000 - since)), format);
+
+/** A duration in whole seconds or minutes. */
+export const sayWhole = (seconds: number, format: Format): string =>
+  format.duration(seconds < 90 ? seconds : Math.round(seconds / 60) * 60);

@@ -3,7 +3,7 @@ import { type CSSProperties, type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { FailureReason } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
-import { ServerText } from '../../ui/display/server-text.tsx';
+import { VendorWords } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './failure-reasons.module.css';
 import type { TaskQuery } from './use-task-query.ts';
@@ -19,18 +19,18 @@ export function FailureReasons({ tasks: { query, filters } }: { tasks: TaskQuery
   const { t } = useTranslation();
   const { data } = useFailureReasons(query);
   if (data === undefined || data.length === 0) return null;
-  const { reason, channel } = filters.values;
+  const { reason, channel, period } = filters.values;
   const channels = countChannels(data, reason);
   return (
     <section className={classes.box} aria-label={t('tasks.reasons')}>
       <Shares
-        heading={t('tasks.reasons')}
+        heading={period === '' ? t('tasks.reasons') : `${t('tasks.reasons')} · ${t(`tasks.period.${period as '24h'}`)}`}
         chosen={reason}
         onChoose={(chosen) => filters.set('reason', chosen)}
         shares={countReasons(data, channel).map(({ reason: id, reason_sentence: sentence, count }) => ({
           id,
           count,
-          label: id === '' ? t('task.fail.noReason') : <ServerText text={id} sentence={sentence} />,
+          label: id === '' ? t('task.fail.noReason') : <VendorWords text={id} sentence={sentence} />,
         }))}
       />
       {channels.length > 0 && (
@@ -107,7 +107,9 @@ function Shares({ heading, shares, chosen, onChoose }: SharesProps) {
               disabled={id === ''}
               onClick={() => onChoose(chosen === id ? '' : id)}
             >
-              <span className={classes.text}>{label}</span>
+              <span className={classes.text}>
+                <span className={classes.words}>{label}</span>
+              </span>
               <span className={classes.count}>{format.number(count)}</span>
               <span className={classes.percent}>{format.percent(count / total)}</span>
             </UnstyledButton>

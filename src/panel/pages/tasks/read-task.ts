@@ -20,6 +20,27 @@ export const tookSeconds = (task: Pick<TaskSummary, 'status' | 'submit_time' | '
     ? Math.max(0, task.finish_time - task.submit_time)
     : null;
 
+/** Reasons that hold the vendor's words; an older task has no reason but its text. */
+export const vendorReasons: readonly unknown[] = [undefined, 'plugin', 'tasks.vendor_said'];
+const refusalReasons: readonly unknown[] = ['tasks.vendor_rejected', 'tasks.content_policy_violation'];
+/** Statuses that concern the gateway's account at the vendor, or the moment. */
+const notOfRequest: readonly number[] = [401, 402, 403, 408, 409, 429];
+
+/** The vendor refused what was asked for: the same request would fail again. */
+export function isRefusedByVendor(
+  task: Pick<TaskDetail, 'status' | 'submit_time' | 'fail_reason_sentence' | 'timeline'>,
+): boolean {
+  if (task.status !== 'FAILURE') return false;
+  const { reason, params } = task.fail_reason_sentence ?? {};
+  if (refusalReasons.includes(reason)) return true;
+  if (!vendorReasons.includes(reason)) return false;
+  const end = task.timeline.findLast(({ status, kind }) => status === 'FAILURE' && kind === 'transition');
+  const status = Number(params?.status ?? end?.http_status ?? 0);
+  // A plugin that says why the vendor did not accept it names no status.
+  if (status === 0) return reason === 'plugin' && task.submit_time === 0;
+  return status >= 400 && status < 500 && !notOfRequest.includes(status);
+}
+
 /** The content security policy allows this origin only, whatever public address a link has. */
 export function artifactPath(url: string): string {
   const { pathname, search } = new URL(url, window.location.origin);

@@ -114,6 +114,7 @@ export function SavedViews() {
                 ref={field}
                 label={renamed === null ? t('tasks.views.name') : t('tasks.views.newName', { name: renamed.name })}
                 error={isTaken ? t('rows.duplicate') : null}
+                placeholder={t('tasks.views.example')}
                 value={name}
                 maxLength={maxName}
                 onChange={({ currentTarget }) => setName(currentTarget.value)}

@@ -53,11 +53,13 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
       <Select
         className={classes.choice}
         aria-label={t('tasks.status')}
-        placeholder={t('tasks.anyStatus')}
-        clearable
-        value={values.status || null}
+        allowDeselect={false}
+        value={values.status}
         onChange={(status) => filters.setAll({ status: status ?? '', reason: '' })}
-        data={Object.entries(taskStatusTexts).map(([value, text]) => ({ value, label: t(text) }))}
+        data={[
+          { value: '', label: t('tasks.anyStatus') },
+          ...Object.entries(taskStatusTexts).map(([value, text]) => ({ value, label: t(text) })),
+        ]}
       />
       <Popover
         position="bottom-end"

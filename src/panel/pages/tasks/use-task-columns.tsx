@@ -2,7 +2,7 @@ import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { TaskSummary } from '../../api/types.ts';
-import { ServerText } from '../../ui/display/server-text.tsx';
+import { VendorWords } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, RowLink } from '../../ui/table/data-table.tsx';
@@ -103,7 +103,10 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
         heading: t('tasks.column.cost'),
         numeric: true,
         sorts: [{ value: 'cost', direction: 'descending' }],
-        render: (task) => (task.quota === 0 && !isFinished(task) ? '–' : money(task.quota)),
+        render: (task) => {
+          if (task.quota === 0 && task.status !== 'SUCCESS') return '–';
+          return isFinished(task) ? money(task.quota) : t('tasks.reserved', { amount: money(task.quota) });
+        },
       },
       {
         key: 'took',
@@ -148,7 +151,7 @@ function TaskReason({ task }: { task: TaskSummary }) {
     if (task.status !== 'FAILURE' || reason === '') return null;
     return (
       <span className={classes.reason} title={translateOrQuote({ ...sentence, message: reason }, t)}>
-        <VendorWords task={task} />
+        <VendorWords text={reason} sentence={sentence} />
       </span>
     );
   }
@@ -169,7 +172,7 @@ function TaskReason({ task }: { task: TaskSummary }) {
   );
 }
 
-/** A task in two lines, for a phone. Of a failed one, what the vendor said has the second line. */
+/** A task in two lines, for a phone; what the vendor said of a failed one has another. */
 export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -180,7 +183,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const facts = queue
     ? [sayPlace(queue, t, format), t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) })]
     : isExplained
-      ? []
+      ? [whose, task.model]
       : [whose, task.quota === 0 ? '' : format.money(task.quota)];
   return (
     <RowBrief
@@ -190,19 +193,14 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
       state={
         isExplained ? (
           <BriefText isBad>
-            {t('task.status.FAILURE')} · <VendorWords task={task} />
+            {t('task.status.FAILURE')} · <VendorWords text={task.fail_reason} sentence={task.fail_reason_sentence} />
           </BriefText>
         ) : (
           <TaskStatus status={task.status} isWaiting={queue !== undefined} />
         )
       }
-      facts={[...facts, queue ? '' : format.age(sentAt(task))]}
+      facts={[...facts, queue ? '' : isExplained ? format.ago(sentAt(task)) : format.age(sentAt(task))]}
+      wraps={isExplained}
     />
   );
-}
-
-/** Why a task failed: of a vendor's answer its own words alone. */
-function VendorWords({ task: { fail_reason: reason, fail_reason_sentence: sentence } }: { task: TaskSummary }) {
-  const words = sentence?.params?.words;
-  return typeof words === 'string' ? <ServerText text={words} /> : <ServerText text={reason} sentence={sentence} />;
 }

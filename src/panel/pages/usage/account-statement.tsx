@@ -5,8 +5,8 @@ import { Link } from 'react-router';
 import type { LedgerPage, LedgerRow } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
-import { ServerText } from '../../ui/display/server-text.tsx';
-import { useFormat } from '../../ui/display/use-format.ts';
+import { ServerText, VendorWords } from '../../ui/display/server-text.tsx';
+import { useFormat, withSign } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
@@ -34,7 +34,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
   const query = useApiQuery<LedgerPage>(withQuery(path, { page: filters.page, ...wanted }));
   const rows = query.data?.items ?? [];
   const money = format.moneyLike(rows.flatMap(({ amount, balance_after: after }) => [amount, after]));
-  const signed = (amount: number): string => `${amount > 0 ? '+' : ''}${money(amount)}`;
+  const signed = (amount: number): string => withSign(amount, money);
   const actorColumn: Column<LedgerRow> = {
     key: 'actor',
     heading: t('ledger.actor'),
@@ -105,6 +105,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
                 <RowDetail row={row} />
               </BriefText>
             }
+            wraps
             facts={[t('ledger.balanceAfter', { amount: money(row.balance_after) }), format.age(row.created_at)]}
           />
         )}
@@ -159,7 +160,7 @@ function RowDetail({ row: { kind, note, note_sentence: said, task } }: { row: Le
   if (reason === '') return t('ledger.refunded', { reserved });
   return (
     <>
-      {t('ledger.refundedFor', { reserved })} <ServerText text={reason} sentence={sentence} />
+      {t('ledger.refundedFor', { reserved })} <VendorWords text={reason} sentence={sentence} />
     </>
   );
 }

@@ -6,13 +6,14 @@ import type { UsagePage, UsageReport, UsageRow } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { DescriptionList } from '../../ui/display/figures.tsx';
-import { ServerText } from '../../ui/display/server-text.tsx';
+import { VendorWords } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, DataTable, RowButton } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { TaskBill } from '../tasks/task/task-bill.tsx';
+import classes from './usage.module.css';
 import type { Scope, UsageFilters } from './use-usage-filters.ts';
 
 type BillListProps = { report: Pick<UsageReport, 'from' | 'until'>; filters: UsageFilters };
@@ -59,6 +60,9 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
 const readKeyName = ({ api_key_id: id, api_key_name: name }: UsageRow): string | null =>
   id === null ? null : (name ?? `#${id}`);
 
+/** The end of a task's id, which tells rows of one model apart. */
+const shortId = ({ task_id: id }: UsageRow): string => `…${id.slice(-8)}`;
+
 const readCost = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);
 
 function BillResult({ kind }: Pick<UsageRow, 'kind'>) {
@@ -77,8 +81,9 @@ function BillBrief({ row, scope, onPress }: { row: UsageRow; scope: Scope; onPre
       figure={format.money(readCost(row))}
       state={<BillResult kind={row.kind} />}
       facts={[
+        shortId(row),
         scope === 'all' ? (row.username ?? `#${row.user_id}`) : (readKeyName(row) ?? t('usage.noKey')),
-        format.ago(row.created_at),
+        format.age(row.created_at),
       ]}
     />
   );
@@ -103,7 +108,12 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
     {
       key: 'model',
       heading: t('usage.model'),
-      render: (row) => <RowButton onPress={() => open(row)}>{row.model}</RowButton>,
+      render: (row) => (
+        <>
+          <RowButton onPress={() => open(row)}>{row.model}</RowButton>
+          <span className={classes.id}>{shortId(row)}</span>
+        </>
+      ),
     },
     { key: 'result', heading: t('usage.result'), render: ({ kind }) => <BillResult kind={kind} /> },
     ...(scope === 'all' ? [userColumn] : []),
@@ -157,7 +167,7 @@ function BillDetails({ row, scope }: { row: UsageRow; scope: Scope }) {
       />
       {row.bill.reason !== undefined && (
         <Text size="sm">
-          <ServerText text={row.bill.reason} sentence={row.bill.reason_sentence} />
+          <VendorWords text={row.bill.reason} sentence={row.bill.reason_sentence} />
         </Text>
       )}
       <TaskBill task={{ status, bill: row.bill, ledger: [], platform: row.plugin_key, model: row.model }} isExplained />

@@ -16,3 +16,9 @@ export function ServerText({ text, sentence }: ServerTextProps) {
   const said = saySentence({ ...sentence, message: text }, t);
   return said ?? <q data-quoted="">{text.trim()}</q>;
 }
+
+/** Why a task failed: of a vendor's answer its own words alone. */
+export function VendorWords({ text, sentence }: ServerTextProps) {
+  const words = sentence?.params?.words;
+  return typeof words === 'string' ? <ServerText text={words} /> : <ServerText text={text} sentence={sentence} />;
+}

@@ -11,6 +11,8 @@ type RowBriefProps = {
   state?: ReactNode;
   /** What follows the state; empty ones are left out. Where they do not fit, the end is cut. */
   facts: readonly string[];
+  /** The state and the facts take lines of their own where they need them, and are not cut. */
+  wraps?: boolean;
   /** What can be done without opening the row. */
   actions?: ReactNode;
   /** Where a touch of the row leads. */
@@ -23,7 +25,8 @@ type RowBriefProps = {
 };
 
 /** A row of a table in two lines, for a phone. */
-export function RowBrief({ icon, name, figure, state, facts, actions, to, onPress, isOpen, children }: RowBriefProps) {
+export function RowBrief({ icon, name, figure, state, facts, wraps, actions, ...row }: RowBriefProps) {
+  const { to, onPress, isOpen, children } = row;
   const shown = facts.filter((fact) => fact !== '').join(' · ');
   return (
     <>
@@ -44,7 +47,7 @@ export function RowBrief({ icon, name, figure, state, facts, actions, to, onPres
             )}
             {figure !== undefined && <span className={classes.figure}>{figure}</span>}
           </div>
-          <div className={classes.facts}>
+          <div className={classes.facts} data-wraps={wraps || undefined}>
             {state !== undefined && <span className={classes.state}>{state}</span>}
             {shown !== '' && <span className={classes.end}>{shown}</span>}
           </div>

@@ -30,15 +30,14 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
     const count = format.number(chosen.length);
     const skipped = tasks.length - chosen.length;
     if (action !== 'download') {
-      const sum = format.money(chosen.reduce((total, { quota }) => total + quota, 0));
-      const repeatsFailure = action === 'again' && chosen.some(({ status }) => status === 'FAILURE');
+      const sum = format.money(chosen.reduce((total, { reserved }) => total + reserved, 0));
       const others = tasks.filter((task) => !chosen.includes(task));
       const leavesRunning = action === 'again' && others.length > 0 && !others.some(isFinished);
       const isConfirmed = await confirm({
         title: t(`tasks.bulk.${action}.title`, { count: chosen.length, shown: count }),
         text: (
           <>
-            {t(repeatsFailure ? 'tasks.bulk.again.textFailed' : `tasks.bulk.${action}.text`, { sum })}{' '}
+            {t(`tasks.bulk.${action}.text`, { sum })}{' '}
             {leavesRunning ? (
               t('tasks.bulk.again.running', { count: skipped, shown: format.number(skipped) })
             ) : (
@@ -46,7 +45,7 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
             )}
           </>
         ),
-        action: t(`tasks.bulk.${action}.action`, { count: chosen.length, shown: count }),
+        action: t(`tasks.bulk.${action}.action`, { count: chosen.length, shown: count, sum }),
         destructive: action !== 'again',
       });
       if (!isConfirmed) return;
@@ -71,9 +70,7 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
                   {...(action === 'delete' ? { c: 'red' } : {})}
                   onClick={() => void start(action)}
                 >
-                  {action === 'download'
-                    ? t('tasks.bulk.download')
-                    : t(`tasks.bulk.${action}.action`, { count, shown: format.number(count) })}
+                  {`${t(`tasks.bulk.${action}`)} (${format.number(count)})`}
                 </Button>
               )
             );

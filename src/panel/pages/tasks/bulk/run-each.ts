@@ -13,7 +13,8 @@ export const canDo = (action: BulkAction, task: TaskSummary, userId: number | un
   if (action === 'download') return task.status === 'SUCCESS';
   if (task.user_id !== undefined && task.user_id !== userId) return false;
   if (action === 'again') return isFinished(task);
-  return action === 'cancel' ? !isFinished(task) : true;
+  // No vendor has it yet: plugins cannot cancel a job.
+  return action === 'cancel' ? !isFinished(task) && task.submit_time === 0 : true;
 };
 
 type BulkFailure = { task: TaskSummary; error: unknown };

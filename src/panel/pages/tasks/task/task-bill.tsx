@@ -6,7 +6,15 @@ import type { CallableModel, TaskDetail } from '../../../api/types.ts';
 import { localise, type TextKey } from '../../../i18n/texts.ts';
 import { useApiQuery } from '../../../session/use-api.ts';
 import { Collapsible } from '../../../ui/display/collapsible.tsx';
-import { type Format, labelChoice, labelField, useFormat } from '../../../ui/display/use-format.ts';
+import {
+  type FieldLabels,
+  type Format,
+  labelChoice,
+  labelField,
+  useFormat,
+  withSign,
+} from '../../../ui/display/use-format.ts';
+import { usePriceWords } from '../../../ui/display/use-price-words.ts';
 import { Section } from '../../../ui/page/section.tsx';
 import classes from './task-bill.module.css';
 
@@ -14,7 +22,10 @@ type Bill = TaskDetail['bill'];
 /** The fields of a task that the bill needs; a row of the usage log has them too. */
 type BilledTask = Pick<TaskDetail, 'status' | 'bill' | 'ledger' | 'platform' | 'model'>;
 
-/** What a task costs and why, in sentences; the calculation is collapsed, unless `isExplained`. */
+/**
+ * What a task costs and why, in sentences. The formula is collapsed, unless `isExplained` and only
+ * the formula can explain the price.
+ */
 export function TaskBill({ task, isExplained = false }: { task: BilledTask; isExplained?: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -35,11 +46,7 @@ export function TaskBill({ task, isExplained = false }: { task: BilledTask; isEx
         )}
       </div>
       {bill.expression !== null && <Quantities task={task} />}
-      {bill.expression !== null && (
-        <Collapsible label={t('task.bill.how')} forceOpen={isExplained}>
-          <PriceCalculation bill={bill} />
-        </Collapsible>
-      )}
+      {bill.expression !== null && <Price task={task} isExplained={isExplained} />}
       {ledger.length > 0 && (
         <Collapsible label={t('task.bill.ledger')}>
           <LedgerLines ledger={ledger} />
@@ -99,6 +106,52 @@ function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
   );
 }
 
+/** The price in one line where it is an amount times a quantity, and its formula. */
+function Price({ task, isExplained }: { task: BilledTask; isExplained: boolean }) {
+  const { t } = useTranslation();
+  const line = usePriceLine(task);
+  return (
+    <>
+      {line !== null && <p className={classes.line}>{line}</p>}
+      <Collapsible label={t('task.bill.how')} forceOpen={isExplained && line === null}>
+        <PriceCalculation bill={task.bill} />
+      </Collapsible>
+    </>
+  );
+}
+
+/** The last but one step of a bill, where it is a product of two numbers. */
+const product = /^([\d.e-]+) \* ([\d.e-]+) = \S+ USD$/;
+
+/** "4 sec × $0.04 / second (720p) = $0.16"; null for a price that is more than that. */
+function usePriceLine({ bill, platform, model }: BilledTask): string | null {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const labels = useUsageLabels(platform, model);
+  const toWords = usePriceWords();
+  const facts = { ...bill.facts, ...bill.submission_facts, ...bill.completion_facts };
+  const names = [
+    ...new Set([...(bill.expression ?? '').matchAll(/\bu\(["']([^"']+)["']\)/g)].map(([, name]) => `${name}`)),
+  ];
+  const [name, ...others] = names.filter((each) => typeof facts[each] === 'number');
+  const [, one, other] = product.exec(bill.steps.at(-2) ?? '') ?? [];
+  if (name === undefined || others.length > 0 || one === undefined || other === undefined) return null;
+  const quantity = Number(facts[name]);
+  if (quantity !== Number(one) && quantity !== Number(other)) return null;
+  const usd = Number(quantity === Number(one) ? other : one);
+  const amount = Math.round(quantity * usd * bill.quota_per_usd * bill.group_ratio);
+  // What was charged may be less: never more than was accepted.
+  if (bill.settled !== null && bill.settled !== 0 && Math.abs(bill.settled - amount) > 1) return null;
+  const price = toWords({ kind: 'amount', usd, per: [name] }, labels.units, labels.names).short;
+  const choices = names.flatMap((each) => (typeof facts[each] === 'string' ? [facts[each]] : []));
+  const factors = [
+    labels.format(name, quantity),
+    choices.length === 0 ? price : `${price} (${choices.join(', ')})`,
+    ...(bill.group_ratio === 1 ? [] : [t('task.bill.groupRatio', { ratio: format.number(bill.group_ratio) })]),
+  ];
+  return `${factors.join(' × ')} = ${format.money(amount)}`;
+}
+
 function PriceCalculation({ bill }: { bill: Bill }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -108,20 +161,17 @@ function PriceCalculation({ bill }: { bill: Bill }) {
       <Code block className={classes.code}>
         {bill.expression}
       </Code>
-      {bill.steps.length > 0 && (
+      {bill.steps.length > 1 && (
         <>
           <Text size="sm">{t('task.bill.steps')}</Text>
           <Code block className={classes.code}>
-            {bill.steps.join('\n')}
+            {bill.steps.slice(0, -1).join('\n')}
           </Code>
         </>
       )}
       {bill.group_ratio !== 1 && (
         <Text size="sm">{t('task.bill.ratio', { group: bill.group, ratio: format.number(bill.group_ratio) })}</Text>
       )}
-      <Text size="sm" c="dimmed">
-        {t('task.bill.units', { units: format.number(bill.quota_per_usd) })}
-      </Text>
     </Stack>
   );
 }
@@ -146,10 +196,7 @@ function LedgerLines({ ledger }: { ledger: readonly LedgerLine[] }) {
             {t(ledgerLineText(line))}
             <span className={classes.at}>{format.time(line.created_at)}</span>
           </span>
-          <span className={classes.booked}>
-            {line.amount > 0 ? '+' : '−'}
-            {format.money(Math.abs(line.amount))}
-          </span>
+          <span className={classes.booked}>{withSign(line.amount, format.money)}</span>
         </li>
       ))}
     </ul>
@@ -157,6 +204,9 @@ function LedgerLines({ ledger }: { ledger: readonly LedgerLine[] }) {
 }
 
 type UsageLabels = {
+  /** By the names of quantities. */
+  units: Readonly<Record<string, string | null>>;
+  names: FieldLabels;
   label(name: string): string;
   /** The plugin's description of a billed quantity; empty if it has none. */
   describe(name: string): string;
@@ -172,6 +222,8 @@ export function useUsageLabels(pluginKey: string, model: string): UsageLabels {
   const offer = data?.find((each) => each.plugin_key === pluginKey && each.model === model);
   const fields = offer?.schema.properties;
   return {
+    units: Object.fromEntries(Object.entries(fields ?? {}).map(([name, field]) => [name, field['x-unit'] ?? null])),
+    names: offer?.labels ?? {},
     label: (name) => labelField(offer?.labels, name, i18n.language),
     describe: (name) => localise(fields?.[name]?.['x-description'], i18n.language),
     format: (name, value) => {

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskDetail } from '../../../api/types.ts';
 import { useApiQuery } from '../../../session/use-api.ts';
-import { ServerText } from '../../../ui/display/server-text.tsx';
+import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
@@ -78,7 +78,7 @@ function Outcome({ task }: { task: TaskDetail }) {
       <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />
       {task.fail_reason !== '' && (
         <Text size="sm">
-          <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />
+          <VendorWords text={task.fail_reason} sentence={task.fail_reason_sentence} />
         </Text>
       )}
     </div>

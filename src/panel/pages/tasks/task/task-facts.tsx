@@ -1,4 +1,5 @@
-import { Anchor } from '@mantine/core';
+import { ActionIcon, Anchor } from '@mantine/core';
+import { IconCopy } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -6,6 +7,8 @@ import { QUOTA_PER_USD } from '../../../../kernel/quota.ts';
 import type { TaskDetail } from '../../../api/types.ts';
 import { roles, useRole } from '../../../session/roles.ts';
 import { useSessionSnapshot } from '../../../session/session-context.tsx';
+import { copyText } from '../../../ui/display/copy-field.tsx';
+import { notifySuccess } from '../../../ui/display/notify.ts';
 import { labelField, useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
 import { usePluginNames } from '../use-plugin-names.ts';
@@ -37,7 +40,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
   const plugin = plugin_version === undefined ? name : `${name} ${plugin_version}`;
   const key = api_key_id !== null && (task.api_key_name ?? t('tasks.keyNumber', { id: api_key_id }));
   const rows: readonly (readonly [label: string, value: ReactNode, isCode?: boolean])[] = [
-    [t('task.facts.id'), task.id, true],
+    [t('task.facts.id'), <CopiedId key="id" id={task.id} />, true],
     [t('task.facts.model'), task.model, true],
     [t('task.facts.requestedModel'), task.requested_model, true],
     [t('task.facts.upstream'), upstream_model === task.model ? null : upstream_model, true],
@@ -72,7 +75,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
       ),
     ],
     [t('task.facts.group'), task.group],
-    [t('task.facts.request'), task.request_id, true],
+    [t('task.facts.request'), task.request_id && <CopiedId key="request" id={task.request_id} />, true],
   ];
   return (
     <Section heading={t('task.facts.heading')}>
@@ -95,3 +98,24 @@ const FactLink = ({ to, children }: { to: string; children: ReactNode }) => (
     {children}
   </Anchor>
 );
+
+/** An id with a button that copies it. */
+function CopiedId({ id }: { id: string }) {
+  const { t } = useTranslation();
+  const copy = async (): Promise<void> => notifySuccess(t((await copyText(id)) ? 'app.copied' : 'app.copyFailed'));
+  return (
+    <>
+      {id}{' '}
+      <ActionIcon
+        className={classes.copied}
+        variant="subtle"
+        color="gray"
+        size={22}
+        aria-label={`${t('app.copy')}: ${id}`}
+        onClick={() => void copy()}
+      >
+        <IconCopy size={15} stroke={1.6} aria-hidden="true" />
+      </ActionIcon>
+    </>
+  );
+}

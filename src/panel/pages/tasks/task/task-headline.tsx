@@ -3,12 +3,12 @@ import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
-import { ServerText } from '../../../ui/display/server-text.tsx';
+import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { StatusLabel, TaskStatus, type Tone } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { IconAlert } from '../../../ui/icons.tsx';
-import { sayPlace, sayStart } from '../../queue/queue-place.ts';
-import { isFinished, parsePercent, sentAt, tookSeconds } from '../read-task.ts';
+import { sayPlace, sayStart, sayWhole } from '../../queue/queue-place.ts';
+import { isFinished, isRefusedByVendor, parsePercent, sentAt, tookSeconds, vendorReasons } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-headline.module.css';
 
@@ -24,13 +24,19 @@ const running: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
 export function TaskHeadline({
   task,
 }: {
-  task: Pick<TaskDetail, 'status' | 'progress' | 'submit_time' | 'created_at' | 'finish_time' | 'platform' | 'queue'>;
+  task: Pick<
+    TaskDetail,
+    'status' | 'progress' | 'submit_time' | 'start_time' | 'created_at' | 'finish_time' | 'platform' | 'queue'
+  >;
 }) {
   const { t } = useTranslation();
   const format = useFormat();
   const ended = isFinished(task);
   const now = useNow(!ended);
-  const seconds = ended ? tookSeconds(task) : Math.max(0, Math.round(now - sentAt(task)));
+  // What the vendor works on has run since it began, not since it was sent.
+  const startedAt = task.status === 'IN_PROGRESS' && task.start_time > 0 ? task.start_time : sentAt(task);
+  const queuedFor = startedAt - sentAt(task);
+  const seconds = ended ? tookSeconds(task) : Math.max(0, Math.round(now - startedAt));
   const duration = seconds === null ? null : format.elapsed(seconds);
   const state = task.queue ? waiting : (running[task.status] ?? { text: 'task.status.NOT_START', tone: 'quiet' });
   const endedText = t(task.status === 'SUCCESS' ? 'task.status.SUCCESS' : 'task.status.FAILURE');
@@ -44,7 +50,10 @@ export function TaskHeadline({
               : t(task.status === 'SUCCESS' ? 'task.finishedIn' : 'task.failedAfter', { duration })}
           </StatusLabel>
         ) : (
-          <StatusLabel tone={state.tone}>{t('task.runningFor', { status: t(state.text), duration })}</StatusLabel>
+          <StatusLabel tone={state.tone} wraps>
+            {t('task.runningFor', { status: t(state.text), duration }) +
+              (queuedFor > 0 ? ` · ${t('task.queuedFor', { duration: sayWhole(queuedFor, format) })}` : '')}
+          </StatusLabel>
         )}
       </div>
       {task.queue !== undefined && <TaskPlace queue={task.queue} platform={task.platform} />}
@@ -128,11 +137,6 @@ const advice: Readonly<Record<string, TextKey>> = {
   hook_error: 'task.fail.plugin',
 };
 
-/** Reasons that hold the vendor's words; an older task has no reason but its text. */
-const vendorReasons: readonly unknown[] = [undefined, 'plugin', 'tasks.vendor_said'];
-
-const ofVendor = (isRefused: boolean): TextKey => (isRefused ? 'task.fail.refused' : 'task.fail.vendor');
-
 /** Why a task failed, in the gateway's words or quoting the vendor's, and what to do. */
 export function TaskFailure({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
@@ -140,13 +144,20 @@ export function TaskFailure({ task }: { task: TaskDetail }) {
   const sentence = task.fail_reason_sentence;
   if (sentence?.reason === 'tasks.cancelled') return <Text>{t('task.fail.cancelled')}</Text>;
   const end = task.timeline.findLast(({ status, kind }) => status === 'FAILURE' && kind === 'transition');
-  const isRefused = end !== undefined && end.http_status >= 400 && end.http_status < 500;
-  const next = advice[end?.class ?? ''] ?? (vendorReasons.includes(sentence?.reason) ? ofVendor(isRefused) : undefined);
+  const isRefused = isRefusedByVendor(task);
+  const isOfVendor = vendorReasons.includes(sentence?.reason);
+  const next =
+    advice[end?.class ?? ''] ?? (isRefused ? 'task.fail.refused' : isOfVendor ? 'task.fail.vendor' : undefined);
   return (
-    <Alert color="red" variant="light" icon={<IconAlert />} title={t('task.fail.heading')}>
+    <Alert
+      color="red"
+      variant="light"
+      icon={<IconAlert />}
+      title={t(isRefused ? 'task.fail.refusedHeading' : 'task.fail.heading')}
+    >
       <Stack gap={8}>
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {text === '' ? t('task.fail.noReason') : <ServerText text={text} sentence={sentence} />}
+          {text === '' ? t('task.fail.noReason') : <VendorWords text={text} sentence={sentence} />}
         </Text>
         {next !== undefined && (
           <Text size="sm" c="dimmed">

@@ -3,8 +3,11 @@ import { IconChevronDown, IconDots, IconFileDescription } from '@tabler/icons-re
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'react-router';
+import { errorMessage } from '../../../api/error-message.ts';
 import type { TaskDetail } from '../../../api/types.ts';
+import { roles, useRole } from '../../../session/roles.ts';
 import { useGatewayStatus, useSessionSnapshot } from '../../../session/session-context.tsx';
+import { useApiMutation } from '../../../session/use-api.ts';
 import { copyText } from '../../../ui/display/copy-field.tsx';
 import { ResourceNotFound } from '../../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
@@ -12,9 +15,10 @@ import { notifySuccess } from '../../../ui/display/notify.ts';
 import { QueryResult } from '../../../ui/display/query-result.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
-import { BackLink } from '../../../ui/page/links.tsx';
+import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
+import { BackLink, useScopedNavigate } from '../../../ui/page/links.tsx';
 import { Page } from '../../../ui/page/page.tsx';
-import { Columns, Section } from '../../../ui/page/section.tsx';
+import { Section } from '../../../ui/page/section.tsx';
 import { type CodeLanguage, codeGenerators, codeLanguages, keyPlaceholder } from '../../playground/generate-code.ts';
 import { isFinished, readTaskBody, sentAt } from '../read-task.ts';
 import { TaskBill } from './task-bill.tsx';
@@ -22,6 +26,7 @@ import { TaskComparison } from './task-comparison.tsx';
 import { TaskFacts } from './task-facts.tsx';
 import { TaskFailure, TaskHeadline } from './task-headline.tsx';
 import { TaskInputs } from './task-inputs.tsx';
+import classes from './task-page.module.css';
 import { TaskRaw } from './task-raw.tsx';
 import { TaskResult } from './task-result.tsx';
 import { TaskTimeline } from './task-timeline.tsx';
@@ -82,6 +87,7 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
   const { bundle } = useSessionSnapshot();
   const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
   const { buttons, notice } = useTaskActions(task, isOwn);
+  const showsCase = useRole() >= roles.admin && task.status === 'FAILURE';
   const heading = shorten(task.input) || t('task.title', { model: task.model });
   return (
     <Page
@@ -93,40 +99,70 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
       actions={
         <>
           {buttons}
-          <MoreMenu task={task} />
+          {showsCase && (
+            <Button
+              component={Link}
+              to={casePath(task)}
+              variant="default"
+              visibleFrom="md"
+              leftSection={<IconFileDescription size={17} stroke={1.6} aria-hidden="true" />}
+            >
+              {t('case.open')}
+            </Button>
+          )}
+          <MoreMenu task={task} isOwn={isOwn} hasCaseButton={showsCase} />
         </>
       }
     >
       {error !== null && <ErrorNotice error={error} />}
-      <Columns
-        main={
-          <>
-            <Section heading={t('task.result')}>
-              <TaskHeadline task={task} />
-              {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} />}
-              {notice}
-            </Section>
-            <TaskInputs task={task} heading={heading} />
-            {task.repeats !== null && <TaskComparison task={task} repeats={task.repeats} />}
-            <TaskTimeline timeline={task.timeline} failReason={task.status === 'FAILURE' ? task.fail_reason : ''} />
-            <TaskWebhooks taskId={task.id} isRunning={!isFinished(task)} />
-            <TaskRaw task={task} />
-          </>
-        }
-        side={
-          <>
-            <TaskBill task={task} />
-            <TaskFacts task={task} />
-          </>
-        }
-      />
+      <div className={classes.columns}>
+        <div className={classes.main}>
+          <Section heading={t('task.result')}>
+            <TaskHeadline task={task} />
+            {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} />}
+            {notice}
+          </Section>
+          <TaskInputs task={task} heading={heading} />
+          {task.repeats !== null && <TaskComparison task={task} repeats={task.repeats} />}
+          <TaskTimeline timeline={task.timeline} failReason={task.status === 'FAILURE' ? task.fail_reason : ''} />
+          <TaskWebhooks taskId={task.id} isRunning={!isFinished(task)} />
+          <TaskRaw task={task} />
+        </div>
+        <div className={classes.side}>
+          <TaskBill task={task} />
+          <TaskFacts task={task} />
+        </div>
+      </div>
     </Page>
   );
 }
 
-/** The case file, and copies of the id, the links, and the request as a program without a key. */
-function MoreMenu({ task }: { task: TaskDetail }) {
-  const { t } = useTranslation();
+const casePath = ({ id }: TaskDetail): string => `/case/task/${encodeURIComponent(id)}`;
+
+type MoreMenuProps = { task: TaskDetail; isOwn: boolean; hasCaseButton: boolean };
+
+/**
+ * The case file, copies of the id, the links, and the request as a program without a key, and how
+ * the owner deletes the task.
+ */
+function MoreMenu({ task, isOwn, hasCaseButton }: MoreMenuProps) {
+  const { t, i18n } = useTranslation();
+  const confirm = useConfirm();
+  const navigate = useScopedNavigate();
+  const remove = useApiMutation<void>({
+    request: () => ({ method: 'DELETE', path: `/api/task/${encodeURIComponent(task.id)}` }),
+    invalidates: ['/api/task?'],
+    onSuccess: () => navigate('/tasks'),
+    onError: (error) => notifySuccess(errorMessage(error, t, i18n.language)),
+  });
+  const confirmAndDelete = async (): Promise<void> => {
+    const question = {
+      title: t('tasks.bulk.delete.title', { count: 1, shown: '1' }),
+      text: t('tasks.bulk.delete.text'),
+      action: t('tasks.bulk.delete'),
+    };
+    if (await confirm(question)) remove.mutate();
+  };
   const status = useGatewayStatus();
   const copy = async (text: string): Promise<void> =>
     notifySuccess(t((await copyText(text)) ? 'app.copied' : 'app.copyFailed'));
@@ -147,12 +183,13 @@ function MoreMenu({ task }: { task: TaskDetail }) {
       <Menu.Dropdown>
         <Menu.Item
           component={Link}
-          to={`/case/task/${encodeURIComponent(task.id)}`}
+          to={casePath(task)}
+          {...(hasCaseButton ? { hiddenFrom: 'md' } : {})}
           leftSection={<IconFileDescription size={17} stroke={1.6} aria-hidden="true" />}
         >
           {t('case.open')}
         </Menu.Item>
-        <Menu.Divider />
+        <Menu.Divider {...(hasCaseButton ? { hiddenFrom: 'md' } : {})} />
         <Menu.Label>{t('app.copy')}</Menu.Label>
         <Menu.Item onClick={() => void copy(task.id)}>{t('task.facts.id')}</Menu.Item>
         <Menu.Item onClick={() => void copy(window.location.href)}>{t('task.copy.page')}</Menu.Item>
@@ -175,6 +212,14 @@ function MoreMenu({ task }: { task: TaskDetail }) {
                 {t('task.copy.as', { language: name })}
               </Menu.Item>
             ))}
+          </>
+        )}
+        {isOwn && isFinished(task) && (
+          <>
+            <Menu.Divider />
+            <Menu.Item color="red" onClick={() => void confirmAndDelete()}>
+              {t('tasks.bulk.delete')}
+            </Menu.Item>
           </>
         )}
       </Menu.Dropdown>

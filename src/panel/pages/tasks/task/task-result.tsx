@@ -115,7 +115,7 @@ export function FileActions({ taskId, artifact, size = 'xs' }: FileActionsProps)
       </Button>
       <Button
         size={size}
-        variant="subtle"
+        variant="default"
         leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />}
         onClick={() => void copyLink()}
       >
@@ -239,7 +239,7 @@ function TaskLinks({ taskId }: { taskId: string }) {
   };
   return (
     <>
-      <Button variant="subtle" color="gray" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
+      <Button variant="default" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
         {t('task.endLinks')}
       </Button>
       {revoke.isError && <ErrorNotice error={revoke.error} />}

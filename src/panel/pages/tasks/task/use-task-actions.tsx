@@ -11,7 +11,7 @@ import { notifySuccess } from '../../../ui/display/notify.ts';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../../ui/page/links.tsx';
-import { isFinished } from '../read-task.ts';
+import { isFinished, isRefusedByVendor } from '../read-task.ts';
 
 /** Longer than a vendor may take to accept a task. */
 const retryTimeoutMs = 150_000;
@@ -50,13 +50,20 @@ type RetryButtonProps = {
   size?: 'xs' | 'sm';
   /** What the task reserved, in quota: about what it costs again. */
   cost?: number;
+  /** It is what one does next. */
+  isPrimary?: boolean;
 };
 
-export function RetryButton({ retry, size = 'sm', cost = 0 }: RetryButtonProps) {
+export function RetryButton({ retry, size = 'sm', cost = 0, isPrimary = false }: RetryButtonProps) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
-    <Button variant="default" size={size} loading={retry.isPending} onClick={() => retry.mutate()}>
+    <Button
+      variant={isPrimary ? 'filled' : 'default'}
+      size={size}
+      loading={retry.isPending}
+      onClick={() => retry.mutate()}
+    >
       {cost > 0 ? t('task.againFor', { amount: format.money(cost) }) : t('task.again')}
     </Button>
   );
@@ -94,20 +101,24 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
 
   if (!isOwn) return { buttons: null, notice: null };
   const ended = isFinished(task);
+  // What the vendor refused would be refused again.
+  const shouldRetry = task.status === 'FAILURE' && task.retryable && !isRefusedByVendor(task);
+  const retryButton = task.retryable && <RetryButton retry={retry} cost={task.bill.reserved} isPrimary={shouldRetry} />;
   const isWithVendor = task.timeline.some(({ kind, status }) => kind === 'transition' && status !== 'NOT_START');
   return {
     buttons: (
       <>
+        {shouldRetry && retryButton}
         {ended && task.request !== null && (
           <Button
             component={Link}
             to={`/playground?from=${encodeURIComponent(task.id)}`}
-            variant={task.status === 'FAILURE' ? 'filled' : 'default'}
+            variant={task.status === 'FAILURE' && !shouldRetry ? 'filled' : 'default'}
           >
             {t('task.change')}
           </Button>
         )}
-        {task.retryable && <RetryButton retry={retry} cost={task.bill.reserved} />}
+        {!shouldRetry && retryButton}
         {!ended && !isWithVendor && (
           <Button variant="default" loading={cancel.isPending} onClick={() => void confirmAndCancel()}>
             {t('task.cancel')}
