@@ -1,36 +1,49 @@
 import { expect, test } from 'bun:test';
 import type { TFunction } from 'i18next';
-import { nameUnit, type QuantityUnit, sayQuantity } from '../../src/panel/ui/form/quantity.ts';
+import { fitStep, nameUnit, sayRange, sayRatio } from '../../src/panel/ui/form/quantity.ts';
 
 /** Shows which text is chosen, and with what. */
-const t = ((key: string, values?: { percent: string }) => `${key} ${values?.percent ?? ''}`.trim()) as TFunction;
-const said = (unit: QuantityUnit, value: number, language = 'en') => sayQuantity(t, { unit, value, language });
+const t = ((key: string, values: Record<string, string> = {}) =>
+  [key, ...Object.values(values)].join(' ')) as TFunction;
 
 test.each([
-  ['second', 3600, ' seconds', '= 1 hour'],
-  ['second', 5400, ' seconds', '= 1.5 hours'],
-  ['second', 59, ' seconds', null],
-  ['second', 1, ' second', null],
-  ['minute', 5, ' minutes', null],
-  ['minute', 1440, ' minutes', '= 1 day'],
-  ['byte', 10 * 1024 ** 3, ' bytes', '= 10 GB'],
-  ['megabyte', 256, ' megabytes', null],
-  ['megabyte', 2048, ' megabytes', '= 2 GB'],
-  ['hour', 4, ' hours', null],
-  ['retention', 90, ' days', null],
-  ['retention', 0, ' days', 'number.forever'],
-  ['count', 999, '', null],
-  ['count', 100_000, '', '= 100,000'],
-  ['ratio', 1, '', 'number.listPrice'],
-  ['ratio', 0.8, '', 'number.off 20%'],
-  ['ratio', 1.25, '', 'number.above 25%'],
-  ['ratio', 0, '', 'number.free'],
-] as const)('%s %p is shown as people say it', (unit, value, name, sentence) => {
-  expect([nameUnit(unit, value, 'en'), said(unit, value)]).toEqual([name, sentence]);
+  ['second', '3600', 'hour'],
+  ['second', '5400', 'minute'],
+  ['second', '59', 'second'],
+  ['second', '172800', 'day'],
+  ['minute', '5', 'minute'],
+  ['minute', '1440', 'day'],
+  ['byte', String(10 * 1024 ** 3), 'gigabyte'],
+  ['byte', '1000', 'byte'],
+  ['megabyte', '256', 'megabyte'],
+  ['megabyte', '2048', 'gigabyte'],
+  ['hour', '48', 'hour'],
+  ['retention', '90', 'day'],
+] as const)('%s %p is written in whole numbers of a %s', (unit, value, name) => {
+  expect(fitStep(unit, value).name).toBe(name);
 });
 
-test('in the words of the language', () => {
-  expect(nameUnit('second', 2, 'de')).toBe(' Sekunden');
-  expect(said('count', 100_000, 'de')).toBe('= 100.000');
-  expect(said('second', 3600, 'es')).toBe('= 1 hora');
+test('no number is written in the unit of its default', () => {
+  expect(fitStep('second', '0', '3600').name).toBe('hour');
+  expect(fitStep('second', 'soon', '').name).toBe('second');
+});
+
+test('units are named in the language, and by the number before them', () => {
+  expect(nameUnit('second', 1, 'en')).toBe('second');
+  expect(nameUnit('second', 2, 'de')).toBe('Sekunden');
+  expect(nameUnit('gigabyte', 2, 'en')).toBe('GB');
+});
+
+test('a range is said in the units that suit its ends', () => {
+  const range = { low: 0, high: 43_200, language: 'en' };
+  expect(sayRange(t, 'second', range)).toBe('number.range 0 seconds 12 hours');
+});
+
+test.each([
+  [1, 'number.listPrice'],
+  [0.8, 'number.off 20%'],
+  [1.25, 'number.above 25%'],
+  [0, 'number.free'],
+])('a ratio of %p is shown as people say it', (ratio, sentence) => {
+  expect(sayRatio(t, ratio, 'en')).toBe(sentence);
 });

@@ -394,7 +394,7 @@ const ROWS: Row[] = [
   [
     'maintenance.message',
     'text',
-    'The gateway is closed for maintenance. Tasks that run go on; try again later.',
+    "We're doing maintenance. Running tasks will finish; please try again in a few minutes.",
     ['Back at 18:00.'],
     ['', ' ', ...LINES.refused],
   ],

@@ -33,7 +33,7 @@ export const maintenanceOptions = {
   'maintenance.message': {
     proof: 'none',
     ...text(
-      'The gateway is closed for maintenance. Tasks that run go on; try again later.',
+      "We're doing maintenance. Running tasks will finish; please try again in a few minutes.",
       (value) => value.trim() !== '',
       `one line of 1 to ${MAX_TEXT} visible characters`,
     ),

@@ -64,12 +64,15 @@ const MAX_MEMORY_HOLD = 500_000_000;
 const isRatio = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value) && value >= 0;
 
 export const billingOptions = {
-  /** Who may use models without a price. */
-  'billing.unpriced': { proof: 'none', ...choice(['admins', 'everyone', 'nobody'], 'admins, everyone or nobody') },
-  /** The time zone whose days, weeks and months budgets have, and whose hours the retention. */
-  'billing.timezone': {
+  /** Group name to price ratio. */
+  groups: {
     proof: 'none',
-    ...text('UTC', isTimeZone, 'the name of a time zone, such as UTC or Europe/Berlin'),
+    ...json('{"default":1}', (value) => {
+      const groups = parseJson(value);
+      const valid =
+        isObject(groups) && Object.entries(groups).every(([name, ratio]) => GROUP_NAME.test(name) && isRatio(ratio));
+      return valid ? undefined : 'a JSON object of group names (letters, digits, . _ -) to ratios of at least 0';
+    }),
   },
   /** Group name to what each of its users may spend in each period. */
   'billing.group_budgets': {
@@ -85,21 +88,18 @@ export const billingOptions = {
         : `a JSON object of at most ${MAX_GROUPS} group names to {"amount", "period"}: a whole number of quota from 1 to ${MAX_QUOTA}, and ${BUDGET_PERIODS.join(', ')}`;
     }),
   },
+  /** Who may use models without a price. */
+  'billing.unpriced': { proof: 'none', ...choice(['admins', 'everyone', 'nobody'], 'admins, everyone or nobody') },
+  /** The time zone whose days, weeks and months budgets have, and whose hours the retention. */
+  'billing.timezone': {
+    proof: 'none',
+    ...text('UTC', isTimeZone, 'the name of a time zone, such as UTC or Europe/Berlin'),
+  },
   /**
    * What each node may hold in memory for relayed requests, whose first byte then waits for no
    * write; a crash may leave up to this much unbilled. 0: nothing.
    */
   'billing.memory_hold_quota': { proof: 'none', ...integer(0, 0, MAX_MEMORY_HOLD) },
-  /** Group name to price ratio. */
-  groups: {
-    proof: 'none',
-    ...json('{"default":1}', (value) => {
-      const groups = parseJson(value);
-      const valid =
-        isObject(groups) && Object.entries(groups).every(([name, ratio]) => GROUP_NAME.test(name) && isRatio(ratio));
-      return valid ? undefined : 'a JSON object of group names (letters, digits, . _ -) to ratios of at least 0';
-    }),
-  },
 } satisfies OptionRules;
 
 export const pluginOptions = {

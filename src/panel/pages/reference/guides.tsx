@@ -1,12 +1,12 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { CopyField } from '../../ui/display/copy-field.tsx';
+import { WithCode } from '../../ui/display/with-code.tsx';
 import { CodeTabs, RequestTabs } from '../playground/code-tabs.tsx';
 import { codeGenerators } from '../playground/generate-code.ts';
 import { pollPrograms, webhookReceivers } from './quickstart-code.ts';
 import type { ApiCode, Reference } from './read-document.ts';
 import classes from './reference.module.css';
-import { WithCode } from './schema-table.tsx';
 import type { Reader } from './use-reader.ts';
 
 /** A part of the page that explains; `text` is what a search looks at. */

@@ -1,10 +1,11 @@
 import { Text } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { WithCode } from '../../ui/display/with-code.tsx';
 import { RequestTabs } from '../playground/code-tabs.tsx';
 import type { Operation, Parameter, Schema } from './read-document.ts';
 import classes from './reference.module.css';
-import { ParameterTable, SchemaTable, WithCode } from './schema-table.tsx';
+import { ParameterTable, SchemaTable } from './schema-table.tsx';
 import { TryRequest } from './try-request.tsx';
 import { useCall } from './use-call.ts';
 import type { Reader } from './use-reader.ts';

@@ -3,6 +3,7 @@ import type { i18n as I18n } from 'i18next';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
+import { WithCode } from '../../ui/display/with-code.tsx';
 import { listGuides } from './guides.tsx';
 import { Entry, OperationEntry, OperationWords } from './operation-view.tsx';
 import {
@@ -15,7 +16,7 @@ import {
   type Reference,
 } from './read-document.ts';
 import classes from './reference.module.css';
-import { SchemaTable, WithCode } from './schema-table.tsx';
+import { SchemaTable } from './schema-table.tsx';
 import type { Reader } from './use-reader.ts';
 
 type ReferenceContentsProps = { reference: Reference; reader: Reader; search: string };

@@ -1,5 +1,6 @@
 import { Fragment, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { WithCode } from '../../ui/display/with-code.tsx';
 import { internalNames, isSchema, type Parameter, readName, type Schema, toList } from './read-document.ts';
 import classes from './reference.module.css';
 
@@ -130,14 +131,3 @@ function describeBounds(schema: Schema): string {
 /** Schemas of whole numbers name the largest safe one, which tells a reader nothing. */
 const readBound = (bound: unknown): number | undefined =>
   typeof bound === 'number' && Math.abs(bound) < Number.MAX_SAFE_INTEGER ? bound : undefined;
-
-/** A text whose parts in backticks are code, and names of codes and headers that have none. */
-export function WithCode({ text }: { text: string }) {
-  return text.split(codes).map((part, at) => {
-    const key = `${at} ${part}`;
-    return at % 2 === 1 ? <code key={key}>{part.replaceAll('`', '')}</code> : part;
-  });
-}
-
-/** `code`, snake_case and Header-Names such as X-Callback-Url. */
-const codes = /(`[^`]+`|\b[a-z]+(?:_[a-z0-9]+)+\b|\b[A-Z][a-z]*(?:-[A-Z][a-z]+)+\b)/;

@@ -13,6 +13,9 @@ const STARTTLS = 'SMTPStartTLSEnabled';
 /** Whether an option has no row of its own because `EncryptionRow` shows it. */
 export const isEncryption = (key: string): boolean => key === IMPLICIT || key === STARTTLS;
 
+/** Whether a list of options names that field, for which one of the two stands. */
+export const standsForEncryption = (key: string): boolean => key === IMPLICIT;
+
 type EncryptionRowProps = { options: readonly Option[]; drafts: OptionDrafts };
 
 export function EncryptionRow({ options, drafts }: EncryptionRowProps) {

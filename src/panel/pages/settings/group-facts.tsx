@@ -1,4 +1,4 @@
-import { Anchor, Input, Text } from '@mantine/core';
+import { Alert, Anchor, Input, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { BackupsReport } from '../../api/types.ts';
@@ -6,6 +6,7 @@ import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { WithCode } from '../../ui/display/with-code.tsx';
 import { nameGroup } from './option-texts.ts';
 import classes from './settings.module.css';
 
@@ -21,7 +22,7 @@ export function GroupFacts({ group }: { group: string }) {
 function CallbackUrl({ provider }: { provider: string }) {
   const { t } = useTranslation();
   const url = useCallbackUrl(provider);
-  const name = t(provider === 'oidc' ? 'settings.callbackProvider' : nameGroup(provider));
+  const name = t(nameGroup(provider));
   return (
     <div className={classes.row}>
       <Input.Wrapper
@@ -30,10 +31,27 @@ function CallbackUrl({ provider }: { provider: string }) {
         description={t('settings.callbackHelp', { name })}
       >
         <div className={classes.callback}>
+          <LocalAddressNotice url={url} />
           <CopyField text={url} />
         </div>
       </Input.Wrapper>
     </div>
+  );
+}
+
+/** Says of an address on this machine that no provider can use it elsewhere. */
+export function LocalAddressNotice({ url }: { url: string }) {
+  const { t } = useTranslation();
+  if (!/^https?:\/\/(localhost|127\.|\[::1\])/i.test(url)) return null;
+  return (
+    <Alert color="yellow" variant="light" mb={8} p="xs">
+      <Text size="sm">
+        {t('settings.callbackLocal')}{' '}
+        <Anchor component={Link} to="/settings/gateway#option-ServerAddress" inherit underline="always">
+          {t('settings.callbackSetAddress')}
+        </Anchor>
+      </Text>
+    </Alert>
   );
 }
 
@@ -42,6 +60,10 @@ export function useCallbackUrl(slug: string): string {
   const { data: status } = useGatewayStatus();
   return `${status?.server_address || window.location.origin}/oauth/${slug}`;
 }
+
+/** Whether no backup can be made, since there is nowhere to put it. */
+export const useHasNoBackups = (enabled: boolean): boolean =>
+  useApiQuery<BackupsReport>('/api/backup', { enabled }).data?.place === null;
 
 /** Where backups go, and when the last one was made. */
 function BackupState() {
@@ -53,16 +75,16 @@ function BackupState() {
   const last = runs.find(({ status }) => status === 'done');
   const sentences =
     place === null
-      ? [t('system.backupNoPlace')]
+      ? [t('system.backupOff')]
       : [
           t('system.backupPlace', { place }),
           last ? t('settings.backup.last', { ago: format.ago(last.started_at) }) : t('system.backupNone'),
         ];
   return (
     <Text size="sm" className={classes.row ?? ''}>
-      {sentences.join(' ')}{' '}
+      <WithCode isMarked text={sentences.join(' ')} />{' '}
       <Anchor component={Link} to="/system" inherit underline="always">
-        {t('nav.system')}
+        {t('settings.backup.view')}
       </Anchor>
     </Text>
   );

@@ -7,14 +7,17 @@ import { useLocation } from 'react-router';
 import { fieldMessage } from '../../api/error-message.ts';
 import type { Option, OptionTestResult as Trial } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
+import { WithCode } from '../../ui/display/with-code.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { PriceReplay } from '../prices/price-replay.tsx';
 import { EncryptionRow, isEncryption } from './encryption-row.tsx';
-import { GroupFacts } from './group-facts.tsx';
+import { GroupFacts, useHasNoBackups } from './group-facts.tsx';
+import { isIdle, withSwitchLast } from './option-conditions.ts';
 import { OptionInput } from './option-input.tsx';
 import { findOptionRisks } from './option-risks.ts';
 import { explainGroup, explainOption, nameGroup, nameOption } from './option-texts.ts';
@@ -24,8 +27,13 @@ import { type OptionDrafts, useOptionDrafts, validateOption } from './use-option
 
 /** Shown apart from what is deleted. */
 const cleanupWindow = ['retention.start_hour', 'retention.hours'];
-/** Without both, no webhook is sent. */
-const webhook = ['alerts.webhook_url', 'alerts.webhook_secret'];
+/** Few need it, so it is folded away. */
+const advanced = ['billing.memory_hold_quota'];
+/** What a test cannot do without, and what is said while it is missing. */
+const trialNeeds: Readonly<Record<string, { keys: readonly string[]; text: TextKey }>> = {
+  webhook: { keys: ['alerts.webhook_url', 'alerts.webhook_secret'], text: 'settings.testNeedsWebhook' },
+  turnstile: { keys: ['TurnstileSiteKey', 'TurnstileSecretKey'], text: 'settings.testNeedsKeys' },
+};
 
 type OptionGroupProps = {
   group: string;
@@ -38,12 +46,13 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
   const { t, i18n } = useTranslation();
   const confirm = useConfirm();
   const { hash } = useLocation();
-  const own = options.filter((option) => option.group === group);
+  const own = withSwitchLast(options.filter((option) => option.group === group));
   const drafts = useOptionDrafts(own, t('settings.saved'));
   const [isSubmitted, setSubmitted] = useState(false);
   const count = drafts.changes.length;
   const trial = own.find((option) => option.trial !== undefined)?.trial;
   const intro = explainGroup(i18n, group);
+  const hasNoBackups = useHasNoBackups(group === 'backups');
 
   useEffect(() => {
     if (hash === '') return;
@@ -54,7 +63,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
   }, [hash]);
 
   const readValidationError = (option: Option): string | null =>
-    drafts.isChanged(option.key) ? validateOption(t, option, drafts.valueOf(option)) : null;
+    drafts.isChanged(option.key) ? validateOption(i18n, option, drafts.valueOf(option)) : null;
 
   const save = async (): Promise<void> => {
     // At once: the field to focus is known by its error.
@@ -84,6 +93,8 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
     if (isConfirmed) drafts.save();
   };
 
+  const folded = own.filter(({ key }) => advanced.includes(key));
+  const isBlocked = (option: Option): boolean => (hasNoBackups && group === 'backups') || isIdle(option, own, drafts);
   const rowsOf = (shown: readonly Option[]) =>
     shown
       .filter(({ key }) => !isEncryption(key))
@@ -93,6 +104,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
             option={option}
             drafts={drafts}
             validationError={isSubmitted ? readValidationError(option) : null}
+            isDisabled={isBlocked(option)}
           />
           {option.key === 'retention.enabled' && (
             <div className={classes.keptHead} aria-hidden="true">
@@ -122,7 +134,17 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
           <Section heading={t(nameGroup(group))} {...(intro === null ? {} : { intro: t(intro) })}>
             <div className={classes.rows}>
               <GroupFacts group={group} />
-              {rowsOf(own.filter(({ key }) => !cleanupWindow.includes(key)))}
+              {rowsOf(own.filter(({ key }) => !cleanupWindow.includes(key) && !advanced.includes(key)))}
+              {folded.length > 0 && (
+                <div className={classes.row}>
+                  <Collapsible
+                    label={t('channels.advanced')}
+                    forceOpen={folded.some(({ key }) => drafts.isChanged(key) || hash.endsWith(key))}
+                  >
+                    {rowsOf(folded)}
+                  </Collapsible>
+                </div>
+              )}
             </div>
             {group !== 'retention' && outcome}
           </Section>
@@ -153,16 +175,21 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
         <OptionTrial
           what={trial}
           isDirty={count > 0}
-          isMissing={trial === 'webhook' && webhook.some((key) => own.find((each) => each.key === key)?.value === '')}
+          isMissing={(trialNeeds[trial]?.keys ?? []).some((key) => own.find((each) => each.key === key)?.value === '')}
         />
       )}
     </Stack>
   );
 }
 
-type OptionRowProps = { option: Option; drafts: OptionDrafts; validationError: string | null };
+type OptionRowProps = {
+  option: Option;
+  drafts: OptionDrafts;
+  validationError: string | null;
+  isDisabled: boolean;
+};
 
-function OptionRow({ option, drafts, validationError }: OptionRowProps) {
+function OptionRow({ option, drafts, validationError, isDisabled }: OptionRowProps) {
   const { t, i18n } = useTranslation();
   const fieldError = drafts.findError(option.key);
   const savedError = fieldError === null ? null : fieldMessage(fieldError, t, i18n.language);
@@ -170,6 +197,7 @@ function OptionRow({ option, drafts, validationError }: OptionRowProps) {
     <div
       id={`option-${option.key}`}
       className={classes.row}
+      data-disabled={isDisabled || undefined}
       data-kept={optionUnits[option.key] === 'retention' || undefined}
       data-changed={drafts.isChanged(option.key) || undefined}
     >
@@ -177,7 +205,8 @@ function OptionRow({ option, drafts, validationError }: OptionRowProps) {
         option={option}
         value={drafts.valueOf(option)}
         label={t(nameOption(option.key))}
-        help={t(explainOption(option.key))}
+        help={<WithCode isMarked text={t(explainOption(option.key))} />}
+        isDisabled={isDisabled}
         error={validationError ?? (drafts.isBound(option.key) ? t('settings.bound') : savedError)}
         onChange={(value) => drafts.set(option.key, value)}
       />
@@ -260,7 +289,9 @@ function OptionTrial({ what, isDirty, isMissing }: OptionTrialProps) {
       timeoutMs: 60_000,
     }),
   });
-  const intro = isDirty ? 'settings.testDirty' : isMissing ? 'settings.testNeedsWebhook' : 'settings.testHelp';
+  const missing = trialNeeds[what]?.text ?? 'settings.testHelp';
+  const help = what === 'turnstile' ? 'settings.testKeysHelp' : 'settings.testHelp';
+  const intro = isDirty ? 'settings.testDirty' : isMissing ? missing : help;
   return (
     <Section heading={t('settings.test')} intro={t(intro)}>
       <form

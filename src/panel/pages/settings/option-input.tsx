@@ -1,10 +1,10 @@
 import { ColorInput, ColorSwatch, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { DecimalField, MoneyField } from '../../ui/form/decimal-field.tsx';
+import { QuantityField } from '../../ui/form/quantity-field.tsx';
 import { optionUnits } from './option-units.ts';
 import { rowsOptions } from './rows-options.ts';
 import classes from './settings.module.css';
@@ -35,15 +35,20 @@ const moneyOptions = [
 /** The green of the theme, which the panel has without a colour of its own. */
 const builtInAccent = '#0b784d';
 
+/** Hours of a day. */
+const hourOptions = ['backup.hour', 'retention.start_hour'];
+
+const addressOptions = ['ServerAddress', 'TaskPublicAddress'];
+const exampleAddress = 'https://gateway.example.org';
+
 /** Texts that are a sentence or more, written in a field that grows. */
 const sentences = ['maintenance.message', 'branding.balance_hint'];
 
 /** The input for an option's type. Values are strings, as in the API. */
 export function OptionInput(props: OptionInputProps) {
-  const { option, value, label, help, error, onChange } = props;
+  const { option, value, label, help, error, isDisabled = false, onChange } = props;
   const { t } = useTranslation();
-  const { data: status } = useGatewayStatus();
-  const common = { label, description: help, error };
+  const common = { label, description: help, error, disabled: isDisabled };
   if (option.type === 'secret') return <SecretInput {...props} />;
   const rowsFormat = rowsOptions[option.key];
   if (rowsFormat !== undefined) return <RowsInput {...props} format={rowsFormat} />;
@@ -88,6 +93,32 @@ export function OptionInput(props: OptionInputProps) {
       />
     );
   }
+  if (hourOptions.includes(option.key)) {
+    return (
+      <Select
+        {...common}
+        classNames={{ wrapper: classes.short ?? '' }}
+        data={hours}
+        value={value}
+        allowDeselect={false}
+        onChange={(next) => onChange(next ?? value)}
+      />
+    );
+  }
+  if (option.key === 'billing.timezone') {
+    return (
+      <Select
+        {...common}
+        classNames={{ wrapper: classes.medium ?? '' }}
+        data={listTimeZones(value)}
+        value={value}
+        searchable
+        limit={100}
+        allowDeselect={false}
+        onChange={(next) => onChange(next ?? value)}
+      />
+    );
+  }
   if (option.type === 'integer') return <IntegerInput {...props} />;
   if (option.type === 'list') {
     return (
@@ -120,28 +151,49 @@ export function OptionInput(props: OptionInputProps) {
     <TextInput
       {...input}
       classNames={{ wrapper: classes.medium ?? '' }}
-      placeholder={option.key === 'ServerAddress' ? status?.server_address : option.default}
+      placeholder={addressOptions.includes(option.key) ? exampleAddress : option.default}
       spellCheck={false}
       {...(option.type === 'url' ? { inputMode: 'url' as const } : {})}
     />
   );
 }
 
+const hours = Array.from({ length: 24 }, (_, hour) => ({
+  value: String(hour),
+  label: `${String(hour).padStart(2, '0')}:00`,
+}));
+
+/** All that the browser knows; UTC and what is stored may be missing there. */
+const listTimeZones = (stored: string): string[] => [
+  ...new Set(['UTC', ...Intl.supportedValuesOf('timeZone'), stored].filter((zone) => zone !== '')),
+];
+
 /**
  * Money is stored as quota. What is not an amount keeps its text behind `=`, which no rule accepts.
  */
-function IntegerInput({ option, value, label, help, error, onChange }: OptionInputProps) {
+function IntegerInput({ option, value, label, help, error, isDisabled = false, onChange }: OptionInputProps) {
   const format = useFormat();
   const isMoney = moneyOptions.includes(option.key);
   const unit = optionUnits[option.key];
+  if (unit !== undefined) {
+    return (
+      <QuantityField
+        {...{ unit, value, label, error, onChange }}
+        description={help}
+        disabled={isDisabled}
+        initial={option.default}
+        classNames={{ wrapper: classes.short ?? '' }}
+      />
+    );
+  }
   const Field = isMoney ? MoneyField : DecimalField;
   return (
     <Field
       label={label}
       description={help}
       error={error}
+      disabled={isDisabled}
       classNames={{ wrapper: classes.short ?? '' }}
-      unit={unit}
       value={isMoney && /^\d+$/.test(value) ? toDollars(Number(value)) : value.replace(/^=/, '')}
       placeholder={isMoney ? format.money(Number(option.default)) : option.default}
       onChange={(next) => onChange(isMoney && next !== '' ? String(toQuota(next) ?? `=${next}`) : next)}

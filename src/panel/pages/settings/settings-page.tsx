@@ -1,4 +1,4 @@
-import { Anchor, CloseButton, Select, Text } from '@mantine/core';
+import { Anchor, Button, CloseButton, Select, Text } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -11,6 +11,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { isEncryption, standsForEncryption } from './encryption-row.tsx';
 import { OptionGroup } from './option-group.tsx';
 import { explainOption, nameGroup, nameOption } from './option-texts.ts';
 import classes from './settings.module.css';
@@ -70,21 +71,34 @@ function arrangeGroups(groups: readonly string[]): GroupSection[] {
 function SearchResults({ options, searchText }: { options: readonly Option[]; searchText: string }) {
   const { t } = useTranslation();
   const words = searchText.toLowerCase().split(/\s+/);
-  const entries = options.map((option) => ({
-    key: option.key,
-    path: `/settings/${option.group}#option-${encodeURIComponent(option.key)}`,
-    name: t(nameOption(option.key)),
-    help: t(explainOption(option.key)),
-    group: t(nameGroup(option.group)),
+  const entries = options.map(({ key, group }) => ({
+    key,
+    path: `/settings/${group}#option-${encodeURIComponent(key)}`,
+    name: isEncryption(key) ? t('settings.encryption') : t(nameOption(key)),
+    help: isEncryption(key)
+      ? `${t('settings.encryption.starttls')} / ${t(nameOption(key))}`
+      : t(explainOption(key)).replaceAll('`', ''),
+    group: t(nameGroup(group)),
   }));
   const hasWords = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word));
   const matching = entries.filter(({ key, name, help, group }) => hasWords(`${key} ${name} ${help} ${group}`));
   const isNamed = ({ name }: { name: string }): boolean => hasWords(name);
-  const found = [...matching.filter(isNamed), ...matching.filter((entry) => !isNamed(entry))];
-  const exact = found.find(({ key }) => key === searchText);
+  const exact = matching.find(({ key }) => key === searchText);
+  const shown = matching.filter(({ key }) => !isEncryption(key) || standsForEncryption(key));
+  const found = [...shown.filter(isNamed), ...shown.filter((entry) => !isNamed(entry))];
   if (exact !== undefined) return <Navigate to={exact.path} replace />;
   if (found.length === 0) {
-    return <EmptyState heading={t('settings.foundNone', { text: searchText })} text={t('settings.foundNoneText')} />;
+    return (
+      <EmptyState
+        heading={t('settings.foundNone', { text: searchText })}
+        text={t('settings.foundNoneText')}
+        action={
+          <Button component={Link} to="/settings" variant="default">
+            {t('settings.clearSearch')}
+          </Button>
+        }
+      />
+    );
   }
   return (
     <Section
@@ -123,16 +137,13 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
   const { data: options = [] } = useApiQuery<Option[]>('/api/option');
   const id = useId();
   const side = useRef<HTMLDivElement>(null);
-  const list = useRef<HTMLElement>(null);
   useEffect(() => {
-    const box = side.current?.getBoundingClientRect();
-    if (box !== undefined) side.current?.style.setProperty('--begins', `${box.top + scrollY}px`);
-    const chosen = list.current?.querySelector<HTMLElement>('[aria-current="page"]');
-    // In a low window the list scrolls. `scrollIntoView` would move the page too.
-    if (!list.current || !chosen) return;
-    const below = chosen.offsetTop + chosen.offsetHeight - list.current.clientHeight;
-    if (below > 0) list.current.scrollTop = below + chosen.offsetHeight;
-  }, [current, options.length]);
+    const box = side.current;
+    if (box === null) return;
+    const observer = new ResizeObserver(() => box.style.setProperty('--height', `${box.offsetHeight}px`));
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, []);
   const arranged = arrangeGroups([...listGroups(options), 'providers']);
   const nameEntry = (group: string): string => (group === 'providers' ? t('settings.providers') : t(nameGroup(group)));
   const toEntry = (group: string) => ({ value: group, label: nameEntry(group) });
@@ -176,7 +187,7 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
               />
             </form>
           </search>
-          <nav ref={list} className={classes.groups} aria-label={t('settings.groups')}>
+          <nav className={classes.groups} aria-label={t('settings.groups')}>
             {arranged.map(({ heading, groups, folded }) => (
               // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
               <div key={heading} role="group" aria-labelledby={`${id}-${heading}`}>

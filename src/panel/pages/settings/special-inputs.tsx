@@ -13,7 +13,9 @@ export type OptionInputProps = {
   option: Option;
   value: string;
   label: ReactNode;
-  help: string;
+  help: ReactNode;
+  /** Whether it cannot be changed now. */
+  isDisabled?: boolean;
   error: string | null;
   /** undefined restores the stored value. */
   onChange(value: string | undefined): void;
@@ -146,7 +148,7 @@ async function drawPng(file: File): Promise<string> {
 type RowsInputProps = OptionInputProps & { format: RowsOption };
 
 /** Edits a JSON value as rows. The value is an empty string while a field is invalid. */
-export function RowsInput({ format, option, value, label, help, error, onChange }: RowsInputProps) {
+export function RowsInput({ format, option, value, label, help, error, isDisabled = false, onChange }: RowsInputProps) {
   const { t } = useTranslation();
   const options = useApiQuery<Option[]>('/api/option');
   const [rows, setRows] = useState(() => toRows(format.parse(value)));
@@ -165,7 +167,7 @@ export function RowsInput({ format, option, value, label, help, error, onChange 
     onChange(isStored ? undefined : text);
   };
   return (
-    <fieldset className={classes.fieldset}>
+    <fieldset className={classes.fieldset} disabled={isDisabled}>
       <legend>{label}</legend>
       <Input.Description>{help}</Input.Description>
       <RowsFields

@@ -1,12 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query';
-import type { TFunction } from 'i18next';
+import type { i18n, TFunction } from 'i18next';
 import { useState } from 'react';
 import { ApiError, type FieldError, fieldsViolating } from '../../api/api-error.ts';
 import type { Option } from '../../api/types.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { sayRange } from '../../ui/form/quantity.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { useErrorUntilEdit } from '../../ui/form/use-form.ts';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
+import { optionUnits } from './option-units.ts';
 
 type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
 
@@ -109,10 +111,10 @@ function readOptionErrors(error: Error | null, changes: Saving['changes']): Read
 }
 
 /** Checks what can be checked in the browser; the gateway checks the rest. */
-export function validateOption(t: TFunction, option: Option, value: string): string | null {
+export function validateOption({ t, language }: i18n, option: Option, value: string): string | null {
   switch (option.type) {
     case 'integer':
-      return validateInteger(t, option, value);
+      return validateInteger(t, { ...option, language }, value);
     case 'url':
       return value === '' || (/^https?:\/\/[^\s/]+/i.test(value) && URL.canParse(value))
         ? null
@@ -125,9 +127,14 @@ export function validateOption(t: TFunction, option: Option, value: string): str
   }
 }
 
-function validateInteger(t: TFunction, { min: low = 0, max: high = Number.MAX_SAFE_INTEGER }: Option, value: string) {
+type IntegerOption = Option & { language: string };
+
+function validateInteger(t: TFunction, option: IntegerOption, value: string): string | null {
+  const { key, min: low = 0, max: high = Number.MAX_SAFE_INTEGER, language } = option;
   if (value.startsWith('=')) return t('users.amountInvalid');
   if (!/^\d+$/.test(value)) return t('number.wholeInvalid');
   const number = Number(value);
-  return number >= low && number <= high ? null : t('number.between', { low, high });
+  if (number >= low && number <= high) return null;
+  const unit = optionUnits[key];
+  return unit === undefined ? t('number.between', { low, high }) : sayRange(t, unit, { low, high, language });
 }

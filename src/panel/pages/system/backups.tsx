@@ -8,6 +8,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { WithCode } from '../../ui/display/with-code.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
@@ -51,14 +52,14 @@ function Report({ report: { place, daily, hour, sealed, runs } }: { report: Back
   const isOff = place === null && !daily;
   const schedule = [
     place === null ? t('system.backupNoPlace') : t('system.backupPlace', { place }),
-    daily ? t('system.backupDaily', { hour }) : t('system.backupNotDaily'),
+    daily ? t('system.backupDaily', { hour: `${String(hour).padStart(2, '0')}:00` }) : t('system.backupNotDaily'),
     ...(place !== null && !sealed ? [t('home.attention.backup_unsealed.remedy')] : []),
   ];
   const sentences = isOff ? [t('system.backupOff')] : schedule;
   return (
     <>
       <Text size="sm">
-        {sentences.join(' ')}{' '}
+        <WithCode isMarked text={sentences.join(' ')} />{' '}
         <Anchor component={Link} to="/settings/backups" underline="always">
           {t('system.backupSettings')}
         </Anchor>

@@ -23,9 +23,9 @@ export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
       heading: t('system.node'),
       render: ({ id, host, self }) => (
         <div className={classes.node}>
-          <span>{host || id}</span>
+          <span title={id}>{host || id.slice(0, 8)}</span>
           <Text size="xs" c="dimmed">
-            {[host && id, self && t('system.self')].filter(Boolean).join(' · ')}
+            {[host && id.slice(0, 8), self && t('system.self')].filter(Boolean).join(' · ')}
           </Text>
         </div>
       ),

@@ -42,9 +42,8 @@ const milliseconds: Measure = {
     return (value) => (value < 1000 ? `${format.number(value)} ms` : seconds(value / 1000));
   },
   axis: (format, peak) => {
-    if (peak < 1000) {
-      return { ticks: roundTicks(peak, { whole: true }).ticks, label: (value) => `${format.number(value)} ms` };
-    }
+    const { ticks: fine } = roundTicks(peak, { whole: true });
+    if ((fine.at(-1) ?? 0) < 1000) return { ticks: fine, label: (value) => `${format.number(value)} ms` };
     const { ticks, label } = format.durationAxis(peak / 1000);
     return { ticks: ticks.map((tick) => tick * 1000), label: (value) => label(value / 1000) };
   },
@@ -135,7 +134,7 @@ function OneChart({ chart, history }: { chart: Chart; history: SystemHistory }) 
   const peak = Math.max(0, ...values);
   const inColumn = measure?.like(format, values) ?? format.number;
   const show = (value: number | null): string => (value === null ? '–' : inColumn(value));
-  const heading = t(chart.heading);
+  const heading = t(chart.heading, { minutes: history.step_seconds / 60 });
   return (
     <ChartOrTable
       heading={heading}
@@ -158,7 +157,9 @@ function OneChart({ chart, history }: { chart: Chart; history: SystemHistory }) 
             }))}
             format={inColumn}
             {...(measure === undefined ? {} : { axis: measure.axis(format, Math.max(peak, 1.2 * (limit ?? 0))) })}
-            {...(limit === undefined ? {} : { threshold: { at: limit, name: t('system.chart.threshold') } })}
+            {...(limit === undefined
+              ? {}
+              : { threshold: { at: limit, name: t('system.chart.threshold', { limit: inColumn(limit) }) } })}
           />
         )
       }

@@ -1,7 +1,8 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { translateOrQuote } from '../../api/say-sentence.ts';
-import type { AttentionItem, NodeReport } from '../../api/types.ts';
+import type { AttentionItem, BackupsReport, NodeReport } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
 import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
@@ -32,12 +33,17 @@ export function SystemPage() {
 function Report({ report }: { report: NodeReport }) {
   const { t } = useTranslation();
   const attention = useApiQuery<AttentionItem[]>('/api/attention', { refreshMs: 60_000 });
+  const backup = useApiQuery<BackupsReport>(backupsPath);
   const problems = findHealthProblems(attention.data ?? []);
   return (
     <div className={classes.report}>
       {attention.data?.length === 0 ? (
         <Text size="lg" role="status">
-          <StatusLabel tone="good">{t('system.allGood')}</StatusLabel>
+          {backup.data?.place === null ? (
+            <StatusLabel tone="waiting">{t('system.backupRisk')}</StatusLabel>
+          ) : (
+            <StatusLabel tone="good">{t('system.allGood')}</StatusLabel>
+          )}
         </Text>
       ) : (
         <AttentionList />
@@ -70,7 +76,7 @@ function Work({ report: { queue, polls, webhooks }, problems }: PartProps) {
           {
             label: t('system.lateness'),
             value: format.duration(Math.max(0, queue.latest_lateness_ms) / 1000),
-            note: t('system.latenessHelp'),
+            note: t('system.latenessHelp', { limit: format.duration(30) }),
             isProblem: problems.lateness,
           },
           {
@@ -84,7 +90,10 @@ function Work({ report: { queue, polls, webhooks }, problems }: PartProps) {
             note:
               webhooks.pending === 0
                 ? t('system.webhooksNone')
-                : t('system.webhooksHelp', { time: format.duration(webhooks.oldest_seconds) }),
+                : t('system.webhooksHelp', {
+                    time: format.duration(webhooks.oldest_seconds),
+                    limit: format.duration(600),
+                  }),
             isProblem: problems.webhooks,
           },
         ]}
@@ -164,19 +173,51 @@ function Data({ report: { database, ledger } }: { report: NodeReport }) {
   );
 }
 
-/** Limits in seconds whose names do not say so. */
-const secondsOf: ReadonlySet<string> = new Set(['SYNC_FREQUENCY']);
+/** What each limit is called, and what it counts; a number where nothing is said. */
+const knownLimits: Readonly<Record<string, { name: TextKey; unit?: 'seconds' | 'minutes' | 'megabytes' }>> = {
+  TASK_POLL_INTERVAL_SECONDS: { name: 'system.limit.pollInterval', unit: 'seconds' },
+  TASK_POLL_CHANNEL_CONCURRENCY: { name: 'system.limit.pollConcurrency' },
+  TASK_POLL_MAX_FAILURES: { name: 'system.limit.pollFailures' },
+  TASK_TIMEOUT_MINUTES: { name: 'system.limit.taskTimeout', unit: 'minutes' },
+  TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: { name: 'system.limit.submission', unit: 'seconds' },
+  MAX_FILE_DOWNLOAD_MB: { name: 'system.limit.file', unit: 'megabytes' },
+  SYNC_FREQUENCY: { name: 'system.limit.sync', unit: 'seconds' },
+  SHUTDOWN_TIMEOUT_SECONDS: { name: 'system.limit.shutdown', unit: 'seconds' },
+};
+
+/** 0 or less switches these off. */
+const canBeOff: ReadonlySet<string> = new Set(['TASK_POLL_MAX_FAILURES', 'TASK_TIMEOUT_MINUTES']);
 
 function Limits({ limits }: { limits: NodeReport['limits'] }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const say = (variable: string, value: number): string => {
+    if (value <= 0 && canBeOff.has(variable)) return t('system.limit.none');
+    const unit = knownLimits[variable]?.unit;
+    if (unit === 'megabytes') return format.bytes(value * 1024 * 1024);
+    return unit === undefined ? format.number(value) : format.duration(unit === 'minutes' ? value * 60 : value);
+  };
   const columns: readonly Column<[string, number]>[] = [
-    { key: 'name', heading: t('system.limit'), render: ([name]) => <code className={classes.code}>{name}</code> },
+    {
+      key: 'name',
+      heading: t('system.limit'),
+      render: ([variable]) => {
+        const known = knownLimits[variable];
+        return (
+          <div>
+            {known && t(known.name)}
+            <Text size="xs" c="dimmed">
+              <code className={classes.code}>{variable}</code>
+            </Text>
+          </div>
+        );
+      },
+    },
     {
       key: 'value',
       heading: t('system.limitValue'),
       numeric: true,
-      render: ([name, value]) => (secondsOf.has(name) ? format.duration(value) : format.number(value)),
+      render: ([variable, value]) => say(variable, value),
     },
   ];
   return (

@@ -4,7 +4,6 @@ import { useTranslation } from 'react-i18next';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import { useFormat } from '../display/use-format.ts';
 import { readDecimal, toNumber, writeDecimal } from './decimal.ts';
-import { nameUnit, type QuantityUnit, sayQuantity } from './quantity.ts';
 
 type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> & {
   /** A decimal, or what was typed where that is not a number. */
@@ -14,8 +13,8 @@ type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> &
   prefix?: '$';
   /** Stands behind the number, in the field. */
   suffix?: string;
-  /** What the number counts: named behind it; below stands what that is in larger units. */
-  unit?: QuantityUnit | undefined;
+  /** What the number means, below the field. */
+  explain?: ((value: number) => string) | undefined;
   /** How a number is said whose separators do not make it obvious. */
   say?(value: number): string;
 };
@@ -30,8 +29,8 @@ export function DecimalField({
   say,
   error,
   prefix,
-  suffix: given,
-  unit,
+  suffix = '',
+  explain,
   ...input
 }: DecimalFieldProps) {
   const { t, i18n } = useTranslation();
@@ -44,8 +43,7 @@ export function DecimalField({
   const reading = readDecimal(text, language);
   const fault = 'fault' in reading ? t(`number.${reading.fault}`, { example: writeDecimal('1234.5', language) }) : null;
   const amount = 'fault' in reading ? null : toNumber(reading.decimal);
-  const suffix = given ?? (unit && amount !== null ? nameUnit(unit, amount, language) : '');
-  const said = unit && amount !== null ? sayQuantity(t, { unit, value: amount, language }) : null;
+  const said = explain && amount !== null ? explain(amount) : null;
   // The field writes the suffix again, and the browser would go on behind it.
   useLayoutEffect(() => {
     typing.current?.input.setSelectionRange(typing.current.caret, typing.current.caret);
@@ -77,7 +75,7 @@ export function DecimalField({
         const shown = currentTarget.value.replace(suffix, '');
         const next = prefix !== undefined && shown.startsWith(prefix) ? shown.slice(prefix.length) : shown;
         const caret = Math.min(currentTarget.selectionStart ?? shown.length, shown.length);
-        if (suffix !== '' || unit) typing.current = { input: currentTarget, caret };
+        if (suffix !== '') typing.current = { input: currentTarget, caret };
         const read = readDecimal(next, language);
         const decimal = 'fault' in read ? next : read.decimal;
         setTyped({ text: next, decimal, language });

@@ -1,66 +1,80 @@
 import type { TFunction } from 'i18next';
 
-/** What a number counts. `retention`: days, 0 means forever. `ratio`: of the list price. */
-export type QuantityUnit = 'second' | 'minute' | 'hour' | 'day' | 'byte' | 'megabyte' | 'retention' | 'count' | 'ratio';
+/** What a stored number counts. `retention`: days, 0 means forever. */
+export type QuantityUnit = 'second' | 'minute' | 'hour' | 'byte' | 'megabyte' | 'retention';
 
-type Step = readonly [unit: string, size: number];
+/** A unit that one chooses, and how many of the stored one it is. */
+export type UnitStep = { name: string; size: number };
 
-const times: readonly Step[] = [
-  ['day', 86_400],
-  ['hour', 3600],
-  ['minute', 60],
-];
-const sizes: readonly Step[] = [
-  ['terabyte', 1024 ** 4],
-  ['gigabyte', 1024 ** 3],
-  ['megabyte', 1024 ** 2],
-  ['kilobyte', 1024],
-];
+const toSteps = (steps: readonly (readonly [string, number])[]): readonly UnitStep[] =>
+  steps.map(([name, size]) => ({ name, size }));
 
-/** How many of the smallest unit of `steps` one of this unit is. */
-const scales: Partial<Record<QuantityUnit, { steps: readonly Step[]; size: number }>> = {
-  second: { steps: times, size: 1 },
-  minute: { steps: times, size: 60 },
-  byte: { steps: sizes, size: 1 },
-  megabyte: { steps: sizes, size: 1024 ** 2 },
+/** The units in which people write such a number, the smallest first. */
+export const unitSteps: Readonly<Record<QuantityUnit, readonly UnitStep[]>> = {
+  second: toSteps([
+    ['second', 1],
+    ['minute', 60],
+    ['hour', 3600],
+    ['day', 86_400],
+  ]),
+  minute: toSteps([
+    ['minute', 1],
+    ['hour', 60],
+    ['day', 1440],
+  ]),
+  hour: toSteps([['hour', 1]]),
+  byte: toSteps([
+    ['byte', 1],
+    ['kilobyte', 1024],
+    ['megabyte', 1024 ** 2],
+    ['gigabyte', 1024 ** 3],
+    ['terabyte', 1024 ** 4],
+  ]),
+  megabyte: toSteps([
+    ['megabyte', 1],
+    ['gigabyte', 1024],
+    ['terabyte', 1024 ** 2],
+  ]),
+  retention: toSteps([['day', 1]]),
 };
 
-/** The unit's name as it follows this number, as " seconds"; empty without a name. */
-export function nameUnit(unit: QuantityUnit, value: number, language: string): string {
-  if (unit === 'count' || unit === 'ratio') return '';
-  const parts = new Intl.NumberFormat(language, {
-    style: 'unit',
-    unit: unit === 'retention' ? 'day' : unit,
-    unitDisplay: 'long',
-  }).formatToParts(value);
-  const last = parts.findLastIndex(({ type }) => type === 'integer' || type === 'fraction');
-  return parts
-    .slice(last + 1)
-    .map((part) => part.value)
-    .join('');
+/** The largest unit in which the number is whole; of no number, the one of its default. */
+export function fitStep(unit: QuantityUnit, value: string, initial = ''): UnitStep {
+  const [smallest = { name: unit, size: 1 }, ...larger] = unitSteps[unit];
+  const amount = Number(/^\d+$/.test(value) && Number(value) > 0 ? value : initial);
+  return larger.findLast(({ size }) => amount > 0 && amount % size === 0) ?? smallest;
 }
 
-/** The same quantity as people say it, as "= 1 hour"; null where the number itself says it. */
-export function sayQuantity(
-  t: TFunction,
-  { unit, value, language }: { unit: QuantityUnit; value: number; language: string },
-): string | null {
-  if (unit === 'retention') return value === 0 ? t('number.forever') : null;
-  if (unit === 'ratio') return sayRatio(t, value, language);
-  if (unit === 'count') return value < 1000 ? null : `= ${new Intl.NumberFormat(language).format(value)}`;
-  const { steps = [], size = 1 } = scales[unit] ?? {};
-  const [name, step = 1] = steps.find(([larger, least]) => larger !== unit && value * size >= least) ?? [];
-  if (name === undefined || step <= size) return null;
-  const amount = new Intl.NumberFormat(language, {
+const format = (name: string, language: string) =>
+  new Intl.NumberFormat(language, {
     style: 'unit',
     unit: name,
-    unitDisplay: steps === times ? 'long' : 'short',
+    unitDisplay: name.endsWith('byte') ? 'short' : 'long',
     maximumFractionDigits: 2,
   });
-  return `= ${amount.format((value * size) / step)}`;
+
+/** The unit's name as it follows this number, as "seconds". */
+export const nameUnit = (name: string, amount: number, language: string): string =>
+  format(name, language)
+    .formatToParts(amount)
+    .filter(({ type }) => type === 'unit')
+    .map(({ value }) => value)
+    .join('');
+
+/** A stored number in the unit that suits it, as "12 hours". */
+function sayQuantity(unit: QuantityUnit, value: number, language: string): string {
+  const { name, size } = fitStep(unit, String(value));
+  return format(name, language).format(value / size);
 }
 
-function sayRatio(t: TFunction, ratio: number, language: string): string {
+/** What is said of a number that is out of its range. */
+export function sayRange(t: TFunction, unit: QuantityUnit, range: { low: number; high: number; language: string }) {
+  const say = (bound: number): string => sayQuantity(unit, bound, range.language);
+  return t('number.range', { low: say(range.low), high: say(range.high) });
+}
+
+/** What a ratio of the list price means. */
+export function sayRatio(t: TFunction, ratio: number, language: string): string {
   const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 });
   if (ratio === 0) return t('number.free');
   if (ratio === 1) return t('number.listPrice');

@@ -3,6 +3,8 @@ import { IconPlus, IconX } from '@tabler/icons-react';
 import { type CSSProperties, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { DecimalField } from '../decimal-field.tsx';
+import { sayRatio } from '../quantity.ts';
+import { QuantityField } from '../quantity-field.tsx';
 import classes from './rows.module.css';
 import { addRow, findFault, type Row, type RowColumn, type RowsFormat } from './rows-format.ts';
 
@@ -18,7 +20,7 @@ type RowsFieldsProps = {
 
 /** Rows of fields that one adds and removes. */
 export function RowsFields({ format, rows, onChange, showsFaults, groups = [] }: RowsFieldsProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const list = useRef<HTMLDivElement>(null);
   const addButton = useRef<HTMLButtonElement>(null);
   const [added, setAdded] = useState<number | null>(null);
@@ -78,7 +80,7 @@ export function RowsFields({ format, rows, onChange, showsFaults, groups = [] }:
                     key={column.label}
                     column={column}
                     value={row.cells[index] ?? ''}
-                    fault={showsFaults ? findFault(t, { columns, rows, row, index }) : null}
+                    fault={showsFaults ? findFault(t, { columns, rows, row, index, language: i18n.language }) : null}
                     groups={unused}
                     onChange={(text) => change(row.id, index, text)}
                   />
@@ -124,8 +126,8 @@ type CellInputProps = {
 };
 
 function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
-  const { t } = useTranslation();
-  const { kind, placeholder } = column;
+  const { t, i18n } = useTranslation();
+  const { kind, placeholder, unit } = column;
   const hint = placeholder === undefined ? '' : 'text' in placeholder ? placeholder.text : t(placeholder.key);
   const common = {
     label: t(column.label),
@@ -134,7 +136,9 @@ function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
     classNames: { label: classes.label ?? '', root: classes.cell ?? '', wrapper: classes.input ?? '' },
   };
   if (kind === 'integer' || kind === 'decimal') {
-    return <DecimalField {...common} unit={column.unit} value={value} onChange={onChange} />;
+    if (unit !== undefined && unit !== 'ratio') return <QuantityField {...common} {...{ unit, value, onChange }} />;
+    const explain = unit === 'ratio' ? (ratio: number) => sayRatio(t, ratio, i18n.language) : undefined;
+    return <DecimalField {...common} {...{ explain, value, onChange }} />;
   }
   if (kind === 'choice') {
     const data = (column.choices ?? []).map(({ value: each, label }) => ({ value: each, label: t(label) }));

@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { toNumber } from '../decimal.ts';
-import type { QuantityUnit } from '../quantity.ts';
+import { type QuantityUnit, sayRange } from '../quantity.ts';
 
 /** A field that each row has. Its value is text, as it is typed. */
 export type RowColumn = {
@@ -11,8 +11,8 @@ export type RowColumn = {
   choices?: readonly { value: string; label: TextKey }[];
   /** The value in a new row. */
   initial?: string;
-  /** What a number counts, shown beside it. */
-  unit?: QuantityUnit | undefined;
+  /** What a number counts, chosen beside it, or that it is a ratio of the list price. */
+  unit?: QuantityUnit | 'ratio' | undefined;
   isOptional?: true;
   /** No two rows have the same, in any case of letters. */
   isUnique?: true;
@@ -58,18 +58,18 @@ export const readCells = (rows: readonly Row[]): (readonly string[])[] =>
 export const hasFaults = (t: TFunction, rows: readonly Row[], { columns }: RowsFormat): boolean =>
   rows.some((row) => columns.some((_, index) => findFault(t, { columns, rows, row, index }) !== null));
 
-type Cell = { columns: readonly RowColumn[]; rows: readonly Row[]; row: Row; index: number };
+type Cell = { columns: readonly RowColumn[]; rows: readonly Row[]; row: Row; index: number; language?: string };
 
 /**
  * What is wrong with the field of this column in this row, or null. A row that nobody touched does
  * not stand in the way of the others: it is saved as it was, or not at all.
  */
-export function findFault(t: TFunction, { columns, rows, row, index }: Cell): string | null {
+export function findFault(t: TFunction, { columns, rows, row, index, language = 'en' }: Cell): string | null {
   const column = columns[index];
   const text = row.cells[index]?.trim() ?? '';
   if (column === undefined || row.isUntouched !== undefined) return null;
   if (text === '') return column.isOptional ? null : t('rows.missing');
-  if (column.kind === 'integer' || column.kind === 'decimal') return findNumberFault(t, column, text);
+  if (column.kind === 'integer' || column.kind === 'decimal') return findNumberFault(t, { ...column, language }, text);
   if (column.pattern?.matches(text) === false) return t(column.pattern.fault);
   if (!column.isUnique) return null;
   const isTaken = rows.some(
@@ -78,10 +78,14 @@ export function findFault(t: TFunction, { columns, rows, row, index }: Cell): st
   return isTaken ? t('rows.duplicate') : null;
 }
 
-function findNumberFault(t: TFunction, { kind, min: low = 0, max: high }: RowColumn, text: string): string | null {
+type NumberColumn = RowColumn & { language: string };
+
+function findNumberFault(t: TFunction, column: NumberColumn, text: string): string | null {
+  const { kind, unit, min: low = 0, max: high, language } = column;
   const number = toNumber(text);
   const isInRange = number !== null && number >= low && number <= (high ?? Number.MAX_VALUE);
   if (isInRange && (kind === 'decimal' || Number.isInteger(number))) return null;
   if (high === undefined) return t('rows.atLeast', { low });
+  if (unit !== undefined && unit !== 'ratio') return sayRange(t, unit, { low, high, language });
   return t(kind === 'integer' ? 'number.between' : 'rows.between', { low, high });
 }

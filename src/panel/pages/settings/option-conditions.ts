@@ -1,0 +1,38 @@
+import type { Option } from '../../api/types.ts';
+import type { OptionDrafts } from './use-option-drafts.ts';
+
+/** What must be set or on before an option is of use, as the gateway requires it. */
+const needs: Readonly<Record<string, readonly string[]>> = {
+  EmailDomainWhitelist: ['EmailDomainRestrictionEnabled'],
+  TurnstileCheckEnabled: ['TurnstileSiteKey', 'TurnstileSecretKey'],
+  GitHubOAuthEnabled: ['GitHubClientId', 'GitHubClientSecret'],
+  'discord.enabled': ['discord.client_id', 'discord.client_secret'],
+  LinuxDOOAuthEnabled: ['LinuxDOClientId', 'LinuxDOClientSecret'],
+  'oidc.enabled': ['oidc.client_id', 'oidc.client_secret', 'oidc.well_known'],
+  TelegramOAuthEnabled: ['TelegramBotName', 'TelegramBotToken'],
+  WeChatAuthEnabled: ['WeChatServerAddress', 'WeChatServerToken'],
+  'alerts.low_balance_default': ['alerts.low_balance'],
+};
+
+const byPrefix: readonly (readonly [prefix: string, needed: string])[] = [
+  ['ModelRequestRateLimit', 'ModelRequestRateLimitEnabled'],
+  ['backup.', 'backup.daily'],
+];
+
+const readNeeds = (key: string): readonly string[] =>
+  needs[key] ?? byPrefix.flatMap(([prefix, needed]) => (key.startsWith(prefix) && key !== needed ? [needed] : []));
+
+/** Whether an option changes nothing yet: what it needs is off or missing. What is on can be switched off. */
+export function isIdle(option: Option, own: readonly Option[], drafts: Pick<OptionDrafts, 'valueOf'>): boolean {
+  const isSet = (key: string): boolean => {
+    const needed = own.find((each) => each.key === key);
+    return needed === undefined || !['', 'false'].includes(drafts.valueOf(needed));
+  };
+  return drafts.valueOf(option) !== 'true' && !readNeeds(option.key).every(isSet);
+}
+
+/** The switch of a way to sign in stands below what it needs. */
+export const withSwitchLast = (options: readonly Option[]): readonly Option[] => {
+  const isLast = ({ key, type }: Option): boolean => type === 'boolean' && (needs[key]?.length ?? 0) > 1;
+  return [...options.filter((option) => !isLast(option)), ...options.filter(isLast)];
+};

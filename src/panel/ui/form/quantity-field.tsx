@@ -1,0 +1,85 @@
+import { NativeSelect, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { toNumber } from './decimal.ts';
+import { DecimalField } from './decimal-field.tsx';
+import { fitStep, nameUnit, type QuantityUnit, unitSteps } from './quantity.ts';
+
+type QuantityFieldProps = {
+  unit: QuantityUnit;
+  /** A number of the stored unit, or what was typed where that is not a number. */
+  value: string;
+  onChange(value: string): void;
+  label: ReactNode;
+  description?: ReactNode;
+  error: string | null;
+  /** The stored number that holds if there is none. */
+  initial?: string;
+  classNames?: Record<string, string>;
+  disabled?: boolean;
+};
+
+const forever = 'forever';
+/** What "days" begins with where neither the value nor the default is a number of days. */
+const someDays = '30';
+
+/** A number and its unit, chosen beside it: "10 GB" is stored as bytes. */
+export function QuantityField({ unit, value, onChange, initial = '', ...input }: QuantityFieldProps) {
+  const { t, i18n } = useTranslation();
+  const steps = unitSteps[unit];
+  const [step, setStep] = useState(() => fitStep(unit, value, initial));
+  // What was typed stays as it is: 1.50 hours must not become 1.5 at once.
+  const [typed, setTyped] = useState({ value, amount: toAmount(value, step.size) });
+  const amount = typed.value === value ? typed.amount : toAmount(value, step.size);
+  const isForever = unit === 'retention' && value === '0';
+  const send = (next: string, size: number): void => {
+    const stored = toStored(next, size);
+    setTyped({ value: stored, amount: next });
+    onChange(stored);
+  };
+  const choose = (name: string): void => {
+    if (name === forever) onChange('0');
+    else if (isForever) onChange(Number(initial) > 0 ? initial : someDays);
+    else {
+      const next = steps.find((each) => each.name === name) ?? step;
+      setStep(next);
+      send(amount, next.size);
+    }
+  };
+  const shown = isForever ? '' : amount;
+  const data = steps.map(({ name }) => ({ value: name, label: nameUnit(name, Number(shown) || 2, i18n.language) }));
+  if (unit === 'retention') data.push({ value: forever, label: t('number.forever') });
+  return (
+    <DecimalField
+      {...input}
+      value={shown}
+      placeholder={initial === '' || isForever ? '' : toAmount(initial, step.size)}
+      onChange={(next) => send(next, step.size)}
+      rightSectionWidth={112}
+      rightSection={
+        data.length === 1 ? (
+          <Text size="sm" c="dimmed">
+            {data[0]?.label}
+          </Text>
+        ) : (
+          <NativeSelect
+            variant="unstyled"
+            aria-label={t('number.unit')}
+            data={data}
+            value={isForever ? forever : step.name}
+            disabled={input.disabled === true}
+            onChange={(event) => choose(event.currentTarget.value)}
+          />
+        )
+      }
+    />
+  );
+}
+
+const toAmount = (value: string, size: number): string => (/^\d+$/.test(value) ? String(Number(value) / size) : value);
+
+const toStored = (amount: string, size: number): string => {
+  const number = toNumber(amount);
+  return number === null || size === 1 ? amount : String(Math.round(number * size));
+};
