@@ -57,7 +57,7 @@ describe('search', () => {
     const search = page.getByRole('searchbox', { name: 'Search settings' });
     await search.fill('starttls');
     await page.keyboard.press('Enter');
-    await page.getByRole('link', { name: 'STARTTLS' }).click();
+    await page.getByRole('link', { name: 'Encryption' }).click();
     await page.getByRole('heading', { level: 2, name: 'Email' }).waitFor();
     await waitForFocus(page.getByRole('combobox', { name: 'Encryption' }));
 
@@ -164,7 +164,7 @@ describe('changing settings', () => {
 
   testInFullRun('a provider shows its callback URL, and the menu which providers are on', async () => {
     const page = await visit('/settings/github');
-    await waitForText(page, 'Paste this when you create the app at GitHub.');
+    await waitForText(page, 'Paste this as the redirect URL of your GitHub app.');
     await waitForText(page, `${origin()}/oauth/github`);
     const menu = page.getByRole('navigation', { name: 'Sections' });
     await menu.getByRole('link', { name: 'Discord' }).click();
@@ -203,7 +203,7 @@ describe('changing settings', () => {
     await page.getByLabel('Client secret').fill('a-secret-of-github');
     await save(page);
     await confirmWithPassword(page);
-    await waitForText(page, 'Set. Type to replace.');
+    await waitForText(page, 'Saved. Type a new one to replace it.');
     await waitForValue(page.getByLabel('Client secret'), '');
     expect(await stored('GitHubClientSecret')).toBe('***');
     await page.getByRole('button', { name: 'Remove' }).click();
@@ -234,7 +234,7 @@ describe('changing settings', () => {
   test('groups are edited as rows, and the first invalid field gets the focus', async () => {
     const page = await visit('/settings/billing');
     expect(await page.getByRole('button', { name: 'Remove row 1' }).count()).toBe(0);
-    await page.locator('#option-groups').getByRole('button', { name: 'Add group' }).click();
+    await page.locator('#option-groups').getByRole('button', { name: 'Add a group' }).click();
     const name = field(page, 'groups', ['Row 2', 'Group']);
     await waitForFocus(name);
     await field(page, 'groups', ['Row 2', 'Ratio']).fill('0.8');
@@ -254,7 +254,7 @@ describe('changing settings', () => {
   testInFullRun('limits by group are numbers in fields, stored as JSON', async () => {
     const page = await visit('/settings/results');
     await field(page, 'results.days', ['All groups', 'Days']).fill('30');
-    await page.locator('[id="option-results.days"]').getByRole('button', { name: 'Add group retention' }).click();
+    await page.locator('[id="option-results.days"]').getByRole('button', { name: 'Add a group' }).click();
     await field(page, 'results.days', ['Row 2', 'Group']).fill('vip');
     const days = field(page, 'results.days', ['Row 2', 'Days']);
     await days.fill('40000');
@@ -262,7 +262,7 @@ describe('changing settings', () => {
     await waitForText(page, 'Enter a whole number from 0 to 36500.');
     await waitForFocus(days);
     await days.fill('365');
-    await field(page, 'results.price_gb_day', ['All groups', 'USD per GB and day']).fill('0.05');
+    await field(page, 'results.price_gb_day', ['All groups', '$ / GB / day']).fill('0.05');
     expect(await findPageIssues(page)).toEqual([]);
     await save(page);
     await waitForNotice(page, 'Settings saved.');
@@ -272,7 +272,8 @@ describe('changing settings', () => {
     ]);
 
     await page.goto(`${origin()}/settings/limits`);
-    await page.locator('#option-ModelRequestRateLimitGroup').getByRole('button', { name: 'Add rate limit' }).click();
+    await page.getByRole('switch', { name: 'Limit submissions per user' }).click();
+    await page.locator('#option-ModelRequestRateLimitGroup').getByRole('button', { name: 'Add a group' }).click();
     await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Group']).fill('vip');
     await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Successful']).fill('5000');
     expect(await findPageIssues(page)).toEqual([]);
@@ -385,7 +386,7 @@ testInFullRun('a provider that does not exist shows a not-found page with a link
   const page = await visit('/settings/providers/99999');
   await page.getByRole('alert').getByText('Provider not found').waitFor();
   await page.getByRole('link', { name: 'All providers' }).click();
-  await waitForText(page, 'No other providers');
+  await waitForText(page, 'No custom providers');
 });
 
 describe('testing settings', () => {
@@ -418,17 +419,17 @@ describe('testing settings', () => {
 describe('custom providers', () => {
   testInFullRun('are discovered by issuer, created, disabled and deleted', async () => {
     const page = await visit('/settings/providers');
-    await waitForText(page, 'No other providers');
+    await waitForText(page, 'No custom providers');
     await page.getByRole('link', { name: 'Add provider' }).click();
     const create = page.getByRole('button', { name: 'Create provider' });
     await create.click();
     await waitForText(page, 'Required.');
-    await waitForText(page, 'Enter a discovery URL, or all three endpoints below.');
+    await waitForText(page, 'Enter an issuer or discovery URL, or override all three endpoints.');
     expect(await findPageIssues(page)).toEqual([]);
 
     await page.getByLabel('Issuer or discovery URL').fill(provider.issuer);
-    await page.getByRole('button', { name: 'Fill in' }).click();
-    await waitForText(page, /The endpoints below were filled in/);
+    await page.getByRole('button', { name: 'Load endpoints' }).click();
+    await waitForText(page, /Its endpoints are loaded/);
     expect(await page.getByLabel('Token endpoint').inputValue()).toStartWith(provider.issuer);
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('House login');
     await page.getByLabel('Slug').fill('github');
@@ -452,6 +453,6 @@ describe('custom providers', () => {
 
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
-    await waitForText(page, 'No other providers');
+    await waitForText(page, 'No custom providers');
   });
 });

@@ -92,7 +92,11 @@ describe('a source that cannot be read shows its error beside the others', () =>
       return `${market.url}${path}`;
     };
     const broken: [name: string, url: string, error: string][] = [
-      ['away', `${market.url}/nothing.json`, 'The marketplace answered HTTP 404.'],
+      [
+        'away',
+        `${market.url}/nothing.json`,
+        `Nothing found at ${market.url}/nothing.json (HTTP 404). Check the address.`,
+      ],
       ['500', file('/500', () => new Response('x', { status: 500 })), 'The marketplace answered HTTP 500.'],
       [
         'redirect',

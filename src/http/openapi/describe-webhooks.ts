@@ -178,7 +178,7 @@ export const WEBHOOKS = {
   ),
   'task.updated': describeEvent(
     'task.updated',
-    "A task's status or progress changed; of quick changes only the last is sent",
+    "A task's status or progress changed; rapid changes are combined into one event",
   ),
   'task.finished': describeEvent('task.finished', 'A task has ended; always sent, after every update'),
   'task.artifacts_kept': describeEvent(

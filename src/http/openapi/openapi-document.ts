@@ -84,14 +84,18 @@ export async function describeApi(app: AnyElysia, version: string): Promise<Open
           request_id: { type: 'string' },
         }),
         OpenAiError: {
-          description: 'An error in the form of the OpenAI API.',
+          description: 'An error in OpenAI format.',
           ...describeFailure({ error: OPENAI_ERROR }),
         },
         RelayedError: {
-          description: 'An error of the gateway, or of a vendor as it answered.',
+          description: "A gateway error, or the vendor's error passed through.",
           anyOf: [refer('OpenAiError'), refer('VendorError')],
         },
-        VendorError: { type: 'object', additionalProperties: true, description: 'In the form of the vendor.' },
+        VendorError: {
+          type: 'object',
+          additionalProperties: true,
+          description: "An error in the vendor's own format.",
+        },
       },
       securitySchemes: {
         panel: {
@@ -111,12 +115,9 @@ export async function describeApi(app: AnyElysia, version: string): Promise<Open
         metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN.' },
       },
       responses: {
-        PanelFailure: failure('A failure on a panel route.', ERRORS.PanelFailure),
-        OpenAiFailure: failure('A failure on a route for API clients.', ERRORS.OpenAiFailure),
-        RelayedFailure: failure(
-          'A failure of the gateway; of a relayed model, as its vendor answered.',
-          ERRORS.RelayedFailure,
-        ),
+        PanelFailure: failure('An error on a panel route.', ERRORS.PanelFailure),
+        OpenAiFailure: failure('An error on a route for API clients.', ERRORS.OpenAiFailure),
+        RelayedFailure: failure("A gateway error, or the vendor's error passed through.", ERRORS.RelayedFailure),
       },
     },
   };
@@ -217,7 +218,7 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
 const TOO_MANY = 'Too many requests. Wait for the number of seconds in Retry-After.';
 /** As at OpenAI, whose clients know the code. */
 const TOO_LITTLE =
-  'Or too little money: insufficient_quota (the balance does not cover the cost), insufficient_key_quota (the limit of the key does not), budget_exceeded (a budget for a period does not).';
+  'Also returned when funds run out: `insufficient_quota` (balance too low), `insufficient_key_quota` (key budget used up), `budget_exceeded` (spending limit for the period reached).';
 
 const isLimited = (operation: Operation): boolean =>
   operation['x-limit-model-requests'] === true ||
@@ -232,21 +233,21 @@ function describeFailures(operation: Operation, path: string): Record<string, st
   if (operation['x-access'] !== 'apiKey') return undefined;
   const submits = operation['x-limit-model-requests'] === true;
   const missing = [
-    path.includes('{') ? 'Nothing of yours has this id.' : '',
-    submits ? 'model_not_found: nothing here serves the model.' : '',
+    path.includes('{') ? 'You have nothing with this id.' : '',
+    submits ? 'No channel offers this model (`model_not_found`).' : '',
   ].filter(Boolean);
   return {
     ...(submits || operation.requestBody
       ? {
           '400':
-            'The request is not valid; message says what to change. Codes: bad_json, validation_failed and others.',
+            'The request is invalid; `message` says what to change. For example `bad_json` or `validation_failed`.',
         }
       : {}),
     '401':
-      'The API key cannot be used: api_key_missing, api_key_invalid, api_key_disabled, api_key_expired, api_key_exhausted.',
+      "The API key can't be used: `api_key_missing`, `api_key_invalid`, `api_key_disabled`, `api_key_expired` or `api_key_exhausted`.",
     ...(submits
       ? {
-          '403': 'Not allowed. Code: api_key_model_not_allowed, among others.',
+          '403': "The key isn't allowed to do this, for example `api_key_model_not_allowed`.",
         }
       : {}),
     ...(missing.length === 0 ? {} : { '404': missing.join(' ') }),

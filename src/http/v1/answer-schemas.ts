@@ -124,8 +124,7 @@ const VideoGeneration = object(
 const vendorId = (own: string) => ({ type: 'string', not: { pattern: own } });
 const RelayedVideo = {
   ...ANY_OBJECT,
-  description:
-    'A video of a relayed model: the answer of its vendor, with the members that it lacks, its price and its link.',
+  description: "The vendor's own video response, completed with missing fields, price and link.",
   properties: { id: vendorId('^task_') },
 };
 const Model = object(
@@ -171,7 +170,7 @@ const Response = object(
 );
 const RelayedResponse = {
   ...ANY_OBJECT,
-  description: 'A response of a relayed model: the answer of its vendor.',
+  description: "The vendor's own response, passed through.",
   properties: { id: vendorId('^resp_[A-Za-z0-9]{32}$') },
 };
 const ImageList = object({
@@ -188,14 +187,14 @@ export const ANSWER_SCHEMAS = {
   QueuePlace,
   Task: is('A task: its status, progress and cost.', Task),
   SubmittedTask: is('A task that was just created.', SubmittedTask),
-  Video: is('A video in the form of the OpenAI API.', Video),
-  VideoGeneration: is('A video in the flat form.', VideoGeneration),
+  Video: is('An OpenAI-compatible video object.', Video),
+  VideoGeneration: is('A video object in the flat format.', VideoGeneration),
   RelayedVideo,
   Model: is('A model that the API key may use, with its price and inputs.', Model),
-  Response: is('A response in the form of the OpenAI API.', Response),
+  Response: is('An OpenAI-compatible response object.', Response),
   RelayedResponse,
-  ImageList: is('Images that were created at once.', ImageList),
-  Batch: is('A batch of requests and how far it is.', Batch),
+  ImageList: is('Images returned in one response.', ImageList),
+  Batch: is('A batch and its progress.', Batch),
   BatchFile: is('A file of batch requests, results or failures.', BatchFile),
 } as const;
 

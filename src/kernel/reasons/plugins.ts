@@ -6,6 +6,7 @@ export const pluginsReasons = {
   'market.no_plugins': 'The index has no list of plugins.',
   'market.redirect': 'The marketplace redirects (HTTP {{status}}), which is not followed: enter the final address.',
   'market.status': 'The marketplace answered HTTP {{status}}.',
+  'market.absent': 'Nothing found at {{address}} (HTTP {{status}}). Check the address.',
   'market.address': 'The address is not allowed: it is in a private or reserved network.',
   'market.dns': "The marketplace's name could not be resolved.",
   'market.connect': 'No connection to the marketplace could be made.',

@@ -78,8 +78,11 @@ export function createMarketReader(deps: {
     if (status !== 200) {
       answer.value.discard();
       const redirects = status >= 300 && status < 400;
-      const said = redirects ? sentence('market.redirect', { status }) : sentence('market.status', { status });
-      return err({ ...said, isAbsent: status === 404 || status === 410 });
+      const isAbsent = status === 404 || status === 410;
+      const said = isAbsent
+        ? sentence('market.absent', { address: url.href, status })
+        : sentence(redirects ? 'market.redirect' : 'market.status', { status });
+      return err({ ...said, isAbsent });
     }
     const bytes = await answer.value.bytes();
     return bytes.ok ? bytes : explain(bytes.error);

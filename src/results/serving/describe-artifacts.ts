@@ -21,6 +21,7 @@ type KeptState = {
   kept_reason_sentence?: StoredSentence;
 };
 
+/** A task's result files. */
 export type ArtifactList = {
   task_id: string;
   artifacts: ({

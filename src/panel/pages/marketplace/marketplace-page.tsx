@@ -2,6 +2,7 @@ import { Alert, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { IconRefresh, IconSettings } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import type { MarketplacePlugin, MarketplaceSource } from '../../api/types.ts';
 import { localise } from '../../i18n/texts.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
@@ -77,9 +78,12 @@ export function MarketplacePage() {
             />
           ) : (
             <Stack gap={36}>
-              {sources.length > 1 && sources.every(({ error }) => error !== undefined) && (
+              {isCutOff(sources) && (
                 <Alert color="red" variant="light" role="alert">
-                  {t('market.allFailed')}
+                  <div className={classes.failed}>
+                    {t('market.allFailed')}
+                    <RetryButton refresh={refresh} />
+                  </div>
                 </Alert>
               )}
               {sources.map((offer) => (
@@ -87,6 +91,7 @@ export function MarketplacePage() {
                   key={offer.source.name}
                   offer={offer}
                   searchText={searchText}
+                  isQuiet={isCutOff(sources)}
                   onEdit={() => setEditing(true)}
                   refresh={refresh}
                 />
@@ -100,14 +105,36 @@ export function MarketplacePage() {
   );
 }
 
+/** Faults of the network between this gateway and a marketplace. */
+const networkFaults: readonly (string | undefined)[] = [
+  ...['market.dns', 'market.connect', 'market.tls', 'market.ended', 'market.late'],
+];
+
+/** Whether no source can be reached at all: each says the same, which is said once. */
+const isCutOff = (sources: readonly MarketplaceSource[]): boolean =>
+  sources.every(({ error_sentence: sentence }) => networkFaults.includes(sentence?.reason));
+
+type Refresh = { mutate(): void; isPending: boolean };
+
+function RetryButton({ refresh }: { refresh: Refresh }) {
+  const { t } = useTranslation();
+  return (
+    <Button size="xs" variant="default" loading={refresh.isPending} onClick={() => refresh.mutate()}>
+      {t('app.retry')}
+    </Button>
+  );
+}
+
 type SourceSectionProps = {
   offer: MarketplaceSource;
   searchText: string;
+  /** A notice above says already what is wrong. */
+  isQuiet: boolean;
   onEdit(): void;
-  refresh: { mutate(): void; isPending: boolean };
+  refresh: Refresh;
 };
 
-function SourceSection({ offer, searchText, onEdit, refresh }: SourceSectionProps) {
+function SourceSection({ offer, searchText, isQuiet, onEdit, refresh }: SourceSectionProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const found = offer.plugins.filter((plugin) => matches(plugin, searchText, i18n.language));
@@ -125,17 +152,20 @@ function SourceSection({ offer, searchText, onEdit, refresh }: SourceSectionProp
         <TrustLabel trust={offer.trust} />
       </div>
       <TrustNotice source={offer.source.name} trust={offer.trust} />
-      {offer.error !== undefined && offer.trust?.state !== 'refused' && (
+      {offer.error !== undefined && isQuiet && (
+        <Text size="sm" c="dimmed">
+          <ServerText text={offer.error} sentence={offer.error_sentence} />
+        </Text>
+      )}
+      {offer.error !== undefined && !isQuiet && offer.trust?.state !== 'refused' && (
         // Nothing is lost while it is offline: plugins that were installed from it go on.
         <Alert color="red" variant="light">
           <div className={classes.failed}>
             <span>
-              {t('market.failed')} <ServerText text={offer.error} sentence={offer.error_sentence} />
+              <ServerText text={offer.error} sentence={offer.error_sentence} />
             </span>
             <Group gap="xs">
-              <Button size="xs" variant="default" loading={refresh.isPending} onClick={() => refresh.mutate()}>
-                {t('app.retry')}
-              </Button>
+              <RetryButton refresh={refresh} />
               <Button size="xs" variant="default" onClick={onEdit}>
                 {t('market.editSource')}
               </Button>
@@ -195,6 +225,7 @@ function SkippedEntries({ skipped }: { skipped: MarketplaceSource['skipped'] }) 
 function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source: string }) {
   const { t, i18n } = useTranslation();
   const { key, name, description, icon, icon_url: picture, models, latest, offered, versions, state } = plugin;
+  const page = `/marketplace/${encodeURIComponent(source)}/${encodeURIComponent(key)}`;
   const refused = versions.filter(({ taken }) => taken === false);
   const needs = refused.flatMap((version) => version.needs);
   return (
@@ -202,17 +233,17 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
       <PluginIcon name={name} icon={icon} path={picture} size={44} />
       <div className={classes.text}>
         <div className={classes.title}>
-          <NameLink to={`/marketplace/${encodeURIComponent(source)}/${encodeURIComponent(key)}`}>{name}</NameLink>
+          <NameLink to={page}>{name}</NameLink>
           <Text size="sm" c="dimmed" component="span">
             {offered ?? latest}
           </Text>
         </div>
-        <Text size="sm" lineClamp={2} lh={1.5}>
+        <Text size="sm" lineClamp={1} lh={1.5}>
           {localise(description, i18n.language)}
         </Text>
         {models.length > 0 && (
           <Text size="xs" c="dimmed" lineClamp={1} mt={4}>
-            {t('market.models', { models: models.join(', ') })}
+            {t('market.modelCount', { count: models.length })} · {models.join(', ')}
           </Text>
         )}
         {refused.length > 0 && (
@@ -222,7 +253,10 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
           </Text>
         )}
       </div>
-      <MarketState state={state} />
+      {state !== 'not_installed' && <MarketState state={state} />}
+      <Button component={Link} to={page} variant="default" size="xs" aria-label={`${t('market.view')}: ${name}`}>
+        {t('market.view')}
+      </Button>
     </li>
   );
 }

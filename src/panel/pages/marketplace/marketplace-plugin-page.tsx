@@ -48,6 +48,7 @@ export function MarketplacePluginPage() {
     <Page
       heading={plugin?.name ?? key}
       {...(description === '' ? {} : { intro: description })}
+      {...(plugin === undefined ? {} : { mark: <Mark plugin={plugin} /> })}
       back={<BackLink to="/marketplace">{t('nav.marketplace')}</BackLink>}
     >
       <QueryResult query={offers}>
@@ -64,6 +65,14 @@ export function MarketplacePluginPage() {
         }
       </QueryResult>
     </Page>
+  );
+}
+
+function Mark({ plugin }: { plugin: MarketplacePlugin }) {
+  return (
+    <Text size="sm" c="dimmed">
+      {[plugin.key, plugin.offered ?? plugin.latest].join(' · ')}
+    </Text>
   );
 }
 
@@ -202,7 +211,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
       )}
       <Section
         heading={t('plugins.tab.source')}
-        intro={t('market.readFirst')}
+        intro={text.data?.current ? `${t('market.readFirst')} ${t('market.readChanges')}` : t('market.readFirst')}
         actions={
           <Select
             aria-label={t('plugins.version')}

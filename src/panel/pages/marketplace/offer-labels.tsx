@@ -37,7 +37,7 @@ const reasons: Record<NonNullable<Trust['reason']>, { title: TextKey; text: Text
 export function TrustLabel({ trust }: { trust: MarketplaceSource['trust'] }) {
   const { t } = useTranslation();
   if (trust === null) return null;
-  if (trust.state === 'unsigned') return <StatusLabel tone="quiet">{t('market.trust.unsigned')}</StatusLabel>;
+  if (trust.state === 'unsigned') return <StatusLabel tone="waiting">{t('market.trust.unsigned')}</StatusLabel>;
   if (trust.state === 'refused') return <StatusLabel tone="bad">{t('market.trust.refused')}</StatusLabel>;
   return <StatusLabel tone="good">{t('market.trust.signed', { key: trust.key?.id ?? '' })}</StatusLabel>;
 }

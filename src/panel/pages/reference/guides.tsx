@@ -4,7 +4,8 @@ import { CopyField } from '../../ui/display/copy-field.tsx';
 import { WithCode } from '../../ui/display/with-code.tsx';
 import { CodeTabs, RequestTabs } from '../playground/code-tabs.tsx';
 import { codeGenerators } from '../playground/generate-code.ts';
-import { pollPrograms, webhookReceivers } from './quickstart-code.ts';
+import { ExampleResponse } from './operation-view.tsx';
+import { pollPrograms, quickstartResponses, webhookReceivers } from './quickstart-code.ts';
 import type { ApiCode, Reference } from './read-document.ts';
 import classes from './reference.module.css';
 import type { Reader } from './use-reader.ts';
@@ -24,10 +25,12 @@ export function listGuides({ reference, reader, t }: GuidesInput): Guide[] {
     {
       ...{ id: 'create', heading: t('reference.create'), texts: [t('reference.createText')] },
       code: <RequestTabs url={url} body={create.body} apiKey={apiKey} />,
+      response: quickstartResponses.create(create.path, create.body.model),
     },
     {
       ...{ id: 'poll', heading: t('reference.poll'), texts: [t('reference.pollText')] },
       code: <CodeTabs write={(language) => pollPrograms[language]({ url: `${task}?wait=60`, apiKey })} />,
+      response: quickstartResponses.poll(create.body.model),
     },
     {
       ...{ id: 'stream', heading: t('reference.stream'), texts: [t('reference.streamText')] },
@@ -52,6 +55,7 @@ export function listGuides({ reference, reader, t }: GuidesInput): Guide[] {
     {
       ...{ id: 'fetch', heading: t('reference.fetch'), texts: [t('reference.fetchText')] },
       code: <RequestTabs url={`${task}/artifacts`} {...read} result="json" />,
+      response: quickstartResponses.fetch(origin),
     },
   ];
   const errors: StepProps = {
@@ -81,9 +85,9 @@ function writeError(codes: readonly ApiCode[]): string {
   return `HTTP/1.1 ${code?.status}\nx-request-id: req_…\n\n${JSON.stringify({ error }, null, 2)}`;
 }
 
-type StepProps = { id: string; heading?: string; texts: readonly string[]; code: ReactNode };
+type StepProps = { id: string; heading?: string; texts: readonly string[]; code: ReactNode; response?: string };
 
-function Step({ id, heading, texts, code }: StepProps) {
+function Step({ id, heading, texts, code, response }: StepProps) {
   return (
     <div id={id} className={classes.beside}>
       <div className={classes.words}>
@@ -94,7 +98,10 @@ function Step({ id, heading, texts, code }: StepProps) {
           </p>
         ))}
       </div>
-      <div className={classes.code}>{code}</div>
+      <div className={classes.code}>
+        {code}
+        {response !== undefined && <ExampleResponse text={response} />}
+      </div>
     </div>
   );
 }

@@ -1,9 +1,10 @@
 import { Text } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { CopyField } from '../../ui/display/copy-field.tsx';
 import { WithCode } from '../../ui/display/with-code.tsx';
 import { RequestTabs } from '../playground/code-tabs.tsx';
-import type { Operation, Parameter, Schema } from './read-document.ts';
+import { isSchema, makeExample, type Operation, type Parameter, type Schema } from './read-document.ts';
 import classes from './reference.module.css';
 import { ParameterTable, SchemaTable } from './schema-table.tsx';
 import { TryRequest } from './try-request.tsx';
@@ -77,6 +78,7 @@ export function OperationEntry({ operation, reader, isTarget }: OperationEntryPr
 function OpenOperation({ operation, reader }: Omit<OperationEntryProps, 'isTarget'>) {
   const { t } = useTranslation();
   const call = useCall(operation, reader);
+  const example = writeResponse(operation);
   return (
     <div className={classes.beside}>
       <div className={classes.words}>
@@ -99,10 +101,36 @@ function OpenOperation({ operation, reader }: Omit<OperationEntryProps, 'isTarge
         ) : (
           <RequestTabs {...call.request} />
         )}
+        {example !== null && <ExampleResponse text={example} />}
         <TryRequest call={call} needsKey={call.needsKey && reader.typedKey === ''} />
       </div>
     </div>
   );
+}
+
+/** What comes back, as code. */
+export function ExampleResponse({ text }: { text: string }) {
+  const { t } = useTranslation();
+  return (
+    <div>
+      <p className={classes.exampleHead}>{t('reference.exampleResponse')}</p>
+      <CopyField text={text} isProgram />
+    </div>
+  );
+}
+
+/** More lines would not be read as an example. */
+const maxExampleLines = 24;
+
+/** A success in JSON as its schema describes it; null where that is long, or says nothing. */
+function writeResponse({ access, responses }: Operation): string | null {
+  if (access !== 'apiKey') return null;
+  const success = responses.find(({ status }) => status === '200');
+  const json = success?.bodies.find(({ type }) => type === 'application/json');
+  const example = json === undefined ? null : makeExample(json.schema);
+  if (!isSchema(example) || Object.keys(example).length === 0) return null;
+  const text = JSON.stringify(example, null, 2);
+  return text.split('\n').length <= maxExampleLines ? text : null;
 }
 
 /** What the document says of an operation or a webhook: what one sends first, then what comes. */

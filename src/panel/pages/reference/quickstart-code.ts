@@ -4,6 +4,25 @@ import { type CodeLanguage, print } from '../playground/generate-code.ts';
 
 type Program = (at: { url: string; apiKey: string }) => string;
 
+const taskId = 'task_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw';
+const print2 = (value: unknown): string => JSON.stringify(value, null, 2);
+
+/** What comes back at each step, in its main members. */
+export const quickstartResponses = {
+  create: (path: string, model: unknown): string =>
+    print2({
+      ...{ id: taskId, ...(path === '/v1/videos' ? { object: 'video', progress: 0 } : { task_id: taskId }) },
+      ...{ status: 'queued', model, created_at: 1_767_225_600 },
+    }),
+  poll: (model: unknown): string =>
+    print2({ id: taskId, object: 'task', model, status: 'SUCCESS', progress: '100%', finished_at: 1_767_225_660 }),
+  fetch: (origin: string): string =>
+    print2({
+      task_id: taskId,
+      artifacts: [{ key: 'video', type: 'video', content_url: `${origin}/v1/tasks/…/content?access=…` }],
+    }),
+} as const;
+
 /** Reads a task until it has ended. curl reads it once; the request waits for a change. */
 export const pollPrograms: Readonly<Record<CodeLanguage, Program>> = {
   curl: ({ url, apiKey }) => `curl '${url}' \\\n  -H 'Authorization: Bearer ${apiKey}'`,

@@ -206,6 +206,7 @@ export function makeExample(schema: unknown): unknown {
   if (example !== undefined) return example;
   if ('const' in schema) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0];
+  if (Array.isArray(schema.anyOf)) return makeExample(schema.anyOf[0]);
   if (isSchema(schema.properties)) {
     const required = toList(schema.required);
     return Object.fromEntries(

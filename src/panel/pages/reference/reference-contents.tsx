@@ -1,4 +1,4 @@
-import { Group, Stack, Text } from '@mantine/core';
+import { Group, NativeSelect, Stack, Text } from '@mantine/core';
 import type { i18n as I18n } from 'i18next';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -209,6 +209,12 @@ function OnThisPage({ sections }: { sections: readonly { id: string; heading: st
           </li>
         ))}
       </ul>
+      <NativeSelect
+        aria-label={t('reference.contents')}
+        data={sections.map(({ id, heading }) => ({ value: id, label: heading }))}
+        value={current}
+        onChange={(event) => document.getElementById(event.currentTarget.value)?.scrollIntoView()}
+      />
     </nav>
   );
 }

@@ -1,10 +1,12 @@
-import { Anchor, Kbd, PasswordInput, Select, Text, TextInput } from '@mantine/core';
+import { Anchor, Kbd, PasswordInput, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PublicFrame } from '../../ui/page/public-frame.tsx';
@@ -37,6 +39,22 @@ export function ReferencePage() {
   const [search, setSearch] = useState('');
   const field = useRef<HTMLInputElement>(null);
   useSearchKey(field);
+  const isPhone = useMediaQuery('(max-width: 639px)');
+  const fields = (
+    <>
+      <KeyInput reader={reader} />
+      <Select
+        label={t('reference.model')}
+        data={[...reader.models]}
+        value={reader.model === '' ? null : reader.model}
+        placeholder={t('reference.noModel')}
+        disabled={reader.models.length === 0}
+        searchable
+        allowDeselect={false}
+        onChange={(model) => model !== null && reader.setModel(model)}
+      />
+    </>
+  );
   return (
     <Page
       heading={t('nav.reference')}
@@ -56,7 +74,8 @@ export function ReferencePage() {
         <TextInput
           ref={field}
           type="search"
-          label={t('reference.search')}
+          label={t('app.search')}
+          placeholder={t('reference.search')}
           leftSection={<IconSearch size={17} stroke={1.6} aria-hidden="true" />}
           rightSection={
             <Kbd aria-hidden="true" visibleFrom="sm">
@@ -67,17 +86,13 @@ export function ReferencePage() {
           value={search}
           onChange={(event) => setSearch(event.currentTarget.value)}
         />
-        <KeyInput reader={reader} />
-        <Select
-          label={t('reference.model')}
-          data={[...reader.models]}
-          value={reader.model === '' ? null : reader.model}
-          placeholder={t('reference.noModel')}
-          disabled={reader.models.length === 0}
-          searchable
-          allowDeselect={false}
-          onChange={(model) => model !== null && reader.setModel(model)}
-        />
+        {isPhone ? (
+          <Collapsible label={t('reference.customize')}>
+            <Stack gap="md">{fields}</Stack>
+          </Collapsible>
+        ) : (
+          fields
+        )}
       </div>
       <QueryResult query={document}>
         {(reference) => <ReferenceContents reference={reference} reader={reader} search={search.trim()} />}

@@ -39,7 +39,7 @@ export const toFormValues = (provider: OAuthProvider): ProviderValues => {
 export function validateProvider(
   t: TFunction,
   values: ProviderValues,
-  isNew: boolean,
+  stored: Pick<OAuthProvider, 'well_known'> | null,
 ): Partial<Record<keyof ProviderValues, string | null>> {
   const requireText = (text: string): string | null => (text.trim() === '' ? t('rows.missing') : null);
   const validateAddress = (text: string): string | null =>
@@ -50,12 +50,14 @@ export function validateProvider(
     (text) => text.trim() !== '',
   );
   return {
-    slug: !isNew || /^[a-z0-9]([a-z0-9-]{0,24}[a-z0-9])?$/.test(values.slug) ? null : t('providers.slugInvalid'),
+    slug:
+      stored !== null || /^[a-z0-9]([a-z0-9-]{0,24}[a-z0-9])?$/.test(values.slug) ? null : t('providers.slugInvalid'),
     name: requireText(values.name),
     client_id: requireText(values.client_id),
     well_known:
       validateAddress(values.well_known) ??
-      (values.well_known.trim() === '' && !hasEndpoints ? t('providers.endpointsMissing') : null),
+      (values.well_known.trim() === '' && !hasEndpoints ? t('providers.endpointsMissing') : null) ??
+      (isIssuer(values.well_known) && values.well_known !== stored?.well_known ? t('providers.loadFirst') : null),
     authorization_endpoint: validateAddress(values.authorization_endpoint),
     token_endpoint: validateAddress(values.token_endpoint),
     user_info_endpoint: validateAddress(values.user_info_endpoint),
@@ -79,6 +81,9 @@ export function toProviderBody(values: ProviderValues, original: ProviderValues 
     ...(secret === '' ? {} : { client_secret: secret }),
   };
 }
+
+/** Not the address of a discovery document, which is loaded by it. */
+const isIssuer = (address: string): boolean => address.trim() !== '' && !address.includes('/.well-known/');
 
 function isPolicy(text: string): boolean {
   if (text.trim() === '') return true;

@@ -1,4 +1,16 @@
-import { Alert, Button, Group, PasswordInput, Select, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core';
+import {
+  Alert,
+  Button,
+  Group,
+  Input,
+  PasswordInput,
+  Select,
+  Stack,
+  Switch,
+  Text,
+  Textarea,
+  TextInput,
+} from '@mantine/core';
 import { IconAlertTriangle, IconWorldSearch } from '@tabler/icons-react';
 import { type KeyboardEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -14,7 +26,7 @@ import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
-import { useCallbackUrl } from './group-facts.tsx';
+import { LocalAddressNotice, useCallbackUrl } from './group-facts.tsx';
 import {
   emptyProvider,
   type ProviderValues,
@@ -49,7 +61,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
   const isInUse = change.error instanceof ApiError && change.error.code === 'AUTH_PROVIDER_IN_USE';
   const form = useForm<ProviderValues, Saving>({
     initial: stored === null ? emptyProvider : toFormValues(stored),
-    validate: (values) => validateProvider(t, values, stored === null),
+    validate: (values) => validateProvider(t, values, stored),
     toVariables: (values, original) => ({
       body: toProviderBody(values, stored === null ? null : original),
       force: isInUse && force,
@@ -88,15 +100,22 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
               required
               {...form.bind('name')}
             />
-            <TextInput
-              label={t('providers.slug')}
-              description={t(stored === null ? 'providers.slugHelp' : 'providers.slugFixed')}
-              required={stored === null}
-              readOnly={stored !== null}
-              spellCheck={false}
-              autoCapitalize="none"
-              {...form.bind('slug')}
-            />
+            {stored === null ? (
+              <TextInput
+                label={t('providers.slug')}
+                description={t('providers.slugHelp')}
+                required
+                spellCheck={false}
+                autoCapitalize="none"
+                {...form.bind('slug')}
+              />
+            ) : (
+              <Input.Wrapper labelElement="div" label={t('providers.slug')} description={t('providers.slugFixed')}>
+                <Text className={classes.code ?? ''} mt={8}>
+                  {stored.slug}
+                </Text>
+              </Input.Wrapper>
+            )}
           </div>
           <Switch label={t('providers.enabled')} {...form.bindChecked('enabled')} />
           {/^[a-z0-9-]+$/.test(form.values.slug) && (
@@ -104,6 +123,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
               <Text size="sm" fw={500} mb={8}>
                 {t('providers.callback')}
               </Text>
+              <LocalAddressNotice url={callbackUrl} />
               <CopyField text={callbackUrl} />
             </div>
           )}
@@ -181,89 +201,81 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
   );
 }
 
-/** The provider's endpoints: discovered, or entered by hand. */
+/** The provider's address, from which its endpoints are loaded, and the endpoints themselves. */
 function Endpoints({ form }: { form: Form<ProviderValues> }) {
   const { t } = useTranslation();
-  const input = { inputMode: 'url', spellCheck: false } as const;
-  return (
-    <>
-      <DiscoverIssuer
-        onFound={(found) => {
-          form.set('well_known', found.well_known);
-          form.set('authorization_endpoint', found.authorization_endpoint);
-          form.set('token_endpoint', found.token_endpoint);
-          form.set('user_info_endpoint', found.user_info_endpoint);
-        }}
-      />
-      <TextInput
-        label={t('option.oidc.well_known')}
-        description={t('option.oidc.well_known.help')}
-        {...input}
-        {...form.bind('well_known')}
-      />
-      <TextInput label={t('option.oidc.authorization_endpoint')} {...input} {...form.bind('authorization_endpoint')} />
-      <TextInput label={t('option.oidc.token_endpoint')} {...input} {...form.bind('token_endpoint')} />
-      <TextInput label={t('option.oidc.user_info_endpoint')} {...input} {...form.bind('user_info_endpoint')} />
-    </>
-  );
-}
-
-/**
- * Fetches a provider's OpenID Connect endpoints, by the issuer's address or that of the discovery
- * document.
- */
-function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider): void }) {
-  const { t } = useTranslation();
-  const [address, setAddress] = useState('');
   const change = useApiMutation<string, DiscoveredProvider>({
     request: (url) => ({
       method: 'POST',
       path: '/api/custom-oauth-provider/discovery',
       body: url.includes('/.well-known/') ? { well_known_url: url } : { issuer_url: url },
     }),
-    onSuccess: onFound,
+    onSuccess: (found) => {
+      form.set('well_known', found.well_known);
+      for (const name of endpoints) form.set(name, found[name]);
+    },
   });
-  const ask = (): void => {
-    if (address.trim() !== '' && !change.isPending) change.mutate(address.trim());
+  const address = form.values.well_known.trim();
+  const load = (): void => {
+    if (address !== '' && !change.isPending) change.mutate(address);
   };
-  // This is nested in another form: Enter must not submit that one.
+  // Enter must not submit the form.
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== 'Enter') return;
     event.preventDefault();
-    ask();
+    load();
   };
+  const isManual = address === '' && endpoints.some((name) => form.values[name] !== '');
   return (
-    <div>
-      <Group gap="sm" align="end">
-        <TextInput
-          label={t('providers.issuer')}
-          description={t('providers.issuerHelp')}
-          placeholder="https://login.example.org/realms/main"
-          inputMode="url"
-          spellCheck={false}
-          flex="1 1 280px"
-          value={address}
-          readOnly={change.isPending}
-          onChange={(event) => setAddress(event.currentTarget.value)}
-          onKeyDown={onKeyDown}
-        />
-        <Button
-          variant="default"
-          leftSection={<IconWorldSearch size={18} stroke={1.6} aria-hidden="true" />}
-          loading={change.isPending}
-          onClick={ask}
-        >
-          {t('providers.discover')}
-        </Button>
-      </Group>
-      <div aria-live="polite">
-        {change.isSuccess && (
-          <Text size="sm" c="dimmed" mt={8}>
-            {t('providers.discovered', { issuer: change.data.issuer })}
-          </Text>
-        )}
+    <>
+      <div>
+        <Group gap="sm" align="end">
+          <TextInput
+            label={t('providers.issuer')}
+            placeholder="https://login.example.org/realms/main"
+            inputMode="url"
+            spellCheck={false}
+            flex="1 1 280px"
+            {...form.bind('well_known')}
+            readOnly={change.isPending}
+            onKeyDown={onKeyDown}
+          />
+          <Button
+            variant="default"
+            leftSection={<IconWorldSearch size={18} stroke={1.6} aria-hidden="true" />}
+            loading={change.isPending}
+            onClick={load}
+          >
+            {t('providers.discover')}
+          </Button>
+        </Group>
+        <div aria-live="polite">
+          {change.isSuccess && (
+            <Text size="sm" c="dimmed" mt={8}>
+              {t('providers.discovered', { issuer: change.data.issuer })}
+            </Text>
+          )}
+        </div>
+        {change.isError && <ErrorNotice error={change.error} />}
       </div>
-      {change.isError && <ErrorNotice error={change.error} />}
-    </div>
+      <Collapsible
+        label={t('providers.override')}
+        forceOpen={isManual || endpoints.some((name) => form.readError(name) !== null)}
+      >
+        <Stack gap="md">
+          {endpoints.map((name) => (
+            <TextInput
+              key={name}
+              label={t(`option.oidc.${name}`)}
+              inputMode="url"
+              spellCheck={false}
+              {...form.bind(name)}
+            />
+          ))}
+        </Stack>
+      </Collapsible>
+    </>
   );
 }
+
+const endpoints = ['authorization_endpoint', 'token_endpoint', 'user_info_endpoint'] as const;
