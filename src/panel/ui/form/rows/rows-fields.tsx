@@ -86,7 +86,19 @@ export function RowsFields({ format, rows, onChange, showsFaults, groups = [] }:
                   />
                 ),
               )}
-              {!isFixed && (
+              {!isFixed && layout === 'card' && (
+                <Button
+                  variant="subtle"
+                  color="gray"
+                  size="xs"
+                  className={classes.remove ?? ''}
+                  aria-label={t('rows.remove', { number: number + 1 })}
+                  onClick={() => remove(row.id)}
+                >
+                  {t('rows.removeThis')}
+                </Button>
+              )}
+              {!isFixed && layout === 'table' && (
                 <ActionIcon
                   variant="subtle"
                   color="gray"
