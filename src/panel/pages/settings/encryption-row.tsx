@@ -2,19 +2,9 @@ import { Select } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { fieldMessage } from '../../api/error-message.ts';
 import type { Option } from '../../api/types.ts';
-import { nameOption } from './option-texts.ts';
+import { IMPLICIT_TLS as IMPLICIT, nameOption, STARTTLS } from './option-texts.ts';
 import classes from './settings.module.css';
 import type { OptionDrafts } from './use-option-drafts.ts';
-
-/** Two options that exclude each other, chosen in one field. */
-const IMPLICIT = 'SMTPSSLEnabled';
-const STARTTLS = 'SMTPStartTLSEnabled';
-
-/** Whether an option has no row of its own because `EncryptionRow` shows it. */
-export const isEncryption = (key: string): boolean => key === IMPLICIT || key === STARTTLS;
-
-/** Whether a list of options names that field, for which one of the two stands. */
-export const standsForEncryption = (key: string): boolean => key === IMPLICIT;
 
 type EncryptionRowProps = { options: readonly Option[]; drafts: OptionDrafts };
 

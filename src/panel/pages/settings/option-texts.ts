@@ -8,6 +8,17 @@ export const nameOption = (key: string): TextKey => `option.${key}` as TextKey;
 export const explainOption = (key: string): TextKey => `option.${key}.help` as TextKey;
 export const nameGroup = (group: string): TextKey => `settings.group.${group}` as TextKey;
 
+/** Two options that exclude each other, chosen in one field. */
+export const IMPLICIT_TLS = 'SMTPSSLEnabled';
+export const STARTTLS = 'SMTPStartTLSEnabled';
+
+/** Whether an option has no row of its own because `EncryptionRow` shows it. */
+export const isEncryption = (key: string): boolean => key === IMPLICIT_TLS || key === STARTTLS;
+
+/** As a list of settings calls an option; the second of the two has no line of its own. */
+export const nameInList = (key: string): TextKey => (isEncryption(key) ? 'settings.encryption' : nameOption(key));
+export const isListed = (key: string): boolean => key !== STARTTLS;
+
 /** Null where the group's name says enough. */
 export function explainGroup(texts: i18n, group: string): TextKey | null {
   const key: string = `settings.group.${group}.help`;

@@ -11,9 +11,8 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { isEncryption, standsForEncryption } from './encryption-row.tsx';
 import { OptionGroup } from './option-group.tsx';
-import { explainOption, nameGroup, nameOption } from './option-texts.ts';
+import { explainOption, isEncryption, isListed, nameGroup, nameInList, nameOption } from './option-texts.ts';
 import classes from './settings.module.css';
 
 /** The options of one group, or the results of a search. */
@@ -74,7 +73,7 @@ function SearchResults({ options, searchText }: { options: readonly Option[]; se
   const entries = options.map(({ key, group }) => ({
     key,
     path: `/settings/${group}#option-${encodeURIComponent(key)}`,
-    name: isEncryption(key) ? t('settings.encryption') : t(nameOption(key)),
+    name: t(nameInList(key)),
     help: isEncryption(key)
       ? `${t('settings.encryption.starttls')} / ${t(nameOption(key))}`
       : t(explainOption(key)).replaceAll('`', ''),
@@ -84,7 +83,7 @@ function SearchResults({ options, searchText }: { options: readonly Option[]; se
   const matching = entries.filter(({ key, name, help, group }) => hasWords(`${key} ${name} ${help} ${group}`));
   const isNamed = ({ name }: { name: string }): boolean => hasWords(name);
   const exact = matching.find(({ key }) => key === searchText);
-  const shown = matching.filter(({ key }) => !isEncryption(key) || standsForEncryption(key));
+  const shown = matching.filter(({ key }) => isListed(key));
   const found = [...shown.filter(isNamed), ...shown.filter((entry) => !isNamed(entry))];
   if (exact !== undefined) return <Navigate to={exact.path} replace />;
   if (found.length === 0) {

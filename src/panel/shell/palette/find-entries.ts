@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import { nameOption } from '../../pages/settings/option-texts.ts';
+import { nameInList } from '../../pages/settings/option-texts.ts';
 import { roles } from '../../session/roles.ts';
 import { sections } from '../navigation-sections.ts';
 
@@ -44,7 +44,7 @@ export const listSettings = (t: TFunction, role: number, options: readonly strin
     : options.map((key) => ({
         id: `setting:${key}`,
         group: 'settings',
-        label: t(nameOption(key)),
+        label: t(nameInList(key)),
         note: key,
         to: `/settings?q=${encodeURIComponent(key)}`,
       }));
