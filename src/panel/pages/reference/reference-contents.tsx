@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import { WithCode } from '../../ui/display/with-code.tsx';
+import contents from './contents.module.css';
 import { listGuides } from './guides.tsx';
 import { Entry, OperationEntry, OperationWords } from './operation-view.tsx';
 import {
@@ -198,7 +199,7 @@ function OnThisPage({ sections }: { sections: readonly { id: string; heading: st
   const { t } = useTranslation();
   const current = useReadSection(sections.map(({ id }) => id));
   return (
-    <nav aria-label={t('reference.contents')} className={classes.contents}>
+    <nav aria-label={t('reference.contents')} className={contents.contents}>
       <p aria-hidden="true">{t('reference.contents')}</p>
       <ul>
         {sections.map(({ id, heading }) => (

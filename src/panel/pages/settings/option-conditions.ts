@@ -22,7 +22,7 @@ const byPrefix: readonly (readonly [prefix: string, needed: string])[] = [
 const readNeeds = (key: string): readonly string[] =>
   needs[key] ?? byPrefix.flatMap(([prefix, needed]) => (key.startsWith(prefix) && key !== needed ? [needed] : []));
 
-/** Whether an option changes nothing yet: what it needs is off or missing. What is on can be switched off. */
+/** Whether what an option needs is off or missing. One that is on can always be switched off. */
 export function isIdle(option: Option, own: readonly Option[], drafts: Pick<OptionDrafts, 'valueOf'>): boolean {
   const isSet = (key: string): boolean => {
     const needed = own.find((each) => each.key === key);

@@ -94,7 +94,8 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
   };
 
   const folded = own.filter(({ key }) => advanced.includes(key));
-  const isBlocked = (option: Option): boolean => (hasNoBackups && group === 'backups') || isIdle(option, own, drafts);
+  const isBlocked = (option: Option): boolean =>
+    (hasNoBackups && group === 'backups' && drafts.valueOf(option) !== 'true') || isIdle(option, own, drafts);
   const rowsOf = (shown: readonly Option[]) =>
     shown
       .filter(({ key }) => !isEncryption(key))

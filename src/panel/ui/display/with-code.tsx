@@ -1,4 +1,4 @@
-/** A text whose parts in backticks are code; in English, names of codes and headers without them too. */
+/** A text whose parts in backticks are code, and names of codes and headers unless `isMarked`. */
 export function WithCode({ text, isMarked = false }: { text: string; isMarked?: boolean }) {
   return text.split(isMarked ? marked : codes).map((part, at) => {
     const key = `${at} ${part}`;

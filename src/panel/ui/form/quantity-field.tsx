@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { toNumber } from './decimal.ts';
 import { DecimalField } from './decimal-field.tsx';
-import { fitStep, nameUnit, type QuantityUnit, unitSteps } from './quantity.ts';
+import { fitStep, nameUnit, type QuantityUnit, type UnitStep, unitSteps } from './quantity.ts';
 
 type QuantityFieldProps = {
   unit: QuantityUnit;
@@ -28,24 +28,21 @@ const someDays = '30';
 export function QuantityField({ unit, value, onChange, initial = '', ...input }: QuantityFieldProps) {
   const { t, i18n } = useTranslation();
   const steps = unitSteps[unit];
-  const [step, setStep] = useState(() => fitStep(unit, value, initial));
-  // What was typed stays as it is: 1.50 hours must not become 1.5 at once.
-  const [typed, setTyped] = useState({ value, amount: toAmount(value, step.size) });
-  const amount = typed.value === value ? typed.amount : toAmount(value, step.size);
+  // What was typed stays as it is: 1.50 hours must not become 90 minutes at once.
+  const [typed, setTyped] = useState<{ value: string; amount: string; step: UnitStep } | null>(null);
+  const isTyped = typed !== null && typed.value === value;
+  const step = isTyped ? typed.step : fitStep(unit, value, initial);
+  const amount = isTyped ? typed.amount : toAmount(value, step.size);
   const isForever = unit === 'retention' && value === '0';
-  const send = (next: string, size: number): void => {
-    const stored = toStored(next, size);
-    setTyped({ value: stored, amount: next });
+  const send = (next: string, chosen: UnitStep): void => {
+    const stored = toStored(next, chosen.size);
+    setTyped({ value: stored, amount: next, step: chosen });
     onChange(stored);
   };
   const choose = (name: string): void => {
     if (name === forever) onChange('0');
     else if (isForever) onChange(Number(initial) > 0 ? initial : someDays);
-    else {
-      const next = steps.find((each) => each.name === name) ?? step;
-      setStep(next);
-      send(amount, next.size);
-    }
+    else send(amount, steps.find((each) => each.name === name) ?? step);
   };
   const shown = isForever ? '' : amount;
   const data = steps.map(({ name }) => ({ value: name, label: nameUnit(name, Number(shown) || 2, i18n.language) }));
@@ -55,7 +52,7 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
       {...input}
       value={shown}
       placeholder={initial === '' || isForever ? '' : toAmount(initial, step.size)}
-      onChange={(next) => send(next, step.size)}
+      onChange={(next) => send(next, step)}
       rightSectionWidth={112}
       rightSection={
         data.length === 1 ? (
