@@ -199,7 +199,7 @@ describe('one channel', () => {
       base_url: 'https://llm.example',
     });
     const page = await openAsRoot(`/channels/${id}?tab=settings`);
-    await page.getByRole('button', { name: 'Change proxy or headers' }).click();
+    await page.getByRole('button', { name: 'Proxy and headers' }).click();
     const proxy = page.getByLabel('Proxy', { exact: true });
     const save = page.getByRole('button', { name: 'Save' });
     await proxy.fill('proxy.lan:3128');
@@ -242,7 +242,7 @@ describe('one channel', () => {
       body_defaults: { max_tokens: 77 },
     });
     await page.reload();
-    await page.getByRole('button', { name: 'Change proxy or headers' }).click();
+    await page.getByRole('button', { name: 'Proxy and headers' }).click();
     expect(await page.getByLabel('Name of header 1').inputValue()).toBe('X-Api-Manager');
     expect(await page.getByLabel('Value of header 1', { exact: true }).inputValue()).toBe('');
     expect(await proxy.inputValue()).toBe('socks5h://proxy.lan:1080');
@@ -254,7 +254,8 @@ describe('one channel', () => {
   test('a cancelled Security Proof does not settle a later one', async () => {
     const created = await listed('First channel');
     const page = await openAsRoot(`/channels/${created?.id}?tab=settings`);
-    await page.getByRole('button', { name: 'Show key' }).click();
+    await page.getByRole('button', { name: /^Actions for/ }).click();
+    await page.getByRole('menuitem', { name: 'Show key' }).click();
     const proving = await holdResponse(page, '**/api/verify', 'POST');
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Password', { exact: true }).fill(password);
@@ -262,7 +263,8 @@ describe('one channel', () => {
     await proving.answered;
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await dialog.waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Show key' }).click();
+    await page.getByRole('button', { name: /^Actions for/ }).click();
+    await page.getByRole('menuitem', { name: 'Show key' }).click();
     await dialog.getByLabel('Password', { exact: true }).waitFor();
     await proving.release();
     expect(await dialog.count()).toBe(1);
@@ -274,7 +276,8 @@ describe('one channel', () => {
     const created = await listed('First channel');
     const page = await openAsRoot(`/channels/${created?.id}?tab=settings`);
     await waitForText(page, 'Ends in -key');
-    await page.getByRole('button', { name: 'Show key' }).click();
+    await page.getByRole('button', { name: /^Actions for/ }).click();
+    await page.getByRole('menuitem', { name: 'Show key' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Password', { exact: true }).fill('not the password');
     await page.keyboard.press('Enter');
@@ -331,5 +334,7 @@ test('an administrator edits channels and sees no stored key', async () => {
   await page.getByLabel('Weight').fill('5');
   await page.getByRole('button', { name: 'Save' }).click();
   await waitForNotice(page, 'Saved');
-  expect(await page.getByRole('button', { name: 'Show key' }).count()).toBe(0);
+  await page.getByRole('button', { name: /^Actions for/ }).click();
+  await page.getByRole('menuitem', { name: 'Disable' }).waitFor();
+  expect(await page.getByRole('menuitem', { name: 'Show key' }).count()).toBe(0);
 });

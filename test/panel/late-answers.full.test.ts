@@ -102,7 +102,8 @@ describe('after leaving the page', () => {
     await page.getByRole('link', { name: 'demo' }).first().click();
     await page.getByRole('tab', { name: 'Settings' }).click();
     const asking = await holdResponse(page, '**/api/verify?*', 'GET');
-    await button(page, 'Show key').click();
+    await page.getByRole('button', { name: /^Actions for/ }).click();
+    await page.getByRole('menuitem', { name: 'Show key' }).click();
     await asking.answered;
     await link(page, 'Tasks').click();
     await heading(page, 'Tasks').waitFor();

@@ -217,7 +217,7 @@ describe('prices', () => {
     await page.waitForFunction(() => document.querySelector('textarea[aria-invalid="true"]') !== null);
     await expression.fill('0.02 * u("seconds")');
     await page.getByRole('button', { name: 'Save' }).click();
-    await waitForNotice(page, 'The price of demo-video was saved');
+    await waitForNotice(page, 'The price for demo-video was saved');
     await page
       .getByRole('row', { name: /demo-video/ })
       .getByText('$0.02 / second')
@@ -239,7 +239,7 @@ describe('prices', () => {
     await dialog.getByLabel('Model', { exact: true }).fill('demo-video-2');
     await dialog.getByText('Replaces the existing price').waitFor({ state: 'detached' });
     await dialog.getByRole('button', { name: 'Cancel' }).click();
-    await page.getByRole('button', { name: 'Edit the price of demo-video' }).click();
+    await page.getByRole('button', { name: 'Edit the price for demo-video' }).click();
     await dialog.getByLabel('Price in USD', { exact: true }).waitFor();
     expect(await dialog.getByText('Replaces the existing price').count()).toBe(0);
     await dialog.getByRole('button', { name: 'Cancel' }).click();
@@ -250,14 +250,14 @@ describe('prices', () => {
     await page.getByRole('button', { name: 'Set price for paper-1' }).click();
     await page.getByLabel('Price in USD', { exact: true }).fill('0.5');
     await page.getByRole('button', { name: 'Save' }).click();
-    await waitForNotice(page, 'The price of paper-1 was saved');
+    await waitForNotice(page, 'The price for paper-1 was saved');
     await page.getByRole('button', { name: 'Set price for paper-1' }).waitFor({ state: 'detached' });
   });
 
   testInFullRun('are deleted after a confirmation', async () => {
-    await page.getByRole('button', { name: 'Delete the price of paper-1?' }).click();
+    await page.getByRole('button', { name: 'Delete the price for paper-1?' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await waitForNotice(page, 'The price of paper-1 was deleted');
+    await waitForNotice(page, 'The price for paper-1 was deleted');
   });
 });
 

@@ -28,7 +28,7 @@ const panel = usePanel(async (root, gateway) => {
 async function openSheet(): Promise<Page> {
   const page = await panel.sharedRootPage();
   await page.goto(`${panel.origin()}/prices`);
-  await page.getByRole('link', { name: 'Edit as a sheet' }).click();
+  await page.getByRole('link', { name: 'Open price sheet' }).click();
   await row(page, 'demo-video').waitFor();
   return page;
 }

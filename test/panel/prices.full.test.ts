@@ -33,11 +33,11 @@ test('the back button leaves the list after the last price of a page was deleted
   const page = await visit('/plugins');
   await page.getByRole('navigation').getByRole('link', { name: 'Prices', exact: true }).click();
   await page.getByRole('button', { name: 'Page 2' }).click();
-  await page.getByRole('button', { name: `Delete the price of model-${prices}?` }).click();
+  await page.getByRole('button', { name: `Delete the price for model-${prices}?` }).click();
   await dialog(page).getByRole('button', { name: 'Delete price' }).click();
   await waitForNotice(page, 'was deleted');
   await dialog(page).waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Delete the price of model-01?' }).waitFor();
+  await page.getByRole('button', { name: 'Delete the price for model-01?' }).waitFor();
   await page.goBack();
   await heading(page, 'Plugins').waitFor();
 });
@@ -52,7 +52,7 @@ test('a price being saved keeps its dialog open', async () => {
   await page.keyboard.press('Escape');
   expect(await dialog(page).getByLabel('Price in USD', { exact: true }).isVisible()).toBe(true);
   await saving.release();
-  await waitForNotice(page, 'The price of demo-video was saved');
+  await waitForNotice(page, 'The price for demo-video was saved');
   await dialog(page).waitFor({ state: 'detached' });
 });
 

@@ -8,7 +8,7 @@ import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
-import { useFormat } from '../../ui/display/use-format.ts';
+import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { IconAlert } from '../../ui/icons.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
@@ -45,7 +45,7 @@ export function sayRestReason(reason: RestReason, t: TFunction): string {
 }
 
 /** The whole channel rests, not only one of its models. */
-const isPaused = (capacity: Capacity): boolean =>
+export const isPaused = (capacity: Capacity): boolean =>
   isResting(capacity) &&
   !capacity.models.some(
     (one) => one.rest_reason === capacity.rest_reason && one.resting_until === capacity.resting_until,
@@ -63,18 +63,39 @@ export function findCapacityState(capacity: Capacity, modelCount: number): 'paus
   return allShut || (!capacity.learned && isFull(capacity)) ? 'full' : 'open';
 }
 
+/** Models that a sentence names. */
+const mostNamed = 3;
+
+/** "a is full and b is paused for 1 min"; null where that is not the reason, or too long to say. */
+export function sayShutModels({ models }: Capacity, t: TFunction, format: Format): string | null {
+  const shut = models.filter((one) => isFull(one) || isResting(one));
+  if (shut.length === 0 || shut.length < models.length || shut.length > mostNamed) return null;
+  const parts = shut.map((one) =>
+    isResting(one)
+      ? t('channels.modelPaused', {
+          model: one.model,
+          time: format.duration(Math.max(1, Math.ceil(one.resting_until - Date.now() / 1000))),
+        })
+      : t('channels.modelFull', { model: one.model }),
+  );
+  return t('channels.modelsShut', { models: format.list(parts) });
+}
+
 /** Why nothing new is sent to the whole channel, and what ends that; nothing where it is sent. */
 export function ChannelRest({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { rest_reason: reason, resting_since: since, resting_until: until, rest_step: count } = channel.capacity;
   if (reason === '' || !isPaused(channel.capacity)) return null;
-  const times = { since: format.time(since), when: format.ago(until) };
+  const isOneKey = reason === 'credential' && channel.credentials.length === 1;
+  const said = isOneKey
+    ? t('channels.rejectedSince', { since: format.time(since) })
+    : t('channels.pausedSince', { since: format.time(since), reason: t(restReasons[reason]) });
   return (
     <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
       <Stack gap="sm">
         <Text size="sm" inherit>
-          {t('channels.pausedSince', { ...times, reason: t(restReasons[reason]), count })}
+          {said} {t('channels.pausedAttempts', { count })} {t('channels.pausedNext', { when: format.ago(until) })}
         </Text>
         <Group gap="xs">
           {reason === 'credential' && (
@@ -82,7 +103,7 @@ export function ChannelRest({ channel }: { channel: Channel }) {
               {t('channels.replaceKey')}
             </Button>
           )}
-          <CapacityActions channel={channel} rests learned={false} abandoned={0} />
+          <CapacityActions channel={channel} rests learned={false} abandoned={0} wakeText="channels.tryNow" />
         </Group>
       </Stack>
     </Alert>
@@ -96,7 +117,8 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
   const { capacity } = channel;
   const { abandoned, models, waiting } = capacity;
   const learned = models.some((each) => each.learned && each.limit_reason !== '');
-  const rests = [capacity, ...models].some(isResting);
+  // The notice above resumes a channel that is paused as a whole.
+  const rests = !isPaused(capacity) && models.some(isResting);
   return (
     <Section
       heading={t('channels.capacity')}
@@ -126,14 +148,15 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
             )}
           </dd>
         </div>
-        <div>
-          <dt>{t('channels.ceiling')}</dt>
-          <dd>
-            <Ceiling capacity={capacity} />
-          </dd>
-        </div>
+        {!isSumOfModels(capacity) && (
+          <div>
+            <dt>{t('channels.ceiling')}</dt>
+            <dd>
+              <Ceiling capacity={capacity} />
+            </dd>
+          </div>
+        )}
       </dl>
-      {isResting(capacity) && <Rest capacity={capacity} />}
       {abandoned > 0 && (
         <Text size="sm" c="dimmed">
           {t('channels.abandonedHelp')}
@@ -163,10 +186,12 @@ function Slots({ capacity: { running, abandoned, limit } }: { capacity: ModelCap
   );
 }
 
-function explainLimit({ limit, learned, limit_reason: reason }: ModelCapacity): TextKey {
-  if (limit !== null && learned && reason === '') return 'channels.limit.sum';
-  return learned || limit === null || reason === 'told' ? limitReasons[reason] : 'channels.limit.declared';
-}
+/** The limits of its models say it. */
+const isSumOfModels = ({ limit, learned, limit_reason: reason }: ModelCapacity): boolean =>
+  limit !== null && learned && reason === '';
+
+const isDeclared = ({ limit, learned, limit_reason: reason }: ModelCapacity): boolean =>
+  !learned && limit !== null && reason !== 'told';
 
 function Ceiling({ capacity }: { capacity: ModelCapacity }) {
   const { t } = useTranslation();
@@ -176,7 +201,13 @@ function Ceiling({ capacity }: { capacity: ModelCapacity }) {
     <>
       {limit === null ? '–' : format.number(limit)}
       <Text size="xs" c="dimmed">
-        {t(explainLimit(capacity))}
+        {isDeclared(capacity) ? (
+          <Anchor component={Link} to="?tab=settings" inherit>
+            {t('channels.limit.declared')}
+          </Anchor>
+        ) : (
+          t(limitReasons[capacity.limit_reason])
+        )}
       </Text>
     </>
   );
@@ -229,38 +260,45 @@ function ModelTable({ channel }: { channel: Channel }) {
 }
 
 const actions = {
-  wake: { text: 'channels.wake', done: 'channels.woken' },
-  'clear-ceilings': { text: 'channels.forgetCeiling', done: 'channels.ceilingForgotten' },
-  'clear-abandoned': { text: 'channels.freeAbandoned', done: 'channels.abandonedFreed' },
-} as const satisfies Record<string, { text: TextKey; done: TextKey }>;
+  wake: 'channels.woken',
+  'clear-ceilings': 'channels.ceilingForgotten',
+  'clear-abandoned': 'channels.abandonedFreed',
+} as const satisfies Record<string, TextKey>;
 type Action = keyof typeof actions;
 
-type CapacityActionsProps = { channel: Pick<Channel, 'id'>; rests: boolean; learned: boolean; abandoned: number };
+type CapacityActionsProps = {
+  channel: Pick<Channel, 'id'>;
+  rests: boolean;
+  learned: boolean;
+  abandoned: number;
+  wakeText?: 'channels.tryNow';
+};
 
 /** Ends a rest, forgets what was learned, frees slots; only what there is something of. */
-function CapacityActions({ channel: { id }, rests, learned, abandoned }: CapacityActionsProps) {
+function CapacityActions({ channel: { id }, rests, learned, abandoned, wakeText }: CapacityActionsProps) {
   const { t } = useTranslation();
   const change = useApiMutation<Action>({
     request: (action) => ({ method: 'POST', path: `/api/channel/${id}/${action}` }),
     invalidates: ['/api/channel', '/api/queue'],
-    onSuccess: (_, action) => notifySuccess(t(actions[action].done)),
+    onSuccess: (_, action) => notifySuccess(t(actions[action])),
   });
-  const button = (action: Action) => (
+  const button = (action: Action, text: string) => (
     <Button
       variant="default"
       size="xs"
       loading={change.isPending && change.variables === action}
+      title={action === 'clear-ceilings' ? t('channels.forgetCeilingHelp') : undefined}
       onClick={() => change.mutate(action)}
     >
-      {t(actions[action].text)}
+      {text}
     </Button>
   );
   return (
     <>
       <Group gap="xs">
-        {rests && button('wake')}
-        {learned && button('clear-ceilings')}
-        {abandoned > 0 && button('clear-abandoned')}
+        {rests && button('wake', t(wakeText ?? 'channels.wakeNow'))}
+        {learned && button('clear-ceilings', t('channels.forgetCeiling'))}
+        {abandoned > 0 && button('clear-abandoned', t('channels.freeAbandoned', { count: abandoned }))}
       </Group>
       {change.isError && <ErrorNotice error={change.error} />}
     </>

@@ -145,6 +145,9 @@ function Successes({ history: { points, totals } }: { history: ChannelHistory })
   );
 }
 
+/** Of fewer tasks in an hour the median says all. */
+const tasksOfBand = 5;
+
 function Durations({ history: { points } }: { history: ChannelHistory }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -158,7 +161,11 @@ function Durations({ history: { points } }: { history: ChannelHistory }) {
       chart={
         <DurationBand
           label={t('channels.durations.label')}
-          points={points.map(({ at, p50_seconds: median, p95_seconds: p95 }) => ({ at: short(at), median, p95 }))}
+          points={points.map(({ at, succeeded, p50_seconds: median, p95_seconds: p95 }) => ({
+            at: short(at),
+            median,
+            p95: succeeded < tasksOfBand ? null : p95,
+          }))}
           names={{ median: t('home.slowest.usual'), band: t('channels.durations.band') }}
           format={inColumn}
           axis={format.durationAxis(Math.max(0, ...known))}
@@ -200,7 +207,7 @@ function Failures({ history: { failures, has_more_failures: hasMore } }: { histo
       key: 'share',
       heading: t('usage.share'),
       numeric: true,
-      render: ({ tasks }) => <Share part={tasks} of={all} />,
+      render: ({ tasks }) => <Share part={tasks} of={all} isBad />,
     },
     {
       key: 'last',

@@ -1,6 +1,7 @@
-import { ActionIcon, Button, Group, Text } from '@mantine/core';
-import { IconEye, IconEyeOff, IconPower, IconTrash } from '@tabler/icons-react';
-import { type ReactNode, useState } from 'react';
+import { ActionIcon, Button, Group, Menu, Stack, Text } from '@mantine/core';
+import { IconDots } from '@tabler/icons-react';
+import type { TFunction } from 'i18next';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import { translateOrQuote } from '../../api/say-sentence.ts';
@@ -28,6 +29,10 @@ type Credential = Channel['credentials'][number];
 const DAY_SECONDS = 86_400;
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
+/** The label of a key, or how it ends. */
+const nameKey = ({ label, key_hint: hint }: Pick<Credential, 'label' | 'key_hint'>, t: TFunction): string =>
+  label === '' ? t('channels.keyEnds', { hint: hint === '' ? '…' : hint }) : label;
+
 /** Whether the vendor is not asked with this key for a while. */
 const findRest = (channel: Channel, { id }: Credential) =>
   channel.capacity.credentials.find((each) => each.id === id && isResting(each));
@@ -50,7 +55,7 @@ export function ChannelCredentials({ channel, plugin }: ChannelCredentialsProps)
   return (
     <Section
       heading={t('channels.keys')}
-      intro={t('channels.keysHelp')}
+      intro={channel.credentials.length > 1 ? t('channels.keysHelp') : undefined}
       actions={
         <Group gap={8}>
           {isAsked && (
@@ -72,7 +77,14 @@ export function ChannelCredentials({ channel, plugin }: ChannelCredentialsProps)
         rowKey={({ id }) => String(id)}
       />
       {shown.error !== null && <ErrorNotice error={shown.error} />}
-      {shown.key !== null && <CopyField text={shown.key} />}
+      {shown.key !== null && (
+        <Stack gap={8} align="flex-start">
+          <CopyField text={shown.key} />
+          <Button variant="default" size="xs" onClick={shown.hide}>
+            {t('channels.keyHide')}
+          </Button>
+        </Stack>
+      )}
       {shown.isAllowed && (
         <Text size="sm" c="dimmed">
           {t('channels.storedHelp')}
@@ -90,26 +102,23 @@ export function ChannelCredentials({ channel, plugin }: ChannelCredentialsProps)
   );
 }
 
-type ShownKey = { key: string; credentialId: number };
-
 /** Shows a stored key to root after a Security Proof, until it is hidden or the page is left. */
 function useShownKey(channel: Channel) {
   const { t } = useTranslation();
   const prove = useSecurityProof();
   const isAllowed = useRole() >= roles.root;
-  const [shown, setShown] = useState<ShownKey | null>(null);
+  const [shown, setShown] = useState<string | null>(null);
   const read = useApiMutation<{ id: number; proof: string }, { key: string }>({
     request: ({ id, proof }) => ({
       method: 'POST',
       path: `/api/channel/${channel.id}/credentials/${id}/key`,
       ...(proof === '' ? {} : { headers: { 'x-security-proof': proof } }),
     }),
-    onSuccess: ({ key }, { id }) => setShown({ key, credentialId: id }),
+    onSuccess: ({ key }) => setShown(key),
   });
   return {
     isAllowed,
-    key: shown?.key ?? null,
-    credentialId: shown?.credentialId ?? null,
+    key: shown,
     error: read.error,
     async show({ id }: Credential): Promise<void> {
       const reason = t('channels.keyProof', { name: channel.name });
@@ -138,7 +147,7 @@ function useColumns({ channel, shown, onEdit }: ColumnsInput): Column<Credential
       heading: t('channels.key'),
       render: ({ label, key_hint: hint }) => (
         <>
-          {label === '' ? t('channels.keyEnds', { hint: hint === '' ? '…' : hint }) : label}
+          {nameKey({ label, key_hint: hint }, t)}
           {label !== '' && hint !== '' && (
             <Text size="xs" c="dimmed">
               {t('channels.keyEnds', { hint })}
@@ -263,8 +272,6 @@ function KeyActions({ channel, shown, credential, onEdit }: KeyActionsProps) {
   const path = `/api/channel/${channel.id}/credentials/${credential.id}`;
   const isOn = credential.status === 1;
   const isResting = isOn && findRest(channel, credential) !== undefined;
-  const isShown = shown.credentialId === credential.id;
-  const icon = { size: 18, stroke: 1.6, 'aria-hidden': true } as const;
   const change = useApiMutation<'remove' | 'switch' | 'wake'>({
     request: (what) =>
       what === 'remove'
@@ -283,51 +290,46 @@ function KeyActions({ channel, shown, credential, onEdit }: KeyActionsProps) {
     });
     if (isConfirmed) change.mutate('remove');
   };
+  const main = isResting
+    ? { text: t('channels.wakeNow'), press: () => change.mutate('wake') }
+    : isOn
+      ? { text: t('channels.keyEdit'), press: onEdit }
+      : { text: t('channels.keyEnable'), press: () => change.mutate('switch') };
   return (
     <>
-      <div className={classes.keyActions}>
-        {isResting && (
-          <Button variant="default" size="xs" loading={change.isPending} onClick={() => change.mutate('wake')}>
-            {t('channels.wakeNow')}
-          </Button>
-        )}
-        {!isOn && (
-          <Button variant="default" size="xs" loading={change.isPending} onClick={() => change.mutate('switch')}>
-            {t('channels.keyEnable')}
-          </Button>
-        )}
-        <Button variant="default" size="xs" onClick={onEdit}>
-          {t(isResting ? 'channels.replaceKey' : 'channels.keyEdit')}
+      <Group gap={4} wrap="nowrap" justify="flex-end">
+        <Button variant="default" size="xs" loading={change.isPending} onClick={main.press}>
+          {main.text}
         </Button>
-        {shown.isAllowed && (
-          <KeyAction
-            label={t(isShown ? 'channels.keyHide' : 'channels.keyShow')}
-            icon={isShown ? <IconEyeOff {...icon} /> : <IconEye {...icon} />}
-            onClick={() => (isShown ? shown.hide() : void shown.show(credential))}
-          />
-        )}
-        {isOn && (
-          <KeyAction
-            label={t('channels.keyDisable')}
-            icon={<IconPower {...icon} />}
-            onClick={() => change.mutate('switch')}
-          />
-        )}
-        {channel.credentials.length > 1 && (
-          <KeyAction label={t('channels.keyRemove')} icon={<IconTrash {...icon} />} onClick={() => void remove()} />
-        )}
-      </div>
+        {/* The frame of the table would cut it off. */}
+        <Menu width={180} withinPortal>
+          <Menu.Target>
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              size={34}
+              aria-label={t('keys.actionsOf', { name: nameKey(credential, t) })}
+            >
+              <IconDots size={18} stroke={1.6} aria-hidden="true" />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            {(isResting || !isOn) && (
+              <Menu.Item onClick={onEdit}>{t(isResting ? 'channels.replaceKey' : 'channels.keyEdit')}</Menu.Item>
+            )}
+            {shown.isAllowed && (
+              <Menu.Item onClick={() => void shown.show(credential)}>{t('channels.keyShow')}</Menu.Item>
+            )}
+            {isOn && <Menu.Item onClick={() => change.mutate('switch')}>{t('channels.keyDisable')}</Menu.Item>}
+            {channel.credentials.length > 1 && (
+              <Menu.Item c="red" onClick={() => void remove()}>
+                {t('channels.keyRemove')}
+              </Menu.Item>
+            )}
+          </Menu.Dropdown>
+        </Menu>
+      </Group>
       {change.error !== null && <ErrorNotice error={change.error} />}
     </>
-  );
-}
-
-type KeyActionProps = { label: string; icon: ReactNode; onClick(): void };
-
-function KeyAction({ label, icon, onClick }: KeyActionProps) {
-  return (
-    <ActionIcon variant="default" size={30} title={label} aria-label={label} onClick={onClick}>
-      {icon}
-    </ActionIcon>
   );
 }

@@ -34,9 +34,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
   const { values } = form;
   const role = useRole();
   const plugin = findPlugin(choices, values.task_plugin_key);
-  const hasAdvancedFault = (['model_mapping', 'not_found_grace_seconds', 'settings'] as const).some((field) =>
-    form.readError(field),
-  );
+  const hasAdvancedFault = (['not_found_grace_seconds', 'settings'] as const).some((field) => form.readError(field));
 
   const choosePlugin = (source: string): void => {
     const next = findPlugin(choices, source);
@@ -68,11 +66,6 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
         <Switch label={t('channels.spill')} description={t('channels.spillHelp')} {...form.bindChecked('spill')} />
         <Collapsible label={t('channels.more')} note={t('channels.advancedNote')} forceOpen={hasAdvancedFault}>
           <Stack gap="lg">
-            <MappingInput
-              rows={values.model_mapping}
-              onChange={(rows) => form.set('model_mapping', rows)}
-              error={form.readError('model_mapping')}
-            />
             <DecimalField
               label={t('channels.notFoundGrace')}
               description={t('channels.notFoundGraceHelp')}
@@ -125,7 +118,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
     <form onSubmit={(event) => event.target === event.currentTarget && form.submit(event)} noValidate>
       <Stack gap="lg">
         {form.error !== null && <ErrorNotice error={form.error} />}
-        <Section heading={t('channels.connection')}>
+        <Section heading={t('channels.vendor')}>
           <PluginSelect
             choices={choices}
             value={values.task_plugin_key}
@@ -165,7 +158,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
           <div>
             <TagsInput
               label={t('channels.models')}
-              description={t('channels.modelsHelp')}
+              description={t(values.task_plugin_key === '' ? 'channels.modelsLater' : 'channels.modelsHelp')}
               required
               data={[...(plugin?.models ?? [])]}
               splitChars={[',', ' ', '\n']}
@@ -191,6 +184,11 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
             data={choices.groups.map(({ name }) => name)}
             splitChars={[',', ' ']}
             {...form.bindValue('groups')}
+          />
+          <MappingInput
+            rows={values.model_mapping}
+            onChange={(rows) => form.set('model_mapping', rows)}
+            error={form.readError('model_mapping')}
           />
         </Section>
 

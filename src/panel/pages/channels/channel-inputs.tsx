@@ -1,5 +1,6 @@
 import {
   Alert,
+  Anchor,
   type ComboboxData,
   Group,
   PasswordInput,
@@ -11,6 +12,7 @@ import {
 } from '@mantine/core';
 import { IconArrowRight } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import type { ChannelChoices } from '../../api/types.ts';
 import { localise } from '../../i18n/texts.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
@@ -65,7 +67,16 @@ export function PluginSelect({ choices, value, onChange, error, inputRef }: Plug
       ref={inputRef}
       openOnFocus={false}
       label={t('channels.vendor')}
-      description={value === '' ? t('channels.pluginHelp') : describe(value) || t('channels.pluginHelp')}
+      description={
+        describe(value) || (
+          <>
+            {t('channels.pluginHelp')}{' '}
+            <Anchor component={Link} to="/marketplace" inherit>
+              {t('channels.pluginFind')}
+            </Anchor>
+          </>
+        )
+      }
       placeholder={t('channels.pluginPlaceholder')}
       required
       searchable

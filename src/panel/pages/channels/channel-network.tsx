@@ -14,7 +14,7 @@ export function ChannelNetwork({ form }: { form: Form<ChannelValues> }) {
   const isFaulty = (['proxy', 'headers', 'body_defaults'] as const).some((field) => form.readError(field));
   return (
     <Section heading={t('channels.network')}>
-      <Collapsible label={t('channels.networkChange')} note={t('channels.networkNote')} forceOpen={isFaulty}>
+      <Collapsible label={t('channels.networkChange')} forceOpen={isFaulty}>
         <Stack gap="lg">
           <TextInput
             label={t('channels.proxy')}

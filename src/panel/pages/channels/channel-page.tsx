@@ -1,5 +1,6 @@
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
-import { IconCheck, IconCoin, IconFileDescription, IconTrash } from '@tabler/icons-react';
+import { IconCheck, IconCircle, IconFileDescription, IconTrash } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import type { Channel, ChannelChoices, SavedChannel, TaskPage } from '../../api/types.ts';
@@ -179,31 +180,44 @@ function ChannelStart({ channel, pluginKey }: ChannelStartProps) {
   const unpriced = channel.unpriced_models;
   const model = channel.models.find((name) => !unpriced.includes(name)) ?? channel.models[0];
   const hasPrices = unpriced.length === 0;
-  const Icon = hasPrices ? IconCheck : IconCoin;
   return (
     <Section heading={t('channels.start')}>
-      <Group justify="space-between" gap="md">
-        <Group gap={10} wrap="nowrap">
-          <Icon size={20} stroke={1.6} aria-hidden="true" />
-          <Text size="sm">
-            {hasPrices ? t('channels.start.priced') : t('channels.start.unpriced', { count: unpriced.length })}
-            {!hasPrices && !isRoot && ` ${t('channels.start.askRoot')}`}
-          </Text>
-        </Group>
-        <Group gap="sm">
-          {!hasPrices && isRoot && (
-            <Button component={Link} to={pluginKey === undefined ? '/prices' : `/prices/${pluginKey}`}>
-              {t('channels.start.setPrices')}
-            </Button>
-          )}
-          {pluginKey !== undefined && model !== undefined && (
-            <Button component={Link} to={playgroundPath(pluginKey, model)} variant={hasPrices ? 'filled' : 'default'}>
-              {t('channels.start.try')}
-            </Button>
-          )}
-        </Group>
-      </Group>
+      <Step
+        isDone={hasPrices}
+        text={
+          hasPrices
+            ? t('channels.start.priced')
+            : `${t('channels.start.unpriced', { count: unpriced.length })}${isRoot ? '' : ` ${t('channels.start.askRoot')}`}`
+        }
+      >
+        {!hasPrices && isRoot && (
+          <Button component={Link} to={pluginKey === undefined ? '/prices' : `/prices/${pluginKey}`}>
+            {t('channels.start.setPrices')}
+          </Button>
+        )}
+      </Step>
+      {pluginKey !== undefined && model !== undefined && (
+        <Step isDone={false} text={t('channels.start.run')}>
+          <Button component={Link} to={playgroundPath(pluginKey, model)} variant={hasPrices ? 'filled' : 'default'}>
+            {t('channels.start.try')}
+          </Button>
+        </Step>
+      )}
     </Section>
+  );
+}
+
+/** One step of a new channel, and the way to it. */
+function Step({ isDone, text, children }: { isDone: boolean; text: string; children: ReactNode }) {
+  const Icon = isDone ? IconCheck : IconCircle;
+  return (
+    <Group justify="space-between" gap="md">
+      <Group gap={10} wrap="nowrap" c={isDone ? 'dimmed' : undefined}>
+        <Icon size={18} stroke={1.6} aria-hidden="true" />
+        <Text size="sm">{text}</Text>
+      </Group>
+      {children}
+    </Group>
   );
 }
 

@@ -43,12 +43,11 @@ export function ChannelRests({ channel, rests }: { channel: Channel; rests: read
       heading: t('channels.reason'),
       render: ({ reason }) => sayRestReason(reason, t),
     },
-    { key: 'at', heading: t('channels.rests.at'), numeric: true, render: ({ at }) => format.time(at) },
     {
-      key: 'until',
+      key: 'at',
+      heading: t('channels.rests.at'),
       numeric: true,
-      heading: t('channels.rests.until'),
-      render: ({ until }) => (until === 0 ? '–' : format.time(until)),
+      render: ({ at, until }) => (until === 0 ? format.time(at) : format.timeRange(at, until)),
     },
   ];
   return (

@@ -10,7 +10,7 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { findCapacityState } from './channel-capacity.tsx';
+import { findCapacityState, isPaused, sayRestReason, sayShutModels } from './channel-capacity.tsx';
 import classes from './channels.module.css';
 
 const serviceTexts = {
@@ -24,7 +24,11 @@ function useServiceText({ status, capacity, models }: Channel): string {
   const { t } = useTranslation();
   const format = useFormat();
   if (status !== channelStatus.enabled) return t('channels.serviceOff');
-  const text = t(serviceTexts[findCapacityState(capacity, models.length)]);
+  const state = findCapacityState(capacity, models.length);
+  const text =
+    state === 'paused' && capacity.rest_reason === 'credential'
+      ? t('channels.servicePausedKey')
+      : ((state === 'full' ? sayShutModels(capacity, t, format) : null) ?? t(serviceTexts[state]));
   const { waiting: count } = capacity;
   return count === 0 ? text : `${text} ${t('channels.serviceWaiting', { count, shown: format.number(count) })}`;
 }
@@ -40,11 +44,19 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
       intro={useServiceText(channel)}
       actions={<ChannelSwitch channel={channel} />}
     >
+      {isStopped(channel) && (
+        <StatusLabel tone="bad" wraps>
+          {channel.capacity.rest_reason === ''
+            ? t('channels.rests.rested')
+            : t('channels.pausedFor', { reason: sayRestReason(channel.capacity.rest_reason, t) })}
+        </StatusLabel>
+      )}
       <dl className={classes.facts}>
         <div>
           <dt>{t('channels.lastDay')}</dt>
           <dd>
-            <ChannelHealth channel={channel} />
+            <ChannelState channel={channel} />
+            <ChannelHours channel={channel} />
           </dd>
         </div>
         <div>
@@ -88,6 +100,10 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
 
 type HealthProps = { channel: Pick<Channel, 'health' | 'key_readable'> };
 
+/** It is enabled, but its vendor takes nothing. */
+const isStopped = ({ status, capacity }: Pick<Channel, 'status' | 'capacity'>): boolean =>
+  status === channelStatus.enabled && isPaused(capacity);
+
 const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone: Tone }>> = {
   idle: { text: 'channels.health.idle', tone: 'quiet' },
   good: { text: 'channels.health.good', tone: 'good' },
@@ -95,24 +111,39 @@ const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone:
   failing: { text: 'channels.health.failing', tone: 'bad' },
 };
 
-/** How the last day's tasks went, in a word. */
+/** How the last day's tasks went, in a word and a count. */
 export function ChannelState({ channel: { health, key_readable: isReadable } }: HealthProps) {
   const { t } = useTranslation();
+  const format = useFormat();
   if (!isReadable) return <StatusLabel tone="bad">{t('channels.health.key')}</StatusLabel>;
   const { text, tone } = states[health.state];
-  return <StatusLabel tone={tone}>{t(text)}</StatusLabel>;
-}
-
-/** The text, and how many tasks succeeded and failed in each of the last hours. */
-export function ChannelHealth({ channel }: HealthProps) {
-  const { health, key_readable: isReadable } = channel;
+  const { failed, succeeded } = health;
   return (
-    <div>
-      <ChannelState channel={channel} />
-      {isReadable && health.succeeded + health.failed > 0 && <HourBars health={health} />}
-    </div>
+    <StatusLabel tone={tone}>
+      {failed === 0
+        ? t(text)
+        : t('channels.health.failed', {
+            state: t(text),
+            failed: format.number(failed),
+            all: format.number(failed + succeeded),
+          })}
+    </StatusLabel>
   );
 }
+
+/** Of a row: that its vendor takes nothing is more than how the last day went. */
+export function ChannelRowState({ channel }: { channel: Channel }) {
+  const { t } = useTranslation();
+  return isStopped(channel) ? (
+    <StatusLabel tone="bad">{t('channels.rests.rested')}</StatusLabel>
+  ) : (
+    <ChannelState channel={channel} />
+  );
+}
+
+/** How many tasks succeeded and failed in each of the last hours. */
+export const ChannelHours = ({ channel: { health, key_readable: isReadable } }: HealthProps) =>
+  isReadable && health.succeeded + health.failed > 0 && <HourBars health={health} />;
 
 /** The smallest part of a bar that can be seen, in percent. */
 const LEAST_BAR = 12;

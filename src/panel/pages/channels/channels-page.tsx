@@ -15,7 +15,7 @@ import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { findPlugin, readSource } from './channel-form-values.ts';
-import { ChannelHealth, ChannelState, ChannelSwitch } from './channel-status.tsx';
+import { ChannelHours, ChannelRowState, ChannelSwitch } from './channel-status.tsx';
 import classes from './channels.module.css';
 
 /** Accounts at vendors, and which of them are enabled. */
@@ -67,20 +67,22 @@ function useColumns(choices: ChannelChoices | undefined, channels: readonly Chan
       render: (channel) => <ChannelName channel={channel} choices={choices} />,
     },
     { key: 'status', heading: t('channels.on'), render: (channel) => <ChannelSwitch channel={channel} /> },
-    { key: 'health', heading: t('channels.health'), render: (channel) => <ChannelHealth channel={channel} /> },
+    {
+      key: 'health',
+      heading: t('channels.health'),
+      render: (channel) => (
+        <div>
+          <ChannelRowState channel={channel} />
+          <ChannelHours channel={channel} />
+        </div>
+      ),
+    },
     {
       key: 'models',
       heading: t('channels.models'),
       render: ({ models }) => <Models models={models} />,
     },
     { key: 'groups', minor: true, heading: t('channels.groups'), render: ({ groups }) => groups.join(', ') },
-    {
-      key: 'share',
-      minor: true,
-      heading: t('channels.priorityWeight'),
-      numeric: true,
-      render: ({ priority, weight }) => `${format.number(priority)} / ${format.number(weight)}`,
-    },
     {
       key: 'spend',
       heading: t('channels.spend'),
@@ -105,7 +107,10 @@ function useVendor({ channel, choices }: ChannelNameProps): { vendor: string; ic
 }
 
 function ChannelName({ channel, choices }: ChannelNameProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
   const { vendor, icon } = useVendor({ channel, choices });
+  const share = { priority: format.number(channel.priority), weight: format.number(channel.weight) };
   return (
     <div className={classes.name}>
       {icon}
@@ -114,7 +119,7 @@ function ChannelName({ channel, choices }: ChannelNameProps) {
           {channel.name}
         </Anchor>
         <Text size="xs" c="dimmed">
-          {vendor}
+          {vendor} · {t('channels.priorityWeight', share)}
         </Text>
       </div>
     </div>
@@ -122,7 +127,6 @@ function ChannelName({ channel, choices }: ChannelNameProps) {
 }
 
 function ChannelBrief({ channel, choices }: ChannelNameProps) {
-  const { t } = useTranslation();
   const format = useFormat();
   const { vendor, icon } = useVendor({ channel, choices });
   return (
@@ -130,11 +134,9 @@ function ChannelBrief({ channel, choices }: ChannelNameProps) {
       icon={icon}
       name={channel.name}
       to={`/channels/${channel.id}`}
-      state={<ChannelState channel={channel} />}
-      facts={[
-        channel.used_quota === 0 ? '' : t('channels.spentTotal', { amount: format.money(channel.used_quota) }),
-        vendor,
-      ]}
+      state={<ChannelRowState channel={channel} />}
+      figure={channel.used_quota === 0 ? undefined : format.money(channel.used_quota)}
+      facts={[vendor]}
       actions={<ChannelSwitch channel={channel} />}
     />
   );

@@ -101,7 +101,12 @@ function PluginPrices({ plugin }: { plugin: PluginSummary }) {
         <Button
           variant="light"
           size="xs"
-          onClick={() => setSubject({ pluginKey: plugin.key, model, expression: price?.expression ?? '' })}
+          onClick={() =>
+            setSubject({
+              ...{ pluginKey: plugin.key, model },
+              ...{ expression: price?.expression ?? '', summary: price?.summary ?? null },
+            })
+          }
         >
           {t(price === undefined ? 'prices.set' : 'app.edit')}
         </Button>

@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Group, Text } from '@mantine/core';
+import { Alert, Button, Group, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'react-router';
@@ -13,9 +13,10 @@ import { BackLink, ExternalLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { playgroundPath } from '../plugins/plugin-paths.ts';
-import { isEmptyDraft, listForms, type PriceDraft, toDraft, toExpression } from './price-draft.ts';
+import { isEmptyDraft, listForms, type PriceDraft, toDraft, toExpression, toSummary } from './price-draft.ts';
 import { PriceReplay } from './price-replay.tsx';
 import { PriceRow } from './price-row.tsx';
+import { usePriceText } from './price-text.ts';
 import classes from './prices.module.css';
 import { useSavePrices } from './use-prices.ts';
 
@@ -53,6 +54,7 @@ type Drafts = Readonly<Record<string, PriceDraft>>;
 function PriceTable({ prices }: { prices: PluginPrices }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const say = usePriceText();
   const forms = listForms(prices.facts);
   const [drafts, setDrafts] = useState<Drafts>({});
   const [isChecked, setChecked] = useState(false);
@@ -82,6 +84,10 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
   const firstUnpriced = prices.models.find(({ price }) => price === null)?.model;
   const tried = prices.models.find(({ offered, price }) => offered && price !== null);
   const copied = edited[0] ?? prices.models.find(({ price }) => price !== null);
+  const copiedText =
+    copied === undefined || toExpression(readDraft(copied), forms) === null
+      ? null
+      : say(toSummary(readDraft(copied), forms), prices.facts);
 
   return (
     <>
@@ -114,14 +120,14 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
                 {t('prices.table.takeAll')}
               </Button>
             )}
-            {copied !== undefined && prices.models.length > 1 && (
+            {copied !== undefined && copiedText !== null && prices.models.length > 1 && (
               <Button
                 variant="default"
                 onClick={() =>
                   setDrafts(Object.fromEntries(prices.models.map(({ model }) => [model, readDraft(copied)])))
                 }
               >
-                {t('prices.table.copy', { model: copied.model })}
+                {t('prices.table.copy', { price: copiedText })}
               </Button>
             )}
           </>
@@ -148,10 +154,7 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
           </Text>
         )}
         {changes.length > 0 && incomplete.size === 0 && <PriceReplay tried={{ prices: changes }} />}
-        <Group justify="space-between" gap="md">
-          <Anchor component={Link} to="/prices" size="sm">
-            {t('prices.table.all')}
-          </Anchor>
+        <Group justify="flex-end" gap="md">
           <Button
             loading={save.isPending}
             disabled={edited.length === 0}

@@ -1,5 +1,5 @@
 import { Button, Group } from '@mantine/core';
-import { useMediaQuery } from '@mantine/hooks';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { PriceSheet } from '../../api/types.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -38,39 +38,55 @@ const mostNamed = 20;
 export function PriceChanges({ changes, isSaving, onDiscard, onSave }: PriceChangesProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  // There the list would hide what is edited.
-  const isPhone = useMediaQuery('(max-width: 760px)', undefined, { getInitialValueInEffect: false }) === true;
+  // Unfolded it hides what is edited.
+  const [isOpen, setOpen] = useState(false);
+  const [isReplaying, setReplaying] = useState(false);
   const shares = changes.flatMap((change) => compareAmounts(change)?.flatMap(({ share }) => share ?? []) ?? []);
   const [low, high] = [Math.min(...shares), Math.max(...shares)].map((share) => signed(share, format.percent));
   return (
     <section className={classes.bar} aria-label={t('sheet.changes')}>
-      <details open={!isPhone}>
+      <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>
           {t('sheet.changing', { count: changes.length, number: format.number(changes.length) })}
           {shares.length > 0 && `: ${low === high ? low : t('sheet.fromTo', { low, high })}`}
         </summary>
-        <ul>
-          {changes.slice(0, mostNamed).map((change) => (
-            <ChangeLines key={change.id} change={change} />
-          ))}
-        </ul>
-        <details className={classes.formulas}>
-          <summary>{t('sheet.formulas')}</summary>
+        <div className={classes.changes}>
           <ul>
-            {changes.slice(0, mostNamed).map(({ id, model, before, expression }) => (
-              <li key={id}>
-                <strong>{model}</strong> <code>{before?.expression ?? t('models.noPrice')}</code>
-                {' → '}
-                <code>{expression}</code>
-              </li>
+            {changes.slice(0, mostNamed).map((change) => (
+              <ChangeLines key={change.id} change={change} />
             ))}
           </ul>
-        </details>
-        <PriceReplay
-          tried={{ prices: changes.map(({ plugin_key, model, expression }) => ({ plugin_key, model, expression })) }}
-        />
+          <details className={classes.formulas}>
+            <summary>{t('sheet.formulas')}</summary>
+            <ul>
+              {changes.slice(0, mostNamed).map(({ id, model, before, expression }) => (
+                <li key={id}>
+                  <strong>{model}</strong> <code>{before?.expression ?? t('models.noPrice')}</code>
+                  {' → '}
+                  <code>{expression}</code>
+                </li>
+              ))}
+            </ul>
+          </details>
+          <PriceReplay
+            runsAtOnce={isReplaying}
+            tried={{ prices: changes.map(({ plugin_key, model, expression }) => ({ plugin_key, model, expression })) }}
+          />
+        </div>
       </details>
       <Group justify="flex-end" gap="sm">
+        {!isOpen && (
+          <Button
+            variant="default"
+            className={classes.replay}
+            onClick={() => {
+              setOpen(true);
+              setReplaying(true);
+            }}
+          >
+            {t('replay.run')}
+          </Button>
+        )}
         <Button variant="default" disabled={isSaving} onClick={onDiscard}>
           {t('confirm.discard')}
         </Button>

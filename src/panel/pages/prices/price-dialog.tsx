@@ -1,19 +1,32 @@
-import { Alert, Autocomplete, Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
+import { Alert, Autocomplete, Combobox, Group, NativeSelect, Select, Stack, Text, Textarea } from '@mantine/core';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { PluginSummary } from '../../api/types.ts';
-import { useApiMutation, useLocalisedQuery } from '../../session/use-api.ts';
+import type { PluginSummary, Price, PriceSheet, UnpricedPluginModels } from '../../api/types.ts';
+import { useApiMutation, useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { useForm } from '../../ui/form/use-form.ts';
+import { type Form, useForm } from '../../ui/form/use-form.ts';
+import {
+  compareWithList,
+  expressionForm,
+  listForms,
+  type PriceDraft,
+  plainAmount,
+  toDraft,
+  toExpression,
+} from './price-draft.ts';
 import { PriceReplay } from './price-replay.tsx';
-import { usePriceText } from './price-text.ts';
+import { useFormName, useMarginText, usePriceText } from './price-text.ts';
 import classes from './prices.module.css';
 import { QuotePreview } from './quote-preview.tsx';
 import { useAllPrices } from './use-prices.ts';
 
 /** The price being edited; `model` is empty for a new one. `pluginKey` `*` means every plugin. */
-export type PriceSubject = { pluginKey: string; model: string; expression: string };
+export type PriceSubject = { pluginKey: string; model: string; expression: string; summary: Price['summary'] };
+
+type PriceValues = Omit<PriceSubject, 'summary'>;
 
 type PriceDialogProps = { subject: PriceSubject | null; onClose(): void };
 
@@ -37,7 +50,7 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
   const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
   const say = usePriceText();
   const isNew = subject.model === '';
-  const change = useApiMutation<PriceSubject>({
+  const change = useApiMutation<PriceValues>({
     request: ({ pluginKey, model, expression }) => ({
       method: 'PUT',
       path: '/api/price',
@@ -49,8 +62,8 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
       onClose();
     },
   });
-  const form = useForm<PriceSubject>({
-    initial: subject,
+  const form = useForm<PriceValues>({
+    initial: { pluginKey: subject.pluginKey, model: subject.model, expression: subject.expression },
     validate: ({ model, expression }) => ({
       model: model.trim() === '' ? t('prices.modelMissing') : null,
       expression: expression.trim() === '' ? t('prices.expressionMissing') : null,
@@ -67,13 +80,7 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
     pluginKey === '*' ? (each.meta?.models ?? []).includes(model) : each.key === pluginKey,
   );
   const fields = Object.keys(plugin?.meta?.usageSchema ?? {});
-  const models = [
-    ...new Set(
-      (plugins.data ?? []).flatMap(({ key, meta }) =>
-        pluginKey === '*' || key === pluginKey ? (meta?.models ?? []) : [],
-      ),
-    ),
-  ];
+  const models = useModelChoices(pluginKey);
   const isEdited = !isNew && pluginKey === subject.pluginKey;
   const replaced = useAllPrices().data?.find(
     (price) => !isEdited && price.plugin_key === pluginKey && price.model === model.trim(),
@@ -84,21 +91,22 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
       <Stack gap="lg">
         {form.error !== null && <ErrorNotice error={form.error} />}
         <Group grow align="flex-start" gap="lg" preventGrowOverflow={false}>
-          {isNew ? (
+          {isNew && (
             <Autocomplete
               {...form.bind('model')}
               onChange={(name) => form.set('model', name)}
               label={t('prices.model')}
+              placeholder={t('prices.modelPlaceholder')}
               data={models}
               limit={50}
               openOnFocus={false}
               spellCheck={false}
               autoCapitalize="none"
+              rightSection={<Combobox.Chevron />}
+              rightSectionPointerEvents="none"
               data-autofocus
               miw={220}
             />
-          ) : (
-            <TextInput {...form.bind('model')} label={t('prices.model')} disabled miw={220} />
           )}
           <PricePluginSelect
             plugins={plugins.data ?? []}
@@ -106,35 +114,21 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
             onChange={(key) => form.set('pluginKey', key)}
           />
         </Group>
-        <Textarea
-          {...form.bind('expression')}
-          label={t('prices.expression')}
-          description={
-            fields.length === 0
-              ? t('prices.expressionHint')
-              : t('prices.expressionFields', { fields: fields.map((name) => `u("${name}")`).join(', ') })
-          }
-          placeholder={fields.length === 0 ? '0.05' : `0.05 * u("${fields[0]}")`}
-          autosize
-          minRows={2}
-          maxRows={8}
-          spellCheck={false}
-          autoCapitalize="none"
-          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-          data-autofocus={isNew ? undefined : true}
-        />
+        {model.trim() !== '' && <PriceInput form={form} subject={subject} fields={fields} />}
         {replaced && (
           <Alert color="yellow" variant="light" role="status">
             {t('prices.replaces', { price: say(replaced.summary, replaced.facts) })}
           </Alert>
         )}
-        <QuotePreview
-          pluginKey={pluginKey}
-          model={model}
-          expression={expression}
-          schema={plugin?.meta?.usageSchema ?? {}}
-          examples={plugin?.meta?.usageExamples ?? []}
-        />
+        {model.trim() !== '' && (
+          <QuotePreview
+            pluginKey={pluginKey}
+            model={model}
+            expression={expression}
+            schema={plugin?.meta?.usageSchema ?? {}}
+            examples={plugin?.meta?.usageExamples ?? []}
+          />
+        )}
         {model.trim() !== '' && expression.trim() !== '' && (
           <PriceReplay tried={{ prices: [{ plugin_key: pluginKey, model: model.trim(), expression }] }} />
         )}
@@ -143,6 +137,103 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
         </div>
       </Stack>
     </form>
+  );
+}
+
+/** Models to choose from: those that a channel offers without a price come first. */
+function useModelChoices(pluginKey: string): { group: string; items: string[] }[] {
+  const { t } = useTranslation();
+  const unpriced = useApiQuery<UnpricedPluginModels[]>('/api/price/missing');
+  const sheet = useApiQuery<PriceSheet>('/api/price/sheet');
+  const isMeant = (each: { plugin_key: string }): boolean => pluginKey === '*' || each.plugin_key === pluginKey;
+  const missing = (unpriced.data ?? []).filter(isMeant).flatMap(({ models }) => models);
+  const first = new Set(missing.filter(({ offered }) => offered).map(({ model }) => model));
+  const all = (sheet.data ?? []).filter(isMeant).flatMap(({ models }) => models.map(({ model }) => model));
+  const rest = [...new Set(all)].filter((model) => !first.has(model));
+  return [
+    { group: t('prices.missing'), items: [...first] },
+    { group: t('prices.modelsOther'), items: rest },
+  ].filter(({ items }) => items.length > 0);
+}
+
+type PriceInputProps = { form: Form<PriceValues>; subject: PriceSubject; fields: readonly string[] };
+
+/** What the price counts and its amounts; an expression where they cannot say it. */
+function PriceInput({ form, subject, fields }: PriceInputProps) {
+  const { t } = useTranslation();
+  const say = usePriceText();
+  const sayMargin = useMarginText();
+  const sheet = useApiQuery<PriceSheet>('/api/price/sheet');
+  const [edited, setEdited] = useState<PriceDraft | null>(null);
+  const { pluginKey, expression } = form.values;
+  const model = form.values.model.trim();
+  const plugin = sheet.data?.find(({ plugin_key: key, models }) =>
+    pluginKey === '*' ? models.some((each) => each.model === model) : key === pluginKey,
+  );
+  const facts = plugin?.facts ?? [];
+  const forms = plugin === undefined ? [] : listForms(facts);
+  const formName = useFormName(facts);
+  const draft = edited ?? toDraft(subject.expression === '' ? null : subject, forms);
+  const chosen = forms.find(({ id }) => id === draft.form);
+  const list = plugin?.models.find((each) => each.model === model)?.list_price ?? null;
+  const margin = sayMargin(compareWithList(draft, list, forms));
+  const change = (next: PriceDraft): void => {
+    setEdited(next);
+    if (next.form !== expressionForm) form.set('expression', toExpression(next, forms) ?? '');
+  };
+  if (sheet.isPending) return null;
+  return (
+    <Stack gap="xs">
+      <div className={forms.length > 0 && chosen ? classes.simplePrice : undefined}>
+        {forms.length > 0 && (
+          <NativeSelect
+            label={t('prices.table.formOf', { model })}
+            value={chosen?.id ?? expressionForm}
+            onChange={({ currentTarget }) => change({ ...draft, expression, form: currentTarget.value })}
+            data={[
+              ...forms.map((each) => ({ value: each.id, label: formName(each) })),
+              { value: expressionForm, label: t('prices.table.expression') },
+            ]}
+          />
+        )}
+        {chosen ? (
+          <div className={classes.amounts}>
+            {(chosen.by?.values ?? [plainAmount]).map((value) => (
+              <MoneyField
+                key={value}
+                label={value === plainAmount ? t('prices.expression') : value}
+                error={form.readError('expression')}
+                value={draft.amounts[value] ?? ''}
+                onChange={(amount) => change({ ...draft, amounts: { ...draft.amounts, [value]: amount } })}
+              />
+            ))}
+          </div>
+        ) : (
+          <Textarea
+            {...form.bind('expression')}
+            label={t('prices.expression')}
+            description={
+              fields.length === 0
+                ? t('prices.expressionHint')
+                : t('prices.expressionFields', { fields: fields.map((name) => `u("${name}")`).join(', ') })
+            }
+            placeholder={fields.length === 0 ? '0.05' : `0.05 * u("${fields[0]}")`}
+            autosize
+            minRows={2}
+            maxRows={8}
+            spellCheck={false}
+            autoCapitalize="none"
+            styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+          />
+        )}
+      </div>
+      {list !== null && (
+        <Text size="sm" c="dimmed">
+          {t('prices.table.list', { price: say(list.summary, facts) })}
+          {margin !== null && ` · ${t('sheet.marginOf', { margin })}`}
+        </Text>
+      )}
+    </Stack>
   );
 }
 

@@ -99,6 +99,26 @@ export function readAmount(decimal: string | undefined): number | null {
   return amount === null || amount < 0 ? null : amount;
 }
 
+type Tier = { cost: number; margin: number | null };
+
+/** The vendor's list price beside each amount, and what is left of the amount above it. */
+export function compareWithList(
+  draft: PriceDraft,
+  list: PluginPrices['models'][number]['price'],
+  forms: readonly PriceForm[],
+): ReadonlyMap<string, Tier> {
+  const listed = toDraft(list, forms);
+  if (list === null || draft.form === expressionForm || listed.form !== draft.form) return new Map();
+  return new Map(
+    Object.entries(listed.amounts).flatMap(([value, text]): [string, Tier][] => {
+      const [amount, cost] = [readAmount(draft.amounts[value]), readAmount(text)];
+      return cost === null
+        ? []
+        : [[value, { cost, margin: amount === null || amount === 0 ? null : 1 - cost / amount }]];
+    }),
+  );
+}
+
 /** The price of a draft as words take it; null while it is incomplete, or for an expression. */
 export function toSummary(draft: PriceDraft, forms: readonly PriceForm[]): PriceSummary | null {
   const form = forms.find(({ id }) => id === draft.form);

@@ -1,6 +1,6 @@
 import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { translateOrQuote } from '../../api/say-sentence.ts';
@@ -28,7 +28,7 @@ type Outcome = Omit<ReplaySlice, 'users' | 'models' | 'next'> & { users: readonl
  * What the bills of the last month would have been. It reads slice after slice, shows the sums as
  * they grow, and stops when it is left or the prices change.
  */
-export function PriceReplay({ tried }: { tried: TriedPrices }) {
+export function PriceReplay({ tried, runsAtOnce = false }: { tried: TriedPrices; runsAtOnce?: boolean }) {
   const { t } = useTranslation();
   const session = useSession();
   const [outcome, setOutcome] = useState<Outcome | null>(null);
@@ -66,6 +66,11 @@ export function PriceReplay({ tried }: { tried: TriedPrices }) {
       setRunning(false);
     }
   };
+
+  const begin = useEffectEvent(() => void run());
+  useEffect(() => {
+    if (runsAtOnce) begin();
+  }, [runsAtOnce]);
 
   return (
     <Stack gap="sm">

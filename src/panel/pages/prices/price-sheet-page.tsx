@@ -16,6 +16,7 @@ import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PriceChanges } from './price-changes.tsx';
 import {
+  compareWithList,
   expressionForm,
   isEmptyDraft,
   listForms,
@@ -28,7 +29,7 @@ import {
   toExpression,
 } from './price-draft.ts';
 import classes from './price-sheet.module.css';
-import { useFormName, usePriceText } from './price-text.ts';
+import { useFormName, useMarginText, usePriceText } from './price-text.ts';
 import { useSavePrices } from './use-prices.ts';
 
 /** `/prices/sheet`: the prices of all plugins in one table. */
@@ -62,22 +63,6 @@ const listRows = (plugins: PriceSheet): Row[] =>
     const forms = listForms(plugin.facts);
     return plugin.models.map((model) => ({ id: `${plugin.plugin_key}/${model.model}`, plugin, forms, model }));
   });
-
-type Tier = { cost: number; margin: number | null };
-
-/** The vendor's list price beside each amount, and what is left of the amount above it. */
-function compareWithList(draft: PriceDraft, { model, forms }: Row): ReadonlyMap<string, Tier> {
-  const list = toDraft(model.list_price, forms);
-  if (model.list_price === null || draft.form === expressionForm || list.form !== draft.form) return new Map();
-  return new Map(
-    Object.entries(list.amounts).flatMap(([value, text]): [string, Tier][] => {
-      const [amount, cost] = [readAmount(draft.amounts[value]), readAmount(text)];
-      return cost === null
-        ? []
-        : [[value, { cost, margin: amount === null || amount === 0 ? null : 1 - cost / amount }]];
-    }),
-  );
-}
 
 /** Rows that are drawn at once. */
 const rowsAtOnce = 200;
@@ -268,13 +253,14 @@ function SheetRow({ row, draft, isChosen, isChanged, onChoose, onChange, onPaste
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const say = usePriceText();
+  const sayMargin = useMarginText();
   const { plugin, model, forms } = row;
   const formName = useFormName(plugin.facts);
   const form = forms.find(({ id }) => id === draft.form);
-  const tiers = compareWithList(draft, row);
-  const margins = [...tiers.values()].flatMap(({ margin }) => margin ?? []);
-  const [least, most] = [Math.min(...margins), Math.max(...margins)];
-  const [low, high] = [format.percent(least), format.percent(most)];
+  const tiers = compareWithList(draft, model.list_price, forms);
+  const loses = [...tiers.values()].some(({ margin }) => (margin ?? 0) < 0);
+  const before = isChanged ? toDraft(model.price, forms) : draft;
+  const dollars = (decimal: string): string => `$${writeDecimal(decimal, i18n.language)}`;
   return (
     <tr data-changed={isChanged || undefined}>
       <td>
@@ -308,6 +294,7 @@ function SheetRow({ row, draft, isChosen, isChanged, onChoose, onChange, onPaste
           <div className={classes.amounts}>
             {(form.by?.values ?? [plainAmount]).map((value) => {
               const tier = tiers.get(value);
+              const old = before.form === draft.form ? before.amounts[value] : undefined;
               return (
                 <div key={value}>
                   <MoneyField
@@ -317,10 +304,13 @@ function SheetRow({ row, draft, isChosen, isChanged, onChoose, onChange, onPaste
                     value={draft.amounts[value] ?? ''}
                     onChange={(amount) => onChange({ ...draft, amounts: { ...draft.amounts, [value]: amount } })}
                   />
+                  {old !== undefined && readAmount(old) !== readAmount(draft.amounts[value]) && (
+                    <s className={classes.tier}>{dollars(old)}</s>
+                  )}
                   {tier !== undefined && (
                     <span className={classes.tier} data-bad={(tier.margin ?? 0) < 0 || undefined}>
-                      {t('sheet.listOf', { amount: `$${writeDecimal(toDecimal(tier.cost), i18n.language)}` })}
-                      {tier.margin !== null && ` · ${format.percent(tier.margin)}`}
+                      {t('sheet.listOf', { amount: dollars(toDecimal(tier.cost)) })}
+                      {tier.margin !== null && ` · ${t('sheet.marginOf', { margin: format.percent(tier.margin) })}`}
                     </span>
                   )}
                 </div>
@@ -334,8 +324,8 @@ function SheetRow({ row, draft, isChosen, isChanged, onChoose, onChange, onPaste
           </span>
         )}
       </td>
-      <td data-numeric data-label={t('sheet.margin')} data-bad={least < 0 || undefined}>
-        {margins.length === 0 ? '–' : low === high ? low : t('price.words.range', { low, high })}
+      <td data-numeric data-label={t('sheet.margin')} data-bad={loses || undefined}>
+        {sayMargin(tiers) ?? '–'}
       </td>
       <td data-numeric data-label={t('sheet.revenue')}>
         {model.revenue === 0 ? '–' : format.money(model.revenue)}

@@ -1,6 +1,6 @@
 import { useTranslation } from 'react-i18next';
 import type { PriceSummary } from '../../api/types.ts';
-import { labelInSentence } from '../../ui/display/use-format.ts';
+import { labelInSentence, useFormat } from '../../ui/display/use-format.ts';
 import { type PriceWords, usePriceWords } from '../../ui/display/use-price-words.ts';
 import { type Fact, type PriceForm, readLabels } from './price-draft.ts';
 
@@ -25,6 +25,18 @@ export function usePriceText(): (summary: PriceSummary | null, facts: readonly N
       counted: short,
       name: labelInSentence(readLabels(facts), summary.by, i18n.language),
     });
+  };
+}
+
+/** The margins of all amounts as one text, such as "9%–54%"; null where none is known. */
+export function useMarginText(): (tiers: ReadonlyMap<string, { margin: number | null }>) => string | null {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (tiers) => {
+    const margins = [...tiers.values()].flatMap(({ margin }) => margin ?? []);
+    if (margins.length === 0) return null;
+    const [low, high] = [format.percent(Math.min(...margins)), format.percent(Math.max(...margins))];
+    return low === high ? low : t('price.words.range', { low, high });
   };
 }
 

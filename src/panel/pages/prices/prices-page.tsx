@@ -3,7 +3,7 @@ import { IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { Option, PluginSummary, Price, UnpricedPluginModels } from '../../api/types.ts';
+import type { Option, PluginSummary, Price, PriceSheet, UnpricedPluginModels } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation, useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
@@ -19,7 +19,8 @@ import { Section } from '../../ui/page/section.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
-import { usePriceText } from './price-text.ts';
+import { compareWithList, listForms, toDraft } from './price-draft.ts';
+import { useMarginText, usePriceText } from './price-text.ts';
 import classes from './prices.module.css';
 import type { PriceList } from './use-prices.ts';
 
@@ -43,7 +44,10 @@ export function PricesPage() {
   const format = useFormat();
   const confirm = useConfirm();
   const say = usePriceText();
+  const sayMargin = useMarginText();
   const session = useSession();
+  // What the vendor asks and what came in stand beside each price.
+  const sheet = useApiQuery<PriceSheet>('/api/price/sheet');
   const { page, setPage } = useFilters([]);
   const prices = useApiQuery<PriceList>(withQuery('/api/price', { page }));
   const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
@@ -73,9 +77,32 @@ export function PricesPage() {
     });
     if (isConfirmed) remove.mutate(price);
   };
-  const edit = ({ plugin_key: pluginKey, model, expression }: Price): void =>
-    setSubject({ pluginKey, model, expression });
+  const edit = ({ plugin_key: pluginKey, model, expression, summary }: Price): void =>
+    setSubject({ pluginKey, model, expression, summary });
+  const findOnSheet = (price: Price) => {
+    const plugin = sheet.data?.find((each) => each.plugin_key === price.plugin_key);
+    const row = plugin?.models.find((each) => each.model === price.model);
+    if (plugin === undefined || row === undefined) return null;
+    const { list_price: list, revenue } = row;
+    const forms = listForms(plugin.facts);
+    return {
+      list: list === null ? null : say(list.summary, plugin.facts),
+      margin: sayMargin(compareWithList(toDraft(price, forms), list, forms)),
+      revenue,
+    };
+  };
 
+  const change = (price: Price) => (
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      size={32}
+      aria-label={t('prices.editName', { model: price.model })}
+      onClick={() => edit(price)}
+    >
+      <IconPencil size={18} stroke={1.6} aria-hidden="true" />
+    </ActionIcon>
+  );
   const deletion = (price: Price) => (
     <ActionIcon
       variant="subtle"
@@ -98,14 +125,30 @@ export function PricesPage() {
           <StatusLabel tone="bad">{t(problems[price.problem.code])}</StatusLabel>
         )
       }
-      facts={[toName(price.plugin_key)]}
-      actions={deletion(price)}
+      figure={<Text size="xs" c="dimmed" children={toName(price.plugin_key)} />}
+      facts={[]}
+      actions={
+        <>
+          {change(price)}
+          {deletion(price)}
+        </>
+      }
     />
   );
 
   const columns: readonly Column<Price>[] = [
-    { key: 'model', heading: t('prices.model'), render: ({ model }) => <strong>{model}</strong> },
-    { key: 'plugin', heading: t('prices.appliesTo'), render: ({ plugin_key: key }) => toName(key) },
+    {
+      key: 'model',
+      heading: t('prices.model'),
+      render: ({ model, plugin_key: key }) => (
+        <>
+          <strong>{model}</strong>
+          <Text size="xs" c="dimmed">
+            {toName(key)}
+          </Text>
+        </>
+      ),
+    },
     {
       key: 'price',
       heading: t('sheet.price'),
@@ -121,8 +164,25 @@ export function PricesPage() {
         </>
       ),
     },
+    { key: 'list', heading: t('prices.listPrice'), minor: true, render: (price) => findOnSheet(price)?.list ?? '–' },
+    {
+      key: 'margin',
+      heading: t('sheet.margin'),
+      numeric: true,
+      render: (price) => findOnSheet(price)?.margin ?? '–',
+    },
+    {
+      key: 'revenue',
+      heading: t('sheet.revenue'),
+      numeric: true,
+      render: (price) => {
+        const revenue = findOnSheet(price)?.revenue ?? 0;
+        return revenue === 0 ? '–' : format.money(revenue);
+      },
+    },
     {
       key: 'at',
+      minor: true,
       heading: t('prices.changed'),
       render: ({ updated_at: at }) => <span title={format.time(at)}>{format.ago(at)}</span>,
     },
@@ -132,15 +192,7 @@ export function PricesPage() {
       actions: true,
       render: (price) => (
         <>
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size={32}
-            aria-label={t('prices.editName', { model: price.model })}
-            onClick={() => edit(price)}
-          >
-            <IconPencil size={18} stroke={1.6} aria-hidden="true" />
-          </ActionIcon>
+          {change(price)}
           {deletion(price)}
         </>
       ),
@@ -150,7 +202,7 @@ export function PricesPage() {
   const add = (
     <Button
       leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />}
-      onClick={() => setSubject({ pluginKey: '*', model: '', expression: '' })}
+      onClick={() => setSubject({ pluginKey: '*', model: '', expression: '', summary: null })}
     >
       {t('prices.add')}
     </Button>
@@ -231,7 +283,7 @@ function UnpricedModels({ toName, onSet }: UnpricedModelsProps) {
                   key={model}
                   variant="default"
                   size="xs"
-                  onClick={() => onSet({ pluginKey: key, model, expression: '' })}
+                  onClick={() => onSet({ pluginKey: key, model, expression: '', summary: null })}
                 >
                   {t('prices.setFor', { model })}
                 </Button>

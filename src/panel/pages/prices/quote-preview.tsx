@@ -115,12 +115,14 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
                 {step}
               </Code>
             ))}
-            <Text size="sm" c="dimmed">
-              {t('prices.charged', {
-                amount: format.money(quote.data.quota),
-                ratio: format.number(quote.data.group_ratio),
-              })}
-            </Text>
+            {quote.data.group_ratio !== 1 && (
+              <Text size="sm" c="dimmed">
+                {t('prices.charged', {
+                  amount: format.money(quote.data.quota),
+                  ratio: format.number(quote.data.group_ratio),
+                })}
+              </Text>
+            )}
           </Stack>
         )}
       </div>

@@ -20,7 +20,7 @@ export function DurationBandView({ points, names, format, height, width, axis }:
       }))}
       dataKey="at"
       series={[
-        { name: 'band', label: names.band, color: 'var(--tg-chart-wait)', type: 'bar' },
+        { name: 'band', label: names.band, color: 'var(--mantine-color-gray-5)', type: 'bar' },
         { name: 'median', label: names.median, color: 'var(--mantine-primary-color-filled)', type: 'line' },
       ]}
       withLegend

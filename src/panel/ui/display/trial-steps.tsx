@@ -22,10 +22,11 @@ export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
     const text = (t as (key: string) => string)(key);
     return names[name] ?? (text === key ? name : text);
   };
+  const warnings = steps.filter(isUnsafe).length;
   return (
     <div role="status" className={classes.trial}>
       <Text fw={600} size="sm">
-        {t(ok ? 'trial.passed' : 'trial.failed')}
+        {!ok ? t('trial.failed') : warnings > 0 ? t('trial.warned', { count: warnings }) : t('trial.passed')}
       </Text>
       <ol className={classes.steps}>
         {steps.map(({ name, ok: passed, message, ...sentence }) => (

@@ -23,6 +23,8 @@ export type Format = {
   percentInColumn(share: number): string;
   /** Unix seconds as local date and time. */
   time(seconds: number): string;
+  /** From one time to another; what both share is said once. */
+  timeRange(from: number, until: number): string;
   /** As `time`, with seconds. */
   exactTime(seconds: number): string;
   /** Unix seconds as local date. */
@@ -41,6 +43,8 @@ export type Format = {
   durationLike(durations: readonly number[]): (seconds: number) => string;
   /** The axis of a chart of durations: round numbers of the unit that fits `peak`. */
   durationAxis(peak: number): Axis;
+  /** "a, b and c". */
+  list(items: readonly string[]): string;
   bytes(count: number): string;
   /** Sizes for one column. */
   bytesLike(sizes: readonly number[]): (count: number) => string;
@@ -131,6 +135,7 @@ export function createFormat(language: string): Format {
   const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+  const conjunction = new Intl.ListFormat(language, { type: 'conjunction' });
   const units = new Map<string, Intl.NumberFormat>();
   const unit = (name: string, { min = 0, max }: { min?: number; max: number }): Intl.NumberFormat => {
     const digits = { minimumFractionDigits: min, maximumFractionDigits: max };
@@ -186,6 +191,8 @@ export function createFormat(language: string): Format {
     },
     percentInColumn: (value) => fixedShare.format(value),
     time: (seconds) => dateTime.format(new Date(seconds * 1000)),
+    list: (items) => conjunction.format(items),
+    timeRange: (from, until) => dateTime.formatRange(new Date(from * 1000), new Date(until * 1000)),
     exactTime: (seconds) => exactDateTime.format(new Date(seconds * 1000)),
     date: (seconds) => day.format(new Date(seconds * 1000)),
     clock: (seconds) => clock.format(new Date(seconds * 1000)),

@@ -1,7 +1,7 @@
 import { Checkbox, Skeleton } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
+import { isValidElement, type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { QueryResult } from '../display/query-result.tsx';
@@ -102,6 +102,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, isDense, brief, 
                 data-numeric={column.numeric || undefined}
                 data-minor={column.minor || undefined}
                 data-wide={column.wide || undefined}
+                data-short={isShort(column.heading) || undefined}
                 aria-sort={column.sorts?.find(({ value }) => value === sort)?.direction}
               >
                 <ColumnHeading column={column} sort={sort} {...(onSort && !isPhone ? { onSort } : {})} />
@@ -138,21 +139,34 @@ export function PlainTable<Row>({ label, rows, isStale = false, isDense, brief, 
 }
 
 const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<Row>[] }) =>
-  columns.map(({ key, heading, render, numeric, actions, minor, wide }, index) => (
-    <td
-      key={key}
-      // biome-ignore lint/a11y/noRedundantRoles: as in the table
-      role="cell"
-      data-name={index === 0 || undefined}
-      data-heading={actions ? undefined : heading}
-      data-numeric={numeric || undefined}
-      data-actions={actions || undefined}
-      data-minor={minor || undefined}
-      data-wide={wide || undefined}
-    >
-      <div className={classes.value}>{render(row)}</div>
-    </td>
-  ));
+  columns.map(({ key, heading, render, numeric, actions, minor, wide }, index) => {
+    const value = render(row);
+    return (
+      <td
+        key={key}
+        // biome-ignore lint/a11y/noRedundantRoles: as in the table
+        role="cell"
+        data-name={index === 0 || undefined}
+        data-heading={actions ? undefined : heading}
+        data-numeric={numeric || undefined}
+        data-actions={actions || undefined}
+        data-minor={minor || undefined}
+        data-wide={wide || undefined}
+        data-short={isShort(value) || undefined}
+      >
+        <div className={classes.value}>{value}</div>
+      </td>
+    );
+  });
+
+/** What such a text says at most, such as a time or a heading of two words. */
+const shortText = 18;
+
+/** A text that stays on one line. */
+function isShort(value: ReactNode): boolean {
+  const text = isValidElement<{ children?: unknown }>(value) ? value.props.children : value;
+  return typeof text === 'string' && text.length <= shortText;
+}
 
 /** The link of a row: a click anywhere in the row follows it. */
 export function RowLink({ to, className, children }: { to: string; className?: string; children: ReactNode }) {
