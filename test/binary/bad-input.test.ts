@@ -422,7 +422,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
         ],
         ['is no JavaScript at all', () => '<html>', { path: 'source', line: 1 }],
         ['has an empty manifest', () => 'export const meta = {};', { path: /^\// }],
-        ['has no manifest', () => 'export function buildSubmitRequest() {}', { path: '', message: /exports no meta/ }],
+        ['has no manifest', () => 'export function buildSubmitRequest() {}', { path: '', message: /meta is missing/ }],
         [
           'has a wrong version',
           () => readManifest((s) => own(s).replace("version: '1.0.0'", "version: 'one'")),

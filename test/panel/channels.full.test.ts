@@ -173,12 +173,12 @@ describe('one channel', () => {
 
     await page.getByRole('button', { name: 'Discard changes' }).click();
     expect(await address.inputValue()).toBe(vendor.url);
-    await page.getByRole('button', { name: 'More settings' }).click();
     await page.getByRole('button', { name: 'Add mapping' }).click();
     await page.getByLabel('Client model name, row 1').fill('film');
     await page.getByRole('button', { name: 'Save' }).click();
     await waitForText(page, 'Fill in both names in each row, or remove the row.');
     await page.getByLabel('Vendor model name, row 1').fill('demo-video');
+    await page.getByRole('button', { name: 'More settings' }).click();
     await page.getByLabel('Plugin settings').fill('{"a": ');
     await page.getByRole('button', { name: 'Save' }).click();
     await waitForText(page, 'Not a JSON object. Check commas and quotes.');

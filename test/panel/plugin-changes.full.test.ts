@@ -116,7 +116,7 @@ test('a plugin that came into use in the meantime is disabled after a confirmati
     .root()
     .createChannel('https://api.example.com', { task_plugin_key: 'paper', models: ['paper-1'] });
   await control.click({ force: true });
-  await dialog(page).getByText('1 channel will stop.').waitFor();
+  await dialog(page).getByText('1 channel will stop:').waitFor();
   await dialog(page).getByRole('button', { name: 'Disable' }).click();
   await waitForNotice(page, 'The paper was disabled');
   expect((await panel.root().call<{ status: number }>('GET', `/api/channel/${id}`)).status).toBe(2);

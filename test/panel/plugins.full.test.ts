@@ -69,8 +69,8 @@ describe('plugins', () => {
     await visit('/plugins');
     await heading(page, 'Plugins').waitFor();
     const row = page.getByRole('row', { name: /OpenAI Sora/ });
-    await row.getByText('Active').waitFor();
     await row.getByText('Built-in').waitFor();
+    await row.getByRole('link', { name: 'Add channel' }).waitFor();
     await page.waitForFunction(() => {
       const pictures = [...document.querySelectorAll<HTMLImageElement>('td img, th img')];
       return pictures.length >= 9 && pictures.every(({ complete, naturalWidth }) => complete && naturalWidth > 0);
@@ -165,10 +165,10 @@ describe('plugins', () => {
     await visit('/plugins/paper?tab=dryrun');
     await page.getByLabel('Hook', { exact: true }).fill('buildQueryRequest');
     await page.getByRole('button', { name: 'Insert example' }).click();
-    await page.getByRole('button', { name: 'Call hook' }).click();
+    await page.getByRole('button', { name: 'Run hook' }).click();
     await waitForText(page, /^Result, after/);
     await page.getByLabel('Hook', { exact: true }).fill('noSuchHook');
-    await page.getByRole('button', { name: 'Call hook' }).click();
+    await page.getByRole('button', { name: 'Run hook' }).click();
     await alert(page).waitFor();
   });
 
@@ -177,7 +177,7 @@ describe('plugins', () => {
     await visit('/plugins/paper');
     const control = page.getByLabel('Paper films enabled');
     await control.click({ force: true });
-    await page.getByRole('dialog').getByText('1 channel will stop.').waitFor();
+    await page.getByRole('dialog').getByText('1 channel will stop:').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await control.isChecked()).toBe(true);
@@ -208,6 +208,10 @@ describe('prices', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await waitForText(page, 'Enter a model.');
     await page.getByRole('dialog').getByLabel('Model', { exact: true }).fill('demo-video');
+    const amount = page.getByRole('dialog').getByLabel('Price in USD', { exact: true });
+    await amount.fill('0.2');
+    await page.getByText('List price: $0.02 / second · margin 90%').waitFor();
+    await page.getByLabel('How demo-video is priced').selectOption('expression');
     const expression = page.getByLabel('Price in USD', { exact: true });
     await expression.fill('0.02 * u("seconds") * 5');
     await page.getByLabel('Video length (seconds)', { exact: true }).fill('10');
@@ -248,7 +252,7 @@ describe('prices', () => {
   testInFullRun('offered models without a price come first', async () => {
     await visit('/prices');
     await page.getByRole('button', { name: 'Set price for paper-1' }).click();
-    await page.getByLabel('Price in USD', { exact: true }).fill('0.5');
+    await page.getByRole('dialog').getByLabel('Price in USD', { exact: true }).fill('0.5');
     await page.getByRole('button', { name: 'Save' }).click();
     await waitForNotice(page, 'The price for paper-1 was saved');
     await page.getByRole('button', { name: 'Set price for paper-1' }).waitFor({ state: 'detached' });
@@ -316,8 +320,8 @@ describe('marketplace', () => {
   testInFullRun('unknown plugins, installed or offered, show a not-found page with a link', async () => {
     await visit('/plugins/nothing');
     await waitForText(page, 'Plugin not found');
-    await page.getByRole('link', { name: 'All plugins' }).click();
-    await heading(page, 'Plugins').waitFor();
+    await page.getByRole('link', { name: 'Browse Marketplace' }).click();
+    await heading(page, 'Marketplace').waitFor();
     await visit('/marketplace/good/nothing');
     await waitForText(page, 'Plugin not available');
     expect(await findAxeViolations(page)).toEqual([]);

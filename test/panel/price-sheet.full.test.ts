@@ -45,13 +45,14 @@ const readPrice = async (model: string): Promise<string | undefined> => {
 test('a price that is edited shows before and after, and is saved', async () => {
   const page = await openSheet();
   await price(page, 'demo-video').fill('0.06');
+  await changes(page).getByText('1 price changes: +20%').click();
   await changes(page).getByText('demo-video $0.05 → $0.06 / second (+20%)').waitFor();
-  await changes(page).getByText('1 price changes: +20%').waitFor();
   expect(await changes(page).getByText('0.06 * u("seconds")').isVisible()).toBe(false);
   await changes(page).getByText('Show formula').click();
   await changes(page).getByText('0.06 * u("seconds")').waitFor();
   expect(await changes(page).getByText('u("seconds") * 0.05').count()).toBe(1);
-  await row(page, 'demo-video').getByText('list $0.02 · 66.7%').waitFor();
+  await row(page, 'demo-video').getByText('List price $0.02 · margin 66.7%').waitFor();
+  await row(page, 'demo-video').getByText('$0.05', { exact: true }).waitFor();
   expect(await row(page, 'demo-video').getByRole('cell').nth(2).textContent()).toBe('66.7%');
   await changes(page).getByRole('button', { name: 'Discard' }).click();
   await waitForValue(price(page, 'demo-video'), '$0.05');

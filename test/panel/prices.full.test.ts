@@ -26,6 +26,7 @@ async function writePrice(page: Page, expression: string): Promise<void> {
   await dialog(page).getByLabel('Model', { exact: true }).fill('demo-video');
   // The quote is requested with complete input only.
   await dialog(page).getByLabel('Video length (seconds)', { exact: true }).waitFor();
+  await dialog(page).getByLabel('How demo-video is priced').selectOption('expression');
   await dialog(page).getByLabel('Price in USD', { exact: true }).fill(expression);
 }
 

@@ -118,7 +118,7 @@ export const pluginHintsReasons = {
   'hint.usageExample.facts.complete': 'Add a value for it.',
   'hint.usageExample.facts.undeclared': 'Declare it in usageSchema, or remove it.',
   'hint.usageExample.facts.value': 'Write a value that the hooks could report for this field.',
-  'hint.export.required': 'Export a function of this name.',
+  'hint.export.required': 'Export a function with this name.',
   'hint.export.function': 'Export a plain function, not an async function, generator, class or value.',
   'hint.export.object': 'Export an object whose members are functions.',
   'hint.export.unused': 'Remove it, or declare in meta what uses it.',

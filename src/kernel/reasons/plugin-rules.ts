@@ -1,6 +1,6 @@
 /** What authors of plugins read about a manifest, exports, a source, an icon and an index. */
 export const pluginRulesReasons = {
-  'fault.no_meta': 'the module exports no meta',
+  'fault.no_meta': 'meta is missing',
   'fault.meta_object': 'meta must be an object',
   'fault.type': 'must be {{type}}',
   'fault.one_of': 'must be one of {{values}}',
@@ -86,7 +86,7 @@ export const pluginRulesReasons = {
   'fault.class': 'is a class; it must be a plain function',
   'fault.no_function': 'is not a function; it must be a plain function',
   'fault.export_missing': 'is missing: {{why}}',
-  'fault.why_every': 'every plugin exports it',
+  'fault.why_every': 'every plugin needs it',
   'fault.why_artifacts': 'listArtifacts and buildContentRequest come together',
   'fault.why_needs': '{{what}} needs it',
   'fault.why_renders': 'route {{route}} renders with it',

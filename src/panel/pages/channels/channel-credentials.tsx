@@ -201,14 +201,12 @@ function Balance({ balance: { usd, read_at: at, fault } }: Credential) {
   const format = useFormat();
   return (
     <>
-      {usd === null ? '–' : format.exactMoney(usd * QUOTA_PER_USD)}
-      {at > 0 && (
+      <span title={at > 0 ? t('channels.keyBalanceAt', { date: format.time(at) }) : undefined}>
+        {usd === null ? '–' : format.exactMoney(usd * QUOTA_PER_USD)}
+      </span>
+      {fault !== null && (
         <Text size="xs" c="dimmed">
-          {fault === null ? (
-            t('channels.keyBalanceAt', { date: format.time(at) })
-          ) : (
-            <ServerText text={fault.message} sentence={fault} />
-          )}
+          <ServerText text={fault.message} sentence={fault} />
         </Text>
       )}
     </>

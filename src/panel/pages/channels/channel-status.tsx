@@ -10,7 +10,7 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { findCapacityState, isPaused, sayRestReason, sayShutModels } from './channel-capacity.tsx';
+import { findCapacityState, isPaused, restReasons, sayShutModels } from './channel-capacity.tsx';
 import classes from './channels.module.css';
 
 const serviceTexts = {
@@ -48,7 +48,7 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
         <StatusLabel tone="bad" wraps>
           {channel.capacity.rest_reason === ''
             ? t('channels.rests.rested')
-            : t('channels.pausedFor', { reason: sayRestReason(channel.capacity.rest_reason, t) })}
+            : t('channels.pausedFor', { reason: t(restReasons[channel.capacity.rest_reason]) })}
         </StatusLabel>
       )}
       <dl className={classes.facts}>
@@ -99,6 +99,7 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
 }
 
 type HealthProps = { channel: Pick<Channel, 'health' | 'key_readable'> };
+type StateProps = HealthProps & { isShort?: boolean };
 
 /** It is enabled, but its vendor takes nothing. */
 const isStopped = ({ status, capacity }: Pick<Channel, 'status' | 'capacity'>): boolean =>
@@ -111,8 +112,8 @@ const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone:
   failing: { text: 'channels.health.failing', tone: 'bad' },
 };
 
-/** How the last day's tasks went, in a word and a count. */
-export function ChannelState({ channel: { health, key_readable: isReadable } }: HealthProps) {
+/** How the last day's tasks went, in a word and, where there is room, a count. */
+function ChannelState({ channel: { health, key_readable: isReadable }, isShort = false }: StateProps) {
   const { t } = useTranslation();
   const format = useFormat();
   if (!isReadable) return <StatusLabel tone="bad">{t('channels.health.key')}</StatusLabel>;
@@ -120,7 +121,7 @@ export function ChannelState({ channel: { health, key_readable: isReadable } }: 
   const { failed, succeeded } = health;
   return (
     <StatusLabel tone={tone}>
-      {failed === 0
+      {failed === 0 || isShort
         ? t(text)
         : t('channels.health.failed', {
             state: t(text),
@@ -132,12 +133,12 @@ export function ChannelState({ channel: { health, key_readable: isReadable } }: 
 }
 
 /** Of a row: that its vendor takes nothing is more than how the last day went. */
-export function ChannelRowState({ channel }: { channel: Channel }) {
+export function ChannelRowState({ channel, isShort = false }: { channel: Channel; isShort?: boolean }) {
   const { t } = useTranslation();
   return isStopped(channel) ? (
     <StatusLabel tone="bad">{t('channels.rests.rested')}</StatusLabel>
   ) : (
-    <ChannelState channel={channel} />
+    <ChannelState channel={channel} isShort={isShort} />
   );
 }
 

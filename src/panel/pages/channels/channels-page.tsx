@@ -119,7 +119,9 @@ function ChannelName({ channel, choices }: ChannelNameProps) {
           {channel.name}
         </Anchor>
         <Text size="xs" c="dimmed">
-          {vendor} · {t('channels.priorityWeight', share)}
+          {vendor}
+          <br />
+          {t('channels.priorityWeight', share)}
         </Text>
       </div>
     </div>
@@ -134,7 +136,7 @@ function ChannelBrief({ channel, choices }: ChannelNameProps) {
       icon={icon}
       name={channel.name}
       to={`/channels/${channel.id}`}
-      state={<ChannelRowState channel={channel} />}
+      state={<ChannelRowState channel={channel} isShort />}
       figure={channel.used_quota === 0 ? undefined : format.money(channel.used_quota)}
       facts={[vendor]}
       actions={<ChannelSwitch channel={channel} />}

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
+import { Link, useSearchParams } from 'react-router';
 import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApiMutation, useLocalisedQuery } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
@@ -9,7 +9,14 @@ import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink, useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { ChannelForm } from './channel-form.tsx';
-import { emptyChannel, findPlugin, toChannelBody, validateChannel } from './channel-form-values.ts';
+import {
+  type ChannelValues,
+  emptyChannel,
+  findPlugin,
+  type PluginChoice,
+  toChannelBody,
+  validateChannel,
+} from './channel-form-values.ts';
 
 export function NewChannelPage() {
   const { t } = useTranslation();
@@ -26,6 +33,12 @@ export function NewChannelPage() {
   );
 }
 
+/** What the form suggests for a plugin. */
+const ofPlugin = ({ key, name, models, not_found_grace_seconds: grace }: PluginChoice): ChannelValues => ({
+  ...{ ...emptyChannel, task_plugin_key: key, name, models: [...models] },
+  not_found_grace_seconds: String(grace || ''),
+});
+
 function NewChannel({ choices }: { choices: ChannelChoices }) {
   const { t } = useTranslation();
   const navigate = useScopedNavigate();
@@ -37,8 +50,9 @@ function NewChannel({ choices }: { choices: ChannelChoices }) {
       navigate(`/channels/${id}?new=1`, { replace: true });
     },
   });
+  const plugin = findPlugin(choices, useSearchParams()[0].get('plugin') ?? '');
   const form = useForm({
-    initial: emptyChannel,
+    initial: plugin === undefined ? emptyChannel : ofPlugin(plugin),
     validate: (values) =>
       validateChannel(t, { values, stored: null, plugin: findPlugin(choices, values.task_plugin_key) }),
     toVariables: (values) => toChannelBody(values, null),

@@ -1,6 +1,7 @@
-import { Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
+import { Anchor, Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { PluginDetail, PluginPrices, PluginSummary, PluginVersion } from '../../api/types.ts';
+import { Link } from 'react-router';
+import type { ChannelPage, PluginDetail, PluginPrices, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { localise } from '../../i18n/texts.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -8,19 +9,46 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { ExternalLink } from '../../ui/page/links.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { readSource } from '../channels/channel-form-values.ts';
 import { MoveNotice } from './move-page.tsx';
 import { PermissionSection, pluginHosts } from './permission-list.tsx';
-import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
+import { newChannelPath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
 import { type UsageField, usageFieldLabel } from './usage-field.ts';
+
+/** What has a section of its own on the page. */
+const saidBelow: ReadonlySet<string> = new Set(['models', 'protocols', 'routes']);
 
 /** What the version that serves may do. */
 function PluginPermissions({ pluginKey }: { pluginKey: string }) {
   const { data } = useApiQuery<PluginDetail>(pluginPath(pluginKey));
   if (data === undefined || data.permissions.length === 0) return null;
-  return <PermissionSection changes={{ gained: data.permissions, lost: [], kept: [] }} isNew />;
+  const gained = data.permissions.filter(({ code }) => !saidBelow.has(code));
+  return gained.length > 0 && <PermissionSection changes={{ gained, lost: [], kept: [] }} isNew />;
 }
+
+/** The channels that use the plugin, and the way to one more. */
+function PluginChannels({ plugin: { key, channel_count: count } }: { plugin: PluginSummary }) {
+  const { t } = useTranslation();
+  const channels = useApiQuery<ChannelPage>('/api/channel?page_size=100', { enabled: count > 0 });
+  const own = (channels.data?.items ?? []).filter((channel) => [key, `gateway:${key}`].includes(readSource(channel)));
+  return (
+    <Group gap="md">
+      {own.slice(0, mostChannels).map(({ id, name }) => (
+        <Anchor key={id} component={Link} to={`/channels/${id}`} size="sm">
+          {name}
+        </Anchor>
+      ))}
+      <Anchor component={Link} to={newChannelPath(key)} size="sm">
+        {t('channels.add')}
+      </Anchor>
+    </Group>
+  );
+}
+
+/** Channels that are named. */
+const mostChannels = 8;
 
 /** A plugin's metadata, the hosts it may reach and its endpoints. */
 export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
@@ -37,9 +65,17 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
       {plugin.takes_place_of !== null && <MoveNotice from={plugin.takes_place_of} to={plugin.key} />}
       <Section heading={t('plugins.about')}>
         <dl className={classes.facts}>
-          <dt>{t('plugins.state')}</dt>
+          {plugin.runtime_status !== 'registered' && (
+            <>
+              <dt>{t('plugins.state')}</dt>
+              <dd>
+                <PluginState plugin={plugin} />
+              </dd>
+            </>
+          )}
+          <dt>{t('plugins.channels')}</dt>
           <dd>
-            <PluginState plugin={plugin} />
+            <PluginChannels plugin={plugin} />
           </dd>
           <dt>{t('plugins.version')}</dt>
           <dd>{plugin.version}</dd>

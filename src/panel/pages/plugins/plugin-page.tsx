@@ -40,11 +40,12 @@ export function PluginPage() {
   const { key = '' } = useParams();
   const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task');
   const plugin = plugins.data?.find((each) => each.key === key);
+  const isMissing = plugins.data !== undefined && plugin === undefined;
   const description = localise(plugin?.meta?.description, i18n.language);
 
   return (
     <Page
-      heading={plugin?.meta?.name ?? key}
+      heading={isMissing ? t('plugins.plugin') : (plugin?.meta?.name ?? key)}
       {...(description === '' ? {} : { intro: description })}
       back={<BackLink to="/plugins">{t('nav.plugins')}</BackLink>}
       actions={plugin !== undefined && <PluginSwitch plugin={plugin} label={t('plugins.switch')} />}
@@ -55,7 +56,7 @@ export function PluginPage() {
             <ResourceNotFound
               heading={t('plugins.unknown')}
               text={t('plugins.unknownText', { key })}
-              list={{ to: '/plugins', name: 'plugins.all' }}
+              list={{ to: '/marketplace', name: 'plugins.browse' }}
             />
           ) : (
             <PageTabs first="overview" tabs={listTabs(plugin, t)} />

@@ -23,6 +23,9 @@ export const isModelConflict = (error: unknown): boolean =>
 
 export const iconPath = (key: string): string => `${pluginPath(key)}/icon`;
 
+/** A new channel with its vendor chosen. */
+export const newChannelPath = (plugin: string): string => `/channels/new?${new URLSearchParams({ plugin })}`;
+
 /** The playground with a model chosen. */
 export const playgroundPath = (plugin: string, model: string): string =>
   `/playground?${new URLSearchParams({ plugin, model })}`;

@@ -42,11 +42,14 @@ export function PluginState({ plugin }: { plugin: PluginSummary }) {
 }
 
 type StatusChange = { enabled: boolean; cascade: boolean };
-type PluginUsage = { channels: number; running: number };
+type PluginUsage = { channels: string[]; running: number };
+
+/** Channels that a question names. */
+const mostNamed = 5;
 
 /**
- * Enables or disables a plugin. If channels or tasks use it, confirms first with what will end.
- * `label` is for a switch that stands alone.
+ * Enables or disables a plugin. If channels or tasks use it, the server refuses and says which, and
+ * it is confirmed what will end. `label` is for a switch that stands alone.
  */
 export function PluginSwitch({ plugin, label }: { plugin: PluginSummary; label?: string }) {
   const { t } = useTranslation();
@@ -64,27 +67,20 @@ export function PluginSwitch({ plugin, label }: { plugin: PluginSummary; label?:
       notifySuccess(t(enabled ? 'plugins.switchedOn' : 'plugins.switchedOff', { name })),
   });
 
-  async function switchTo(enabled: boolean, { channels, running }: PluginUsage): Promise<void> {
-    const cascade = !enabled && (channels > 0 || running > 0);
-    if (cascade) {
-      const sentences = [
-        channels > 0 && t('plugins.switchOffChannels', { count: channels, shown: format.number(channels) }),
-        running > 0 && t('plugins.switchOffRunning', { count: running, shown: format.number(running) }),
-      ];
-      const text = sentences.filter(Boolean).join(' ');
-      const action = t('plugins.switchOff');
-      if (!(await confirm({ title: t('plugins.switchOffTitle', { name }), text, action }))) return;
-    }
-    change.mutate(
-      { enabled, cascade },
-      {
-        onError: (error) => {
-          // It came into use after the page was read; the error says how much.
-          const usage = readUsage(error);
-          if (!cascade && usage !== null) void switchTo(enabled, usage);
-        },
-      },
-    );
+  async function confirmAndDisable({ channels, running }: PluginUsage): Promise<void> {
+    const count = channels.length;
+    const names = [...channels.slice(0, mostNamed), ...(count > mostNamed ? ['…'] : [])].join(', ');
+    const sentences = [
+      count > 0 && t('plugins.switchOffChannels', { count, shown: format.number(count), names }),
+      running > 0 && t('plugins.switchOffRunning', { count: running, shown: format.number(running) }),
+    ];
+    const text = sentences.filter(Boolean).join(' ');
+    const isConfirmed = await confirm({
+      title: t('plugins.switchOffTitle', { name }),
+      text,
+      action: t('plugins.switchOff'),
+    });
+    if (isConfirmed) change.mutate({ enabled: false, cascade: true });
   }
 
   return (
@@ -95,13 +91,18 @@ export function PluginSwitch({ plugin, label }: { plugin: PluginSummary; label?:
         label={label}
         aria-label={t('plugins.switchName', { name })}
         onChange={(event) =>
-          void switchTo(event.currentTarget.checked, {
-            channels: plugin.channel_count,
-            running: plugin.in_flight_count,
-          })
+          change.mutate(
+            { enabled: event.currentTarget.checked, cascade: false },
+            {
+              onError: (error) => {
+                const usage = readUsage(error);
+                if (usage !== null) void confirmAndDisable(usage);
+              },
+            },
+          )
         }
       />
-      {change.isError && <ErrorNotice error={change.error} />}
+      {change.isError && readUsage(change.error) === null && <ErrorNotice error={change.error} />}
     </div>
   );
 }
@@ -109,6 +110,9 @@ export function PluginSwitch({ plugin, label }: { plugin: PluginSummary; label?:
 /** The usage that an error reports; null for other errors. */
 function readUsage(error: Error): PluginUsage | null {
   if (!(error instanceof ApiError) || error.code !== 'PLUGIN_IN_USE') return null;
-  const { channels, in_flight_count: running } = error.details as { channels: unknown[]; in_flight_count: number };
-  return { channels: channels.length, running };
+  const { channels, in_flight_count: running } = error.details as {
+    channels: { name: string }[];
+    in_flight_count: number;
+  };
+  return { channels: channels.map((channel) => channel.name), running };
 }

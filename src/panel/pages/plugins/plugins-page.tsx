@@ -1,4 +1,4 @@
-import { Alert, Button, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Text, Title } from '@mantine/core';
 import { IconAlertTriangle, IconBuildingStore, IconUpload } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -15,7 +15,7 @@ import { NameLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, PlainTable, TableSkeleton } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
-import { iconPath } from './plugin-paths.ts';
+import { iconPath, newChannelPath } from './plugin-paths.ts';
 import { PluginState, PluginStateWord, PluginSwitch } from './plugin-state.tsx';
 import classes from './plugins.module.css';
 import { UploadDialog } from './upload-dialog.tsx';
@@ -61,7 +61,7 @@ export function PluginsPage() {
               value={query}
               onChange={({ currentTarget }) => setQuery(currentTarget.value)}
             />
-            <PluginRows plugins={inUseFirst(all.filter((plugin) => hasAll(plugin, query)))} />
+            <PluginGroups plugins={all.filter((plugin) => hasAll(plugin, query))} />
           </>
         )}
       </QueryResult>
@@ -79,8 +79,21 @@ const hasAll = ({ key, meta }: PluginSummary, query: string): boolean => {
 };
 
 /** Those that channels use come before the many that ship. */
-const inUseFirst = (plugins: readonly PluginSummary[]): PluginSummary[] =>
-  plugins.toSorted((a, b) => Number(b.channel_count > 0) - Number(a.channel_count > 0));
+function PluginGroups({ plugins }: { plugins: readonly PluginSummary[] }) {
+  const { t } = useTranslation();
+  const groups = [
+    { heading: t('plugins.inUse'), rows: plugins.filter(({ channel_count: count }) => count > 0) },
+    { heading: t('plugins.available'), rows: plugins.filter(({ channel_count: count }) => count === 0) },
+  ].filter(({ rows }) => rows.length > 0);
+  return groups.map(({ heading, rows }) => (
+    <section key={heading} aria-label={heading}>
+      <Title order={2} fz={16} mb={10}>
+        {heading}
+      </Title>
+      <PluginRows label={heading} plugins={rows} />
+    </section>
+  ));
+}
 
 /** Shown only if plugins could not be read or registered as a whole. */
 function RuntimeNotice({ runtime }: { runtime: PluginRuntime }) {
@@ -102,12 +115,11 @@ function RuntimeNotice({ runtime }: { runtime: PluginRuntime }) {
   );
 }
 
-function PluginRows({ plugins }: { plugins: readonly PluginSummary[] }) {
+function PluginRows({ label, plugins }: { label: string; plugins: readonly PluginSummary[] }) {
   const { t } = useTranslation();
   const format = useFormat();
   const columns: readonly Column<PluginSummary>[] = [
     { key: 'name', heading: t('plugins.plugin'), render: (plugin) => <PluginName plugin={plugin} /> },
-    { key: 'state', heading: t('plugins.state'), render: (plugin) => <PluginState plugin={plugin} /> },
     {
       key: 'version',
       heading: t('plugins.version'),
@@ -131,7 +143,14 @@ function PluginRows({ plugins }: { plugins: readonly PluginSummary[] }) {
       key: 'channels',
       heading: t('plugins.channels'),
       numeric: true,
-      render: ({ channel_count: count }) => format.number(count),
+      render: ({ key, enabled, channel_count: count }) =>
+        count > 0 || !enabled ? (
+          format.number(count)
+        ) : (
+          <Anchor component={Link} to={newChannelPath(key)} size="sm">
+            {t('channels.add')}
+          </Anchor>
+        ),
     },
     {
       key: 'running',
@@ -143,13 +162,12 @@ function PluginRows({ plugins }: { plugins: readonly PluginSummary[] }) {
     {
       key: 'switch',
       heading: t('plugins.switch'),
-      actions: true,
       render: (plugin) => <PluginSwitch plugin={plugin} />,
     },
   ];
   return (
     <PlainTable
-      label={t('nav.plugins')}
+      label={label}
       columns={columns}
       rows={plugins}
       rowKey={(plugin) => plugin.key}
@@ -167,7 +185,7 @@ function PluginBrief({ plugin }: { plugin: PluginSummary }) {
       icon={<PluginIcon name={name} icon={meta?.icon} path={hasIcon ? iconPath(key) : undefined} />}
       name={name}
       to={`/plugins/${encodeURIComponent(key)}`}
-      state={<PluginStateWord plugin={plugin} />}
+      state={plugin.runtime_status === 'registered' ? undefined : <PluginStateWord plugin={plugin} />}
       facts={[version, t(source === 'factory' ? 'plugins.source.factory' : 'plugins.source.uploaded')]}
       actions={<PluginSwitch plugin={plugin} />}
     />
@@ -193,6 +211,7 @@ function PluginName({ plugin }: { plugin: PluginSummary }) {
         <Text size="xs" c="dimmed" lineClamp={1}>
           {withoutName(localise(meta?.description, i18n.language), name) || key}
         </Text>
+        {plugin.runtime_status !== 'registered' && <PluginState plugin={plugin} />}
       </div>
     </div>
   );
