@@ -129,15 +129,7 @@ export function ActivatePage() {
                 />
               </Section>
             )}
-            <Group gap="sm">
-              <Button
-                size="md"
-                loading={activate.isPending}
-                disabled={data.conflict !== null}
-                onClick={() => void ask()}
-              >
-                {t('plugins.activateVersion', { version: data.to.version })}
-              </Button>
+            <Group gap="sm" justify="flex-end">
               <Button
                 size="md"
                 variant="default"
@@ -145,6 +137,14 @@ export function ActivatePage() {
                 to={`/plugins/${encodeURIComponent(key)}?tab=versions`}
               >
                 {t('app.cancel')}
+              </Button>
+              <Button
+                size="md"
+                loading={activate.isPending}
+                disabled={data.conflict !== null}
+                onClick={() => void ask()}
+              >
+                {t('plugins.activateVersion', { version: data.to.version })}
               </Button>
             </Group>
           </>

@@ -89,7 +89,7 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
               </Text>
             )}
           </div>
-          <Group>
+          <Group justify="flex-end">
             <Button type="submit" loading={form.isPending}>
               {t('plugins.dryrun.run')}
             </Button>

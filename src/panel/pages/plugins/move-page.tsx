@@ -55,7 +55,10 @@ export function MovePage() {
             {data.conflict !== null && <ConflictAlert conflict={data.conflict} />}
             <LostModels channels={data.channels.filter(({ lost }) => lost.length > 0)} />
             <MoveEffects move={data} names={names} />
-            <Group gap="sm">
+            <Group gap="sm" justify="flex-end">
+              <Button size="md" variant="default" component={Link} to={page}>
+                {t('app.cancel')}
+              </Button>
               <Button
                 size="md"
                 {...(isOutage(data) ? { color: 'red' } : {})}
@@ -64,9 +67,6 @@ export function MovePage() {
                 onClick={() => move.mutate()}
               >
                 {t('plugins.move.action', names)}
-              </Button>
-              <Button size="md" variant="default" component={Link} to={page}>
-                {t('app.cancel')}
               </Button>
             </Group>
           </>

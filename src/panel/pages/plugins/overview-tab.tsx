@@ -222,12 +222,12 @@ function NarrowModels({ plugin, models }: { plugin: PluginSummary; models: reado
             searchable
             hidePickedOptions
           />
-          <Group gap="sm">
-            <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
-              {t('app.save')}
-            </Button>
+          <Group gap="sm" justify="flex-end">
             <Button variant="default" onClick={() => form.set('models', [...models])}>
               {t('plugins.narrow.all')}
+            </Button>
+            <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
+              {t('app.save')}
             </Button>
           </Group>
         </Stack>

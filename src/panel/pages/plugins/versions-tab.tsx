@@ -1,5 +1,5 @@
 import { ActionIcon, Badge, Button, Text } from '@mantine/core';
-import { IconGitCompare, IconTrash } from '@tabler/icons-react';
+import { IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
@@ -126,16 +126,15 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
             </Button>
           )}
           {!active && (
-            <ActionIcon
+            <Button
               component={Link}
               to={link('diff', version)}
-              variant="subtle"
-              color="gray"
-              size={32}
-              aria-label={t('plugins.compare', { version })}
+              size="xs"
+              variant="default"
+              title={t('plugins.compare', { version })}
             >
-              <IconGitCompare size={18} stroke={1.6} aria-hidden="true" />
-            </ActionIcon>
+              {t('plugins.compareAction')}
+            </Button>
           )}
           {id !== 'factory' && (
             <ActionIcon
