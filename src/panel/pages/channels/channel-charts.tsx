@@ -145,7 +145,7 @@ function Successes({ history: { points, totals } }: { history: ChannelHistory })
   );
 }
 
-/** Of fewer tasks in an hour the median says all. */
+/** With fewer tasks in an hour the median says all. */
 const tasksOfBand = 5;
 
 function Durations({ history: { points } }: { history: ChannelHistory }) {

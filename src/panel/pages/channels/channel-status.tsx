@@ -132,7 +132,7 @@ function ChannelState({ channel: { health, key_readable: isReadable }, isShort =
   );
 }
 
-/** Of a row: that its vendor takes nothing is more than how the last day went. */
+/** What a list shows: a stopped channel matters more than how the last day went. */
 export function ChannelRowState({ channel, isShort = false }: { channel: Channel; isShort?: boolean }) {
   const { t } = useTranslation();
   return isStopped(channel) ? (
