@@ -32,7 +32,7 @@ test('a channel is tested, priced and used within ten clicks', async () => {
   const steps = page.getByRole('region', { name: 'Test' });
   await steps.getByText('Credential').waitFor();
   await click(page.getByRole('link', { name: 'Set prices' }));
-  await heading(page, 'Prices of Demo vendor').waitFor();
+  await heading(page, 'Demo vendor prices').waitFor();
   await waitForText(page, '$0.02 / second');
   expect(await findPageIssues(page)).toEqual([]);
   await click(page.getByRole('button', { name: 'Use list prices' }));

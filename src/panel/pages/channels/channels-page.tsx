@@ -120,7 +120,8 @@ function ChannelName({ channel, choices }: ChannelNameProps) {
         </Anchor>
         <Text size="xs" c="dimmed">
           {vendor}
-          <br />
+        </Text>
+        <Text size="xs" c="dimmed">
           {t('channels.priorityWeight', share)}
         </Text>
       </div>
