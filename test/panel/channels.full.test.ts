@@ -43,7 +43,13 @@ describe('the list', () => {
   test('shows what each channel serves, and disables one at once', async () => {
     const page = await openAsRoot('/channels');
     const row = page.getByRole('row', { name: /First channel/ });
-    for (const text of ['Demo vendor', 'demo-video, demo-video-pro', 'default, vip', 'Priority 7 · weight 1', '$0.00']) {
+    for (const text of [
+      'Demo vendor',
+      'demo-video, demo-video-pro',
+      'default, vip',
+      'Priority 7 · weight 1',
+      '$0.00',
+    ]) {
       await row.getByText(text, { exact: true }).waitFor();
     }
     const isOn = row.getByRole('switch', { name: 'First channel active' });

@@ -91,7 +91,7 @@ describe('plugins', () => {
 
     await upload('export const meta = { apiVersion: 1, key: "Paper films" };');
     await alert(page)
-      .getByText(/^plugin\.js wasn’t installed: \d+ problems?\. Nothing changed\./)
+      .getByText(/^plugin\.js has \d+ problems? and wasn’t installed\./)
       .waitFor();
     expect(await alert(page).getByRole('listitem').count()).toBeGreaterThan(2);
     expect(await page.getByLabel('Note').inputValue()).toBe('from the test');
