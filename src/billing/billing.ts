@@ -3,10 +3,10 @@ import {
   type Clock,
   type JsonObject,
   type Logger,
+  type ReportCacheSize,
   type Sentence,
   sentence,
   toSentence,
-  type WatchCache,
   withoutMessage,
 } from '../kernel/index.ts';
 import type { BillingSnapshot, Repositories, Store } from '../store/ports/index.ts';
@@ -102,7 +102,7 @@ export function createBilling(deps: {
   /** The usage facts that a plugin declares; undefined for an unknown plugin and for `*`. */
   declaredFacts: (pluginKey: string, model: string) => Record<string, DeclaredFact> | undefined;
   settings: () => BillingSettings;
-  watchCache?: WatchCache;
+  reportCacheSize?: ReportCacheSize;
 }): Billing {
   const { clock, logger } = deps;
   const prices = createPriceBook(deps);

@@ -4,9 +4,9 @@ import {
   type Json,
   type JsonObject,
   type Logger,
+  type ReportCacheSize,
   type Sentence,
   sentence,
-  type WatchCache,
 } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
@@ -60,13 +60,13 @@ export function createPriceBook(deps: {
   logger: Logger;
   syncFrequencyMs: number;
   declaredFacts: (pluginKey: string, model: string) => Record<string, DeclaredFact> | undefined;
-  watchCache?: WatchCache;
+  reportCacheSize?: ReportCacheSize;
 }): PriceBook {
   const { store, clock, declaredFacts } = deps;
   let rows: PriceRecord[] = [];
   let byKey = new Map<string, { row: PriceRecord; expression: PriceExpression }>();
   const parsedExpressions = new Map<string, ReturnType<typeof parsePriceExpression>>();
-  deps.watchCache?.('price_expressions', () => parsedExpressions.size);
+  deps.reportCacheSize?.('price_expressions', () => parsedExpressions.size);
   const toKey = (pluginKey: string, model: string) => `${pluginKey}\n${model}`;
 
   const replica = createReplica({

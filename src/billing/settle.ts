@@ -26,7 +26,10 @@ export type BillableTask = Pick<
   dispatchedAtMs?: number;
 };
 
-/** How a task has ended. `refund`: it failed, and why. */
+/**
+ * How a task has ended: `tasks/state/finish-task.ts` and `relay/usage/calculate-bill.ts` decide it,
+ * and `billing.ts` what it costs. `refund`: it failed, and why.
+ */
 export type Ended = { task: BillableTask; bill: FinalBill; refund?: { reason: Sentence } | undefined };
 
 /** The final cost of a task, and its snapshot with the outcome. */

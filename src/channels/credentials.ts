@@ -11,7 +11,10 @@ import {
 } from './check-channel.ts';
 import { channelErrors } from './errors.ts';
 
-/** All of them are looked for in every answer of the vendor. */
+/**
+ * Most keys of a channel: all of them are looked for in every answer of the vendor. Which of them
+ * serves a task is decided in `pick-account.ts`.
+ */
 export const MAX_CREDENTIALS = 1000;
 
 type SealedCredential = Omit<NewCredential, 'channelId' | 'createdAt' | 'updatedAt'>;

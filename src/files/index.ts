@@ -8,14 +8,13 @@ export {
   type HeldBody,
   hasInputsToKeep,
   holdBody,
-  KEEP_TRIES_MS,
   keepInputs,
   retryableRequest,
   type StoredInputs,
-  scheduleResultCopies,
   storeBytes,
 } from './keep-inputs.ts';
 export { findRetryBlock, type RetryBlock, restoreHeldBody, restoreRequest } from './restore-inputs.ts';
+export { scheduleResultCopies } from './schedule-result-copies.ts';
 export { createSmallFiles, type SmallFiles } from './small-files.ts';
 export { resultCleanUpSteps } from './sweep-files.ts';
 export type { ExtractedFile, ExtractedFiles, KeptFiles, RequestBody, RequestFile, ResultSettings } from './types.ts';

@@ -1,21 +1,18 @@
 import { deadlineSignal, err, type Json, ok, type Result } from '../kernel/index.ts';
-import {
-  type InputLoss,
-  type KeptInput,
-  type KeptInputs,
-  LONGEST_RESULT_TRIES_MS,
-  type NewInputs,
-  type Repositories,
-  type StoredFile,
-  type TaskExecution,
-  type TaskRecord,
+import type {
+  InputLoss,
+  KeptInput,
+  KeptInputs,
+  NewKeptFiles,
+  StoredFile,
+  TaskExecution,
 } from '../store/ports/index.ts';
 import type { FileDeps, RequestBody } from './types.ts';
 
 /** What a task's row says of its files, and what is kept in the transaction that inserts it. */
 export type StoredInputs = {
   execution: Pick<TaskExecution, 'inputs' | 'inputsLost'>;
-  rows?: Pick<NewInputs, 'files' | 'quotaBytes' | 'keptUntil'>;
+  rows?: Pick<NewKeptFiles, 'files' | 'quotaBytes' | 'keptUntil'>;
 };
 
 /** The key of a task's file number `index` among kept results. */
@@ -200,24 +197,4 @@ export function retryableRequest({ body, intent }: StorableRequest): TaskExecuti
   const { model, action, requestBody = null } = intent;
   if (hasFiles || JSON.stringify(requestBody).length > MAX_STORED) return undefined;
   return { model, action, body: requestBody };
-}
-
-/** How long a result is tried to be kept: vendors drop their links earlier. */
-export const KEEP_TRIES_MS = LONGEST_RESULT_TRIES_MS;
-
-/**
- * Orders the results of a task that has just succeeded to be kept, in the transaction that ends it.
- * Its artifacts are listed later, since that takes its plugin.
- */
-export async function scheduleResultCopies(
-  { kept, clock }: Pick<FileDeps, 'kept' | 'clock'>,
-  tx: Pick<Repositories, 'results'>,
-  { taskId, userId, properties }: Pick<TaskRecord, 'taskId' | 'userId' | 'properties'>,
-): Promise<boolean> {
-  const { keep } = kept.settings();
-  const isWanted = keep === 'all' ? properties.keep !== false : keep === 'asked' && properties.keep === true;
-  if (!isWanted) return false;
-  const everything = { taskId, userId, artifactKey: '', kind: '', createdAt: clock.unix() };
-  await tx.results.want([everything], KEEP_TRIES_MS);
-  return true;
 }

@@ -1,4 +1,4 @@
-import type { WatchCache } from '../kernel/index.ts';
+import type { ReportCacheSize } from '../kernel/index.ts';
 import type { FileStore, ResultRecord } from '../store/ports/index.ts';
 
 /** Larger files are sent by the operating system, which costs less than a copy in memory. */
@@ -16,10 +16,13 @@ export type SmallFiles = {
  * longer than to send it. A digest never has other bytes, so nothing has to be told of a change.
  * The caller has read that the file is kept.
  */
-export function createSmallFiles({ files }: { files: Pick<FileStore, 'open'> }, watchCache?: WatchCache): SmallFiles {
+export function createSmallFiles(
+  { files }: { files: Pick<FileStore, 'open'> },
+  reportCacheSize?: ReportCacheSize,
+): SmallFiles {
   const known = new Map<string, Uint8Array>();
   let held = 0;
-  watchCache?.('small_results', () => known.size);
+  reportCacheSize?.('small_results', () => known.size);
 
   return {
     async read({ sha256, bytes }) {

@@ -2,7 +2,7 @@ import { type AnyElysia, Elysia } from 'elysia';
 import { type Auth, assertKeyAllows } from '../auth/index.ts';
 import type { AccountStatements, Billing, OfferedModel } from '../billing/index.ts';
 import type { CapacityService, Channels } from '../channels/index.ts';
-import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
+import type { Clock, Logger, ReportCacheSize } from '../kernel/index.ts';
 import type { Webhooks } from '../notifications/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
 import type { Relay } from '../relay/index.ts';
@@ -96,8 +96,8 @@ export type HttpDeps = {
     installation: string;
   };
   auth: Auth;
-  gateway: GatewayRooms;
-  taskRooms: TaskRooms;
+  gateway: GatewayServices;
+  taskRooms: TaskServices;
   accounts: AccountRecords;
   /** What the panel needs to know before sign-in. */
   status: Omit<StatusDeps, 'auth' | 'startedAt'>;
@@ -111,7 +111,7 @@ export type HttpDeps = {
 };
 
 /** What administrators set up: plugins, channels, prices and settings. */
-type GatewayRooms = {
+type GatewayServices = {
   plugins: PluginService;
   marketplace: Marketplace;
   channels: Channels;
@@ -138,7 +138,7 @@ type Operation = SystemViews & {
 };
 
 /** What makes tasks and shows them. */
-type TaskRooms = {
+type TaskServices = {
   tasks: Tasks;
   surfaces: Surfaces;
   batches: Batches;
@@ -166,7 +166,7 @@ type Observed = {
   inRequest?: InRequest | undefined;
   /** Called when a request begins. */
   onRequest: () => void;
-  watchCache: WatchCache;
+  reportCacheSize: ReportCacheSize;
 };
 
 /** How many files of the maximal size all users together may have on disk at once. */

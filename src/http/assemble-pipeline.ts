@@ -1,5 +1,5 @@
 import { type AnyElysia, ValidationError } from 'elysia';
-import { AppError, type Clock, type Logger, type WatchCache } from '../kernel/index.ts';
+import { AppError, type Clock, type Logger, type ReportCacheSize } from '../kernel/index.ts';
 import { describeValidation } from './bodies/validation-errors.ts';
 import { createMetricsGuard, type Metrics } from './operator/metrics.ts';
 import type { PanelManifest } from './panel-files/panel-manifest.ts';
@@ -63,7 +63,7 @@ export type HttpFoundation = {
   onRequest: () => void;
   clock: Clock;
   logger: Logger;
-  watchCache?: WatchCache;
+  reportCacheSize?: ReportCacheSize;
 };
 
 /**
@@ -77,9 +77,9 @@ export function assemblePipeline(
   build: (kit: Kit) => readonly AnyElysia[],
   buildRest: (kit: Kit) => readonly AnyElysia[] = () => [],
 ): { routes: RouteIndex; handle: RequestHandler; addresses: SeenProxies } {
-  const { config, logger, clock, watchCache, metrics, tracer } = foundation;
+  const { config, logger, clock, reportCacheSize, metrics, tracer } = foundation;
   const { results = { origin: '', ownListener: false } } = config;
-  const addresses = createClientAddresses({ ...config, clock, ...(watchCache ? { watchCache } : {}) });
+  const addresses = createClientAddresses({ ...config, clock, ...(reportCacheSize ? { reportCacheSize } : {}) });
   const kit = createKit(foundation.files);
   // It is not part of the kit's own chain, so that the controllers keep the type that the panel's
   // client uses.
@@ -93,7 +93,7 @@ export function assemblePipeline(
     originGuard: { secure: config.secureCookies, trustedOrigins: config.trustedOrigins, tls: config.tls },
     addresses,
     guardMetrics: createMetricsGuard(config.metricsToken),
-    guardHost: config.hostGuard ? createHostGuard(config.hostGuard, logger, watchCache) : () => {},
+    guardHost: config.hostGuard ? createHostGuard(config.hostGuard, logger, reportCacheSize) : () => {},
     limits: foundation.limits,
     maxFileBytes: foundation.files.maxFileBytes,
     results: createResultsSeparation(results),
@@ -109,7 +109,7 @@ export function assemblePipeline(
     observe: tracer ? (answer) => observeBoth(tracer, metrics, answer) : metrics.observe,
     clock,
     logger,
-    watchCache,
+    reportCacheSize,
   });
   const traced: RequestHandler = tracer ? (request, peer) => tracer.run(request, () => handle(request, peer)) : handle;
   return { routes, handle: traced, addresses };

@@ -97,7 +97,7 @@ export {
   parseJson,
   withoutUndefined,
 } from './json.ts';
-export type { WatchCache } from './logger.ts';
+export type { ReportCacheSize } from './logger.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { MAX_QUOTA, QUOTA_PER_USD } from './quota.ts';
 export {

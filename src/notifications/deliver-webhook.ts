@@ -1,10 +1,5 @@
 import { jitter, type Random } from '../kernel/index.ts';
-import {
-  LONGEST_WEBHOOK_TRIES_MS,
-  type WebhookDelivery,
-  type WebhookOutcome,
-  type WebhookRecord,
-} from '../store/ports/index.ts';
+import type { WebhookDelivery, WebhookOutcome, WebhookRecord } from '../store/ports/index.ts';
 import { retryAfterMs } from '../upstream/index.ts';
 import type { AttachArtifacts } from './attach-artifacts.ts';
 import { signatureHeaders } from './sign-message.ts';
@@ -116,9 +111,6 @@ export async function deliverMail(
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-
-/** How long a notice is retried after it was created; the last attempt comes at the end. */
-export const GIVE_UP_AFTER_MS = LONGEST_WEBHOOK_TRIES_MS;
 
 /** Pauses after the first, second, … failed attempt. */
 const PAUSES_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR];

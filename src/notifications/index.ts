@@ -4,7 +4,6 @@
  */
 
 export { chooseCallback, createCallbackUrls, refuseCallback, shownUrl } from './callback-urls.ts';
-export { GIVE_UP_AFTER_MS } from './deliver-webhook.ts';
 export { notificationErrors } from './errors.ts';
 export { readSecret } from './sign-message.ts';
 export type { AllowedReceivers, GatewayDelivery, WebhookServices } from './types.ts';

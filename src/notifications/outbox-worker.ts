@@ -6,7 +6,7 @@ import { createHostQueues } from './host-queues.ts';
 import { signingKeys } from './sign-message.ts';
 import type { DeliveryTracer, NotificationDeps } from './types.ts';
 
-/** Interval of claims while notices are due. */
+/** Interval of claims while notices are due. `deliver-webhook.ts` decides about retries. */
 const TICK_MS = 250;
 /** The longest interval: another node's notices become due without our knowledge. */
 const IDLE_TICK_MS = 1000;

@@ -1,9 +1,16 @@
 import { isoTime, newMessageId, type Sentence, sentence } from '../kernel/index.ts';
-import type { Page, Paged } from '../store/ports/index.ts';
-import { NO_API_KEY, OPERATOR, type WebhookDelivery, type WebhookRecord } from '../store/ports/index.ts';
+import {
+  LONGEST_WEBHOOK_TRIES_MS,
+  NO_API_KEY,
+  OPERATOR,
+  type Page,
+  type Paged,
+  type WebhookDelivery,
+  type WebhookRecord,
+} from '../store/ports/index.ts';
 import { canonicalHost } from '../upstream/index.ts';
 import { createAttachArtifacts } from './attach-artifacts.ts';
-import { deliverWebhook, GIVE_UP_AFTER_MS } from './deliver-webhook.ts';
+import { deliverWebhook } from './deliver-webhook.ts';
 import { notificationErrors } from './errors.ts';
 import { createOutboxWorker, type WebhookStats } from './outbox-worker.ts';
 import { readSecret } from './sign-message.ts';
@@ -72,7 +79,8 @@ export function createWebhooks(deps: NotificationDeps): Webhooks {
       const notice = await store.webhooks.byEventId(taskId, eventId);
       if (!notice) throw notificationErrors.webhook_not_found();
       if (!(await store.apiKeys.byId(notice.apiKeyId))) throw notificationErrors.webhook_unsigned();
-      if (!(await store.webhooks.redeliver(notice.id, GIVE_UP_AFTER_MS))) throw notificationErrors.webhook_underway();
+      if (!(await store.webhooks.redeliver(notice.id, LONGEST_WEBHOOK_TRIES_MS)))
+        throw notificationErrors.webhook_underway();
       worker.wake();
     },
     async deleteOld(limit) {

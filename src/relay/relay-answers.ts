@@ -27,7 +27,8 @@ const MAX_REFUSAL_BYTES = 256 * 1024;
 const SHORTEST_IN_ANSWER = 16;
 const SHORTEST_IN_REFUSAL = 8;
 /**
- * Largest answer that is read into memory. A stream of which the client wants nothing has it too.
+ * Largest answer that is read into memory. Streams that the client does not want have this limit
+ * too.
  */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Searching more would block the event loop. */

@@ -1,4 +1,4 @@
-import type { Clock, WatchCache } from '../kernel/index.ts';
+import type { Clock, ReportCacheSize } from '../kernel/index.ts';
 import { DURATION_LIMITS, type EndedTasks, type OpenTasks, type Store, type TaskStatus } from '../store/ports/index.ts';
 import { SETTLING_SECONDS } from './read-usage.ts';
 
@@ -34,10 +34,14 @@ export type Figures = {
 export type FigureReader = (filter: { days: number; userId?: number }) => Promise<Figures>;
 
 /** Reads the figures of the last `days` days, today included, for one user or for all. */
-export function createFigureReader(deps: { store: Store; clock: Clock; watchCache?: WatchCache }): FigureReader {
+export function createFigureReader(deps: {
+  store: Store;
+  clock: Clock;
+  reportCacheSize?: ReportCacheSize;
+}): FigureReader {
   const { store, clock } = deps;
   const cached = new Map<string, { until: number; figures: Promise<Figures> }>();
-  deps.watchCache?.('figures', () => cached.size);
+  deps.reportCacheSize?.('figures', () => cached.size);
   let aggregating: Promise<void> | undefined;
 
   async function aggregate(): Promise<void> {

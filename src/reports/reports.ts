@@ -1,4 +1,4 @@
-import type { CleanUpStep, Clock, WatchCache } from '../kernel/index.ts';
+import type { CleanUpStep, Clock, ReportCacheSize } from '../kernel/index.ts';
 import type { ChannelRecord, Store } from '../store/ports/index.ts';
 import { type CaseFileReader, createCaseFileReader } from './cases/read-case-file.ts';
 import {
@@ -33,7 +33,7 @@ type ReportDeps = {
   clock: Clock;
   /** Whether nothing is sent through a channel for a while. */
   isResting: (channel: ChannelRecord) => boolean;
-  watchCache?: WatchCache;
+  reportCacheSize?: ReportCacheSize;
 };
 
 export function createReports(deps: ReportDeps): Reports {

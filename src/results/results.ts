@@ -1,6 +1,6 @@
-import { KEEP_TRIES_MS, resultCleanUpSteps } from '../files/index.ts';
+import { resultCleanUpSteps } from '../files/index.ts';
 import { type CleanUpStep, holdSlotUntilSent, type Sentence } from '../kernel/index.ts';
-import { PREVIEW_KIND, type ResultRecord, type TaskRecord } from '../store/ports/index.ts';
+import { LONGEST_RESULT_TRIES_MS, PREVIEW_KIND, type ResultRecord, type TaskRecord } from '../store/ports/index.ts';
 import type { ContentRequest } from '../vendors/index.ts';
 import { createStorageCharge } from './copies/charge-storage.ts';
 import { createResultWorker, type ResultStats } from './copies/result-worker.ts';
@@ -111,7 +111,7 @@ export function createResults(deps: ResultDeps): Results {
     async retry(taskId) {
       let retried = 0;
       for (const { id, state } of await ofTask(taskId)) {
-        if (state !== 'kept' && (await store.results.retry(id, KEEP_TRIES_MS))) retried += 1;
+        if (state !== 'kept' && (await store.results.retry(id, LONGEST_RESULT_TRIES_MS))) retried += 1;
       }
       worker.wake();
       return retried;

@@ -1,4 +1,4 @@
-import type { Json, Result, Sentence, WatchCache } from '../kernel/index.ts';
+import type { Json, ReportCacheSize, Result, Sentence } from '../kernel/index.ts';
 
 /**
  * One version of a plugin. `sourceHash` (SHA-256, hex) is its identity: a process loads the same
@@ -116,7 +116,7 @@ export interface Sandbox {
   isSuspended(key: string): boolean;
   stats(): SandboxStats;
   /** Registers the sizes of the memories of calls and kills as metrics. */
-  watchCaches(watchCache: WatchCache): void;
+  watchCaches(reportCacheSize: ReportCacheSize): void;
   /** Resolves when a process is ready, or when none is needed until the next call. */
   ready(): Promise<void>;
   close(): Promise<void>;

@@ -119,7 +119,7 @@ export type Surfaces = {
 
 export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>): Surfaces {
   const rendered = createRenderedVideoCache();
-  deps.telemetry.watchCache?.('rendered_videos', rendered.size);
+  deps.telemetry.reportCacheSize?.('rendered_videos', rendered.size);
   return {
     submitGeneric: (caller, input) => submitGeneric(deps, { caller, ...input }),
     async submitBody(caller, { requestId, pluginKey, body, repeats, options }) {

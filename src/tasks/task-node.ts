@@ -59,7 +59,7 @@ export type TaskNode = {
 export type SharedFeatures = {
   has(feature: NodeFeature): boolean;
   /** The nodes that live, as they were just read. */
-  read(nodes: readonly Pick<NodeRecord, 'features'>[]): void;
+  learnFrom(nodes: readonly Pick<NodeRecord, 'features'>[]): void;
 };
 
 /** How long tasks of each model took recently. A model with too few tasks is missing. */
@@ -195,7 +195,7 @@ export type WaitingLine = {
   /** Call after the commit that puts a task in line, or parks it for its own limit. */
   entered(name: string, options?: { isParked: boolean }): void;
   /** Takes over the counts that were just read. */
-  read(classes: readonly WaitingCount[]): void;
+  replaceCounts(classes: readonly WaitingCount[]): void;
   /** Calls `listener` when this node has put a task in line. */
   onEntered(listener: () => void): void;
 };

@@ -88,7 +88,7 @@ function createSharedFeatures({ dialect }: Pick<Store, 'dialect'>): SharedFeatur
   let known: ReadonlySet<string> = new Set(dialect === 'sqlite' ? NODE_FEATURES : []);
   return {
     has: (feature) => known.has(feature),
-    read(nodes) {
+    learnFrom(nodes) {
       known = new Set(NODE_FEATURES.filter((each) => nodes.every(({ features }) => features.includes(each))));
     },
   };

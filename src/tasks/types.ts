@@ -1,6 +1,6 @@
 import type { Billing } from '../billing/index.ts';
 import type { KeptFiles } from '../files/index.ts';
-import type { Clock, Logger, Sentence, WatchCache } from '../kernel/index.ts';
+import type { Clock, Logger, ReportCacheSize, Sentence } from '../kernel/index.ts';
 import type { WebhookServices } from '../notifications/index.ts';
 import type { LoadedPlugin, Pin, ProtocolName } from '../plugins/index.ts';
 import type { KeyOwner, PresentedKey, Store, StoredResult, TaskExecution, TaskRecord } from '../store/ports/index.ts';
@@ -70,7 +70,7 @@ export type TaskTelemetry = {
   onPoll: (latenessMs: number) => void;
   /** Reports how calls of plugin versions end. */
   outcomes: OutcomeCounter;
-  watchCache?: WatchCache;
+  reportCacheSize?: ReportCacheSize;
 };
 
 /**

@@ -6,13 +6,13 @@ import {
   isOver,
   ok,
   parseJson,
+  type ReportCacheSize,
   type Result,
   type Sentence,
   sanitizeMessage,
   sentence,
   sha256Hex,
   toSentence,
-  type WatchCache,
 } from '../kernel/index.ts';
 import { isFieldValue } from './check-request.ts';
 import { openProvider } from './provider-requests.ts';
@@ -76,11 +76,11 @@ type Entry = {
 /** `proxy`: null for none; undefined for the gateway's. */
 type Wanted = { key: string; labAddress: string; proxy: ProxyServer | null | undefined };
 
-type Deps = { upstream: Upstream; clock: Clock; watchCache?: WatchCache };
+type Deps = { upstream: Upstream; clock: Clock; reportCacheSize?: ReportCacheSize };
 
-export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps): ServiceAccountTokens {
+export function createServiceAccountTokens({ upstream, clock, reportCacheSize }: Deps): ServiceAccountTokens {
   const entries = new Map<string, Entry>();
-  watchCache?.('service_account_tokens', () => entries.size);
+  reportCacheSize?.('service_account_tokens', () => entries.size);
 
   /** The entry of a key, moved to the end of the eviction order. */
   function findEntry(id: string): Entry {

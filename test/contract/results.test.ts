@@ -124,15 +124,15 @@ describeEachStore('kept results', (opened) => {
       ...{ taskId, userId, keptAt: 200, keptUntil: 900, quotaBytes: 10, files },
     });
     await store.results.takeOrphan(sha256Hex('being deleted'), 1);
-    expect(await store.results.keepInputs(inputs('task_1', file('12345', 'input:0'), file('67890', 'input:1')))).toBe(
+    expect(await store.results.keepFiles(inputs('task_1', file('12345', 'input:0'), file('67890', 'input:1')))).toBe(
       true,
     );
-    expect(await store.results.keepInputs(inputs('task_2', file('1', 'input:0')))).toBe(false);
+    expect(await store.results.keepFiles(inputs('task_2', file('1', 'input:0')))).toBe(false);
     const swept = {
       ...inputs('task_3', file('12345', 'input:0'), file('being deleted', 'input:1')),
       quotaBytes: undefined,
     };
-    expect(await store.results.keepInputs(swept)).toBe(false);
+    expect(await store.results.keepFiles(swept)).toBe(false);
     expect([await readRefs(store, '12345'), await readRefs(store, '1')]).toEqual([1, undefined]);
     expect((await store.results.listInputs('task_1')).map(({ artifactKey, state }) => [artifactKey, state])).toEqual([
       ['input:0', 'kept'],
@@ -274,7 +274,7 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.expectFile(file)).toBe(true);
     const answer = { taskId: 'relay_1', userId, kind: ANSWER_KIND, keptAt: 1, keptUntil: 2_000_000_000 } as const;
     const files = [{ artifactKey: ANSWER_KIND, ...file }];
-    expect(await store.results.keepInputs({ ...answer, files })).toBe(true);
+    expect(await store.results.keepFiles({ ...answer, files })).toBe(true);
     expect(await store.results.usage(userId)).toEqual({ bytes: 0, results: 0 });
     expect((await store.results.usageByUser()).map((used) => used.userId)).not.toContain(userId);
     const claimed = await claimNew(store, { userId });

@@ -5,7 +5,7 @@ import {
   newUuid,
   silentLogger,
   systemClock,
-  type WatchCache,
+  type ReportCacheSize,
 } from '../../src/kernel/index.ts';
 import { createNoSessionCache } from '../../src/store/index.ts';
 import type { CachedSession, CacheReading, SessionCache } from '../../src/store/ports/index.ts';
@@ -28,7 +28,7 @@ type Node = SessionCache & { isConnected(): boolean; hurry(): void; close(): voi
 
 function openNode(
   url: string,
-  options: { ttlSeconds?: number; clock?: Clock; logger?: Logger; cryptoSecret?: string; watchCache?: WatchCache } = {},
+  options: { ttlSeconds?: number; clock?: Clock; logger?: Logger; cryptoSecret?: string; reportCacheSize?: ReportCacheSize } = {},
 ): Node {
   const logger = options.logger ?? silentLogger;
   const redis = connectRedis({ url, logger: silentLogger });
@@ -40,7 +40,7 @@ function openNode(
     logger,
     ttlSeconds: options.ttlSeconds ?? TTL,
     cryptoSecrets: [options.cryptoSecret ?? SECRET],
-    ...(options.watchCache ? { watchCache: options.watchCache } : {}),
+    ...(options.reportCacheSize ? { reportCacheSize: options.reportCacheSize } : {}),
   });
   return {
     ...cache,
@@ -321,10 +321,10 @@ describe('the session cache while its server fails', () => {
   test('ends that cannot be published are kept up to a limit, the newest of them', () =>
     withServer(async (server, open) => {
       const sizes: (() => number)[] = [];
-      const watchCache = (cache: string, size: () => number) => {
+      const reportCacheSize = (cache: string, size: () => number) => {
         if (cache === 'unpublished_session_ends') sizes.push(size);
       };
-      const node = open(server.url, { watchCache });
+      const node = open(server.url, { reportCacheSize });
       await believes(node);
       await server.kill();
       await until(async () => (await node.get(newUuid())) === undefined);

@@ -1,4 +1,4 @@
-import { composeTasks, startTaskRooms, type TaskRooms } from '../../src/app/composition/compose-tasks.ts';
+import { composeTasks, startTaskRooms, type TaskServices } from '../../src/app/composition/compose-tasks.ts';
 import { createPluginFacts } from '../../src/app/composition/plugin-facts.ts';
 import { createBilling } from '../../src/billing/index.ts';
 import { createCapacity, createChannels } from '../../src/channels/index.ts';
@@ -72,7 +72,7 @@ export type Order = {
   allowFallback: string | null;
 };
 
-export type Gateway = TaskRooms & {
+export type Gateway = TaskServices & {
   channels: ReturnType<typeof createChannels>;
   billing: ReturnType<typeof createBilling>;
   capacity: ReturnType<typeof createCapacity>;
@@ -181,7 +181,7 @@ async function authenticate(store: Store, keyHash: string, clock: Clock): Promis
 const NATIVE_PATH = '/demo/v1/videos';
 
 async function submitOrder(
-  surfaces: TaskRooms['surfaces'],
+  surfaces: TaskServices['surfaces'],
   caller: Caller,
   { order, request }: { order: Order; request: ClientRequest },
 ): Promise<string> {

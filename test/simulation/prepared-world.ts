@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { RELAY_TYPE } from '../../src/channels/index.ts';
 import { createSecretBox, sha256Hex } from '../../src/kernel/index.ts';
 import { createCompiler, type FactoryPlugin } from '../../src/plugins/index.ts';
-import { TASKS } from '../../src/plugins/worker/tasks.ts';
+import { JOBS } from '../../src/plugins/worker/jobs.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import type { WaitingRules } from '../../src/tasks/index.ts';
 import { createGateway, SECRET } from './gateway.ts';
@@ -75,7 +75,7 @@ export async function loadPlugins(): Promise<Plugins> {
   const modules = new Map<string, Record<string, unknown>>();
   for (const path of PATHS) modules.set(sha256Hex(readFileSync(path, 'utf8')), await import(path));
   const compiler = createCompiler(createStandInSandbox(modules), {
-    run: async (task, ...args) => (TASKS[task] as (...args: unknown[]) => never)(...args),
+    run: async (task, ...args) => (JOBS[task] as (...args: unknown[]) => never)(...args),
   });
   const compiled: FactoryPlugin[] = [];
   for (const path of PATHS) {

@@ -60,7 +60,7 @@ export function composeHttp(
   const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
   const { auth, channels, capacity, billing, plugins, options, node, upstream, watches } = services;
   const { tasks, surfaces, batches, results, relay, reports, webhooks, unrecorded, tryChannel } = services.taskRooms;
-  const { metrics, tracing, lag, watchCache } = services.observed;
+  const { metrics, tracing, lag, reportCacheSize } = services.observed;
   const currentAuthSettings = () => authSettings(options, node);
 
   const settingsService = createSettingsService({
@@ -84,7 +84,7 @@ export function composeHttp(
     mirrorDir: config.marketplaceDir,
     clock,
     logger,
-    watchCache,
+    reportCacheSize,
   });
 
   const maintenance = () =>
@@ -194,7 +194,7 @@ export function composeHttp(
       nodes: createNodeControl({ store }),
     },
     observed: {
-      ...{ metrics, watchCache },
+      ...{ metrics, reportCacheSize },
       tracer: tracing?.requests,
       inRequest: foundation.inRequest,
       onRequest: () => lag.active(),

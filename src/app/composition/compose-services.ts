@@ -79,9 +79,9 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   // Late in the stop: what ends before it is still recorded.
   if (tracing) shutdown.add('traces', () => tracing.stop(TRACE_GRACE_MS));
   const observePoll = measurePolls(metrics.registry);
-  const watchCache = measureCaches(metrics.registry);
-  sandbox.watchCaches(watchCache);
-  const shared = await openShared(foundation, watchCache);
+  const reportCacheSize = measureCaches(metrics.registry);
+  sandbox.watchCaches(reportCacheSize);
+  const shared = await openShared(foundation, reportCacheSize);
 
   const network = configuredNetwork(config);
   const upstream = createUpstream({
@@ -145,7 +145,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     logger,
     syncFrequencyMs,
     declaredFacts: facts.declaredFacts,
-    watchCache,
+    reportCacheSize,
     settings: () => billingSettings(options),
   });
   for (const [name, service] of Object.entries({ plugins, channels, capacity, billing, options })) {
@@ -163,7 +163,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     sendMail: createSendMail({ proxy: config.smtpProxy, authorities: config.outboundAuthorities }),
     store,
     shared,
-    watchCache,
+    reportCacheSize,
     clock,
     logger,
     secretBox,
@@ -206,7 +206,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       serviceAccounts: createServiceAccountTokens({
         upstream: tracing ? tracing.upstream(upstream) : upstream,
         clock,
-        watchCache,
+        reportCacheSize,
       }),
       channels,
       callbackAddress: () => (config.vendorCallbacks ? taskPublicAddress(options, node) : undefined),
@@ -244,7 +244,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     telemetry: {
       meter: tracing ? tracing.meter(meter) : meter,
       tracer: tracing?.tasks,
-      watchCache,
+      reportCacheSize,
       onOutcome: plugins.count,
       onPoll(latenessMs) {
         lag.active();
@@ -333,7 +333,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     auth,
     taskRooms,
     watches: { clockCheck, disks, backups, dataCheck, channelWatch, balanceWatch, upstreamAccounts, notices },
-    observed: { metrics, tracing, lag, watchCache },
+    observed: { metrics, tracing, lag, reportCacheSize },
     upstream,
     node,
     started,

@@ -1,7 +1,7 @@
 import type { Billing } from '../../billing/index.ts';
 import type { CapacityService } from '../../channels/index.ts';
 import { createSmallFiles, type KeptFiles } from '../../files/index.ts';
-import type { Clock, JsonObject, Logger, WatchCache } from '../../kernel/index.ts';
+import type { Clock, JsonObject, Logger, ReportCacheSize } from '../../kernel/index.ts';
 import { createWebhooks, type WebhookServices, type Webhooks } from '../../notifications/index.ts';
 import type { Pin, PluginOutcome } from '../../plugins/index.ts';
 import { createRelay, type Relay } from '../../relay/index.ts';
@@ -77,7 +77,7 @@ export type TaskParts = {
   };
 };
 
-export type TaskRooms = {
+export type TaskServices = {
   tasks: Tasks;
   surfaces: Surfaces;
   batches: Batches;
@@ -90,10 +90,10 @@ export type TaskRooms = {
 };
 
 /** Creates the rooms around tasks, from the lowest to the highest. */
-export function composeTasks(parts: TaskParts): TaskRooms {
+export function composeTasks(parts: TaskParts): TaskServices {
   const { store, clock, logger, limits } = parts;
   const { onOutcome = () => {}, ...telemetry } = parts.telemetry;
-  const { watchCache } = telemetry;
+  const { reportCacheSize } = telemetry;
   const { upstream, channels, serviceAccounts, ownAddresses, callbackAddress = () => undefined } = parts.vendors;
   const { jobNotes, ...node } = parts.node;
   const unrecorded = createUnrecordedJobs({ store, clock, logger }, jobNotes);
@@ -130,10 +130,10 @@ export function composeTasks(parts: TaskParts): TaskRooms {
   const resultDeps: ResultDeps = {
     ...{ store, clock, logger, vendors: deps.vendors, pin: deps.pin, kept: deps.kept },
     ...{ telemetry: deps.telemetry, node: deps.node },
-    links: openLinks(parts, watchCache),
+    links: openLinks(parts, reportCacheSize),
     memory: {
-      resolvedLinks: createResolvedLinks({ clock, ...(watchCache && { watchCache }) }),
-      smallFiles: createSmallFiles(parts.kept, watchCache),
+      resolvedLinks: createResolvedLinks({ clock, ...(reportCacheSize && { reportCacheSize }) }),
+      smallFiles: createSmallFiles(parts.kept, reportCacheSize),
     },
     wakeWebhooks: () => webhooks.taskChanged(),
     findRelayed: relay.linkedVideo,
@@ -153,7 +153,7 @@ export function composeTasks(parts: TaskParts): TaskRooms {
   });
   const isResting = (channel: ChannelRecord): boolean =>
     channel.models.length > 0 && channel.models.every((model) => parts.node.capacity.rests(channel, model));
-  const reports = createReports({ store, clock, isResting, ...(watchCache && { watchCache }) });
+  const reports = createReports({ store, clock, isResting, ...(reportCacheSize && { reportCacheSize }) });
   const surfaces = createSurfaces({ ...deps, results }, relay);
   const batches = createBatches({ ...deps, results }, () => webhooks.taskChanged());
 
@@ -181,7 +181,7 @@ export async function startTaskRooms(
     results,
     webhooks,
     unrecorded,
-  }: Pick<TaskRooms, 'tasks' | 'relay' | 'results' | 'webhooks' | 'unrecorded'>,
+  }: Pick<TaskServices, 'tasks' | 'relay' | 'results' | 'webhooks' | 'unrecorded'>,
   options: { poll: boolean },
 ): Promise<void> {
   await webhooks.start();
@@ -193,11 +193,11 @@ export async function startTaskRooms(
 
 const limitDownloads = ({ downloads: { node, address } }: LinkLimits) => createDownloadLimit({ node, user: address });
 
-function openLinks({ limits, links }: TaskParts, watchCache: WatchCache | undefined): ResultDeps['links'] {
+function openLinks({ limits, links }: TaskParts, reportCacheSize: ReportCacheSize | undefined): ResultDeps['links'] {
   const { secrets, publicAddress, counters } = links;
   return {
     ...{ limits: limits.links, secrets, publicAddress },
-    guard: createLinkLimit({ counters, ...(watchCache && { watchCache }) }, limits.links),
-    verified: createVerifiedLinks(secrets, watchCache),
+    guard: createLinkLimit({ counters, ...(reportCacheSize && { reportCacheSize }) }, limits.links),
+    verified: createVerifiedLinks(secrets, reportCacheSize),
   };
 }

@@ -1,4 +1,4 @@
-import type { WatchCache } from '../../kernel/index.ts';
+import type { ReportCacheSize } from '../../kernel/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache } from '../../store/index.ts';
 import type { Counters, SessionCache, SuccessLists } from '../../store/ports/index.ts';
 import type { Foundation } from './types.ts';
@@ -9,15 +9,15 @@ import type { Foundation } from './types.ts';
  */
 export async function openShared(
   foundation: Pick<Foundation, 'config' | 'clock' | 'logger' | 'secrets' | 'shutdown'>,
-  watchCache: WatchCache,
+  reportCacheSize: ReportCacheSize,
 ): Promise<{ counters: Counters; successLists: SuccessLists; sessionCache: SessionCache }> {
   const { config, clock, logger, secrets, shutdown } = foundation;
   const memoryCounters = createMemoryCounters(clock);
-  watchCache('counters', memoryCounters.size);
+  reportCacheSize('counters', memoryCounters.size);
   if (config.redisUrl === '') {
     return {
       counters: memoryCounters,
-      successLists: createMemorySuccessLists(clock, watchCache),
+      successLists: createMemorySuccessLists(clock, reportCacheSize),
       sessionCache: createNoSessionCache(),
     };
   }
@@ -31,13 +31,13 @@ export async function openShared(
   const ttlSeconds = config.sessionIdleMinutes > 0 ? Math.min(config.syncFrequency, 60) : config.syncFrequency;
   return {
     counters: createRedisCounters(redis, memoryCounters),
-    successLists: createRedisSuccessLists(redis, clock, watchCache),
+    successLists: createRedisSuccessLists(redis, clock, reportCacheSize),
     sessionCache: createRedisSessionCache({
       redis,
       clock,
       logger,
       ttlSeconds,
-      watchCache,
+      reportCacheSize,
       cryptoSecrets: secrets.crypto,
     }),
   };

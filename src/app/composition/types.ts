@@ -2,7 +2,7 @@ import type { Auth } from '../../auth/index.ts';
 import type { Billing } from '../../billing/index.ts';
 import type { CapacityService, Channels } from '../../channels/index.ts';
 import type { InRequest, Metrics, ViewDevelopment } from '../../http/index.ts';
-import type { Clock, Logger, SecretBox, WatchCache } from '../../kernel/index.ts';
+import type { Clock, Logger, ReportCacheSize, SecretBox } from '../../kernel/index.ts';
 import type { Backups } from '../../operations/backup/backup-schedule.ts';
 import type { DataCheck } from '../../operations/doctor/weekly-check.ts';
 import type { Secrets } from '../../operations/secrets/load-secrets.ts';
@@ -21,7 +21,7 @@ import type { LagMeasurement } from '../../telemetry/metrics/event-loop-lag.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { Config } from '../config/config-variables.ts';
 import type { Tracing } from '../telemetry/open-tracing.ts';
-import type { TaskRooms } from './compose-tasks.ts';
+import type { TaskServices } from './compose-tasks.ts';
 import type { Shutdown } from './shutdown.ts';
 
 /** What exists before any service. */
@@ -53,7 +53,7 @@ export type DomainServices = {
   options: LiveOptions;
   billing: Billing;
   auth: Auth;
-  taskRooms: TaskRooms;
+  taskRooms: TaskServices;
   watches: Watches;
   observed: Observed;
   /** Requests to vendors, providers and marketplaces. */
@@ -81,7 +81,7 @@ type Observed = {
   metrics: Metrics;
   tracing: Tracing | undefined;
   lag: LagMeasurement;
-  watchCache: WatchCache;
+  reportCacheSize: ReportCacheSize;
 };
 
 /** What a command may do with a running gateway. */

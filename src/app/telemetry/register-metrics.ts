@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { Clock, WatchCache } from '../../kernel/index.ts';
+import type { Clock, ReportCacheSize } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import type { Backups } from '../../operations/backup/backup-schedule.ts';
 import type { DataCheck, DataCheckResult } from '../../operations/doctor/weekly-check.ts';
@@ -28,7 +28,7 @@ export function measurePolls(registry: Registry): (latenessMs: number) => void {
 /**
  * Adds the sizes of caches in memory to `/metrics`; returns the function that registers a cache.
  */
-export function measureCaches(registry: Registry): WatchCache {
+export function measureCaches(registry: Registry): ReportCacheSize {
   const caches = new Map<string, () => number>();
   new Gauge({
     name: 'taskgate_cache_entries',

@@ -1,4 +1,4 @@
-import { type Clock, sha256Hex, type WatchCache } from '../../kernel/index.ts';
+import { type Clock, type ReportCacheSize, sha256Hex } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { DecidingIp } from '../principals.ts';
@@ -36,11 +36,11 @@ export interface GuessDelay {
   delay(seconds: number, ip: DecidingIp): Promise<void>;
 }
 
-type Deps = { counters: Counters; clock: Clock; watchCache?: WatchCache };
+type Deps = { counters: Counters; clock: Clock; reportCacheSize?: ReportCacheSize };
 
-export function createGuessDelay({ counters, clock, watchCache }: Deps): GuessDelay {
+export function createGuessDelay({ counters, clock, reportCacheSize }: Deps): GuessDelay {
   const waiting = new Map<string, number>();
-  watchCache?.('slowed_addresses', () => waiting.size);
+  reportCacheSize?.('slowed_addresses', () => waiting.size);
   let total = 0;
 
   return {

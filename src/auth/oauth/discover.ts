@@ -1,4 +1,4 @@
-import { type Clock, isObject, parseJson, sentence, trimTrailing, type WatchCache } from '../../kernel/index.ts';
+import { type Clock, isObject, parseJson, type ReportCacheSize, sentence, trimTrailing } from '../../kernel/index.ts';
 import type { CallProvider } from '../../upstream/index.ts';
 import { providerFailed } from './identity-provider.ts';
 import { requestOrFail } from './oauth-requests.ts';
@@ -37,9 +37,9 @@ const MAX_CACHED = 100;
 /** Longest URL that a discovery document may name. */
 const MAX_NAMED_ADDRESS = 2048;
 
-export function createUseMetadata(clock: Clock, watchCache?: WatchCache): UseMetadata {
+export function createUseMetadata(clock: Clock, reportCacheSize?: ReportCacheSize): UseMetadata {
   const cache = new Map<string, { metadata: ProviderMetadata; untilMs: number }>();
-  watchCache?.('discovery_documents', () => cache.size);
+  reportCacheSize?.('discovery_documents', () => cache.size);
 
   async function read(wellKnown: string, call: CallProvider): Promise<ProviderMetadata> {
     const cached = cache.get(wellKnown);

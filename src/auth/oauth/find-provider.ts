@@ -1,4 +1,4 @@
-import { type Clock, isObject, parseJson, type SecretBox, sentence, type WatchCache } from '../../kernel/index.ts';
+import { type Clock, isObject, parseJson, type ReportCacheSize, type SecretBox, sentence } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { type CallProvider, openProvider, type Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
@@ -22,11 +22,11 @@ export function createFindProvider(deps: {
   upstream: Upstream;
   secretBox: SecretBox;
   settings: () => AuthSettings;
-  watchCache?: WatchCache;
+  reportCacheSize?: ReportCacheSize;
 }): FindProvider {
   const { store, clock, upstream, secretBox, settings } = deps;
   const open: OpenProvider = (configured) => openProvider(upstream, configured);
-  const useMetadata = createUseMetadata(clock, deps.watchCache);
+  const useMetadata = createUseMetadata(clock, deps.reportCacheSize);
 
   const builtIn: Record<string, (providers: AuthSettings['providers']) => IdentityProvider | undefined> = {
     github: ({ github }) => github && githubProvider(github, open),

@@ -1,4 +1,4 @@
-import type { Clock, Logger, SecretBox, WatchCache } from '../../kernel/index.ts';
+import type { Clock, Logger, ReportCacheSize, SecretBox } from '../../kernel/index.ts';
 import type { Counters, SessionCache, Store, SuccessLists } from '../../store/ports/index.ts';
 import type { SendMail, Upstream } from '../../upstream/index.ts';
 import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
@@ -58,7 +58,7 @@ export type AuthDeps = {
   config: AuthConfig;
   settings: () => AuthSettings;
   settingsIn: SettingsIn;
-  watchCache?: WatchCache;
+  reportCacheSize?: ReportCacheSize;
   /** Called for every sign-in and every failure, for the metrics. */
   onSignIn?: (sample: SignInSample) => void;
 };
@@ -69,7 +69,7 @@ export function createAuth(deps: AuthDeps): Auth {
   // What holds state or keys: one of each per process.
   const keys = deriveSessionKeys(config.sessionSecrets);
   const tokens = {
-    access: createAccessTokens(keys.access, clock, deps.watchCache),
+    access: createAccessTokens(keys.access, clock, deps.reportCacheSize),
     refresh: createRefreshTokens(keys),
   };
   const sessions = createSessionRegistry({ ...deps, sessionCache });

@@ -1,4 +1,4 @@
-import { type Clock, sha256Hex, type WatchCache } from '../../kernel/index.ts';
+import { type Clock, type ReportCacheSize, sha256Hex } from '../../kernel/index.ts';
 import { authErrors } from '../errors.ts';
 import type { PurposeKeys } from './keys.ts';
 import { type AccessClaims, createPanelJwt, LEEWAY_SECONDS, type TokenSubject } from './panel-jwt.ts';
@@ -26,10 +26,10 @@ const LIFETIME_SECONDS = 15 * 60;
 /** About 4 MB when full. */
 const CACHED_TOKENS = 10_000;
 
-export function createAccessTokens(keys: PurposeKeys, clock: Clock, watchCache?: WatchCache): AccessTokens {
+export function createAccessTokens(keys: PurposeKeys, clock: Clock, reportCacheSize?: ReportCacheSize): AccessTokens {
   const jwt = createPanelJwt('access', keys, clock);
   const cache = createVerifiedTokenCache(CACHED_TOKENS);
-  watchCache?.('verified_tokens', cache.size);
+  reportCacheSize?.('verified_tokens', cache.size);
 
   return {
     sign(subject, notAfter) {

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { DecidingIp, RequestOrigin } from '../../auth/index.ts';
-import { type Clock, memoizeTexts, type WatchCache } from '../../kernel/index.ts';
+import { type Clock, memoizeTexts, type ReportCacheSize } from '../../kernel/index.ts';
 
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
@@ -30,11 +30,11 @@ export function createClientAddresses(deps: {
   trustedProxies: readonly string[];
   decidingProxies: readonly string[];
   clock: Clock;
-  watchCache?: WatchCache;
+  reportCacheSize?: ReportCacheSize;
 }): ClientAddresses {
-  const { watchCache } = deps;
-  const readShown = createIpReader(deps.trustedProxies, (size) => watchCache?.('client_addresses', size));
-  const readDeciding = createIpReader(deps.decidingProxies, (size) => watchCache?.('deciding_addresses', size));
+  const { reportCacheSize } = deps;
+  const readShown = createIpReader(deps.trustedProxies, (size) => reportCacheSize?.('client_addresses', size));
+  const readDeciding = createIpReader(deps.decidingProxies, (size) => reportCacheSize?.('deciding_addresses', size));
   let unlisted: { peer: string; atMs: number } | undefined;
   let hasProxy = false;
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { type Logger, memoizeTexts, sentence, type WatchCache } from '../../kernel/index.ts';
+import { type Logger, memoizeTexts, type ReportCacheSize, sentence } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 
 export type HostGuardConfig = {
@@ -21,9 +21,9 @@ const LOGGED_NAMES = 10;
  * But their requests carry the page's name as `Host`, and unknown names are refused here.
  * @throws http.host_forbidden
  */
-export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger, watchCache?: WatchCache) {
+export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger, reportCacheSize?: ReportCacheSize) {
   const logged = new Set<string>();
-  const read = memoizeTexts(parseHost, (size) => watchCache?.('guarded_hosts', size));
+  const read = memoizeTexts(parseHost, (size) => reportCacheSize?.('guarded_hosts', size));
 
   return (request: Request): void => {
     const host = read(readHost(request));

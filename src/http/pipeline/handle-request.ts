@@ -7,7 +7,7 @@
  * 4. Answer: the controller's response, or the failure in the envelope of its path, with the
  *    headers of every response, a metric and a log line.
  */
-import { type AppError, type Clock, type Logger, newUuid, sentence, type WatchCache } from '../../kernel/index.ts';
+import { type AppError, type Clock, type Logger, newUuid, type ReportCacheSize, sentence } from '../../kernel/index.ts';
 import { errorResponse, httpErrors, logFailure, toAppError, toStatus } from '../responses/errors.ts';
 import { setResponseHeaders } from '../responses/response-headers.ts';
 import { isOpenToOtherSites } from './access-levels.ts';
@@ -52,7 +52,7 @@ export type RequestPipeline = AdmissionDeps & {
   observe: (answer: Answered) => void;
   clock: Clock;
   logger: Logger;
-  watchCache?: WatchCache | undefined;
+  reportCacheSize?: ReportCacheSize | undefined;
 };
 
 /** A caller's request id is kept only if it is harmless in a log line and a header. */
@@ -77,7 +77,7 @@ const NO_ROUTE: DeclaredRoute = {
  * a log line; a failure becomes a response. Never rejects.
  */
 export function createRequestHandler(pipeline: RequestPipeline): RequestHandler {
-  const readPath = createPathReader(pipeline.watchCache);
+  const readPath = createPathReader(pipeline.reportCacheSize);
 
   return (request, peer) => {
     pipeline.onRequest();

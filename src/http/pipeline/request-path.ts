@@ -1,4 +1,4 @@
-import { memoizeTexts, type WatchCache } from '../../kernel/index.ts';
+import { memoizeTexts, type ReportCacheSize } from '../../kernel/index.ts';
 import type { ErrorEnvelope } from '../responses/errors.ts';
 
 /** A path that the URL parser leaves as it is: no escapes, no `.` or `..` as a segment. */
@@ -12,13 +12,13 @@ export const MAX_ADDRESS_CHARS = 16 * 1024;
  * hosts and mostly plain paths, so the URL parser runs once for a host and again only for an
  * unusual path.
  */
-export function createPathReader(watchCache?: WatchCache): (url: string) => string | undefined {
+export function createPathReader(reportCacheSize?: ReportCacheSize): (url: string) => string | undefined {
   const isPlainOrigin = memoizeTexts(
     (origin) => {
       const url = URL.canParse(`${origin}/`) ? new URL(`${origin}/`) : undefined;
       return url !== undefined && url.href === `${url.origin}/`;
     },
-    (size) => watchCache?.('request_hosts', size),
+    (size) => reportCacheSize?.('request_hosts', size),
   );
 
   return (url) => {

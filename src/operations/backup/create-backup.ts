@@ -14,7 +14,8 @@ import type { BackupDeps, CreatedBackup, DumpedDatabase, Manifest, NewBackup } f
 /**
  * Makes one backup beside a running gateway: database, secrets, kept results, and last the
  * manifest. Whatever ends it earlier leaves files without a manifest, which are not a backup; a
- * later clean-up removes them.
+ * later clean-up removes them. `check-copy.ts` checks the copied database, `verify-backup.ts` a
+ * finished backup.
  * @throws `OperatorError`, or an error of the store, that says why there is no backup
  */
 export async function createBackup(
@@ -172,7 +173,7 @@ async function copyOne({ place, signal }: BackupDeps, from: FileStore, sha256: s
     throw new OperatorError(sentence('backup.result_write', { place: place.name, fault }));
   }
   if (put.value.sha256 === sha256) return true;
-  // Its bytes are not what its name says: such a file helps nobody.
+  // Its bytes are not what its name says: the file is useless.
   await place.results.delete(put.value.sha256);
   return false;
 }

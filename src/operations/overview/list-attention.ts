@@ -32,13 +32,13 @@ const OUTBOX_SECONDS = 3600;
 export type AttentionDeps = {
   store: Store;
   clock: Clock;
-  gateway: GatewayRooms;
-  taskRooms: TaskRooms;
+  gateway: GatewayServices;
+  taskRooms: TaskServices;
   watches: Watches;
   settings: SettingsFaults;
 };
 
-type GatewayRooms = {
+type GatewayServices = {
   plugins: PluginService;
   marketplace: Pick<Marketplace, 'revokedInUse'>;
   channels: Channels;
@@ -47,7 +47,7 @@ type GatewayRooms = {
   offeredModels: () => OfferedModel[];
 };
 
-type TaskRooms = {
+type TaskServices = {
   tasks: Tasks;
   reports: Reports;
   webhooks: Webhooks;
@@ -114,7 +114,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
   ];
 }
 
-function pluginItems({ plugins }: GatewayRooms): AttentionItem[] {
+function pluginItems({ plugins }: GatewayServices): AttentionItem[] {
   const suspended = [...plugins.current().plugins.values()].filter((plugin) => plugin.suspended());
   return [
     ...suspended.map(({ key }) => ({
@@ -154,7 +154,7 @@ function keptPaths({ key, manifest }: LoadedPlugin): AttentionItem[] {
   }));
 }
 
-async function failingItems({ plugins }: GatewayRooms): Promise<AttentionItem[]> {
+async function failingItems({ plugins }: GatewayServices): Promise<AttentionItem[]> {
   return (await plugins.failing()).map(({ key, version, formerVersion, verdict, rolledBack }) => {
     const { stage, now, before } = verdict;
     const figures = {
@@ -177,7 +177,7 @@ async function failingItems({ plugins }: GatewayRooms): Promise<AttentionItem[]>
   });
 }
 
-async function revokedItems({ marketplace }: GatewayRooms): Promise<AttentionItem[]> {
+async function revokedItems({ marketplace }: GatewayServices): Promise<AttentionItem[]> {
   const revoked = await marketplace.revokedInUse();
   return revoked.map(({ key, version, source, reason, serves, unfinishedTasks }) => ({
     code: serves ? 'plugin_revoked' : 'plugin_revoked_tasks',
@@ -224,7 +224,7 @@ async function taskItems({
 }
 
 /** Named one by one: each is to be looked up, or cancelled, at its vendor. */
-function jobItems({ unrecorded }: TaskRooms): AttentionItem[] {
+function jobItems({ unrecorded }: TaskServices): AttentionItem[] {
   const jobs = unrecorded.list();
   return jobs.slice(-SHOWN_JOBS).map(({ taskId, channelId, upstreamTaskId, isRecorded }) => ({
     code: 'vendor_job_unrecorded',
@@ -289,7 +289,7 @@ function diskItems({ disks }: Watches): AttentionItem[] {
   });
 }
 
-async function resultItems({ results }: TaskRooms): Promise<AttentionItem[]> {
+async function resultItems({ results }: TaskServices): Promise<AttentionItem[]> {
   const { lost, pending } = await results.depth();
   const storageError = await results.findFault();
   const items: AttentionItem[] = [];

@@ -36,7 +36,7 @@ export type RetentionStep = {
 const DAY_SECONDS = 86_400;
 
 type Deps = { store: Store; clock: Clock };
-/** What each batch works through: the steps of one run, made from the settings at its begin. */
+/** What each batch works through: the steps of one run, from the settings as it starts. */
 export async function retentionSteps(deps: Deps, settings: RetentionSettings): Promise<RetentionStep[]> {
   if (!settings.enabled) return [];
   const now = deps.clock.unix();

@@ -1,9 +1,9 @@
 import type { Auth, StoredMail } from '../../auth/index.ts';
 import { type Clock, isoTime, type Json, type JsonObject, newMessageId } from '../../kernel/index.ts';
-import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
 import {
   type GatewayEvent,
+  LONGEST_WEBHOOK_TRIES_MS,
   MAIL,
   NO_API_KEY,
   OPERATOR,
@@ -58,7 +58,7 @@ export function createNotices({ store, clock, options, auth, wake }: Deps): Noti
             host: url === MAIL ? MAIL : canonicalHost(new URL(url)),
             createdAt: clock.unix(),
           },
-          GIVE_UP_AFTER_MS,
+          LONGEST_WEBHOOK_TRIES_MS,
         );
       const payload = { type: event, timestamp: isoTime(clock.nowMs()), data };
       const isWanted = event !== 'balance.low' || options.flag('alerts.webhook_balances');

@@ -3,11 +3,11 @@ import {
   AppError,
   type Clock,
   type Logger,
+  type ReportCacheSize,
   type Sentence,
   sentence,
   sha256Hex,
   toSentence,
-  type WatchCache,
 } from '../../kernel/index.ts';
 import type { OptionStore, PluginSourceStore } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
@@ -128,7 +128,7 @@ type Deps = {
   logger: Logger;
   /** Deadline for one file in ms, by default 15 s. */
   timeoutMs?: number;
-  watchCache?: WatchCache;
+  reportCacheSize?: ReportCacheSize;
   /** Default: one of its own. */
   worker?: PluginWorker;
 };
@@ -150,7 +150,7 @@ export function createMarketplace(deps: Deps): Marketplace {
   const readFile = createMarketReader(deps);
   const memory = createMarketMemory(deps.store.options);
   const versionCheck = createVersionCheck({ check: (source) => plugins.check(source), sleep: (ms) => clock.sleep(ms) });
-  const listings = createListingCache({ readFile, memory, pin, worker, clock, watchCache: deps.watchCache });
+  const listings = createListingCache({ readFile, memory, pin, worker, clock, reportCacheSize: deps.reportCacheSize });
 
   /** @throws for a `version` that the source has revoked too */
   async function find({

@@ -3,11 +3,11 @@ import {
   err,
   ok,
   quoted,
+  type ReportCacheSize,
   type Result,
   type Sentence,
   sentence,
   toSentence,
-  type WatchCache,
 } from '../../kernel/index.ts';
 import type { MarketIndex, MarketSource } from '../market-index/types.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
@@ -38,12 +38,12 @@ export interface Listings {
   retain(sources: readonly MarketSource[]): void;
 }
 
-type Deps = TrustDeps & { worker: PluginWorker; clock: Clock; watchCache?: WatchCache | undefined };
+type Deps = TrustDeps & { worker: PluginWorker; clock: Clock; reportCacheSize?: ReportCacheSize | undefined };
 
 export function createListingCache(deps: Deps): Listings {
-  const { readFile, memory, worker, clock, watchCache } = deps;
+  const { readFile, memory, worker, clock, reportCacheSize } = deps;
   const cached = new Map<string, { listing: Listing; until: number }>();
-  watchCache?.('marketplace_listings', () => cached.size);
+  reportCacheSize?.('marketplace_listings', () => cached.size);
   const pending = new Map<string, Promise<Listing>>();
 
   const readText = (text: string, base: string): Promise<Result<MarketIndex, Sentence>> =>

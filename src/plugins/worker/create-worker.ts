@@ -1,6 +1,6 @@
 import { quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
-import type { Tasks } from './tasks.ts';
+import type { Jobs } from './jobs.ts';
 
 /**
  * A thread for work on untrusted text that would block the event loop: syntax and manifest of a
@@ -8,30 +8,27 @@ import type { Tasks } from './tasks.ts';
  */
 export interface PluginWorker {
   /**
-   * Runs tasks one at a time, in order. Rejects with `plugins.unavailable` when a task takes longer
+   * Runs jobs one at a time, in order. Rejects with `plugins.unavailable` when a job takes longer
    * than 30 seconds.
    */
-  run<Name extends keyof Tasks>(
-    task: Name,
-    ...args: Parameters<Tasks[Name]>
-  ): Promise<Awaited<ReturnType<Tasks[Name]>>>;
+  run<Name extends keyof Jobs>(job: Name, ...args: Parameters<Jobs[Name]>): Promise<Awaited<ReturnType<Jobs[Name]>>>;
 }
 
 /** A thread that can keep the process alive (`ref`) or not (`unref`). */
 type Thread = Worker & { ref(): void; unref(): void };
 type Reply = { value?: unknown; error?: string | Sentence };
-type Waiting = { task: string; args: unknown[]; resolve: (value: never) => void; reject: (error: unknown) => void };
+type Waiting = { job: string; args: unknown[]; resolve: (value: never) => void; reject: (error: unknown) => void };
 
-/** Far longer than any task takes on a busy machine. */
-const TASK_TIMEOUT_MS = 30_000;
-/** An idle thread ends after this time, to free the memory of its largest task. */
+/** Far longer than any job takes on a busy machine. */
+const JOB_TIMEOUT_MS = 30_000;
+/** An idle thread ends after this time, to free the memory of its largest job. */
 const IDLE_STOP_MS = 5000;
 
 /** In a bundle all modules are in one folder, and entries keep their path below `src`. */
 const isBundled = import.meta.url.includes('$bunfs') || import.meta.url.includes('~BUN');
-const ENTRY = new URL(isBundled ? './plugins/worker/run-tasks.js' : './run-tasks.ts', import.meta.url).href;
+const ENTRY = new URL(isBundled ? './plugins/worker/run-jobs.js' : './run-jobs.ts', import.meta.url).href;
 
-/** Starts the thread with the first task. */
+/** Starts the thread with the first job. */
 export function createPluginWorker(): PluginWorker {
   const waiting: Waiting[] = [];
   let thread: Thread | undefined;
@@ -45,7 +42,7 @@ export function createPluginWorker(): PluginWorker {
 
   function start(): Thread {
     const started = new Worker(ENTRY, { smol: true }) as Thread;
-    // A terminated thread may still send messages, which must not settle its successor's task.
+    // A terminated thread may still send messages, which must not settle its successor's job.
     const fail = (error: string | Sentence) => {
       if (thread !== started) return;
       end();
@@ -86,7 +83,7 @@ export function createPluginWorker(): PluginWorker {
     try {
       thread ??= start();
       thread.ref();
-      thread.postMessage({ task: busy.task, args: busy.args });
+      thread.postMessage({ job: busy.job, args: busy.args });
     } catch (error) {
       end();
       settle({ error: error instanceof Error ? error.message : String(error) });
@@ -95,13 +92,13 @@ export function createPluginWorker(): PluginWorker {
     timer = setTimeout(() => {
       end();
       settle({ error: sentence('plugins.check_late') });
-    }, TASK_TIMEOUT_MS);
+    }, JOB_TIMEOUT_MS);
   }
 
   return {
-    run: (task, ...args) =>
+    run: (job, ...args) =>
       new Promise((resolve, reject) => {
-        waiting.push({ task, args, resolve: resolve as Waiting['resolve'], reject });
+        waiting.push({ job, args, resolve: resolve as Waiting['resolve'], reject });
         runNext();
       }),
   };

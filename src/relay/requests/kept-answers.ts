@@ -9,7 +9,7 @@ import {
   parseJson,
   sliceChunks,
 } from '../../kernel/index.ts';
-import { ANSWER_KIND, type NewInputs, type RelayRecord } from '../../store/ports/index.ts';
+import { ANSWER_KIND, type NewKeptFiles, type RelayRecord } from '../../store/ports/index.ts';
 import { type Caller, mayStore, type TaskDeps } from '../../tasks/index.ts';
 import { createBase64Cutter } from '../../vendors/index.ts';
 import { mayBeFollowed } from '../endpoints.ts';
@@ -52,7 +52,7 @@ export async function storeAnswer(
   deps: TaskDeps,
   { caller, request, intent, relay }: Kept,
   body: Uint8Array,
-): Promise<NewInputs | undefined> {
+): Promise<NewKeptFiles | undefined> {
   const deadline = deadlineSignal(deps.clock, STORE_MS[intent.isFollowed ? 'followed' : 'awaited']);
   const lose = (reason: unknown) => {
     deps.logger.warn({ relay_id: relay.relayId, reason }, 'the answer of a relayed request could not be kept');
@@ -137,7 +137,11 @@ export function sendKeptAnswer(
 }
 
 /** Keeps why a request failed, for a client that follows it. */
-export const storeFailure = async (deps: TaskDeps, failed: Kept, outcome: unknown): Promise<NewInputs | undefined> =>
+export const storeFailure = async (
+  deps: TaskDeps,
+  failed: Kept,
+  outcome: unknown,
+): Promise<NewKeptFiles | undefined> =>
   failed.intent.isFollowed ? storeAnswer(deps, failed, describeFailure(outcome)) : undefined;
 
 /** Keeps a failure as the answer that a client which follows its request gets. */

@@ -82,7 +82,7 @@ function refuseReport(
   return refuseBeyond(deps, delivery.relay, { facts, most });
 }
 
-/** Refuses a report of which one fact is beyond the most that it may be. The operator is told. */
+/** Refuses a report in which any fact exceeds its limit. The operator is told. */
 export function refuseBeyond(
   { logger, telemetry }: Pick<TaskDeps, 'logger' | 'telemetry'>,
   { relayId, channelId, model }: RelayRecord,

@@ -2,7 +2,7 @@ import type { Quote } from '../../billing/index.ts';
 import { type Account, mapModel } from '../../channels/index.ts';
 import { AppError, type JsonObject, newRelayId, type Sentence, sentence } from '../../kernel/index.ts';
 import type {
-  NewInputs,
+  NewKeptFiles,
   NewRelay as NewRow,
   RelayClaim,
   RelayKind,
@@ -121,7 +121,7 @@ export async function moveRelay(
  */
 type Answered = { httpStatus: number; usage?: JsonObject; trouble?: Sentence };
 /** `kept`: the answer that its client may ask for again. `mustBeKept`: else nothing is billed. */
-type Kept = { kept?: NewInputs | undefined; mustBeKept?: boolean };
+type Kept = { kept?: NewKeptFiles | undefined; mustBeKept?: boolean };
 
 /**
  * Charges an answered request: before any part of the answer reaches the client or, where its price
@@ -175,7 +175,7 @@ async function writeBill(
   const written = await node.money.close({
     async move(tx) {
       if (!(await endRelay(tx, relay, { claim, ending }))) return false;
-      const isKept = kept !== undefined && (await tx.results.keepInputs(kept));
+      const isKept = kept !== undefined && (await tx.results.keepFiles(kept));
       if (mustBeKept && !isKept) throw relayErrors.answer_not_kept({ shouldRetry: false });
       return true;
     },
@@ -240,7 +240,7 @@ export async function refundRelay(
         // The key is released only when nothing was done. With an unknown outcome a repeat could
         // make the vendor work, and bill, twice.
         if (!mayBeDone) await tx.idempotency.free(stored.userId, relayId);
-        if (kept) await tx.results.keepInputs(kept);
+        if (kept) await tx.results.keepFiles(kept);
         return true;
       },
       ended: { task: asTask(stored), bill, refund: { reason } },

@@ -1,4 +1,4 @@
-import type { Clock, WatchCache } from '../../kernel/index.ts';
+import type { Clock, ReportCacheSize } from '../../kernel/index.ts';
 import type { FoundLink, ResolvedLinks } from '../types.ts';
 
 /** Addresses that are remembered; longer ones are not. */
@@ -6,10 +6,16 @@ const MAX_KNOWN = 1_000;
 const MAX_URL_LENGTH = 8_192;
 
 /** Remembers for a short time where vendors said that content is. A node has its own. */
-export function createResolvedLinks({ clock, watchCache }: { clock: Clock; watchCache?: WatchCache }): ResolvedLinks {
+export function createResolvedLinks({
+  clock,
+  reportCacheSize,
+}: {
+  clock: Clock;
+  reportCacheSize?: ReportCacheSize;
+}): ResolvedLinks {
   const known = new Map<string, { url: string; untilMs: number }>();
   const running = new Map<string, Promise<string | undefined>>();
-  watchCache?.('resolved_links', () => known.size);
+  reportCacheSize?.('resolved_links', () => known.size);
 
   function remember(id: string, { url, seconds }: FoundLink): void {
     if (url.length > MAX_URL_LENGTH) return;

@@ -1,7 +1,7 @@
-import { KEEP_TRIES_MS } from '../../files/index.ts';
 import { inStep, isoTime, type Sentence, sentence, sha256Hex } from '../../kernel/index.ts';
-import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
 import {
+  LONGEST_RESULT_TRIES_MS,
+  LONGEST_WEBHOOK_TRIES_MS,
   PREVIEW_KIND,
   type Repositories,
   type ResultLease,
@@ -152,7 +152,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
       if (result.artifactKey === '') {
         const listed = await listResults(deps, result);
         if (!listed.ok) return await postpone(result, lease, listed.error);
-        await store.results.list(lease, listed.value, KEEP_TRIES_MS);
+        await store.results.list(lease, listed.value, LONGEST_RESULT_TRIES_MS);
         return;
       }
       const isPreview = result.kind === PREVIEW_KIND;
@@ -251,7 +251,8 @@ async function settleResult<T>(
     // Two results that end at once would each see the other as not ended.
     const isShown = await tx.results.lockTask(taskId);
     const result = await write(tx);
-    isWritten = isShown && isSettled(result) && (await tx.webhooks.putKept(describeKept(deps, task), GIVE_UP_AFTER_MS));
+    isWritten =
+      isShown && isSettled(result) && (await tx.webhooks.putKept(describeKept(deps, task), LONGEST_WEBHOOK_TRIES_MS));
     return result;
   });
   if (isWritten) deps.wakeWebhooks();

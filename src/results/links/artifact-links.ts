@@ -1,4 +1,4 @@
-import { constantTimeEqual, createSemaphore, hmacSha256Base64Url, type WatchCache } from '../../kernel/index.ts';
+import { constantTimeEqual, createSemaphore, hmacSha256Base64Url, type ReportCacheSize } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
 import type { LinkLimit, LinkLimits, LinkTerms, VerifiedLink, VerifiedLinks } from '../types.ts';
@@ -52,9 +52,9 @@ const MAX_KNOWN = 5_000;
  * Remembers the last genuine links: players request the same file again and again. Only what a
  * signature proves is remembered, and nothing that is refused, so that guesses displace nothing.
  */
-export function createVerifiedLinks(secrets: readonly string[], watchCache?: WatchCache): VerifiedLinks {
+export function createVerifiedLinks(secrets: readonly string[], reportCacheSize?: ReportCacheSize): VerifiedLinks {
   const known = new Map<string, VerifiedLink & { taskId: string; artifactKey: string }>();
-  watchCache?.('verified_links', () => known.size);
+  reportCacheSize?.('verified_links', () => known.size);
 
   return {
     verify({ taskId, artifactKey }, presented) {
@@ -75,12 +75,12 @@ const INVALID_WINDOW_SECONDS = 60;
 const BUSY_RETRY_SECONDS = 5;
 
 export function createLinkLimit(
-  { counters, watchCache }: { counters: Counters; watchCache?: WatchCache },
+  { counters, reportCacheSize }: { counters: Counters; reportCacheSize?: ReportCacheSize },
   limits: Omit<LinkLimits, 'days'>,
 ): LinkLimit {
   const limit = createSemaphore();
   // At most two names for each running download.
-  watchCache?.('downloads_by_link', limit.size);
+  reportCacheSize?.('downloads_by_link', limit.size);
   return {
     async countInvalid(address) {
       const { count } = await counters.add(`artifact-link:${address}`, 1, INVALID_WINDOW_SECONDS);

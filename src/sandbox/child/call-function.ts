@@ -8,7 +8,7 @@ const CLOSING_BRACE = 0x7d;
 const POINTER_BYTES = 4;
 /** The upper half of an object, whose lower half is its address. */
 const OBJECT_TAG = 0xffffffff;
-/** As the guest says it of a value. */
+/** The letter by which the guest marks a value. */
 const VALUE_LETTER = 0x76;
 /** Most bytes of a letter in UTF-8, for one in UTF-16. */
 const MAX_LETTER_BYTES = 3;

@@ -82,10 +82,10 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
       suspended: kills.suspended(),
       killCounts: kills.counts(),
     }),
-    watchCaches(watchCache) {
-      watchCache('sandbox_kills', kills.size);
-      watchCache('sandbox_call_times', pool.estimateCount);
-      watchCache('sandbox_results', results.size);
+    watchCaches(reportCacheSize) {
+      reportCacheSize('sandbox_kills', kills.size);
+      reportCacheSize('sandbox_call_times', pool.estimateCount);
+      reportCacheSize('sandbox_results', results.size);
     },
     ready: () => pool.ready(),
     async close() {

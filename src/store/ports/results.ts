@@ -4,7 +4,10 @@ import type { Sentence, StoredSentence } from '../../kernel/index.ts';
 /** `pending`: not copied yet. `lost`: given up, the vendor's copy is all there is. */
 export type ResultState = 'pending' | 'kept' | 'lost';
 
-/** An artifact of a task that the gateway keeps, or is to keep, or a preview of one. */
+/**
+ * A file that the gateway keeps, or is to keep: an artifact of a task or its preview, a file of a
+ * task's request (`input:N`, `waiting:N`), or a relayed answer.
+ */
 export type ResultRecord = {
   id: number;
   taskId: string;
@@ -74,7 +77,7 @@ export const heldKey = (index: number): string => `waiting:${index}`;
  * Files of a task's request, or its answer, which are in their place and announced by `expectFile`.
  * `kind`: `INPUT_KIND` unless given.
  */
-export type NewInputs = Pick<ResultRecord, 'taskId' | 'userId' | 'keptAt' | 'keptUntil'> & {
+export type NewKeptFiles = Pick<ResultRecord, 'taskId' | 'userId' | 'keptAt' | 'keptUntil'> & {
   kind?: typeof INPUT_KIND | typeof ANSWER_KIND;
   files: readonly (Pick<ResultRecord, 'artifactKey' | 'bytes'> & { sha256: string })[];
   /** Bytes that the user may keep, with these; undefined: no limit. */
@@ -145,10 +148,11 @@ export interface ResultStore {
   /** All results of these tasks and their previews, without their inputs. */
   ofTasks(taskIds: readonly string[]): Promise<ResultRecord[]>;
   /**
-   * Keeps the files of a task's request, in the transaction that inserts it. False: they do not fit
-   * into the quota, or one is being deleted; then nothing was written.
+   * Keeps the files of a task's request, in the transaction that inserts it, or a relayed answer,
+   * in the one that bills it. False: they do not fit into the quota, or one is being deleted; then
+   * nothing was written.
    */
-  keepInputs(inputs: NewInputs): Promise<boolean>;
+  keepFiles(kept: NewKeptFiles): Promise<boolean>;
   /** The kept files of a task's request. */
   listInputs(taskId: string): Promise<ResultRecord[]>;
   /** Forgets them and releases their files. Returns how many there were. */
@@ -210,9 +214,9 @@ export interface PreviewStore {
    */
   want(previews: readonly PendingResult[], forMs: number): Promise<boolean>;
   /**
-   * Keeps a preview that somebody else made, unless one is kept: who makes one loses their claim.
-   * `no_task`: the task is gone, hidden or another user's. Otherwise as `ResultStore.keep`; nothing
-   * is written unless `kept`.
+   * Keeps a preview that somebody else made, unless one is kept: a node that is making one loses
+   * its claim. `no_task`: the task is gone, hidden or another user's. Otherwise as
+   * `ResultStore.keep`; nothing is written unless `kept`.
    */
   add(
     preview: PendingResult,

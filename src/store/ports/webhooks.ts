@@ -34,7 +34,7 @@ export const OPERATOR = 0;
  */
 export type WebhookStatus = 'pending' | 'delivered' | 'failed' | 'superseded';
 
-/** A webhook to a client's receiver. */
+/** A notice in the outbox: to a client's receiver, to the operator, or a mail (`url` is `MAIL`). */
 export type WebhookRecord = {
   id: number;
   /** `msg_…`; every attempt sends it. */

@@ -5,7 +5,7 @@ import {
   isObject,
   type Logger,
   parseJson,
-  type WatchCache,
+  type ReportCacheSize,
 } from '../../kernel/index.ts';
 import type { CachedSession, CacheReading, SessionCache } from '../ports/index.ts';
 import { defineScript, type Redis } from './connect-redis.ts';
@@ -44,7 +44,7 @@ export function createRedisSessionCache(options: {
   logger: Logger;
   ttlSeconds: number;
   cryptoSecrets: readonly [string, ...string[]];
-  watchCache?: WatchCache;
+  reportCacheSize?: ReportCacheSize;
 }): SessionCache {
   const { redis, clock, logger } = options;
   const ttlMs = options.ttlSeconds * 1000;
@@ -58,7 +58,7 @@ export function createRedisSessionCache(options: {
   let trustedFrom = 0;
   /** Ended sessions whose tombstones are not written yet, the oldest first. */
   const unpublished = new Map<string, { expiresAt: number; endedAtMs: number }>();
-  options.watchCache?.('unpublished_session_ends', () => unpublished.size);
+  options.reportCacheSize?.('unpublished_session_ends', () => unpublished.size);
 
   const availability = trackAvailability({
     redis,

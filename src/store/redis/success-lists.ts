@@ -1,4 +1,4 @@
-import type { Clock, WatchCache } from '../../kernel/index.ts';
+import type { Clock, ReportCacheSize } from '../../kernel/index.ts';
 import type { SuccessLists } from '../ports/index.ts';
 import type { Redis } from './connect-redis.ts';
 
@@ -33,8 +33,8 @@ return {from, redis.call('lindex', KEYS[1], ARGV[2])}
  * Lists shared through Redis. While the server is unavailable or slow, lists of this process are
  * used: then a limit holds per node.
  */
-export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?: WatchCache): SuccessLists {
-  const own = createMemorySuccessLists(clock, watchCache);
+export function createRedisSuccessLists(redis: Redis, clock: Clock, reportCacheSize?: ReportCacheSize): SuccessLists {
+  const own = createMemorySuccessLists(clock, reportCacheSize);
   return {
     async read(key, { sinceMs, index }) {
       try {
@@ -70,10 +70,10 @@ const readTime = (text: string): number => (LAYOUT.test(text) && Date.parse(text
 const MAX_LISTS = 100_000;
 
 /** Lists in this process. */
-export function createMemorySuccessLists(clock: Clock, watchCache?: WatchCache): SuccessLists {
+export function createMemorySuccessLists(clock: Clock, reportCacheSize?: ReportCacheSize): SuccessLists {
   type List = { /** Oldest first. */ times: number[]; expiresAtMs: number };
   const lists = new Map<string, List>();
-  watchCache?.('success_lists', () => lists.size);
+  reportCacheSize?.('success_lists', () => lists.size);
 
   const findLive = (key: string): List | undefined => {
     const list = lists.get(key);

@@ -1,12 +1,12 @@
 import { isoTime, type JsonObject, newMessageId, QUOTA_PER_USD } from '../../kernel/index.ts';
-import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
-import type {
-  BatchCounts,
-  BatchFile,
-  BatchOutcome,
-  BatchRecord,
-  Repositories,
-  StoredFailure,
+import {
+  type BatchCounts,
+  type BatchFile,
+  type BatchOutcome,
+  type BatchRecord,
+  LONGEST_WEBHOOK_TRIES_MS,
+  type Repositories,
+  type StoredFailure,
 } from '../../store/ports/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
 import type { SurfaceDeps } from '../types.ts';
@@ -119,6 +119,6 @@ export async function writeBatchNotice(
       payload: { type: event, timestamp: isoTime(clock.nowMs()), data },
       createdAt: clock.unix(),
     },
-    GIVE_UP_AFTER_MS,
+    LONGEST_WEBHOOK_TRIES_MS,
   );
 }

@@ -1,6 +1,6 @@
 import { AppError, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import { taskErrors, taskObject } from '../../tasks/index.ts';
-import { isArguments, MCP_TOOLS, type McpCall, type McpRooms } from './mcp-tools.ts';
+import { isArguments, MCP_TOOLS, type McpCall, type McpServices } from './mcp-tools.ts';
 
 /** Revisions of the Model Context Protocol, the newest first. */
 export const MCP_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const;
@@ -25,7 +25,7 @@ const LISTED = 20;
 
 /** The reply to one message; undefined: it needs none. */
 export async function answerMessage(
-  rooms: McpRooms,
+  rooms: McpServices,
   call: McpCall,
   { message, version }: { message: Json; version: string },
 ): Promise<Reply | undefined> {
@@ -49,7 +49,7 @@ export async function answerMessage(
 
 type Request = { method: string; params: JsonObject; version: string };
 
-async function answer(rooms: McpRooms, call: McpCall, { method, params, version }: Request): Promise<JsonObject> {
+async function answer(rooms: McpServices, call: McpCall, { method, params, version }: Request): Promise<JsonObject> {
   switch (method) {
     case 'initialize':
       return initialize(params, version);
@@ -89,7 +89,7 @@ function initialize({ protocolVersion }: JsonObject, version: string): JsonObjec
   };
 }
 
-function listTools({ surfaces }: McpRooms, { caller }: McpCall): JsonObject[] {
+function listTools({ surfaces }: McpServices, { caller }: McpCall): JsonObject[] {
   const models = surfaces.namedModels(caller);
   return Object.entries(MCP_TOOLS).map(([name, { description, readOnly, schema }]) => ({
     ...{ name, description, inputSchema: schema(models) },
@@ -98,7 +98,7 @@ function listTools({ surfaces }: McpRooms, { caller }: McpCall): JsonObject[] {
 }
 
 /** A refusal is a result, so that the agent reads it and may do better. */
-async function callTool(rooms: McpRooms, call: McpCall, { name, arguments: args }: JsonObject): Promise<JsonObject> {
+async function callTool(rooms: McpServices, call: McpCall, { name, arguments: args }: JsonObject): Promise<JsonObject> {
   const tool = typeof name === 'string' && Object.hasOwn(MCP_TOOLS, name) ? MCP_TOOLS[name] : undefined;
   if (!tool) throw new RpcFault('invalid_params', `There is no tool "${String(name).slice(0, 60)}".`);
   if (!isArguments(args)) throw new RpcFault('invalid_params', 'arguments must be an object.');
@@ -111,7 +111,7 @@ async function callTool(rooms: McpRooms, call: McpCall, { name, arguments: args 
 }
 
 /** The latest results, the newest first. */
-async function listResults({ tasks, relay }: McpRooms, { caller }: McpCall): Promise<JsonObject[]> {
+async function listResults({ tasks, relay }: McpServices, { caller }: McpCall): Promise<JsonObject[]> {
   const latest = { limit: LISTED, order: 'desc' } as const;
   const [own, relayed] = await Promise.all([
     tasks.page(caller.user.id, latest),
@@ -132,7 +132,7 @@ async function listResults({ tasks, relay }: McpRooms, { caller }: McpCall): Pro
     }));
 }
 
-async function readResult(rooms: McpRooms, call: McpCall, { uri }: JsonObject): Promise<JsonObject> {
+async function readResult(rooms: McpServices, call: McpCall, { uri }: JsonObject): Promise<JsonObject> {
   const id = typeof uri === 'string' && uri.startsWith(RESULT_PREFIX) ? uri.slice(RESULT_PREFIX.length) : undefined;
   if (id === undefined) throw new RpcFault('not_found', 'There is no such resource.');
   try {

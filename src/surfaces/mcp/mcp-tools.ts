@@ -19,7 +19,7 @@ type Surfaces = {
     input: { requestId: string; pluginKey: string; body: JsonObject; options: RequestOptions },
   ): Promise<SubmittedTask>;
 };
-export type McpRooms = {
+export type McpServices = {
   surfaces: Surfaces;
   tasks: Tasks;
   relay: Pick<Relay, 'tasks'>;
@@ -49,7 +49,7 @@ type Tool = {
   description: string;
   readOnly: boolean;
   schema(models: readonly NamedModel[]): JsonObject;
-  run(rooms: McpRooms, call: McpCall, args: JsonObject): Promise<ToolResult>;
+  run(rooms: McpServices, call: McpCall, args: JsonObject): Promise<ToolResult>;
 };
 
 const MAX_WAIT_SECONDS = 60;
@@ -198,7 +198,7 @@ const readSeconds = ({ seconds }: JsonObject): number =>
   Math.min(Math.max(Number(seconds ?? MAX_WAIT_SECONDS) || 1, 1), MAX_WAIT_SECONDS);
 
 /** The caller's own task once it has ended, at the latest after so many seconds. */
-async function show(rooms: McpRooms, { caller, signal }: McpCall, { id, seconds }: { id: string; seconds: number }) {
+async function show(rooms: McpServices, { caller, signal }: McpCall, { id, seconds }: { id: string; seconds: number }) {
   if (isRelayId(id)) {
     return describeRelayed(await rooms.relay.tasks.show({ caller, id, waitMs: seconds * 1000, left: signal }));
   }
@@ -231,7 +231,7 @@ function describeRelayed({ task, images, lacks }: ShownRelayTask): ToolResult {
 }
 
 /** A task with links to what it has made, which need no key. */
-async function describe({ results }: McpRooms, task: TaskRecord): Promise<ToolResult> {
+async function describe({ results }: McpServices, task: TaskRecord): Promise<ToolResult> {
   const list = task.status === 'SUCCESS' ? await results.artifacts(task) : undefined;
   const artifacts = list?.artifacts ?? [];
   const result = structured({ ...taskObject(task), artifacts: artifacts as unknown as Json });

@@ -11,8 +11,8 @@ type Steps<H extends Head> = {
   most: number;
   /** The first tasks of a class. */
   heads(waitingClass: WaitingCount): readonly H[];
-  /** Takes slots for a task. `full`: none is free; `held`: the task leaves its line without one. */
-  start(plan: Plan, head: H): Promise<'begun' | 'full' | 'held'>;
+  /** Takes slots for a task. `full`: none is free; `parked`: it leaves its line without one. */
+  start(plan: Plan, head: H): Promise<'begun' | 'full' | 'parked'>;
 };
 
 /**
@@ -44,7 +44,7 @@ export async function chooseNextTasks<H extends Head>(
           continue;
         }
         lines.get(plan.waitingClass)?.shift();
-        if (outcome === 'held') continue;
+        if (outcome === 'parked') continue;
         left.set(plan, (left.get(plan) ?? 0) - 1);
         shares.recordGrant(plan.scope.pool, userId, slots);
         dequeuings.push({
@@ -77,7 +77,10 @@ type UserShares = {
   recordGrant(pool: string, userId: number, slots: number): void;
 };
 
-/** `now`: the share that the last user began with. A user who comes later begins there. */
+/**
+ * Fair queueing by virtual time: `now` is the share that the last user began with, where a user who
+ * comes later begins; `ends` is where each user's share ends.
+ */
 type Pool = { now: number; ends: Map<number, number> };
 
 /** Once there are this many users, forgets those who are no longer ahead of others. */

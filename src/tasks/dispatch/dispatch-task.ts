@@ -35,7 +35,7 @@ export async function dispatchTask(
   const endSlot = () => deps.node.capacity.end(heldSlots(dispatch));
   const waitedMs = deps.clock.nowMs() - place.sinceMs;
   const pin = deps.pin();
-  let isEnded = false;
+  let attemptEndsTask = false;
   try {
     const plugin = await pin.generation.findPlugin(task);
     if (!plugin || plugin.suspended()) {
@@ -45,7 +45,7 @@ export async function dispatchTask(
     }
     const caller = await findCaller(task);
     const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });
-    isEnded = true;
+    attemptEndsTask = true;
     const choice = { kind: 'begun' as const, account, decoded: submission, scope, dispatch };
     const run = { taskId: task.taskId, state, taken: { task, place, choice, isTrial } };
     const sent = await attemptChannels(deps, submission, run);
@@ -65,7 +65,7 @@ export async function dispatchTask(
     }
     if (!(error instanceof AppError && error.isLogged))
       deps.logger.info({ ...logFields, err: error }, 'a task that had waited could not be submitted');
-    if (isEnded) return;
+    if (attemptEndsTask) return;
     endSlot();
     await failSubmission(deps, { task, error });
   } finally {

@@ -95,7 +95,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     if (now - nodesReadMs < NODES_EVERY_MS) return;
     nodesReadMs = now;
     const alive = await store.nodes.alive(ALIVE_SECONDS);
-    node.features.read(alive);
+    node.features.learnFrom(alive);
   }
 
   async function readFiles(): Promise<void> {
@@ -207,7 +207,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
                   priority: one.waitingClass.priority,
                   parked: reached,
                 });
-                return 'held';
+                return 'parked';
               }
               const dispatch =
                 places && asking.has(one) ? await places.take(one.scope, start) : capacity.begin(one.scope, start);
@@ -263,7 +263,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   /** Fills free slots, and returns how many tasks it has moved on. */
   async function fill(): Promise<number> {
     const classes = await store.waiting.classes();
-    line.read(classes);
+    line.replaceCounts(classes);
     hasWaiting = classes.length > 0;
     if (!hasWaiting || !node.canStore()) return 0;
     const released = await releaseParked(deps, classes);
@@ -291,7 +291,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       );
   }
 
-  /** Ends waits that are over, and lets those be sent whose pause is. */
+  /** Ends waits that are over, and releases tasks whose pause is over. */
   async function sweep(): Promise<void> {
     sweepDueMs = clock.monotonicMs() + SWEEP_MS;
     await store.waiting.wake();

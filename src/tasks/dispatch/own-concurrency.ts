@@ -36,11 +36,11 @@ export async function releaseParked(
 ): Promise<number> {
   if (classes.every(({ parked }) => parked === 0)) return 0;
   const groups = new Map(classes.map(({ class: name, group }) => [name, group]));
-  const held = (await store.waiting.parked()).map(({ most, ...row }) => {
+  const parked = (await store.waiting.parked()).map(({ most, ...row }) => {
     const group = groups.get(row.class) ?? '';
     return { ...row, group, most: { ...most, group: limits.waiting(group).maxRunning } };
   });
-  const users = Map.groupBy(held, ({ userId }) => userId);
+  const users = Map.groupBy(parked, ({ userId }) => userId);
   const own = countOwnConcurrency(await store.waiting.running([...users.keys()], { locks: false }));
   const released: string[] = [];
   for (const [userId, rows] of users) {

@@ -3,7 +3,7 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import { watchTask } from '../observation/watch-task.ts';
 import { isWaiting } from '../state/describe-task.ts';
 import { fromStoredFailure } from '../state/stored-failure.ts';
-import { waitsOn } from '../submission/await-dispatch.ts';
+import { stillWaitsError } from '../submission/await-dispatch.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 import { runIdempotently, stillInProgress } from './run-idempotently.ts';
 
@@ -60,5 +60,5 @@ async function awaitOutcome(deps: TaskDeps, { caller, request, taskId, attachedM
     deadline.end();
     release();
   }
-  throw waits ? waitsOn() : stillInProgress();
+  throw waits ? stillWaitsError() : stillInProgress();
 }

@@ -5,9 +5,10 @@ import type { TaskStore } from '../../store/ports/index.ts';
 const WINDOW_MS = 800;
 
 /**
- * Makes a task's poll due when its vendor says that it has changed. The call itself is believed in
- * nothing. However often a vendor calls, it is asked at most twice in a window: at once, and again
- * when a poll that was underway can no longer have hidden the change.
+ * Makes a task's poll due when its vendor says that it has changed. Nothing that the call says is
+ * trusted; `vendors/request/vendor-callbacks.ts` checks its address. However often a vendor calls,
+ * it is asked at most twice in a window: at once, and again when a poll that was underway can no
+ * longer have hidden the change.
  */
 export function createCallbackFollower(deps: {
   store: { tasks: Pick<TaskStore, 'makeDue'> };

@@ -4,12 +4,12 @@ import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts'
 import { finishTask, toLease } from '../state/finish-task.ts';
 import { createTransitionWriter } from '../state/record-transition.ts';
 import { traceEvent } from '../state/trace-event.ts';
+import { endInterrupted } from '../state/end-interrupted.ts';
 import type { TaskDeps } from '../types.ts';
 import { applyVerdict } from './apply-verdict.ts';
 import { createChannelQueues, type PollGroup } from './channel-queues.ts';
 import { longestPollDelayMs, shortestPollDelayMs } from './poll-schedule.ts';
 import { pollVendor, pollVendorBatch } from './poll-vendor.ts';
-import { refundInterrupted } from './refund-interrupted.ts';
 import { createRepeatedAnswers } from './repeated-answers.ts';
 import type { Claimed, Verdict } from './types.ts';
 
@@ -79,7 +79,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   let wake = () => {};
   const write = createTransitionWriter(deps, () => clock.sleep(WRITE_WINDOW_MS, stopping.signal));
   const repeatedAnswers = createRepeatedAnswers();
-  deps.telemetry.watchCache?.('repeated_answers', repeatedAnswers.size);
+  deps.telemetry.reportCacheSize?.('repeated_answers', repeatedAnswers.size);
   const queues = createChannelQueues({
     concurrency: limits.pollChannelConcurrency,
     pin: deps.pin,
@@ -321,7 +321,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
 
   return {
     start({ poll }) {
-      const refund = () => refundInterrupted(deps, leaseForMs);
+      const refund = () => endInterrupted(deps, leaseForMs);
       loops.push(every(INTERRUPTED_EVERY_MS[store.dialect], 'ending interrupted submissions', refund));
       if (!poll) return;
       loops.push(

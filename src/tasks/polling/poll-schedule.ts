@@ -10,7 +10,8 @@ export const firstPollDelayMs = (intervalMs: number): number => Math.min(FIRST_P
 
 /**
  * Milliseconds until the next poll: a tenth of the task's age, between the first delay and the
- * interval, ±10 %. A vendor's Retry-After can only make it longer.
+ * interval, ±10 %. A vendor's Retry-After can only make it longer. `apply-verdict.ts` decides when
+ * polling is given up.
  */
 export function nextPollDelayMs(
   { ageMs, intervalMs, waitMs = 0 }: { ageMs: number; intervalMs: number; waitMs?: number },

@@ -1,9 +1,9 @@
 import { batchCalls, isoTime, newMessageId, nextTurn, ok, sha256Hex } from '../../kernel/index.ts';
-import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
 import {
   hasEnded,
   isStoreLocked,
   isStoreUnavailable,
+  LONGEST_WEBHOOK_TRIES_MS,
   type NewWebhook,
   type Repositories,
   type TaskChange,
@@ -30,8 +30,8 @@ export async function recordTransition(
   const event = hasEnded(after) ? 'task.finished' : 'task.updated';
   const notice = describeNotice(clock, after, { event, eventId: newMessageId(node.random) });
   if (!notice) return;
-  if (event === 'task.finished') await tx.webhooks.putFinish(notice, GIVE_UP_AFTER_MS);
-  else await tx.webhooks.putUpdate(notice, webhooks.updateEveryMs, GIVE_UP_AFTER_MS);
+  if (event === 'task.finished') await tx.webhooks.putFinish(notice, LONGEST_WEBHOOK_TRIES_MS);
+  else await tx.webhooks.putUpdate(notice, webhooks.updateEveryMs, LONGEST_WEBHOOK_TRIES_MS);
 }
 
 /**
@@ -45,7 +45,7 @@ export async function recordQueued(
 ): Promise<void> {
   const eventId = `msg_${sha256Hex(`${QUEUED}\0${task.taskId}`).slice(0, 27)}`;
   const notice = describeNotice(clock, task, { event: QUEUED, eventId });
-  if (notice) await tx.webhooks.putQueued(notice, GIVE_UP_AFTER_MS);
+  if (notice) await tx.webhooks.putQueued(notice, LONGEST_WEBHOOK_TRIES_MS);
 }
 
 const QUEUED = 'task.queued';

@@ -17,7 +17,7 @@ export async function awaitDispatch(deps: TaskDeps, submission: Submission, task
   const { request, attachedMs = 0, idempotency } = submission;
   const sent = await watchUntilSent(deps, task, { ms: attachedMs, left: request.signal });
   if (sent) return sent;
-  if (idempotency) throw waitsOn();
+  if (idempotency) throw stillWaitsError();
   const current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
   const error = request.signal?.aborted ? taskErrors.client_left() : await describeWait(deps, task);
   if (isWaiting(current) && (await endWaiting(deps, current, { error }))) throw error;
@@ -34,7 +34,8 @@ async function describeWait({ store }: TaskDeps, { taskId }: TaskRecord): Promis
 }
 
 /** For a client whose Idempotency-Key finds the task again. */
-export const waitsOn = () => taskErrors.wait_over({ message: sentence('tasks.waits_on'), retryAfterSeconds: 5 });
+export const stillWaitsError = () =>
+  taskErrors.wait_over({ message: sentence('tasks.waits_on'), retryAfterSeconds: 5 });
 
 async function watchUntilSent(
   deps: TaskDeps,

@@ -15,7 +15,7 @@ type FailedSubmission = {
 
 /**
  * Ends the task of a refused or failed submission with a refund, also where its outcome is unknown.
- * If the store fails too, the lease expires and `polling/refund-interrupted.ts` ends the task.
+ * If the store fails too, the lease expires and `state/end-interrupted.ts` ends the task.
  */
 export async function failSubmission(
   deps: TaskDeps,

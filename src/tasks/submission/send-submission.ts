@@ -32,7 +32,10 @@ import type { PreparedSubmission } from './prepare-submission.ts';
 /** Characters of a vendor's message that are searched for secrets; the client gets 512 of them. */
 const MAX_MESSAGE = 16 * 1024;
 
-/** Makes the one upstream request of an attempt and lets the plugin parse the answer. */
+/**
+ * Makes the one upstream request of an attempt and lets the plugin parse the answer. If the process
+ * dies before that is stored, `end-interrupted.ts` ends the task: it is never sent twice.
+ */
 export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmission): Promise<SendOutcome> {
   const { channel, context } = submission;
   const { secrets } = submission.credential;

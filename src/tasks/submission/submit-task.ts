@@ -221,7 +221,7 @@ async function insertTask(
     // Started together, so that they travel together.
     const [task] = await Promise.all([inserted, tx.tasks.addEvent(event)]);
     if (!stores) await tx.retention.addUnstored(taskId);
-    if (inputs.rows) await tx.results.keepInputs({ taskId, userId: owner.userId, keptAt: createdAt, ...inputs.rows });
+    if (inputs.rows) await tx.results.keepFiles({ taskId, userId: owner.userId, keptAt: createdAt, ...inputs.rows });
     if (waiting) {
       if (!(await waiting.hold(tx, task))) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
       await recordQueued(deps, tx, task);

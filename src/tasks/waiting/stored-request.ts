@@ -68,7 +68,7 @@ export async function storeRequest(deps: TaskDeps, submission: Submission): Prom
     async hold(tx, { taskId, userId }) {
       if (files.length === 0) return true;
       const rows = files.map(({ sha256, size }, index) => ({ artifactKey: heldKey(index), bytes: size, sha256 }));
-      return tx.results.keepInputs({ taskId, userId, keptAt: deps.clock.unix(), keptUntil: 0, files: rows });
+      return tx.results.keepFiles({ taskId, userId, keptAt: deps.clock.unix(), keptUntil: 0, files: rows });
     },
   };
 }

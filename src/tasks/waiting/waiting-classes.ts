@@ -13,7 +13,7 @@ export function createWaitingLine(): WaitingLine {
       if (!isParked) counts.set(name, (counts.get(name) ?? 0) + 1);
       tell();
     },
-    read(classes) {
+    replaceCounts(classes) {
       counts.clear();
       for (const { class: name, waiting, parked } of classes)
         counts.set(name, (counts.get(name) ?? 0) + Math.max(0, waiting - parked));

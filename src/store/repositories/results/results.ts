@@ -245,7 +245,7 @@ export function createResultStore(context: Context): ResultStore {
 
     ofTasks: (taskIds) => ofTasks().execute({ taskIds: encodeTexts(taskIds) }),
 
-    keepInputs: atomic(async ({ files: inputs, quotaBytes, ...task }) => {
+    keepFiles: atomic(async ({ files: inputs, quotaBytes, ...task }) => {
       const total = inputs.reduce((sum, { bytes }) => sum + bytes, 0);
       if (quotaBytes !== undefined && (await sumKept(task.userId)) + total > quotaBytes) return false;
       // In the order of a release.

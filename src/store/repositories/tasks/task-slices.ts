@@ -7,8 +7,8 @@ import { countAll, lazyByShape, whereGiven } from '../prepare-by-shape.ts';
 export type Order = 'asc' | 'desc';
 
 /**
- * What the tasks of a statement are found by: a filter, and the ids of a slice in its order. The
- * members that are there make the text of the statement, their values fill its placeholders.
+ * What the tasks of a statement are found by: a filter, and the ids of a slice in its order. Which
+ * members are set decides the text of the statement, their values fill its placeholders.
  */
 export type Sought = Omit<TaskListFilter, 'query' | 'vendorIds'> & { after?: number | undefined; upTo?: number };
 

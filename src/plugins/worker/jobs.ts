@@ -19,10 +19,10 @@ const checkSchema = createSchemaCheck();
 let parsed: { source: string; program: Node | undefined } | undefined;
 
 /**
- * The worker's tasks by name: work on untrusted text that takes too long for the event loop.
+ * The worker's jobs by name: work on untrusted text that takes too long for the event loop.
  * Arguments and results are copied between threads, so they are plain data.
  */
-export const TASKS = {
+export const JOBS = {
   checkSource(source: string): PluginFault[] {
     const { faults, program } = checkSource(source);
     parsed = { source, program };
@@ -68,4 +68,4 @@ const parseOnce = (source: string): Node | undefined =>
   parsed?.source === source ? parsed.program : checkSource(source).program;
 
 type Compared = { name: string; source: string; meta: object | undefined };
-export type Tasks = typeof TASKS;
+export type Jobs = typeof JOBS;

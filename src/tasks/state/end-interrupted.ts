@@ -1,7 +1,7 @@
 import { sentence } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
-import { finishTask } from '../state/finish-task.ts';
-import { toStoredFailure } from '../state/stored-failure.ts';
+import { finishTask } from './finish-task.ts';
+import { toStoredFailure } from './stored-failure.ts';
 import type { TaskDeps } from '../types.ts';
 
 const BATCH = 100;
@@ -12,7 +12,7 @@ const BATCH = 100;
  * process lives and does not know it either. A task that the store fails to end is logged and tried
  * again later; it does not stop others from ending.
  */
-export async function refundInterrupted(deps: TaskDeps, leaseForMs: number): Promise<void> {
+export async function endInterrupted(deps: TaskDeps, leaseForMs: number): Promise<void> {
   const { store, node, logger } = deps;
   const tasks = await store.tasks.claimInterrupted({
     owner: node.id,
