@@ -47,8 +47,9 @@ beforeAll(async () => {
   vendor = await startVendor();
   gateway = await startGateway({
     env: {
-      SANDBOX_TIMEOUT_MILLISECONDS: '500',
-      SANDBOX_KILL_GRACE_MILLISECONDS: '100',
+      // Short, for calls that never end, and still what a busy machine needs to interrupt one.
+      SANDBOX_TIMEOUT_MILLISECONDS: '1500',
+      SANDBOX_KILL_GRACE_MILLISECONDS: '3000',
       TASK_POLL_INTERVAL_SECONDS: '1',
     },
   });
