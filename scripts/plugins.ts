@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { TEST_LIMIT_MS } from '../test/support/far-limits.ts';
 import { buildExecutable } from './build.ts';
 import { root } from './hash-inputs.ts';
 
@@ -24,7 +25,13 @@ const FILES = [
 
 await buildExecutable();
 const tests = Bun.spawn(
-  [process.execPath, 'test', '--isolate', ...FILES.map((file) => join(root, file)), ...process.argv.slice(2)],
+  [
+    process.execPath,
+    'test',
+    `--timeout=${TEST_LIMIT_MS}`,
+    ...FILES.map((file) => join(root, file)),
+    ...process.argv.slice(2),
+  ],
   {
     cwd: root,
     stdin: 'ignore',
