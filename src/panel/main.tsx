@@ -37,7 +37,7 @@ async function start(container: HTMLElement): Promise<void> {
   const i18n = await createI18n();
   // People who were signed in before will most likely need these.
   if (hasSessionHint()) void preloadSignedInPages(i18n, location.pathname).catch(() => {});
-  const { connection, send } = watchConnection({ send: createSendRequest(), wait: pause });
+  const { connection, send } = watchConnection({ send: createSendRequest(), wait: pause, now: () => Date.now() });
   const session = createSession({
     send,
     tabs: createTabChannel(),
@@ -73,8 +73,8 @@ async function start(container: HTMLElement): Promise<void> {
               <SessionProvider value={session}>
                 <BrandingEffect />
                 <RouterProvider router={router} />
+                <ConnectionNotice />
               </SessionProvider>
-              <ConnectionNotice />
             </ConnectionProvider>
           </QueryClientProvider>
         </ErrorBoundary>

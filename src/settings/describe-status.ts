@@ -23,6 +23,8 @@ export function describeStatus(
     ...readBranding(options),
     email_verification: auth.registration.verifyEmail,
     register_enabled: auth.registration.enabled,
+    inviter_credit: auth.registration.quotaForInviter,
+    invitee_credit: auth.registration.quotaForInvitee,
     password_login_enabled: auth.passwordLogin,
     password_register_enabled: auth.registration.enabled && auth.registration.byPassword,
     password_reset: auth.passwordLogin && auth.mail !== undefined,

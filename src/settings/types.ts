@@ -91,6 +91,9 @@ export type PublicSettings = {
   balance_hint: string;
   email_verification: boolean;
   register_enabled: boolean;
+  /** Quota for who invited a new user, and for the new user. */
+  inviter_credit: number;
+  invitee_credit: number;
   password_login_enabled: boolean;
   password_register_enabled: boolean;
   /** A forgotten password can be reset by a mailed link. */

@@ -276,7 +276,7 @@ describe('with Chromium', () => {
     const { query } = await idp.agree((await begin('github')).authorization_url);
     const { page, apiCalls } = await open();
     await page.goto(`${gateway.url}/oauth/github?${new URLSearchParams(query)}`);
-    await page.getByText('You started it in another tab').waitFor();
+    await page.getByText('wasn’t started in this tab, or it has expired').waitFor();
     expect(apiCalls.filter((call) => call.includes('/api/oauth/'))).toEqual([]);
     await page.goto(`${gateway.url}/api/oauth/github?${new URLSearchParams(query)}`);
     expect(await page.content()).toContain('AUTH_ORIGIN_FORBIDDEN');

@@ -506,7 +506,7 @@ describe('the app frame', () => {
     // Pages above the user's role look like unknown addresses.
     await page.goto(`${panel.origin()}/system`);
     await heading(page, 'Page not found').waitFor();
-    await page.getByRole('link', { name: 'Go to home' }).click();
+    await page.getByRole('link', { name: 'Go to Home' }).click();
     await accountMenu(page, 'nav').click();
     await page.getByRole('menuitem', { name: 'Security' }).click();
     await heading(page, 'Security').waitFor();

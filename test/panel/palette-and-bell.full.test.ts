@@ -139,7 +139,7 @@ test('the palette and the bell show a user only what is theirs', async () => {
   );
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Notifications' }).click();
-  await waitForText(page, 'Completed tasks appear here.');
+  await waitForText(page, 'Finished tasks appear here.');
 });
 
 test('the bell counts what needs attention and tasks that ended, until it was opened', async () => {

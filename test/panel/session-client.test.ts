@@ -399,6 +399,7 @@ describe('the connection', () => {
         return answer;
       }) as SendRequest,
       wait: (ms) => new Promise((resolve) => delays.push({ ms, end: resolve })),
+      now: () => requests.length * 1000,
     });
     const states: boolean[] = [];
     connection.subscribe(() => states.push(connection.isUnreachable()));
@@ -444,5 +445,14 @@ describe('the connection', () => {
     connection.checkNow();
     while (connection.isUnreachable()) await Bun.sleep(1);
     expect(requests).toEqual(['/api/status', '/api/status']);
+  });
+
+  test('knows when the gateway last answered, also with an error', async () => {
+    const { connection, send } = createConnection([{}, refused(404, 'NOT_FOUND'), unreachable]);
+    await send({ method: 'GET', path: '/api/task' });
+    await expect(send({ method: 'GET', path: '/api/task' })).rejects.toThrow();
+    expect(connection.answeredAt()).toBe(2);
+    await expect(send({ method: 'GET', path: '/api/task' })).rejects.toThrow();
+    expect(connection.answeredAt()).toBe(2);
   });
 });

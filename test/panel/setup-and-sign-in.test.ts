@@ -248,7 +248,7 @@ describe('signing in', () => {
     for (let tries = 0; tries < 8 && status !== 429; tries += 1) {
       const [response] = await Promise.all([answer(), fillSignIn(page, 'often', `wrong ${tries}`)]);
       status = response.status();
-      if (tries === 0) await alert(page).getByText('Wrong username or password.').waitFor();
+      if (tries === 0) await alert(page).getByText('Wrong username, email or password.').waitFor();
     }
     await alert(page)
       .getByText(/Too many failed attempts\. Try again in \d+ minutes?\./)

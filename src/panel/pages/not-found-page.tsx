@@ -1,20 +1,22 @@
 import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { Link, useNavigate } from 'react-router';
-import { FullPageMessage } from '../ui/page/full-page.tsx';
+import { Link } from 'react-router';
 import { Page } from '../ui/page/page.tsx';
+import { WelcomeLayout } from '../ui/page/welcome-layout.tsx';
+import { AccountMessage } from './accounts/account-message.tsx';
 
 /** Unknown address, for people who are not signed in. */
 export function NotFoundPage() {
   const { t } = useTranslation();
-  const navigate = useNavigate();
   return (
-    <FullPageMessage
-      heading={t('missing.heading')}
-      text={t('missing.text')}
-      action={t('missing.signIn')}
-      onAction={() => void navigate('/sign-in')}
-    />
+    <WelcomeLayout>
+      <AccountMessage
+        title={t('missing.title')}
+        heading={t('missing.heading')}
+        text={t('missing.text')}
+        next={{ to: '/sign-in', text: t('missing.signIn') }}
+      />
+    </WelcomeLayout>
   );
 }
 

@@ -4,6 +4,8 @@ import type { SendRequest } from '../api/send-request.ts';
 /** Whether the gateway can be reached. */
 export type Connection = {
   isUnreachable(): boolean;
+  /** When the gateway last answered, in Unix seconds; 0 before its first answer. */
+  answeredAt(): number;
   subscribe(listener: () => void): () => void;
   /** Sends a probe at once: the browser went online or offline. */
   checkNow(): void;
@@ -13,6 +15,7 @@ type ConnectionDependencies = {
   /** The plain transport, without this watch. */
   send: SendRequest;
   wait(ms: number): Promise<void>;
+  now(): number;
 };
 
 /** Delays between probes, in ms; the last one repeats. */
@@ -23,8 +26,12 @@ const retryDelaysMs = [1000, 2000, 4000, 8000, 15_000];
  * `navigator.onLine` is not trusted: a browser that is offline may still reach a gateway on its own
  * machine.
  */
-export function watchConnection({ send, wait }: ConnectionDependencies): { connection: Connection; send: SendRequest } {
+export function watchConnection({ send, wait, now }: ConnectionDependencies): {
+  connection: Connection;
+  send: SendRequest;
+} {
   let unreachable = false;
+  let answeredAt = 0;
   let pollGeneration = 0;
   const listeners = new Set<() => void>();
 
@@ -33,6 +40,11 @@ export function watchConnection({ send, wait }: ConnectionDependencies): { conne
     unreachable = next;
     for (const listener of listeners) listener();
     if (unreachable) void pollUntilReachable();
+  };
+
+  const noteAnswer = (): void => {
+    answeredAt = Math.floor(now() / 1000);
+    setUnreachable(false);
   };
 
   const probe = async (): Promise<void> => {
@@ -51,10 +63,11 @@ export function watchConnection({ send, wait }: ConnectionDependencies): { conne
   const watchedSend: SendRequest = async (request) => {
     try {
       const answer = await send<never>(request);
-      setUnreachable(false);
+      noteAnswer();
       return answer;
     } catch (error) {
-      if (error instanceof ApiError) setUnreachable(isUnanswered(error));
+      if (error instanceof ApiError && isUnanswered(error)) setUnreachable(true);
+      else if (error instanceof ApiError) noteAnswer();
       throw error;
     }
   };
@@ -62,6 +75,7 @@ export function watchConnection({ send, wait }: ConnectionDependencies): { conne
   return {
     connection: {
       isUnreachable: () => unreachable,
+      answeredAt: () => answeredAt,
       subscribe: (listener) => {
         listeners.add(listener);
         return () => listeners.delete(listener);

@@ -208,6 +208,8 @@ describe('before sign-in', () => {
       'email_verification',
       'github_client_id',
       'github_oauth',
+      'invitee_credit',
+      'inviter_credit',
       'linuxdo_client_id',
       'linuxdo_minimum_trust_level',
       'linuxdo_oauth',

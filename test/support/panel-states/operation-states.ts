@@ -52,7 +52,7 @@ export const operationStates: readonly PanelState[] = [
     act: async ({ page, text }) => {
       await page.route('**/api/**', (route) => route.abort());
       await page.evaluate(() => window.dispatchEvent(new Event('offline')));
-      await page.getByText(text('connection.away')).waitFor();
+      await page.getByRole('button', { name: text('connection.retry') }).waitFor();
     },
   },
   {

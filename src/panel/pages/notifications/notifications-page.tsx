@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { BalanceAlert, BalanceAlertFields, SavedBalanceAlert } from '../../api/types.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -25,7 +26,8 @@ import { BrowserNoticeSwitch } from './browser-notices.tsx';
 /** What the user learns of, and how. */
 export function NotificationsPage() {
   const { t } = useTranslation();
-  const alert = useApiQuery<BalanceAlert>('/api/user/self/balance-alert');
+  const alert = useApiQuery<BalanceAlert>(path);
+  const isRoot = useRole() >= roles.root;
   return (
     <Page heading={t('nav.notifications')} intro={t('notifications.intro')}>
       <div>
@@ -33,37 +35,77 @@ export function NotificationsPage() {
           <BrowserNoticeSwitch />
         </SettingsBlock>
         <QueryResult query={alert}>{(loaded) => <LowBalance alert={loaded} />}</QueryResult>
-        <SettingsBlock heading={t('keys.webhook')}>
-          <Text size="sm" lh={1.6}>
-            {t('profile.webhooks')}
-          </Text>
-          <Group>
-            <Button component={Link} to="/keys" variant="default">
-              {t('profile.webhooks.action')}
-            </Button>
-          </Group>
-        </SettingsBlock>
+        <LinkedBlock
+          heading={t('keys.webhook')}
+          intro={t('profile.webhooks')}
+          to="/keys"
+          action={t('profile.webhooks.action')}
+        />
+        {isRoot && (
+          <LinkedBlock
+            heading={t('notifications.gateway')}
+            intro={t('notifications.gatewayIntro')}
+            to="/settings?q=alerts."
+            action={t('notifications.gatewayAction')}
+          />
+        )}
       </div>
     </Page>
+  );
+}
+
+/** What is set on another page. */
+function LinkedBlock({ to, action, ...block }: { heading: string; intro: string; to: string; action: string }) {
+  return (
+    <SettingsBlock {...block}>
+      <Group>
+        <Button component={Link} to={to} variant="default">
+          {action}
+        </Button>
+      </Group>
+    </SettingsBlock>
   );
 }
 
 const path = '/api/user/self/balance-alert';
 
 /** When the user is warned of a low balance, and how. */
-export function LowBalance({ alert }: { alert: BalanceAlert }) {
+function LowBalance({ alert }: { alert: BalanceAlert }) {
   const { t } = useTranslation();
   return (
     <SettingsBlock heading={t('notifications.balance')} intro={t('notifications.balanceIntro')}>
       <BalanceState alert={alert} />
       {alert.is_offered ? (
-        <LowBalanceForm alert={alert} />
+        <LowBalanceChoice alert={alert} />
       ) : (
         <Text size="sm" c="dimmed" lh={1.6}>
           {t('notifications.notOffered')}
         </Text>
       )}
     </SettingsBlock>
+  );
+}
+
+/** Turns the warning on and off at once; the form that then unfolds says when and how. */
+function LowBalanceChoice({ alert }: { alert: BalanceAlert }) {
+  const { t } = useTranslation();
+  const choose = useApiMutation<BalanceAlertFields, SavedBalanceAlert>({
+    request: (body) => ({ method: 'PUT', path, body }),
+    invalidates: [path],
+  });
+  const isOn = appliedThreshold(alert) > 0;
+  const usual = alert.default_threshold > 0 ? null : toQuota(proposedUsd);
+  return (
+    <>
+      {choose.isError && <ErrorNotice error={choose.error} />}
+      <Switch
+        checked={choose.isPending ? !isOn : isOn}
+        onChange={(event) => choose.mutate({ threshold: event.currentTarget.checked ? usual : 0 })}
+        label={t('notifications.warn')}
+        description={isOn ? null : t('notifications.warnHelp')}
+      />
+      {isOn && <LowBalanceForm alert={alert} />}
+    </>
   );
 }
 
@@ -87,52 +129,42 @@ function LowBalanceForm({ alert }: { alert: BalanceAlert }) {
     toVariables: toAlertFields,
     change: save,
   });
-  const { isOn } = form.values;
   return (
     <>
       <SaveForm form={form} maxWidth={460}>
-        <Switch
-          {...form.bindChecked('isOn')}
-          label={t('notifications.warn')}
-          description={t('notifications.warnHelp')}
+        <MoneyField
+          {...form.bindValue('threshold')}
+          label={t('notifications.threshold')}
+          description={
+            alert.default_threshold > 0
+              ? t('notifications.thresholdDefault', { amount: format.money(alert.default_threshold) })
+              : t('notifications.thresholdHelp')
+          }
+          styles={{ wrapper: { maxWidth: 220 } }}
         />
-        {isOn && (
-          <>
-            <MoneyField
-              {...form.bindValue('threshold')}
-              label={t('notifications.threshold')}
-              description={
-                alert.default_threshold > 0
-                  ? t('notifications.thresholdDefault', { amount: format.money(alert.default_threshold) })
-                  : t('notifications.thresholdHelp')
-              }
-              styles={{ wrapper: { maxWidth: 220 } }}
-            />
-            <Switch
-              {...form.bindChecked('mail')}
-              disabled={!alert.can_mail}
-              label={t('notifications.mail')}
-              description={
-                alert.can_mail ? (
-                  t('notifications.mailHelp')
-                ) : (
-                  <>
-                    {t('notifications.noMail')}{' '}
-                    <Anchor component={Link} to="/profile" inherit underline="always">
-                      {t('nav.profile')}
-                    </Anchor>
-                  </>
-                )
-              }
-            />
-            <WebhookInput {...form.bind('webhook_url')} help={t('notifications.webhookHelp')} />
-          </>
-        )}
+        <Switch
+          {...form.bindChecked('mail')}
+          disabled={!alert.can_mail}
+          label={t('notifications.mail')}
+          description={
+            alert.can_mail ? (
+              t('notifications.mailHelp')
+            ) : (
+              <>
+                {t('notifications.noMail')}{' '}
+                <Anchor component={Link} to="/profile" inherit underline="always">
+                  {t('nav.profile')}
+                </Anchor>
+              </>
+            )
+          }
+        />
+        <WebhookInput {...form.bind('webhook_url')} help={t('notifications.webhookHelp')} />
       </SaveForm>
       {secret !== null && (
         <OneTimeSecret heading={t('keys.secret.once')} text={t('notifications.secretText')} secret={secret} />
       )}
-      {secret === null && isOn && alert.webhook_url !== null && <AlertSecret alert={alert} onCreated={setSecret} />}
+      {secret === null && alert.webhook_url !== null && <AlertSecret alert={alert} onCreated={setSecret} />}
     </>
   );
 }
@@ -142,8 +174,8 @@ function AlertSecret({ alert, onCreated }: { alert: BalanceAlert; onCreated(secr
   const { t } = useTranslation();
   const confirm = useConfirm();
   const rotate = useApiMutation<void, SavedBalanceAlert>({
-    request: () => ({ method: 'POST', path: '/api/user/self/balance-alert/webhook-secret' }),
-    invalidates: ['/api/user/self/balance-alert'],
+    request: () => ({ method: 'POST', path: `${path}/webhook-secret` }),
+    invalidates: [path],
     onResponse: ({ new_secret: created }) => created !== null && onCreated(created),
   });
   const ask = async (): Promise<void> => {
@@ -171,39 +203,33 @@ function AlertSecret({ alert, onCreated }: { alert: BalanceAlert; onCreated(secr
 }
 
 type AlertValues = {
-  isOn: boolean;
   /** US dollars. */
   threshold: string;
   mail: boolean;
   webhook_url: string;
 };
 
-/** Proposed to who turns the warning on where the operator has no default. */
+/** The amount for who turns the warning on where the operator has no default. */
 const proposedUsd = '5';
 
-function toAlertValues(alert: BalanceAlert): AlertValues {
-  const applied = alert.threshold ?? alert.default_threshold;
-  const shown = applied || alert.default_threshold;
-  return {
-    isOn: applied > 0,
-    threshold: shown > 0 ? toDollars(shown) : proposedUsd,
-    mail: alert.mail,
-    webhook_url: alert.webhook_url ?? '',
-  };
-}
+/** Quota; 0 where the warning is off. */
+const appliedThreshold = ({ threshold, default_threshold: usual }: BalanceAlert): number => threshold ?? usual;
+
+const toAlertValues = (alert: BalanceAlert): AlertValues => ({
+  threshold: toDollars(appliedThreshold(alert)),
+  mail: alert.mail,
+  webhook_url: alert.webhook_url ?? '',
+});
 
 /** Only what was changed: the operator's default stays one until another amount is chosen. */
-function toAlertFields(values: AlertValues, before: AlertValues): BalanceAlertFields {
-  const isAmountNew = values.isOn !== before.isOn || values.threshold !== before.threshold;
-  return {
-    ...(isAmountNew ? { threshold: values.isOn ? (toQuota(values.threshold) ?? 0) : 0 } : {}),
-    ...(values.mail === before.mail ? {} : { mail: values.mail }),
-    ...(values.webhook_url === before.webhook_url ? {} : { webhook_url: values.webhook_url.trim() || null }),
-  };
-}
+const toAlertFields = (values: AlertValues, before: AlertValues): BalanceAlertFields => ({
+  ...(values.threshold === before.threshold ? {} : { threshold: toQuota(values.threshold) ?? 0 }),
+  ...(values.mail === before.mail ? {} : { mail: values.mail }),
+  ...(values.webhook_url === before.webhook_url ? {} : { webhook_url: values.webhook_url.trim() || null }),
+});
 
-const validateAlert = ({ isOn, threshold, webhook_url: url }: AlertValues, t: TFunction) => ({
-  threshold: isOn && !toQuota(threshold) ? t('notifications.thresholdMissing') : null,
+const validateAlert = ({ threshold, webhook_url: url }: AlertValues, t: TFunction) => ({
+  threshold: !toQuota(threshold) ? t('notifications.thresholdMissing') : null,
   webhook_url: url.trim() === '' || /^https?:\/\/[^/]/i.test(url.trim()) ? null : t('keys.webhookInvalid'),
 });
 

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { Link, Navigate, useLocation, useNavigate, useParams } from 'react-router';
 import { loadTexts } from '../../i18n/create-i18n.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useSession } from '../../session/session-context.tsx';
+import { useGatewayStatus, useSession } from '../../session/session-context.tsx';
 import { FullPageLoader } from '../../ui/page/full-page.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
@@ -13,7 +13,7 @@ import { AccountMessage } from '../accounts/account-message.tsx';
 import { SignInError } from '../sign-in/sign-in-failure.tsx';
 import { TwoFactorForm } from '../sign-in/two-factor-form.tsx';
 import type { PopupMessage } from './bind-in-popup.ts';
-import { findLogin, forgetLogin, isMarkedPopup } from './oauth-sign-in.ts';
+import { findLogin, forgetLogin, isMarkedPopup, nameProvider } from './oauth-sign-in.ts';
 
 type OAuthReturn = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string } | { kind: 'unknown' };
 
@@ -28,7 +28,7 @@ export function OAuthPage() {
   const forgetLoginState = useCallback(() => forgetLogin(readState(search)), [search]);
   if (oauthReturn.kind === 'bind')
     return <SendToOpener opener={oauthReturn.opener} provider={provider} query={search} />;
-  if (oauthReturn.kind === 'unknown') return <OAuthRefusal text="oauth.foreign" />;
+  if (oauthReturn.kind === 'unknown') return <OAuthRefusal provider={provider} text="oauth.foreign" />;
   const path = `/api/oauth/${encodeURIComponent(provider)}${search}`;
   return <FinishLogin path={path} onStart={forgetLoginState} redirect={oauthReturn.redirect} />;
 }
@@ -54,19 +54,20 @@ function SendToOpener({ opener, provider, query }: { opener: Window; provider: s
     const timer = setTimeout(() => setLate(true), openerTimeoutMs);
     return () => clearTimeout(timer);
   }, [opener, provider, query]);
-  return isLate ? <OAuthRefusal text="oauth.late" /> : <FullPageLoader />;
+  return isLate ? <OAuthRefusal provider={provider} text="oauth.late" /> : <FullPageLoader />;
 }
 
 /** An answer to a request that this tab did not start. */
-function OAuthRefusal({ text }: { text: TextKey & ('oauth.foreign' | 'oauth.late') }) {
+function OAuthRefusal({ provider, text }: { provider: string; text: 'oauth.foreign' | 'oauth.late' }) {
   const { t } = useTranslation();
+  const { data: status } = useGatewayStatus();
   return (
     <WelcomeLayout>
       <AccountMessage
         title={t('signIn.title')}
         heading={t('oauth.heading')}
-        text={t(text)}
-        next={{ to: '/sign-in', text: t('oauth.again') }}
+        text={t(text, { service: nameProvider(provider, status) })}
+        next={{ to: '/sign-in', text: t('account.toSignIn') }}
       />
     </WelcomeLayout>
   );
@@ -121,7 +122,7 @@ function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginProps) {
           <PageHeading title={t('signIn.title')} heading={t('oauth.heading')} focus />
           <SignInError error={failure} {...(codeTexts === undefined ? {} : { codeTexts })} />
           <Button component={Link} to="/sign-in" replace size="md">
-            {t('oauth.again')}
+            {t('account.toSignIn')}
           </Button>
         </Stack>
       </WelcomeLayout>
@@ -158,7 +159,7 @@ export function TelegramLoginPage() {
   const { search } = useLocation();
   const [redirect] = useState(() => findLogin('telegram', state));
   const forgetLoginState = useCallback(() => forgetLogin(state), [state]);
-  if (redirect === null) return <OAuthRefusal text="oauth.foreign" />;
+  if (redirect === null) return <OAuthRefusal provider="telegram" text="oauth.foreign" />;
   const path = `/api/oauth/telegram/login${search}`;
   return <FinishLogin path={path} onStart={forgetLoginState} redirect={redirect} codeTexts={codeTexts} />;
 }
@@ -179,10 +180,9 @@ export function TelegramBindPage() {
   const { t } = useTranslation();
   const { search } = useLocation();
   const query = new URLSearchParams(search);
-  // Without an outcome, this is not where the gateway leads to.
-  if (!query.has('telegram_bind') && !query.has('error_code')) return <OAuthRefusal text="oauth.foreign" />;
   const isDone = query.get('telegram_bind') === 'success';
-  const refusal = refusals[query.get('error_code') ?? ''] ?? 'error.unavailable';
+  // Without an outcome, this is not where the gateway leads to.
+  const refusal = refusals[query.get('error_code') ?? 'TELEGRAM_BIND_FLOW_INVALID'] ?? 'error.unavailable';
   return (
     <WelcomeLayout>
       <AccountMessage

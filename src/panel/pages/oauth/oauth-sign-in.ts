@@ -2,16 +2,24 @@ import type { GatewayStatus } from '../../api/types.ts';
 
 type OfferedProvider = { slug: string; name: string };
 
+const brands = { github: 'GitHub', discord: 'Discord', linuxdo: 'LinuxDO', telegram: 'Telegram' } as const;
+
 /** The providers for sign-in, in the order of their buttons. */
 export function listProviders(status: GatewayStatus): OfferedProvider[] {
   return [
-    ...(status.github_oauth ? [{ slug: 'github', name: 'GitHub' }] : []),
-    ...(status.discord_oauth ? [{ slug: 'discord', name: 'Discord' }] : []),
-    ...(status.linuxdo_oauth ? [{ slug: 'linuxdo', name: 'LinuxDO' }] : []),
+    ...(status.github_oauth ? [{ slug: 'github', name: brands.github }] : []),
+    ...(status.discord_oauth ? [{ slug: 'discord', name: brands.discord }] : []),
+    ...(status.linuxdo_oauth ? [{ slug: 'linuxdo', name: brands.linuxdo }] : []),
     ...(status.oidc_enabled ? [{ slug: 'oidc', name: status.oidc_display_name }] : []),
     ...status.custom_oauth_providers.map(({ slug, name }) => ({ slug, name })),
   ];
 }
+
+/** What a service is called, whether it is offered or not. */
+export const nameProvider = (slug: string, status: GatewayStatus | undefined): string =>
+  (status && listProviders(status).find((provider) => provider.slug === slug)?.name) ??
+  (brands as Readonly<Record<string, string>>)[slug] ??
+  slug;
 
 /**
  * OAuth requests that this tab has started. The tab accepts no other answer: otherwise another page

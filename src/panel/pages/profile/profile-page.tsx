@@ -1,5 +1,6 @@
 import { Button, Group, Select, Skeleton, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
+import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, User } from '../../api/types.ts';
 import { languages, mailLanguage } from '../../i18n/languages.ts';
@@ -11,7 +12,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { DescriptionList } from '../../ui/display/figures.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { useFormat } from '../../ui/display/use-format.ts';
+import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { SaveForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
@@ -101,15 +102,29 @@ function ProfileDetails({ user }: { user: User }) {
 /** The sign-up link that credits new users to this account. */
 function InviteLink({ status }: { status: GatewayStatus }) {
   const { t } = useTranslation();
+  const format = useFormat();
   const code = useApiQuery<string>('/api/user/aff');
   const origin = (status.server_address || window.location.origin).replace(/\/+$/, '');
   return (
-    <SettingsBlock heading={t('profile.invite')} intro={t('profile.invite.intro')}>
+    <SettingsBlock heading={t('profile.invite')} intro={describeCredit(status, { t, format })}>
       <QueryResult query={code} pending={<Skeleton h={48} />}>
         {(aff) => <CopyField text={`${origin}/sign-up?aff=${encodeURIComponent(aff)}`} />}
       </QueryResult>
     </SettingsBlock>
   );
+}
+
+/** What an invitation brings, and whom. */
+function describeCredit(
+  { inviter_credit: yours, invitee_credit: theirs }: GatewayStatus,
+  { t, format }: { t: TFunction; format: Format },
+): string {
+  if (yours > 0 && yours === theirs) return t('profile.invite.each', { amount: format.money(yours) });
+  const sentences = [
+    yours > 0 && t('profile.invite.yours', { amount: format.money(yours) }),
+    theirs > 0 && t('profile.invite.theirs', { amount: format.money(theirs) }),
+  ];
+  return sentences.filter(Boolean).join(' ') || t('profile.invite.none');
 }
 
 /** A large account takes its time. */

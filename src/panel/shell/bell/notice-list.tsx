@@ -5,7 +5,7 @@ import type { AttentionItem } from '../../api/types.ts';
 import { attentionWords, targetPage } from '../../pages/home/attention-item.ts';
 import { BrowserNoticeSwitch } from '../../pages/notifications/browser-notices.tsx';
 import { useRole } from '../../session/roles.ts';
-import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { StatusLabel, statusText } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './notice-bell.module.css';
 import type { Notices } from './use-notices.ts';
@@ -50,7 +50,7 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
                   <Link to={`/tasks/${encodeURIComponent(task.id)}`} onClick={onLeave} className={classes.item}>
                     <StatusLabel tone={task.status === 'FAILURE' ? 'bad' : 'good'}>{task.input || task.id}</StatusLabel>
                     <span className={classes.note}>
-                      {task.model} · {format.ago(task.finish_time)}
+                      {[t(statusText(task)), task.model, format.ago(task.finish_time)].join(' · ')}
                     </span>
                   </Link>
                 </li>

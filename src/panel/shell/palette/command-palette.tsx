@@ -86,6 +86,7 @@ export function CommandPalette({ typed, onClose, onShortcuts }: CommandPalettePr
   return (
     <>
       <PaletteInput
+        onCancel={onClose}
         ref={input}
         role="combobox"
         aria-expanded="true"

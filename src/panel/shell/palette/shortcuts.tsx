@@ -104,7 +104,11 @@ function PaletteFrame({ typed, onType, onClose, children }: PaletteFrameProps) {
     <Modal.Root opened onClose={onClose} size={600} yOffset="12vh">
       <Modal.Overlay />
       <Modal.Content aria-label={t('palette.title')} radius="md">
-        <Suspense fallback={<PaletteInput value={typed} onChange={(event) => onType(event.currentTarget.value)} />}>
+        <Suspense
+          fallback={
+            <PaletteInput onCancel={onClose} value={typed} onChange={(event) => onType(event.currentTarget.value)} />
+          }
+        >
           {children}
         </Suspense>
       </Modal.Content>

@@ -1,9 +1,13 @@
 import { useDebouncedValue } from '@mantine/hooks';
+import type { TFunction } from 'i18next';
+import { useTranslation } from 'react-i18next';
 import type { AccountPage, CallableModel, ChannelName, KeyName, PluginSummary, TaskSummary } from '../../api/types.ts';
 import { playgroundPath } from '../../pages/plugins/plugin-paths.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
+import { statusText } from '../../ui/display/status-label.tsx';
+import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { filterEntries, MAX_ENTRIES, type PaletteEntry } from './find-entries.ts';
 
 /** Shorter queries find too much, and cost a search for every letter. */
@@ -12,6 +16,8 @@ const DEBOUNCE_MS = 150;
 
 /** What the gateway knows: the user's models, tasks and keys; for administrators also the rest. */
 export function useServerEntries(query: string): { entries: PaletteEntry[]; isSearching: boolean } {
+  const { t } = useTranslation();
+  const format = useFormat();
   const role = useRole();
   const ownId = useSessionSnapshot().bundle?.user.id;
   const [settled] = useDebouncedValue(query.trim(), DEBOUNCE_MS);
@@ -37,7 +43,7 @@ export function useServerEntries(query: string): { entries: PaletteEntry[]; isSe
     isSearching,
     entries: [
       ...filterEntries((models.data ?? []).map(toModel), settled),
-      ...(tasks.isPlaceholderData ? [] : (tasks.data?.items ?? [])).map(toTask),
+      ...(tasks.isPlaceholderData ? [] : (tasks.data?.items ?? [])).map(toTask({ t, format })),
       ...first((keys.isPlaceholderData ? [] : (keys.data ?? [])).map(toKey(ownId))),
       ...first((channels.isPlaceholderData ? [] : (channels.data ?? [])).map(toChannel)),
       ...filterEntries((plugins.data ?? []).map(toPlugin), settled),
@@ -62,13 +68,22 @@ const toPlugin = ({ key, meta }: PluginSummary): PaletteEntry => ({
   to: `/plugins/${encodeURIComponent(key)}`,
 });
 
-const toTask = ({ task_id, input, model, ...task }: TaskSummary): PaletteEntry => ({
-  id: `task:${task_id}`,
-  group: 'tasks',
-  label: input || task_id,
-  note: [model, 'username' in task ? task.username : ''].filter(Boolean).join(' · '),
-  to: `/tasks/${encodeURIComponent(task_id)}`,
-});
+const toTask =
+  ({ t, format }: { t: TFunction; format: Format }) =>
+  ({ task_id, input, model, ...task }: TaskSummary): PaletteEntry => ({
+    id: `task:${task_id}`,
+    group: 'tasks',
+    label: input || task_id,
+    note: [
+      model,
+      'username' in task ? task.username : '',
+      t(statusText(task)),
+      format.ago(task.finish_time || task.created_at),
+    ]
+      .filter(Boolean)
+      .join(' · '),
+    to: `/tasks/${encodeURIComponent(task_id)}`,
+  });
 
 const toUser = ({ id, username, display_name }: AccountPage['items'][number]): PaletteEntry => ({
   id: `user:${id}`,

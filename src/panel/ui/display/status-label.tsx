@@ -30,6 +30,10 @@ export function StatusLabel({ tone, wraps, children }: StatusLabelProps) {
   );
 }
 
+/** The words for a task's status. */
+export const statusText = ({ status }: { status: string }): TextKey =>
+  taskStatuses[status]?.text ?? 'task.status.NOT_START';
+
 /** `isWaiting`: no vendor has the task yet, and none is being asked. */
 export function TaskStatus({ status, isWaiting = false }: { status: string; isWaiting?: boolean }) {
   const { t } = useTranslation();

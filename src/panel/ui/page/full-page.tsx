@@ -1,8 +1,10 @@
-import { Button, Center, Loader, Stack, Text, Title } from '@mantine/core';
+import { Button, Center, Code, Group, Loader, Stack, Text, Title } from '@mantine/core';
 import { Component, type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { copyText } from '../display/copy-field.tsx';
 import { BrandMark } from './brand-mark.tsx';
 import classes from './full-page.module.css';
+import { Page } from './page.tsx';
 
 /**
  * Shown while a page loads, in the whole window or `within` the app frame. There it appears after a
@@ -27,28 +29,15 @@ type FullPageMessageProps = {
   text: string;
   action: string;
   onAction(): void;
-  /** Inside the app frame, which has the main landmark. */
-  within?: boolean;
-  /** Without the gateway's name: nothing can be asked of it. */
-  bare?: boolean;
 };
 
 /** A page that cannot be shown: the reason, and one action that may help. */
-export function FullPageMessage({
-  heading,
-  text,
-  action,
-  onAction,
-  within = false,
-  bare = within,
-}: FullPageMessageProps) {
+export function FullPageMessage({ heading, text, action, onAction }: FullPageMessageProps) {
   return (
-    <Center component={within ? 'div' : 'main'} mih={within ? '60dvh' : '100dvh'} p="lg" pos="relative">
-      {!bare && (
-        <div className={classes.brand}>
-          <BrandMark />
-        </div>
-      )}
+    <Center component="main" mih="100dvh" p="lg" pos="relative">
+      <div className={classes.brand}>
+        <BrandMark />
+      </div>
       <Stack maw={420} gap="sm" align="flex-start">
         <Title order={1} fz={26}>
           {heading}
@@ -66,28 +55,62 @@ export function FullPageMessage({
  * Catches errors thrown while rendering, including chunks that fail to load. `within`: inside the
  * app frame.
  */
-export class ErrorBoundary extends Component<{ children: ReactNode; within?: boolean }, { crashed: boolean }> {
-  override state = { crashed: false };
+export class ErrorBoundary extends Component<
+  { children: ReactNode; within?: boolean },
+  { error: unknown; hasError: boolean }
+> {
+  override state = { error: undefined, hasError: false };
 
-  static getDerivedStateFromError(): { crashed: boolean } {
-    return { crashed: true };
+  static getDerivedStateFromError(error: unknown): { error: unknown; hasError: boolean } {
+    return { error, hasError: true };
   }
 
   override render(): ReactNode {
-    return this.state.crashed ? <ErrorPage within={this.props.within ?? false} /> : this.props.children;
+    const { error, hasError } = this.state;
+    return hasError ? <ErrorPage error={error} within={this.props.within ?? false} /> : this.props.children;
   }
 }
 
-function ErrorPage({ within }: { within: boolean }) {
+/** Outside of the app frame nothing can be asked of the gateway, not even its name. */
+function ErrorPage({ error, within }: { error: unknown; within: boolean }) {
   const { t } = useTranslation();
+  const [outcome, setOutcome] = useState<'app.copied' | 'app.copyFailed' | null>(null);
+  const details = [location.href, navigator.userAgent, (error instanceof Error && error.stack) || String(error)];
+  const copy = async (): Promise<void> =>
+    setOutcome((await copyText(details.join('\n'))) ? 'app.copied' : 'app.copyFailed');
+  const actions = (
+    <Stack gap="sm">
+      <Group gap="sm">
+        <Button onClick={() => window.location.reload()}>{t('error.reload')}</Button>
+        <Button variant="default" onClick={() => void copy()}>
+          {t('error.copyDetails')}
+        </Button>
+        <Button variant="default" component="a" href="/">
+          {t('missing.home')}
+        </Button>
+      </Group>
+      <Text size="sm" role="status">
+        {outcome !== null && t(outcome)}
+      </Text>
+      {outcome === 'app.copyFailed' && <Code block>{details.join('\n')}</Code>}
+    </Stack>
+  );
+  if (within) {
+    return (
+      <Page heading={t('error.crashed')} intro={t('error.crashedText')} narrow>
+        {actions}
+      </Page>
+    );
+  }
   return (
-    <FullPageMessage
-      within={within}
-      bare
-      heading={t('error.crashed')}
-      text={t('error.crashedText')}
-      action={t('error.reload')}
-      onAction={() => window.location.reload()}
-    />
+    <Center component="main" mih="100dvh" p="lg">
+      <Stack maw={480} gap="sm">
+        <Title order={1} fz={26}>
+          {t('error.crashed')}
+        </Title>
+        <Text c="dimmed">{t('error.crashedText')}</Text>
+        {actions}
+      </Stack>
+    </Center>
   );
 }

@@ -15,11 +15,8 @@ export function PageTabs<Name extends string>({ first, tabs }: PageTabsProps<Nam
   const asked = params.get('tab');
   const shown = tabs.find(({ name }) => name === asked)?.name ?? first;
   const list = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const tab = list.current?.querySelector(`[role="tab"][aria-selected="true"]`);
-    // On a phone the tabs scroll.
-    if (shown !== first) tab?.scrollIntoView({ block: 'nearest', inline: 'center' });
-  }, [shown, first]);
+  // On a phone the tabs scroll.
+  useEffect(() => (list.current === null ? undefined : showChosen(list.current)), [shown]);
   return (
     <Tabs
       value={shown}
@@ -41,4 +38,25 @@ export function PageTabs<Name extends string>({ first, tabs }: PageTabsProps<Nam
       ))}
     </Tabs>
   );
+}
+
+/** Keeps the chosen tab in view, and marks the sides at which more tabs follow. */
+function showChosen(list: HTMLElement): () => void {
+  const mark = (): void => {
+    const rest = list.scrollWidth - list.clientWidth - Math.abs(list.scrollLeft);
+    list.toggleAttribute('data-more-before', Math.abs(list.scrollLeft) > 1);
+    list.toggleAttribute('data-more-after', rest > 1);
+  };
+  const scroll = (): void => {
+    const tab = list.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]');
+    if (tab !== null) list.scrollLeft = tab.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2;
+    mark();
+  };
+  const resizes = new ResizeObserver(scroll);
+  resizes.observe(list);
+  list.addEventListener('scroll', mark, { passive: true });
+  return () => {
+    resizes.disconnect();
+    list.removeEventListener('scroll', mark);
+  };
 }
