@@ -23,6 +23,7 @@ export function describeStatus(
     ...readBranding(options),
     email_verification: auth.registration.verifyEmail,
     register_enabled: auth.registration.enabled,
+    new_user_credit: auth.registration.quotaForNewUser,
     inviter_credit: auth.registration.quotaForInviter,
     invitee_credit: auth.registration.quotaForInvitee,
     password_login_enabled: auth.passwordLogin,

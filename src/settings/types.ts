@@ -91,7 +91,8 @@ export type PublicSettings = {
   balance_hint: string;
   email_verification: boolean;
   register_enabled: boolean;
-  /** Quota for who invited a new user, and for the new user. */
+  /** Quota that a new user begins with, and what an invitation adds for either side. */
+  new_user_credit: number;
   inviter_credit: number;
   invitee_credit: number;
   password_login_enabled: boolean;

@@ -96,7 +96,7 @@ describe('password', () => {
     const elsewhere = await signInElsewhere('pia');
     const next = 'another password entirely';
     await button(page, 'Change password').click();
-    await waitForText(page, 'Enter your password.');
+    await waitForText(page, 'Enter your current password.');
     await field(page, 'Current password').fill('not my password');
     await field(page, 'New password').fill('short');
     await button(page, 'Change password').click();
@@ -205,7 +205,7 @@ describe('authenticator app', () => {
     await area.getByRole('button', { name: 'Download' }).click();
     expect((await download).suggestedFilename()).toBe('taskgate-backup-codes.txt');
     await area.getByRole('button', { name: 'I’ve saved them' }).click();
-    await area.getByText(`Backup codes left: ${codes.length}`).waitFor();
+    await area.getByText(`${codes.length} backup codes left`).waitFor();
     expect(await isTokenValid(elsewhere)).toBe(false);
 
     // Security Proofs now take a code: a wrong one fails, a backup code passes, and the proof is
@@ -240,7 +240,7 @@ describe('authenticator app', () => {
     await dialog(page)
       .getByLabel('Code', { exact: true })
       .fill(codes[0] ?? '');
-    await dialog(page).getByRole('button', { name: 'New backup codes' }).click();
+    await dialog(page).getByRole('button', { name: 'Create codes' }).click();
     // These dialogs accept codes of the app only.
     await dialog(page).getByText('This code is wrong').waitFor();
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();

@@ -332,6 +332,7 @@ describe('a forgotten password', () => {
     const { page } = await openHere();
     await page.goto(`${origin()}/forgot-password`);
     await waitForText(page, 'Ask your administrator to reset your password.');
+    await page.getByRole('button', { name: 'Administrator without access?' }).click();
     await waitForText(page, 'taskgate admin reset-password');
     expect(await page.getByLabel('Email').count()).toBe(0);
   });

@@ -38,7 +38,7 @@ async function revokeOthers(account: typeof ROOT): Promise<void> {
 }
 
 const refresh = '**/api/user/auth/refresh';
-const waitingNotice = (page: Page) => page.getByRole('status').getByText('This page resumes');
+const waitingNotice = (page: Page) => page.getByRole('status').getByText('Can’t reach the gateway');
 
 async function enter(page: Page, at: string, account = ROOT): Promise<void> {
   await page.goto(`${at}/sign-in`);

@@ -132,11 +132,11 @@ describe('changing settings', () => {
 
   test('leaving asks before changes are lost', async () => {
     const page = await visit('/settings/legal');
-    await page.getByLabel('User agreement').fill('Be kind.');
+    await page.getByLabel('Terms of service').fill('Be kind.');
     await page.getByRole('link', { name: 'Email', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Discard changes?' });
     await dialog.getByRole('button', { name: 'Keep editing' }).click();
-    expect(await page.getByLabel('User agreement').inputValue()).toBe('Be kind.');
+    expect(await page.getByLabel('Terms of service').inputValue()).toBe('Be kind.');
     await page.getByRole('link', { name: 'Email', exact: true }).click();
     await dialog.getByRole('button', { name: 'Discard' }).click();
     await page.getByRole('heading', { level: 2, name: 'Email' }).waitFor();

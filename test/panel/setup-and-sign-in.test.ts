@@ -265,9 +265,9 @@ describe('signing in', () => {
     await gateway.stop();
     await fillSignIn(page, 'root', password);
     await alert(page).getByText('The gateway is not responding.').waitFor();
-    await page.getByRole('status').getByText('This page resumes').waitFor();
+    await page.getByRole('status').getByText('Can’t reach the gateway').waitFor();
     await panel.start({ port: gateway.port, dataDir: gateway.dataDir });
-    await page.getByRole('status').getByText('This page resumes').waitFor({ state: 'detached' });
+    await page.getByRole('status').getByText('Can’t reach the gateway').waitFor({ state: 'detached' });
     expect(await passwordField(page).inputValue()).toBe(password);
     await button(page, 'Sign in').click();
     await accountMenu(page).waitFor();

@@ -292,9 +292,10 @@ describe('Telegram', () => {
 
   test('login CSRF: a signed callback that this tab did not request signs nobody in', async () => {
     const { page, apiCalls } = await openSignIn();
-    for (const state of ['/abc', '']) {
+    const returns = { '/abc': 'Sign-in didn’t finish', '': 'Telegram wasn’t connected' };
+    for (const [state, refusal] of Object.entries(returns)) {
       await page.goto(`${origin()}/oauth/telegram${state}?${signWidget({ id: 7001 }, now())}`);
-      await heading(page, 'Sign-in didn’t finish').waitFor();
+      await heading(page, refusal).waitFor();
     }
     expect(apiCalls.filter((call) => call.includes('telegram'))).toEqual([]);
   });
@@ -447,7 +448,7 @@ describe('legal texts', () => {
   test('XSS: registration needs consent; the texts are shown, and nothing in them runs', () =>
     withTexts(async () => {
       const { page } = await openSignIn();
-      await waitForText(page, 'By creating an account you accept the user agreement and the privacy policy.');
+      await waitForText(page, 'By continuing, you agree to the Terms of service and Privacy policy.');
       await page.goto(`${origin()}/sign-up`);
       await field(page, 'Username').fill('lin');
       await field(page, 'Password').fill(password);
@@ -461,7 +462,7 @@ describe('legal texts', () => {
       await page.getByRole('button', { name: /^Account of / }).waitFor();
 
       await page.goto(`${origin()}/user-agreement`);
-      await heading(page, 'User agreement').waitFor();
+      await heading(page, 'Terms of service').waitFor();
       await page.getByRole('heading', { level: 2, name: 'Terms' }).waitFor();
       await page.getByRole('heading', { level: 3, name: 'Details' }).waitFor();
       const links = page.getByRole('main').getByRole('link').filter({ hasNotText: 'Back' });

@@ -74,7 +74,7 @@ describe('the list', () => {
     expect(page.url()).toContain('page=2');
 
     await page.getByLabel('Search', { exact: true }).fill('ULF@');
-    await waitForText(page, '1–1 of 1');
+    await waitForText(page, '1 in total');
     await page.getByRole('link', { name: 'ulf' }).waitFor();
     expect(page.url()).toEndWith('/users?keyword=ULF%40');
     await page.getByLabel('Search', { exact: true }).fill('nobody at all');
@@ -84,7 +84,7 @@ describe('the list', () => {
     expect(await page.getByLabel('Search', { exact: true }).inputValue()).toBe('');
 
     await page.goto(`${origin()}/users?role=10&sort=username.asc`);
-    await waitForText(page, '1–2 of 2');
+    await waitForText(page, '2 in total');
     expect(await page.getByRole('row').allInnerTexts()).toEqual([
       expect.stringContaining('User'),
       expect.stringContaining('ada'),
@@ -178,6 +178,8 @@ describe('an account', () => {
     await save.click();
     await heading(page, 'Ulf Larsson').waitFor();
     expect(await account('ulf')).toMatchObject({ display_name: 'Ulf Larsson', group: 'vip', email: null });
+    // The bar covers half of a link that is scrolled below it.
+    await page.evaluate(() => scrollTo(0, 0));
     expect(await findPageIssues(page)).toEqual([]);
   });
 
@@ -198,10 +200,10 @@ describe('an account', () => {
       await dialog.getByRole('button', { name: /\$\d+\.\d\d$/ }).click();
       await dialog.waitFor({ state: 'hidden' });
     };
-    await change({ mode: 'Add', label: 'Amount', amount: '12.5', preview: '$0.00 → $12.50' });
+    await change({ mode: 'Add', label: 'Amount', amount: '12.5', preview: 'New balance: $12.50' });
     expect(await account('vera')).toMatchObject({ quota: 6_250_000 });
-    await change({ mode: 'Subtract', label: 'Amount', amount: '20', preview: '$12.50 → -$7.50' });
-    await change({ mode: 'Set', label: 'New balance', amount: '3', preview: '-$7.50 → $3.00' });
+    await change({ mode: 'Subtract', label: 'Amount', amount: '20', preview: 'New balance: -$7.50' });
+    await change({ mode: 'Set', label: 'New balance', amount: '3', preview: 'New balance: $3.00' });
     expect(await account('vera')).toMatchObject({ quota: 1_500_000 });
   });
 
@@ -227,8 +229,7 @@ describe('an account', () => {
       await dialog.getByLabel(t('users.amount')).focus();
       // As a paste does it: the whole text in one input event.
       await page.keyboard.insertText(pasted);
-      const before = language === 'de' ? '0,00\u00a0$' : '$0.00';
-      await dialog.getByText(t('users.balancePreview', { before, after: amount })).waitFor();
+      await dialog.getByText(t('users.balancePreview', { amount })).waitFor();
       await dialog.getByRole('button', { name: t('users.balance.addAmount', { amount }) }).click();
       await dialog.waitFor({ state: 'hidden' });
       await page.evaluate(() => localStorage.removeItem('taskgate.language'));
@@ -316,7 +317,7 @@ describe('an account', () => {
     const page = await openAsRoot(`/users/${idFor('person1')}`);
     await page.locator('[aria-label^="Sign out "]').first().click();
     await page.waitForFunction(() => document.querySelectorAll('[aria-label^="Sign out "]').length === 1);
-    await page.getByRole('button', { name: 'Set password' }).click();
+    await page.getByRole('button', { name: 'Change password' }).click();
     const dialog = page.getByRole('dialog', { name: 'New password for person1' });
     await dialog.getByLabel(/^New password/).fill('short');
     await dialog.getByRole('button', { name: 'Set password' }).click();

@@ -1,10 +1,13 @@
 import { Avatar, Menu, UnstyledButton, VisuallyHidden } from '@mantine/core';
-import { IconLogout, IconShieldLock, IconUser } from '@tabler/icons-react';
+import { IconBell, IconCoin, IconLogout, IconShieldLock, IconUser } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import type { User } from '../api/types.ts';
 import { roleTextKey } from '../session/roles.ts';
 import { useSession, useSessionSnapshot } from '../session/session-context.tsx';
+import { useApiQuery } from '../session/use-api.ts';
+import { useFormat } from '../ui/display/use-format.ts';
 import classes from './account-menu.module.css';
 
 /** The signed-in user, and sign-out. */
@@ -14,6 +17,7 @@ export function AccountMenu() {
   const { bundle } = useSessionSnapshot();
   const signOut = useMutation({ mutationFn: () => session.signOut() });
   if (bundle === null) return null;
+  const role = t(roleTextKey(bundle.user.role));
   const name = bundle.user.display_name || bundle.user.username;
   return (
     <Menu width={240} closeOnItemClick>
@@ -31,15 +35,19 @@ export function AccountMenu() {
       <Menu.Dropdown>
         <Menu.Label className={classes.who}>
           {bundle.user.username}
-          <span>{t(roleTextKey(bundle.user.role))}</span>
+          {role.toLowerCase() !== bundle.user.username && <span>{role}</span>}
         </Menu.Label>
         {signOut.isError && (
           <p className={classes.failed} role="alert">
             {t('home.signOutFailed')}
           </p>
         )}
+        <BalanceItem />
         <Menu.Item component={Link} to="/profile" leftSection={<IconUser size={17} stroke={1.6} />}>
           {t('nav.profile')}
+        </Menu.Item>
+        <Menu.Item component={Link} to="/notifications" leftSection={<IconBell size={17} stroke={1.6} />}>
+          {t('nav.notifications')}
         </Menu.Item>
         <Menu.Item component={Link} to="/security" leftSection={<IconShieldLock size={17} stroke={1.6} />}>
           {t('nav.security')}
@@ -55,5 +63,22 @@ export function AccountMenu() {
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
+  );
+}
+
+/** Read when the menu opens. */
+function BalanceItem() {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { data: user } = useApiQuery<User>('/api/user/self');
+  return (
+    <Menu.Item
+      component={Link}
+      to="/usage"
+      leftSection={<IconCoin size={17} stroke={1.6} />}
+      rightSection={user && format.money(user.quota)}
+    >
+      {t('home.balance')}
+    </Menu.Item>
   );
 }

@@ -90,6 +90,7 @@ export const theme = createTheme({
     // By name, or sign-in would load it. A menu beside its button is inside a landmark of the page,
     // and one without a placeholder has nothing but its entries.
     Menu: { defaultProps: { position: 'bottom-end', withinPortal: false, withInitialFocusPlaceholder: false } },
+    Modal: { defaultProps: { centered: true } },
     // Inside a dialog a header is not a landmark of the page.
     ModalHeader: ModalHeader.extend({ defaultProps: { role: 'presentation' } }),
     DrawerHeader: DrawerHeader.extend({ defaultProps: { role: 'presentation' } }),

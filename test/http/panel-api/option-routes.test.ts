@@ -214,6 +214,7 @@ describe('before sign-in', () => {
       'linuxdo_minimum_trust_level',
       'linuxdo_oauth',
       'logo',
+      'new_user_credit',
       'notice',
       'oidc_authorization_endpoint',
       'oidc_client_id',

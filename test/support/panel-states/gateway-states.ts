@@ -148,7 +148,7 @@ export const gatewayStates: readonly PanelState[] = [
   {
     name: 'user-password',
     path: ({ userId }) => `/users/${userId}`,
-    act: inOrder(press('users.setPassword'), dialogOpens),
+    act: inOrder(press('users.changePassword'), dialogOpens),
   },
   { name: 'user-missing', path: '/users/999' },
 ];

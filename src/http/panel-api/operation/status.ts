@@ -60,6 +60,6 @@ export function statusRoutes(kit: Kit, deps: StatusDeps) {
     })
     .get('/api/legal', () => ok(deps.legalTexts()), {
       public: true,
-      detail: { summary: 'Get the user agreement and privacy policy' },
+      detail: { summary: 'Get the terms of service and privacy policy' },
     });
 }

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
@@ -67,15 +68,14 @@ export function ForgotPasswordPage() {
 function RootRecovery() {
   const { t } = useTranslation();
   return (
-    <Stack gap={10}>
-      <Text size="sm" fw={550}>
-        {t('forgot.root')}
-      </Text>
-      <Text size="sm" c="dimmed">
-        {t('forgot.rootHelp')}
-      </Text>
-      <CopyField text="taskgate admin reset-password --username root --password-stdin" />
-    </Stack>
+    <Collapsible label={t('forgot.root')}>
+      <Stack gap={10}>
+        <Text size="sm" c="dimmed">
+          {t('forgot.rootHelp')}
+        </Text>
+        <CopyField text="taskgate admin reset-password --username root --password-stdin" />
+      </Stack>
+    </Collapsible>
   );
 }
 

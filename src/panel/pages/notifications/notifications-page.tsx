@@ -45,7 +45,7 @@ export function NotificationsPage() {
           <LinkedBlock
             heading={t('notifications.gateway')}
             intro={t('notifications.gatewayIntro')}
-            to="/settings?q=alerts."
+            to="/settings/alerts"
             action={t('notifications.gatewayAction')}
           />
         )}

@@ -180,7 +180,7 @@ function DeleteAccount({ user }: { user: User }) {
         <>
           {user.quota > 0 && (
             <Text fw={600} inherit mb="xs">
-              {t('confirm.balanceLost', { sum: format.money(user.quota) })}
+              {t('profile.delete.balance', { sum: format.money(user.quota) })}
             </Text>
           )}
           {t('profile.delete.text')}

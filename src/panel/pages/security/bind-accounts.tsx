@@ -25,7 +25,6 @@ export function BindTelegram({ isOpen, onClose, botName }: BindTelegramProps) {
       opened={isOpen}
       onClose={onClose}
       title={t('home.identities.bindTo', { name: 'Telegram' })}
-      centered
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
       <Widget botName={botName} />
@@ -65,7 +64,6 @@ export function BindWeChat({ isOpen, onClose, hasPicture }: BindWeChatProps) {
       opened={isOpen}
       onClose={onClose}
       title={t('home.identities.bindTo', { name: 'WeChat' })}
-      centered
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
       <CodeForm onClose={onClose} hasPicture={hasPicture} />

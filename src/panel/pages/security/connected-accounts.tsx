@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import { IconMail, IconPlugConnected } from '@tabler/icons-react';
+import { IconMail } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -15,6 +15,7 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { SettingsBlock } from '../../ui/page/section.tsx';
 import { bindInPopup } from '../oauth/bind-in-popup.ts';
 import { listProviders } from '../oauth/oauth-sign-in.ts';
+import { ProviderIcon } from '../oauth/provider-icon.tsx';
 import { BindTelegram, BindWeChat } from './bind-accounts.tsx';
 import { Item, ItemList } from './item-list.tsx';
 
@@ -94,7 +95,7 @@ function Connected({ binding }: { binding: Binding }) {
   };
   return (
     <Item
-      icon={<IconPlugConnected size={22} stroke={1.6} />}
+      icon={<ProviderIcon slug={slug} size={22} />}
       title={name}
       details={
         <>
@@ -104,8 +105,7 @@ function Connected({ binding }: { binding: Binding }) {
       }
       actions={
         <Button
-          variant="subtle"
-          color="red"
+          variant="default"
           size="xs"
           loading={unbind.isPending}
           aria-label={t('home.identities.unbindFrom', { name })}
@@ -133,7 +133,7 @@ function Unconnected({ provider: { slug, name, method }, status }: { provider: P
   });
   return (
     <Item
-      icon={<IconPlugConnected size={22} stroke={1.6} opacity={0.5} />}
+      icon={<ProviderIcon slug={slug} size={22} opacity={0.5} />}
       title={name}
       details={bind.isError ? <ErrorNotice error={bind.error} /> : t('security.connected.not')}
       actions={

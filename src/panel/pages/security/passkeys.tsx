@@ -30,7 +30,9 @@ export function Passkeys({ status }: { status: GatewayStatus }) {
       <QueryResult query={list}>
         {(passkeys) => (
           <>
-            {passkeys.length > 0 && (
+            {passkeys.length === 0 ? (
+              <Text size="sm">{t('security.passkeys.none')}</Text>
+            ) : (
               <ItemList label={t('security.passkeys')}>
                 {passkeys.map((passkey) => (
                   <PasskeyItem key={passkey.id} passkey={passkey} />
@@ -109,7 +111,7 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
       actions={
         <>
           <Button
-            variant="subtle"
+            variant="default"
             size="xs"
             aria-label={t('security.passkeys.renameNamed', { name: passkey.name })}
             ref={renaming.opener}
@@ -118,8 +120,7 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
             {t('security.passkeys.rename')}
           </Button>
           <Button
-            variant="subtle"
-            color="red"
+            variant="default"
             size="xs"
             loading={remove.isPending}
             aria-label={t('security.passkeys.deleteNamed', { name: passkey.name })}

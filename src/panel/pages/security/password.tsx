@@ -37,8 +37,9 @@ function ChangePassword({ username }: { username: string }) {
     validate: ({ original_password, password }) => {
       const validationError = validatePassword(password);
       return {
-        original_password: original_password === '' ? t('signIn.passwordMissing') : null,
-        password: validationError === null ? null : t(validationError),
+        original_password: original_password === '' ? t('security.password.currentMissing') : null,
+        password:
+          password === '' ? t('security.password.newMissing') : validationError === null ? null : t(validationError),
       };
     },
     toVariables: (values) => values,
@@ -59,7 +60,7 @@ function ChangePassword({ username }: { username: string }) {
         <PasswordInput
           {...form.bind('password')}
           label={t('reset.password')}
-          description={t('setup.passwordHint')}
+          description={form.readError('password') === null ? t('setup.passwordHint') : null}
           autoComplete="new-password"
           visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
         />

@@ -77,15 +77,17 @@ function TokenControls({ token, onCreated }: { token: Token | null; onCreated(to
   return (
     <>
       {error !== null && <ErrorNotice error={error} />}
-      {token !== null && (
-        <Text size="sm">{t('security.token.kept', { prefix: token.prefix, date: format.date(token.created_at) })}</Text>
-      )}
+      <Text size="sm">
+        {token === null
+          ? t('security.token.none')
+          : t('security.token.kept', { prefix: token.prefix, date: format.date(token.created_at) })}
+      </Text>
       <Group>
         <Button variant="default" loading={create.isPending} onClick={() => void confirmAndCreate()}>
           {t(token === null ? 'security.token.make' : 'security.token.renew')}
         </Button>
         {token !== null && (
-          <Button variant="light" color="red" loading={revoke.isPending} onClick={() => void confirmAndRevoke()}>
+          <Button variant="default" loading={revoke.isPending} onClick={() => void confirmAndRevoke()}>
             {t('security.token.revoke')}
           </Button>
         )}

@@ -46,7 +46,7 @@ export function Sessions() {
             </ItemList>
             {sessions.length > 1 && (
               <Group>
-                <Button variant="light" color="red" loading={revokeOthers.isPending} onClick={() => void ask()}>
+                <Button variant="default" loading={revokeOthers.isPending} onClick={() => void ask()}>
                   {t('security.sessions.endOthers')}
                 </Button>
               </Group>
@@ -79,14 +79,17 @@ function SessionItem({ session }: { session: LoginSession }) {
   const isPhone = device !== null && ['Android', 'iOS'].includes(device.system);
   const Icon = isPhone ? IconDeviceMobile : IconDeviceDesktop;
   const method = methods[session.login_method];
-  const facts = [
-    session.ip,
-    method === undefined
-      ? t('security.method.provider', { name: session.login_method.replace(/^oauth:/, '') })
-      : t(method),
-    t('security.sessions.since', { time: format.time(session.created_at) }),
-    ...(session.current ? [] : [t('security.sessions.active', { ago: format.ago(session.last_active_at) })]),
-  ];
+  const activity = session.current
+    ? t('security.sessions.activeNow')
+    : t('security.sessions.active', { ago: format.ago(session.last_active_at) });
+  const signedIn = t('security.sessions.since', {
+    method:
+      method === undefined
+        ? t('security.method.provider', { name: session.login_method.replace(/^oauth:/, '') })
+        : t(method),
+    // Such a time never breaks.
+    time: format.time(session.created_at).replaceAll(' ', '\u00a0'),
+  });
   return (
     <Item
       icon={<Icon size={22} stroke={1.6} />}
@@ -102,7 +105,10 @@ function SessionItem({ session }: { session: LoginSession }) {
       }
       details={
         <>
-          <DotSeparated parts={facts} />
+          <div>
+            <DotSeparated parts={[activity, session.ip]} />
+          </div>
+          <div>{signedIn}</div>
           {revoke.isError && <ErrorNotice error={revoke.error} />}
         </>
       }
@@ -111,8 +117,7 @@ function SessionItem({ session }: { session: LoginSession }) {
         : {
             actions: (
               <Button
-                variant="subtle"
-                color="red"
+                variant="default"
                 size="xs"
                 loading={revoke.isPending}
                 aria-label={t('security.sessions.endNamed', { name, ip: session.ip })}

@@ -7,6 +7,7 @@ import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useInlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/section.tsx';
@@ -62,6 +63,7 @@ type EnabledProps = { factor: TwoFactorStatus; onCodes(codes: readonly string[])
 
 function Enabled({ factor, onCodes }: EnabledProps) {
   const { t } = useTranslation();
+  const format = useFormat();
   const [openDialog, setOpenDialog] = useState<'disable' | 'codes' | null>(null);
   const left = factor.backup_codes_remaining ?? 0;
   return (
@@ -69,7 +71,9 @@ function Enabled({ factor, onCodes }: EnabledProps) {
       <div>
         <StatusLabel tone="good">{t('security.twoFactor.on')}</StatusLabel>
         <Text size="sm" c={left === 0 ? 'var(--mantine-color-error)' : 'dimmed'} mt={6}>
-          {t(left === 0 ? 'security.codes.noneLeft' : 'security.codes.left', { left })}
+          {left === 0
+            ? t('security.codes.noneLeft')
+            : t('security.codes.left', { count: left, number: format.number(left) })}
         </Text>
         {factor.locked && (
           <Text size="sm" mt={6} role="status">
@@ -81,7 +85,7 @@ function Enabled({ factor, onCodes }: EnabledProps) {
         <Button variant="default" onClick={() => setOpenDialog('codes')}>
           {t('security.codes.renew')}
         </Button>
-        <Button variant="light" color="red" onClick={() => setOpenDialog('disable')}>
+        <Button variant="default" onClick={() => setOpenDialog('disable')}>
           {t('security.twoFactor.disable')}
         </Button>
       </Group>
@@ -90,7 +94,7 @@ function Enabled({ factor, onCodes }: EnabledProps) {
         title={t('security.codes.renewTitle')}
         text={t('security.codes.renewText')}
         hint={t('security.appCodeHint')}
-        action={t('security.codes.renew')}
+        action={t('security.codes.make')}
         path="/api/user/2fa/backup_codes"
         onClose={() => setOpenDialog(null)}
         onResponse={({ backup_codes: fresh = [] }) => onCodes(fresh)}
@@ -131,13 +135,7 @@ type TwoFactorCodeDialogProps = {
 function TwoFactorCodeDialog({ isOpen, onClose, ...rest }: TwoFactorCodeDialogProps) {
   const { t } = useTranslation();
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={rest.title}
-      centered
-      closeButtonProps={{ 'aria-label': t('app.close') }}
-    >
+    <Modal opened={isOpen} onClose={onClose} title={rest.title} closeButtonProps={{ 'aria-label': t('app.close') }}>
       <CodeForm onClose={onClose} {...rest} />
     </Modal>
   );
@@ -186,7 +184,8 @@ function CodeForm({
           <Button
             type="submit"
             loading={form.isPending}
-            {...(isDestructive ? { color: 'red', disabled: form.values.code.trim() === '' } : {})}
+            disabled={form.values.code.trim() === ''}
+            {...(isDestructive ? { color: 'red' } : {})}
           >
             {action}
           </Button>

@@ -1,4 +1,4 @@
-import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -147,23 +147,22 @@ function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
       <Stack gap={20}>
         {create.isError && <ErrorNotice error={create.error} />}
         {asksForLink ? (
-          <TextInput
-            ref={linkField}
-            label={t('setup.link')}
-            description={t('setup.linkHint')}
-            inputContainer={(field) => (
-              <Stack gap={8}>
-                <CopyField text="taskgate open --print" />
-                {field}
-              </Stack>
-            )}
-            error={errorText(validationErrors.link)}
-            value={link}
-            onChange={(event) => setLink(event.currentTarget.value)}
-            autoComplete="off"
-            spellCheck={false}
-            size="md"
-          />
+          <Stack gap={8}>
+            <TextInput
+              ref={linkField}
+              label={t('setup.link')}
+              error={errorText(validationErrors.link)}
+              value={link}
+              onChange={(event) => setLink(event.currentTarget.value)}
+              autoComplete="off"
+              spellCheck={false}
+              size="md"
+            />
+            <Text size="sm" c="dimmed" lh={1.45}>
+              {t('setup.linkHint')}
+            </Text>
+            <CopyField text="taskgate open --print" />
+          </Stack>
         ) : (
           <p className={classes.found}>
             <IconCheck />

@@ -1,13 +1,5 @@
 import { Anchor, Button, Divider, Stack, Text } from '@mantine/core';
-import {
-  IconBrandDiscord,
-  IconBrandGithub,
-  IconBrandTelegram,
-  IconBrandWechat,
-  IconFingerprint,
-  IconLogin2,
-  type TablerIcon,
-} from '@tabler/icons-react';
+import { IconFingerprint } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useState } from 'react';
@@ -20,6 +12,7 @@ import { useSession } from '../../session/session-context.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { readAffiliateCode } from '../accounts/link-parameters.ts';
 import { beginTelegramLogin, listProviders, rememberLogin } from '../oauth/oauth-sign-in.ts';
+import { ProviderIcon } from '../oauth/provider-icon.tsx';
 import { TelegramWidget } from '../oauth/telegram-widget.tsx';
 import { SignInError } from './sign-in-failure.tsx';
 
@@ -29,8 +22,6 @@ type OtherSignInMethodsProps = {
   /** These two continue on a page of their own. */
   onSelect(method: 'wechat' | 'telegram'): void;
 };
-
-const icons: Readonly<Record<string, TablerIcon>> = { github: IconBrandGithub, discord: IconBrandDiscord };
 
 /** All enabled sign-in methods except the password; renders nothing if there are none. */
 export function OtherSignInMethods({ status, onTwoFactorRequired, onSelect }: OtherSignInMethodsProps) {
@@ -58,19 +49,19 @@ export function OtherSignInMethods({ status, onTwoFactorRequired, onSelect }: Ot
         <MethodButton
           key={slug}
           text={t('signIn.with', { name })}
-          Icon={icons[slug] ?? IconLogin2}
+          slug={slug}
           // Stays busy after success, until the browser has left this page.
           isBusy={startOAuth.variables === slug && (startOAuth.isPending || startOAuth.isSuccess)}
           onClick={() => startOAuth.mutate(slug)}
         />
       ))}
       {status.wechat_login && (
-        <MethodButton text={t('signIn.withWeChat')} Icon={IconBrandWechat} onClick={() => onSelect('wechat')} />
+        <MethodButton text={t('signIn.withWeChat')} slug="wechat" onClick={() => onSelect('wechat')} />
       )}
       {status.telegram_oauth && (
         <MethodButton
           text={t('signIn.with', { name: 'Telegram' })}
-          Icon={IconBrandTelegram}
+          slug="telegram"
           onClick={() => onSelect('telegram')}
         />
       )}
@@ -78,14 +69,14 @@ export function OtherSignInMethods({ status, onTwoFactorRequired, onSelect }: Ot
   );
 }
 
-type MethodButtonProps = { text: string; Icon: TablerIcon; isBusy?: boolean; onClick(): void };
+type MethodButtonProps = { text: string; slug: string; isBusy?: boolean; onClick(): void };
 
-function MethodButton({ text, Icon, isBusy = false, onClick }: MethodButtonProps) {
+function MethodButton({ text, slug, isBusy = false, onClick }: MethodButtonProps) {
   return (
     <Button
       variant="default"
       size="md"
-      leftSection={<Icon size={19} stroke={1.6} aria-hidden="true" />}
+      leftSection={<ProviderIcon slug={slug} size={19} />}
       loading={isBusy}
       onClick={onClick}
     >

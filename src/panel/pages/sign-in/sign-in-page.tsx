@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Anchor, Box, Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { IconInfoCircle } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
@@ -140,16 +140,21 @@ function SignInForm({
           spellCheck={false}
           size="md"
         />
-        <PasswordInput
-          ref={passwordField}
-          label={t('signIn.password')}
-          error={isSubmitted && password === '' ? t('signIn.passwordMissing') : null}
-          value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-          autoComplete="current-password"
-          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
-          size="md"
-        />
+        <Box pos="relative">
+          <PasswordInput
+            ref={passwordField}
+            label={t('signIn.password')}
+            error={isSubmitted && password === '' ? t('signIn.passwordMissing') : null}
+            value={password}
+            onChange={(event) => setPassword(event.currentTarget.value)}
+            autoComplete="current-password"
+            visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+            size="md"
+          />
+          <Anchor component={Link} to="/forgot-password" size="sm" underline="always" style={besideLabel}>
+            {t('signIn.forgot')}
+          </Anchor>
+        </Box>
         <Button type="submit" size="md" loading={signIn.isPending} mt={4}>
           {t('signIn.submit')}
         </Button>
@@ -157,6 +162,9 @@ function SignInForm({
     </form>
   );
 }
+
+/** At the end of the label's line; a finger has room above it. */
+const besideLabel = { position: 'absolute', top: -18, insetInlineEnd: 0, paddingBlock: '19px 6px' } as const;
 
 /** The setup page passes on the name of the account it created. */
 function readUsername(state: unknown): string {
@@ -183,24 +191,18 @@ function SessionEndedNotice({ isInPlace }: { isInPlace: boolean }) {
   );
 }
 
-/** Help for people who cannot sign in. */
+/** For people who have no account. */
 function SignInHelp() {
   const { t } = useTranslation();
   const [params] = useSearchParams();
   const { data: status } = useGatewayStatus();
+  if (!status?.password_register_enabled) return null;
   return (
-    <Stack gap={10}>
-      {status?.password_register_enabled && (
-        <Text size="sm">
-          {t('signIn.noAccount')}{' '}
-          <Anchor component={Link} to={`/sign-up${affiliateQuery(params)}`} underline="always">
-            {t('signIn.toSignUp')}
-          </Anchor>
-        </Text>
-      )}
-      <Anchor component={Link} to="/forgot-password" size="sm" underline="always" style={{ alignSelf: 'flex-start' }}>
-        {t('signIn.forgot')}
+    <Text size="sm">
+      {t('signIn.noAccount')}{' '}
+      <Anchor component={Link} to={`/sign-up${affiliateQuery(params)}`} underline="always">
+        {t('signIn.toSignUp')}
       </Anchor>
-    </Stack>
+    </Text>
   );
 }

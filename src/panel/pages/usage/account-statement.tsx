@@ -51,7 +51,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
   const columns: readonly Column<LedgerRow>[] = [
     { key: 'at', heading: t('ledger.at'), render: ({ created_at }) => format.time(created_at) },
     { key: 'what', heading: t('ledger.what'), wide: true, render: (row) => <RowText row={row} /> },
-    ...(showsActor ? [actorColumn] : []),
+    ...(showsActor && rows.some(({ actor }) => actor !== null) ? [actorColumn] : []),
     { key: 'amount', heading: t('ledger.amount'), numeric: true, render: ({ amount }) => signed(amount) },
     {
       key: 'balance',

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core';
+import { Button, PasswordInput, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
@@ -7,6 +7,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { passwordError } from './account-rules.tsx';
@@ -37,7 +38,7 @@ export function AccountFactors({ account }: { account: Account }) {
         <CredentialRow
           title={t('setup.password')}
           text={t(account.has_password ? 'users.hasPassword' : 'users.noPassword')}
-          action={t('users.setPassword')}
+          action={t(account.has_password ? 'users.changePassword' : 'users.setPassword')}
           onAction={() => setSettingPassword(true)}
         />
         <CredentialRow
@@ -138,14 +139,9 @@ type PasswordDialogProps = { account: Account; isOpen: boolean; onClose(): void 
 function PasswordDialog({ account, isOpen, onClose }: PasswordDialogProps) {
   const { t } = useTranslation();
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={t('users.passwordOf', { name: account.username })}
-      closeButtonProps={{ 'aria-label': t('app.close') }}
-    >
+    <FormDialog isOpen={isOpen} onClose={onClose} title={t('users.passwordOf', { name: account.username })} size="md">
       <PasswordForm account={account} onClose={onClose} />
-    </Modal>
+    </FormDialog>
   );
 }
 
@@ -179,14 +175,7 @@ function PasswordForm({ account, onClose }: Omit<PasswordDialogProps, 'isOpen'>)
           visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
           {...form.bind('password')}
         />
-        <Group justify="flex-end" gap="sm">
-          <Button variant="default" onClick={onClose}>
-            {t('app.cancel')}
-          </Button>
-          <Button type="submit" loading={form.isPending}>
-            {t('users.setPassword')}
-          </Button>
-        </Group>
+        <FormDialogButtons action={t('users.setPassword')} isPending={form.isPending} />
       </Stack>
     </form>
   );

@@ -1,4 +1,4 @@
-import { Button, SegmentedControl, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, SegmentedControl, Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconCoin } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
@@ -26,10 +26,11 @@ export function AccountBalance({ account, rights }: { account: Account; rights: 
   const format = useFormat();
   const [isChanging, setChanging] = useState(false);
   return (
-    <Section
-      heading={t('users.balance')}
-      actions={
-        rights.balance && (
+    <Section heading={t('users.balance')}>
+      <div className={classes.figure}>{format.money(account.quota)}</div>
+      <DescriptionList entries={[[t('users.usedAllTime'), format.money(account.used_quota)]]} />
+      {rights.balance && (
+        <Group>
           <Button
             variant="default"
             leftSection={<IconCoin size={18} stroke={1.6} aria-hidden="true" />}
@@ -37,11 +38,8 @@ export function AccountBalance({ account, rights }: { account: Account; rights: 
           >
             {t('users.changeBalance')}
           </Button>
-        )
-      }
-    >
-      <div className={classes.figure}>{format.money(account.quota)}</div>
-      <DescriptionList entries={[[t('home.spent'), format.money(account.used_quota)]]} />
+        </Group>
+      )}
       <BalanceDialog account={account} isOpen={isChanging} onClose={() => setChanging(false)} />
     </Section>
   );
@@ -188,6 +186,7 @@ function BalanceForm({ account, change }: BalanceFormProps) {
     <form onSubmit={form.submit} noValidate>
       <Stack gap="md">
         {form.error !== null && <ErrorNotice error={form.error} />}
+        <Text size="sm">{t('users.balanceNow', { amount: format.exactMoney(account.quota) })}</Text>
         <SegmentedControl
           aria-label={t('users.balanceHow')}
           value={mode}
@@ -204,6 +203,14 @@ function BalanceForm({ account, change }: BalanceFormProps) {
           data-autofocus
           {...form.bindValue('value')}
         />
+        <Text size="sm" aria-live="polite">
+          {t('users.balancePreview', { amount: amount === null ? '$–' : format.exactMoney(after) })}
+        </Text>
+        {after < 0 && (
+          <Text size="sm" c="dimmed">
+            {t('users.balanceNegative')}
+          </Text>
+        )}
         <Select
           label={t('users.balance.reason')}
           allowDeselect={false}
@@ -212,22 +219,12 @@ function BalanceForm({ account, change }: BalanceFormProps) {
           onChange={(reason) => form.set('reason', (reason ?? '') as Reason | '')}
         />
         <TextInput
-          label={t('users.balance.note')}
+          label={t(readReason(form.values) === 'other' ? 'users.balance.note' : 'users.balance.noteOptional')}
           description={t('users.balance.noteHelp')}
           maxLength={255}
           {...form.bind('note')}
         />
         <TextInput label={t('users.balance.task')} autoComplete="off" spellCheck={false} {...form.bind('task_id')} />
-        <Text size="sm" aria-live="polite">
-          {amount === null
-            ? t('users.balanceNow', { amount: format.exactMoney(account.quota) })
-            : t('users.balancePreview', { before: format.exactMoney(account.quota), after: format.exactMoney(after) })}
-        </Text>
-        {after < 0 && (
-          <Text size="sm" c="dimmed">
-            {t('users.balanceNegative')}
-          </Text>
-        )}
         <FormDialogButtons
           action={
             amount === null ? t('users.changeBalance') : t(actionTexts[mode], { amount: format.exactMoney(amount) })

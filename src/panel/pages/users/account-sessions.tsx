@@ -93,7 +93,7 @@ function SessionLine({ session, isEnding, isBlocked, onEnd }: SessionLineProps) 
         <Text size="sm" c="dimmed">
           {t('users.sessions.line', {
             ip: session.ip,
-            since: format.time(session.created_at),
+            since: format.time(session.created_at).replaceAll(' ', '\u00a0'),
             active: format.ago(session.last_active_at),
           })}
         </Text>

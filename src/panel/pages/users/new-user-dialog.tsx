@@ -2,9 +2,11 @@ import { PasswordInput, Select, Stack, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { AccountRow, ChannelChoices } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiMutation, useLocalisedQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
@@ -49,6 +51,8 @@ export function NewUserDialog({ isOpen, onClose }: { isOpen: boolean; onClose():
 function NewUserForm({ onClose }: { onClose(): void }) {
   const { t } = useTranslation();
   const navigate = useScopedNavigate();
+  const format = useFormat();
+  const status = useGatewayStatus();
   const role = useRole();
   const choices = useLocalisedQuery<ChannelChoices>('/api/channel/choices');
   const change = useApiMutation<Record<string, unknown>, AccountRow>({
@@ -102,7 +106,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
         </div>
         <PasswordInput
           label={t('setup.password')}
-          description={t('users.passwordHelp')}
+          description={t('setup.passwordHint')}
           required
           autoComplete="new-password"
           visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
@@ -125,7 +129,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
           <GroupSelect choices={choices.data} {...form.bindValue('group')} />
           <MoneyField
             label={t('users.firstBalance')}
-            placeholder={t('users.firstBalanceDefault')}
+            placeholder={t('users.firstBalanceDefault', { amount: format.money(status.data?.new_user_credit ?? 0) })}
             {...form.bindValue('quota')}
           />
         </div>

@@ -1,4 +1,4 @@
-import { Alert, Stack } from '@mantine/core';
+import { Alert, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 import type { Account, ApiKey, ApiKeyPage, TaskPage } from '../../api/types.ts';
@@ -12,7 +12,6 @@ import { useFilters } from '../../ui/form/use-filters.ts';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PageTabs } from '../../ui/page/page-tabs.tsx';
-import { Section } from '../../ui/page/section.tsx';
 import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { KeyMenu } from '../keys/key-menu.tsx';
@@ -27,7 +26,7 @@ import { AccountActions } from './account-actions.tsx';
 import { AccountFactors } from './account-factors.tsx';
 import { AccountFields } from './account-fields.tsx';
 import { AccountBalance, AccountLinks, AccountOverview } from './account-overview.tsx';
-import { AccountStatus, rightsOver } from './account-rules.tsx';
+import { rightsOver } from './account-rules.tsx';
 import { AccountSessions } from './account-sessions.tsx';
 import classes from './users.module.css';
 
@@ -97,25 +96,21 @@ function AccountTab({ account }: { account: Account }) {
   const operator = bundle?.user ?? { id: 0, role: 0 };
   const rights = rightsOver(operator, account);
   return (
-    <Stack gap="lg" maw={720}>
+    <Stack gap="lg">
       {operator.id === account.id && (
         <Alert color="gray" variant="light">
           {t('users.yourself')}
         </Alert>
       )}
-      <AccountBalance account={account} rights={rights} />
-      <AccountOverview account={account} />
-      {rights.edit ? (
-        <>
-          <AccountFields account={account} />
-          <AccountFactors account={account} />
-          <AccountLinks account={account} />
-        </>
-      ) : (
-        <Section heading={t('users.status')}>
-          <AccountStatus account={account} />
-        </Section>
-      )}
+      <div className={classes.columns}>
+        <div className={classes.side}>
+          <AccountBalance account={account} rights={rights} />
+          <AccountOverview account={account} />
+          {rights.edit && <AccountFactors account={account} />}
+          {rights.edit && <AccountLinks account={account} />}
+        </div>
+        {rights.edit && <AccountFields account={account} />}
+      </div>
       {rights.sessions && <AccountSessions account={account} />}
     </Stack>
   );
@@ -168,9 +163,14 @@ function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
       key: 'name',
       heading: t('keys.name'),
       render: (key) => (
-        <RowLink to={usagePath(key)} className={classes.link ?? ''}>
-          {key.name} · {key.prefix}…
-        </RowLink>
+        <>
+          <RowLink to={usagePath(key)} className={classes.link ?? ''}>
+            {key.name}
+          </RowLink>
+          <Text size="xs" c="dimmed" ff="monospace">
+            {key.prefix}…
+          </Text>
+        </>
       ),
     },
     { key: 'status', heading: t('keys.status'), render: ({ status }) => <KeyStatus status={status} /> },

@@ -35,6 +35,8 @@ export function UsersPage() {
   const [sortBy, order] = sort.split('.');
   const wanted = { keyword, role, status, group, sort_by: sortBy || 'id', sort_order: order || 'desc' };
   const query = useApiQuery<AccountPage>(withQuery('/api/user', { page: filters.page, ...wanted }));
+  const isSearch = keyword !== '' && role + status + group === '';
+  const noneText = isSearch ? t('users.noneNamed', { keyword }) : t('users.noneText');
   const month = lastMonth(new Date());
   const columns = useColumns(query.data?.items ?? []);
   return (
@@ -72,7 +74,7 @@ export function UsersPage() {
           rowKey={({ id }) => id}
           onPage={filters.setPage}
           brief={(account) => <AccountBrief account={account} />}
-          empty={<NoMatches text={t('users.noneText')} onClear={filters.clear} />}
+          empty={<NoMatches text={noneText} onClear={filters.clear} />}
         />
       </div>
       <NewUserDialog isOpen={isAdding} onClose={() => setAdding(false)} />
@@ -93,7 +95,7 @@ function UserFilters({ filters }: { filters: Filters<FilterName> }) {
       <Select
         label={t('users.role')}
         data={[
-          { value: '', label: t('users.allRoles') },
+          { value: '', label: t('users.any') },
           { value: String(roles.user), label: t('role.user') },
           { value: String(roles.admin), label: t('role.admin') },
           { value: String(roles.root), label: t('role.root') },
@@ -103,7 +105,7 @@ function UserFilters({ filters }: { filters: Filters<FilterName> }) {
       <Select
         label={t('users.status')}
         data={[
-          { value: '', label: t('users.allStatuses') },
+          { value: '', label: t('users.any') },
           { value: String(accountStatus.enabled), label: t('users.enabled') },
           { value: String(accountStatus.disabled), label: t('users.disabled') },
           { value: deletedFilter, label: t('users.deleted') },
@@ -131,10 +133,25 @@ function useColumns(accounts: readonly AccountRow[]): readonly Column<AccountRow
   const spent = format.moneyLike(accounts.map(({ used_quota: used }) => used));
   return [
     { key: 'name', heading: t('users.user'), render: (account) => <AccountName account={account} /> },
-    { key: 'role', heading: t('users.role'), render: ({ role }) => <RoleName role={role} /> },
-    { key: 'status', heading: t('users.status'), render: (account) => <AccountStatus account={account} /> },
-    { key: 'group', minor: true, heading: t('users.group'), render: ({ group }) => group },
-    { key: 'balance', heading: t('users.balance'), numeric: true, render: ({ quota }) => balance(quota) },
+    {
+      key: 'role',
+      heading: t('users.role'),
+      render: ({ role, group }) => (
+        <>
+          <RoleName role={role} />
+          <Text size="xs" c="dimmed">
+            {group}
+          </Text>
+        </>
+      ),
+    },
+    { key: 'status', heading: t('users.status'), render: (account) => <ListedStatus account={account} /> },
+    {
+      key: 'balance',
+      heading: t('users.balance'),
+      numeric: true,
+      render: ({ quota }) => <Balance quota={quota} shown={balance(quota)} />,
+    },
     { key: 'used', heading: t('users.used'), numeric: true, render: ({ used_quota: used }) => spent(used) },
     {
       key: 'login',
@@ -145,22 +162,39 @@ function useColumns(accounts: readonly AccountRow[]): readonly Column<AccountRow
   ];
 }
 
+/** Most accounts are active: only the others stand out. */
+function ListedStatus({ account }: { account: AccountRow }) {
+  const { t } = useTranslation();
+  if (!isActive(account)) return <AccountStatus account={account} />;
+  return (
+    <Text size="sm" c="dimmed">
+      {t('users.enabled')}
+    </Text>
+  );
+}
+
+const isActive = ({ status, deleted_at: at }: AccountRow): boolean => at === 0 && status === accountStatus.enabled;
+
+/** An account that has nothing left stands out. */
+const Balance = ({ quota, shown }: { quota: number; shown: string }) =>
+  quota > 0 ? shown : <span className={classes.empty}>{shown}</span>;
+
 const hasDisplayName = ({ display_name: name, username }: AccountRow): boolean => name !== '' && name !== username;
 
 function AccountBrief({ account }: { account: AccountRow }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const { id, display_name: name, username, role, group, quota, last_login_at: at } = account;
+  const { id, display_name: name, username, email, role, group, quota, last_login_at: at } = account;
   return (
     <RowBrief
       name={hasDisplayName(account) ? name : username}
       to={`/users/${id}`}
-      figure={format.money(quota)}
-      state={<AccountStatus account={account} />}
+      figure={<Balance quota={quota} shown={format.money(quota)} />}
+      {...(isActive(account) ? {} : { state: <AccountStatus account={account} /> })}
       facts={[
-        hasDisplayName(account) ? username : '',
+        email ?? (hasDisplayName(account) ? username : ''),
         role === roles.user ? '' : t(roleTextKey(role)),
-        group,
+        group === 'default' ? '' : group,
         at === 0 ? '' : format.ago(at),
       ]}
     />

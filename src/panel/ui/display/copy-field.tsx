@@ -1,6 +1,5 @@
 import { ActionIcon, Alert, Stack, Text, VisuallyHidden } from '@mantine/core';
-import type { ReactNode } from 'react';
-import { useEffect, useState } from 'react';
+import { Fragment, type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { IconCheck, IconCopy } from '../icons.tsx';
 import classes from './copy-field.module.css';
@@ -40,7 +39,7 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
             <code>{text}</code>
           </div>
         ) : (
-          <code className={classes.text}>{shown}</code>
+          <code className={classes.text}>{keepFlagsWhole(shown)}</code>
         )}
         <ActionIcon variant="subtle" color="gray" size={36} aria-label={t('app.copy')} onClick={() => void copy()}>
           {outcome === 'copied' ? <IconCheck /> : <IconCopy />}
@@ -52,6 +51,18 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
       </div>
     </div>
   );
+}
+
+/** A command that does not fit breaks before a flag. */
+function keepFlagsWhole(text: string): ReactNode {
+  const parts = text.split(/ (?=--)/);
+  if (parts.length === 1) return text;
+  return parts.map((part, index) => (
+    <Fragment key={part}>
+      {index > 0 && ' '}
+      <span className={classes.part}>{part}</span>
+    </Fragment>
+  ));
 }
 
 /**

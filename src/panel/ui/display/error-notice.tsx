@@ -1,4 +1,5 @@
-import { Alert, Code, Text } from '@mantine/core';
+import { Alert, Box, Code, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { errorMessage } from '../../api/error-message.ts';
@@ -9,13 +10,15 @@ type ErrorNoticeProps = {
   error: unknown;
   /** Texts of this page for some API codes. */
   codeTexts?: Readonly<Record<string, TextKey>>;
+  /** A button that may help. */
+  action?: ReactNode;
 };
 
 /**
  * An alert that explains a failed call. Unexpected errors include the request id, to find them in
  * the log.
  */
-export function ErrorNotice({ error, codeTexts = {} }: ErrorNoticeProps) {
+export function ErrorNotice({ error, codeTexts = {}, action }: ErrorNoticeProps) {
   const { t, i18n } = useTranslation();
   const requestId = error instanceof ApiError && (error.status === 0 || error.status >= 500) ? error.requestId : null;
   const codeText = error instanceof ApiError ? codeTexts[error.code] : undefined;
@@ -30,6 +33,7 @@ export function ErrorNotice({ error, codeTexts = {} }: ErrorNoticeProps) {
           <Code>{requestId}</Code>
         </Text>
       )}
+      {action !== undefined && <Box mt={10}>{action}</Box>}
     </Alert>
   );
 }

@@ -36,12 +36,15 @@ export function QueryResult<T>({ query, pending, notFound, codeTexts = {}, child
   }
   if (query.isError) {
     return (
-      <Stack gap="sm" align="flex-start">
-        <ErrorNotice error={query.error} codeTexts={codeTexts} />
-        <Button variant="default" onClick={() => void query.refetch()} loading={query.isFetching}>
-          {t('app.retry')}
-        </Button>
-      </Stack>
+      <ErrorNotice
+        error={query.error}
+        codeTexts={codeTexts}
+        action={
+          <Button variant="default" onClick={() => void query.refetch()} loading={query.isFetching}>
+            {t('app.retry')}
+          </Button>
+        }
+      />
     );
   }
   return (

@@ -59,7 +59,6 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
         opened={isOpen}
         onClose={() => answer(false)}
         title={question?.title}
-        centered
         // Also above the sign-in that covers a page: its links ask before they leave the page.
         zIndex={1100}
         closeButtonProps={{ 'aria-label': t('app.close') }}

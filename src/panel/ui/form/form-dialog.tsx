@@ -39,6 +39,16 @@ export function FormDialog({ isOpen, onClose, title, size, children }: FormDialo
   );
 }
 
+/** While the form scrolls, on a phone too. */
+const alwaysInSight = {
+  position: 'sticky',
+  zIndex: 1,
+  bottom: 'var(--mb-padding)',
+  margin: '0 calc(-1 * var(--mb-padding)) calc(-1 * var(--mb-padding))',
+  padding: '12px var(--mb-padding) var(--mb-padding)',
+  background: 'var(--mantine-color-body)',
+} as const;
+
 type FormDialogButtonsProps = {
   action: string;
   isPending: boolean;
@@ -55,7 +65,7 @@ export function FormDialogButtons({ action, isPending, isDisabled = false }: For
     return () => setPending(false);
   }, [isPending, setPending]);
   return (
-    <Group justify="flex-end" gap="sm">
+    <Group justify="flex-end" gap="sm" style={alwaysInSight}>
       <Button variant="default" disabled={isPending} onClick={close}>
         {t('app.cancel')}
       </Button>

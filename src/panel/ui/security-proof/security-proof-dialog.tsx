@@ -46,7 +46,6 @@ export function SecurityProofDialog({ question, isOpen, onProof }: SecurityProof
       opened={isOpen}
       onClose={close}
       title={t('proof.title')}
-      centered
       zIndex={zIndexAboveForms}
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >

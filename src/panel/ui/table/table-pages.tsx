@@ -26,7 +26,7 @@ export function Pages({ data, onPage, onPageSize }: PagesProps) {
     <Group justify="space-between" mt="md" gap="sm">
       <Group gap="sm">
         <Text size="sm" c="dimmed" aria-live="polite">
-          {t('table.range', range)}
+          {pages > 1 ? t('table.range', range) : t('table.total', { total: range.total })}
         </Text>
         {onPageSize && data.total > Math.min(...pageSizes) && (
           <NativeSelect
