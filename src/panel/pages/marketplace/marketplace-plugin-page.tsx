@@ -71,7 +71,7 @@ export function MarketplacePluginPage() {
 function Mark({ plugin }: { plugin: MarketplacePlugin }) {
   return (
     <Text size="sm" c="dimmed">
-      {[plugin.key, plugin.offered ?? plugin.latest].join(' · ')}
+      {[...(plugin.key === plugin.name ? [] : [plugin.key]), plugin.offered ?? plugin.latest].join(' · ')}
     </Text>
   );
 }

@@ -3,7 +3,6 @@ import type { OptionDrafts } from './use-option-drafts.ts';
 
 /** What must be set or on before an option is of use, as the gateway requires it. */
 const needs: Readonly<Record<string, readonly string[]>> = {
-  EmailDomainWhitelist: ['EmailDomainRestrictionEnabled'],
   TurnstileCheckEnabled: ['TurnstileSiteKey', 'TurnstileSecretKey'],
   GitHubOAuthEnabled: ['GitHubClientId', 'GitHubClientSecret'],
   'discord.enabled': ['discord.client_id', 'discord.client_secret'],

@@ -62,6 +62,9 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
         ) : (
           <NativeSelect
             variant="unstyled"
+            // Its own: it would inherit the sizes of the field that it stands in.
+            rightSectionWidth={28}
+            styles={{ wrapper: { marginTop: 0 } }}
             aria-label={t('number.unit')}
             data={data}
             value={isForever ? forever : step.name}
