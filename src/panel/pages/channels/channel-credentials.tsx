@@ -166,12 +166,14 @@ function useColumns({ channel, shown, onEdit }: ColumnsInput): Column<Credential
       key: 'running',
       heading: t('channels.keyRunning'),
       numeric: true,
+      minor: true,
       render: ({ running }) => format.number(running),
     },
     {
       key: 'spend',
       heading: t('channels.keySpend'),
       numeric: true,
+      minor: true,
       render: ({ used_quota: used }) => format.money(used),
     },
     ...(channel.credentials.some(({ balance }) => balance.read_at > 0)

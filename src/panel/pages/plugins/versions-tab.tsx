@@ -80,7 +80,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
             {id === 'factory' && ` · ${t('plugins.source.factory')}`}
           </span>
           {active && (
-            <Badge variant="light" color={enabled ? 'gate' : 'gray'} tt="none">
+            <Badge variant="light" color={enabled ? 'gate' : 'gray'} tt="none" flex="none">
               {t(enabled ? 'plugins.serves' : 'plugins.switchedOffMark')}
             </Badge>
           )}
