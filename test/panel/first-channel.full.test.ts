@@ -40,7 +40,7 @@ test('a channel is tested, priced and used within ten clicks', async () => {
   await click(page.getByRole('link', { name: 'Open in Playground' }));
   await heading(page, 'Playground').waitFor();
   await page.getByLabel('Prompt').fill('a paper boat');
-  await click(page.getByRole('button', { name: 'Run for $0.08' }));
+  await click(page.getByRole('button', { name: 'Run · $0.08' }));
   await page.getByRole('link', { name: 'View task details' }).waitFor();
   expect(clicks).toBeLessThanOrEqual(10);
 

@@ -108,7 +108,7 @@ testInFullRun('letters typed while the palette loads are its own, and Ctrl+Enter
   await page.goto(`${panel.origin()}/playground?model=demo-video`);
   const prompt = page.getByLabel('Prompt');
   await prompt.fill('a kite');
-  await page.getByRole('button', { name: /^Run for|^Run$/, disabled: false }).waitFor();
+  await page.getByRole('button', { name: /^Run( ·|$)/, disabled: false }).waitFor();
   await prompt.focus();
   await page.keyboard.press('Control+k');
   await page.keyboard.type('audi');

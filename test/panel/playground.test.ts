@@ -47,7 +47,7 @@ async function open(path = '/playground?model=demo-video', options: Parameters<t
 
 const prompt = (page: Page) => page.getByLabel('Prompt');
 const model = (page: Page) => page.getByRole('combobox', { name: 'Model' });
-const run = (page: Page) => page.getByRole('button', { name: /^Run( for|$)/ });
+const run = (page: Page) => page.getByRole('button', { name: /^Run( ·|$)/ });
 const showJson = (page: Page) => page.getByText('JSON', { exact: true }).click();
 const showForm = (page: Page) => page.getByText('Form', { exact: true }).click();
 const editor = (page: Page) => page.getByLabel('Request JSON');
@@ -108,10 +108,10 @@ describe('a request', () => {
   test('shows its price first, runs in place and plays its result', async () => {
     const { page, apiCalls } = await open('/playground?model=demo-video');
     // Before a prompt is typed.
-    await page.getByRole('button', { name: 'Run for $0.08' }).waitFor();
+    await page.getByRole('button', { name: 'Run · $0.08' }).waitFor();
     await prompt(page).fill('a red kite [duration=1]');
     await page.getByRole('button', { name: '12 s at 1080p' }).click();
-    await page.getByRole('button', { name: 'Run for $0.24' }).waitFor();
+    await page.getByRole('button', { name: 'Run · $0.24' }).waitFor();
     expect(apiCalls).not.toContain('POST /api/task');
 
     await run(page).click();
@@ -154,8 +154,8 @@ describe('a request', () => {
     // Office programs put a picture of the copied words beside them.
     const copied = { event: 'paste', at: 'textarea', name: 'words.png', type: 'image/png', text: 'words' } as const;
     expect(await dispatchFile(page, copied)).toBe(false);
-    await page.getByRole('radiogroup', { name: 'Number of runs' }).getByText('2', { exact: true }).click();
-    await page.getByRole('button', { name: 'Run for $0.16' }).waitFor();
+    await page.getByRole('radiogroup', { name: 'Runs' }).getByText('2', { exact: true }).click();
+    await page.getByRole('button', { name: 'Run · $0.16' }).waitFor();
     await page.keyboard.press('Control+Enter');
     await until('two tasks are shown', () => watchedTask(page).split(',').length === 2);
     await page.locator('video').nth(1).waitFor();
@@ -198,9 +198,9 @@ describe('a request', () => {
     await page.getByRole('button', { name: 'Compare', exact: true }).click();
     await page.getByRole('combobox', { name: 'Compare with' }).click();
     await page.getByRole('option', { name: /^demo-video-pro/ }).click();
-    await page.getByRole('radiogroup', { name: 'Number of runs' }).getByText('4', { exact: true }).click();
+    await page.getByRole('radiogroup', { name: 'Runs' }).getByText('4', { exact: true }).click();
     await waitForText(page, '8 tasks');
-    await page.getByRole('button', { name: /^Run( for|$)/, disabled: false }).waitFor();
+    await page.getByRole('button', { name: /^Run( ·|$)/, disabled: false }).waitFor();
     await page.keyboard.press('Control+Enter');
     await until('eight tasks are shown', () => watchedTask(page).split(',').length === 8);
     const bodies = await Promise.all(watchedTask(page).split(',').map(readTask));
@@ -216,7 +216,7 @@ describe('a request', () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('a kite');
     await page.getByRole('button', { name: '12 s at 1080p' }).click();
-    await page.getByRole('button', { name: 'Run for $0.24' }).waitFor();
+    await page.getByRole('button', { name: 'Run · $0.24' }).waitFor();
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     await page.route('**/api/task/quote', async (route) => {
       await answered;
@@ -225,7 +225,7 @@ describe('a request', () => {
     await page.getByLabel('Duration').fill('50');
     await page.getByRole('button', { name: 'Run', exact: true }).waitFor();
     answer();
-    await page.getByRole('button', { name: 'Run for $1.00' }).waitFor();
+    await page.getByRole('button', { name: 'Run · $1.00' }).waitFor();
   });
 
   testInFullRun('repeated after an error is a new request', async () => {
@@ -357,7 +357,7 @@ describe('a request', () => {
     await waitForText(page, 'Please give a prompt.');
     expect(await run(page).isDisabled()).toBe(true);
     await prompt(page).fill('a kite');
-    await page.getByRole('button', { name: /^Run for/, disabled: false }).waitFor();
+    await page.getByRole('button', { name: /^Run ·/, disabled: false }).waitFor();
     await prompt(page).fill('too long');
     await page.getByLabel('Duration').fill('300');
     await waitForText(page, '1–60 s');
@@ -449,7 +449,7 @@ describe('a request', () => {
   test('double charge: repeated after a lost answer is charged once', async () => {
     const { page } = await open();
     await prompt(page).fill('once only [duration=0.2]');
-    await page.getByRole('button', { name: /^Run for/ }).waitFor();
+    await page.getByRole('button', { name: /^Run ·/ }).waitFor();
     await page.route('**/api/task', async (route) => {
       await route.fetch();
       await route.abort();
@@ -500,7 +500,7 @@ describe('a request', () => {
   testInFullRun('answered late does not navigate away from another page', async () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('a slow kite [duration=0.2]');
-    await page.getByRole('button', { name: /^Run for/ }).waitFor();
+    await page.getByRole('button', { name: /^Run ·/ }).waitFor();
     const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     await page.route('**/api/task', async (route) => {
       asked.resolve();
@@ -632,7 +632,7 @@ testInFullRun(
   async () => {
     const { page } = await open();
     await prompt(page).fill(`a ${'very'.repeat(40)} long word`);
-    await page.getByRole('button', { name: /^Run for/ }).waitFor();
+    await page.getByRole('button', { name: /^Run ·/ }).waitFor();
     for (const [viewport, colorScheme] of [
       [screens.desktop, 'dark'],
       [screens.phone, 'light'],

@@ -39,7 +39,9 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
       `curl${flags} ${quoteForShell(url)}`,
       ...Object.entries(listHeaders(request)).map(([name, value]) => `-H ${quoteForShell(`${name}: ${value}`)}`),
       ...Object.entries(form ?? {}).map(([name, value]) => `-F ${quoteForShell(`${name}=${value}`)}`),
-      ...(body === undefined ? [] : [`--data-raw ${quoteForShell(JSON.stringify(body, null, 2))}`]),
+      ...(body === undefined
+        ? []
+        : [`--data-raw ${quoteForShell(JSON.stringify(body, null, 2).replaceAll('\n', '\n  '))}`]),
       ...(result === 'file' ? ['-o result'] : []),
     ].join(' \\\n  ');
   },

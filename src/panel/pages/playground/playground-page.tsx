@@ -219,6 +219,7 @@ function Playground({ offers, source, usual }: PlaygroundProps) {
               offer={offer}
               draft={draft}
               refused={refused && { field: refused.field, text: refusalText(refused.refusal, t, i18n.language) ?? '' }}
+              facts={own.isCurrent ? own.quote.data?.price?.facts : undefined}
             />
           ) : (
             <RequestJson draft={draft} />
@@ -228,18 +229,18 @@ function Playground({ offers, source, usual }: PlaygroundProps) {
               {dropped.fault}
             </Text>
           )}
+          <RunPanel
+            offer={offer}
+            rival={rival}
+            draft={draft}
+            own={own}
+            repeats={source?.id}
+            onRun={(ids, refused) => {
+              setRefusedRuns(refused);
+              updateQuery({ task: ids.join(',') });
+            }}
+          />
         </Section>
-        <RunPanel
-          offer={offer}
-          rival={rival}
-          draft={draft}
-          own={own}
-          repeats={source?.id}
-          onRun={(ids, refused) => {
-            setRefusedRuns(refused);
-            updateQuery({ task: ids.join(',') });
-          }}
-        />
       </div>
       <ResultPane
         taskIds={taskIds}

@@ -24,6 +24,10 @@ export type FieldProps = {
 
 type RequestFieldProps = FieldProps & {
   value: unknown;
+  /** What the plugin takes for an empty field; undefined: it does not say. */
+  standard: unknown;
+  /** What to type as a prompt. */
+  promptHint: string;
   /** undefined omits the field. */
   onChange(value: unknown): void;
 };
@@ -46,6 +50,8 @@ export function RequestField({
   refusal,
   className,
   value,
+  standard,
+  promptHint,
   onChange,
 }: RequestFieldProps) {
   const { t, i18n } = useTranslation();
@@ -61,6 +67,12 @@ export function RequestField({
 
   const counted = localise(schema['x-unit-label'], i18n.language);
   const unit = schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : counted && ` ${counted}`;
+  const unset = (): string => {
+    if (typeof standard === 'number') return t('play.field.default', { value: `${format.number(standard)}${unit}` });
+    if (typeof standard === 'boolean') return t('play.field.default', { value: t(standard ? 'app.yes' : 'app.no') });
+    if (typeof standard === 'string' && standard !== '') return t('play.field.default', { value: standard });
+    return t('play.field.unset');
+  };
   if (schema.enum !== undefined && (schema.type !== 'number' || isListed(schema))) {
     const options = schema.enum.map((choice) => {
       const said = typeof choice === 'number' ? `${format.number(choice)}${unit}` : choice;
@@ -70,7 +82,7 @@ export function RequestField({
     return (
       <Select
         {...common}
-        placeholder={t('play.field.unset')}
+        placeholder={unset()}
         clearable
         data={isOther ? [...options, { value: text, label: text }] : options}
         value={text === '' ? null : text}
@@ -85,7 +97,7 @@ export function RequestField({
     return (
       <Select
         {...common}
-        placeholder={t('play.field.unset')}
+        placeholder={unset()}
         clearable
         data={[
           { value: 'true', label: t('app.yes') },
@@ -107,7 +119,7 @@ export function RequestField({
       <DecimalField
         {...common}
         description={[help, range].filter((part) => part !== '').join(' · ') || null}
-        placeholder={t('play.field.unset')}
+        placeholder={unset()}
         error={value === undefined || isFitNumber(schema, value) ? refusal : t('play.field.outside')}
         suffix={unit}
         value={typeof value === 'number' ? toDecimal(value) : text}
@@ -120,6 +132,7 @@ export function RequestField({
       <Textarea
         {...common}
         label={t('play.field.prompt')}
+        placeholder={promptHint}
         autosize
         minRows={3}
         maxRows={12}
@@ -152,7 +165,7 @@ export function RequestField({
       {...common}
       label={isSize ? t('play.field.size') : common.label}
       description={help || (isSize ? t('play.field.sizeHint') : null)}
-      placeholder={t('play.field.unset')}
+      placeholder={unset()}
       error={isWrong ? t('play.field.sizeWrong') : refusal}
       spellCheck={false}
       value={text}

@@ -18,13 +18,15 @@ type RequestFormProps = {
   draft: RequestDraft;
   /** What the plugin refuses, said beside its field; null: nothing. */
   refused: { field: string | null; text: string } | null;
+  /** What would be billed now: an empty field has its default there. */
+  facts: Readonly<Record<string, unknown>> | undefined;
 };
 
 /**
  * Inputs for the fields that the plugin declares. Other fields of the request are listed and can be
  * removed.
  */
-export function RequestForm({ offer, draft, refused }: RequestFormProps) {
+export function RequestForm({ offer, draft, refused, facts }: RequestFormProps) {
   const { t, i18n } = useTranslation();
   const { body, setField } = draft;
   const fields = Object.entries(offer.schema.properties).filter(([, schema]) => schema.const === undefined);
@@ -50,7 +52,14 @@ export function RequestForm({ offer, draft, refused }: RequestFormProps) {
         return isFileInput(schema) ? (
           <FileField key={name} {...field} draft={draft} />
         ) : (
-          <RequestField key={name} {...field} value={body[name]} onChange={(value) => setField(name, value)} />
+          <RequestField
+            key={name}
+            {...field}
+            value={body[name]}
+            standard={field.isRequired || body[name] !== undefined ? undefined : facts?.[name]}
+            promptHint={findMedium(offer) === 'speech' ? '' : t('play.field.promptHint')}
+            onChange={(value) => setField(name, value)}
+          />
         );
       })}
     </div>

@@ -2,7 +2,7 @@ import { Alert, Button, SegmentedControl, Text } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { useEffect, useEffectEvent, useId, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { isObject } from '../../../kernel/json.ts';
 import { ApiError } from '../../api/api-error.ts';
@@ -15,7 +15,6 @@ import { useSingleMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { labelField, useFormat } from '../../ui/display/use-format.ts';
 import { isDialogOpen } from '../../ui/form/form-dialog.tsx';
-import { Section } from '../../ui/page/section.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
 import { findInvalidField, missingFields } from './find-invalid-field.ts';
 import classes from './playground.module.css';
@@ -52,10 +51,13 @@ type RunPanelProps = {
   onRun(taskIds: readonly string[], refused: readonly RefusedRun[]): void;
 };
 
-/** The price, and the button that submits the request, once or several times. */
+/**
+ * The foot of a request: its price, and the button that submits it, once or several times.
+ */
 export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
+  const countId = useId();
   const [count, setCount] = useState(1);
   const rivalBody = { ...draft.body, model: rival?.model };
   const other = useQuote({ offer: rival, body: rivalBody, files: draft.files });
@@ -146,38 +148,29 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
 
   const isPhone = useMediaQuery('(max-width: 760px)', undefined, { getInitialValueInEffect: false }) === true;
   const amount = format.money(total);
-  const action = isPriced ? t(isPhone ? 'play.runBar' : 'play.runFor', { amount }) : t('play.run');
+  const action = isPriced ? t('play.runFor', { amount }) : t('play.run');
   return (
-    <>
-      <Section heading={t('play.price')}>
-        {offer.blocked === null ? (
-          <PriceView quote={own.quote} isCurrent={own.isCurrent} />
-        ) : (
-          <Alert color="yellow" variant="light">
-            <Text size="sm">{t(blockedTexts[offer.blocked])}</Text>
-          </Alert>
-        )}
-        {rival !== null && (
-          <div>
-            <Text size="sm" c="dimmed">
-              {rival.model}
-            </Text>
-            <PriceView quote={other.quote} isCurrent={other.isCurrent} hasBalance={false} />
-          </div>
-        )}
-        {tasks > 1 && (
-          <Text size="sm" c="dimmed">
-            {t('play.total', { count: tasks })}
-          </Text>
-        )}
-      </Section>
+    <div className={classes.foot}>
+      {offer.blocked === null ? (
+        <PriceView offer={offer} {...own} isOneOfTwo={rival !== null} />
+      ) : (
+        <Alert color="yellow" variant="light">
+          <Text size="sm">{t(blockedTexts[offer.blocked])}</Text>
+        </Alert>
+      )}
+      {rival !== null && <PriceView offer={rival} {...other} isOneOfTwo hasBalance={false} />}
+      {tasks > 1 && (
+        <Text size="sm" c="dimmed">
+          {t('play.total', { count: tasks })}
+        </Text>
+      )}
       <div className={classes.runBar}>
         {submit.isError && <ErrorNotice error={submit.error} />}
         {isUnanswered && <Text size="sm">{t('play.runAgain')}</Text>}
         <div className={classes.runs}>
+          <span id={countId}>{t('play.count')}</span>
           <SegmentedControl
-            aria-label={t('play.count')}
-            title={t('play.count')}
+            aria-labelledby={countId}
             data={Array.from({ length: maxCount }, (_, i) => String(i + 1))}
             value={String(count)}
             onChange={(value) => setCount(Number(value))}
@@ -211,7 +204,7 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
         )}
         {fileBeingRead !== undefined && <Text size="sm">{t('play.file.reading', { name: fileBeingRead.name })}</Text>}
       </div>
-    </>
+    </div>
   );
 }
 

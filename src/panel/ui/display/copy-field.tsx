@@ -8,7 +8,7 @@ type CopyFieldProps = {
   text: string;
   /** What is shown where that is easier to read or type. */
   shown?: string;
-  /** Its lines stay whole, and a long one scrolls. */
+  /** A program is copied in parts, too; a text is selected as a whole. */
   isProgram?: boolean;
   onCopied?(): void;
 };
@@ -33,15 +33,17 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
   return (
     <div>
       <div className={classes.field} onCopy={onCopied}>
-        {isProgram ? (
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: It scrolls, by the keyboard too.
-          <div className={classes.program} tabIndex={0}>
-            <code>{text}</code>
-          </div>
-        ) : (
-          <code className={classes.text}>{keepFlagsWhole(shown)}</code>
-        )}
-        <ActionIcon variant="subtle" color="gray" size={36} aria-label={t('app.copy')} onClick={() => void copy()}>
+        <code className={classes.text} data-program={isProgram || undefined}>
+          {isProgram ? text : keepFlagsWhole(shown)}
+        </code>
+        <ActionIcon
+          className={classes.copy ?? ''}
+          variant="subtle"
+          color="gray"
+          size={36}
+          aria-label={t('app.copy')}
+          onClick={() => void copy()}
+        >
           {outcome === 'copied' ? <IconCheck /> : <IconCopy />}
         </ActionIcon>
       </div>
