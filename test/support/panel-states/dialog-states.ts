@@ -39,7 +39,16 @@ export const dialogStates: readonly PanelState[] = [
     path: ({ tasks }) => `/tasks/${tasks.finished}`,
     act: inOrder(press('app.more'), menuOpens),
   },
-  { name: 'ask-links-end', path: ({ tasks }) => `/tasks/${tasks.finished}`, act: asked('task.endLinks') },
+  {
+    name: 'ask-links-end',
+    path: ({ tasks }) => `/tasks/${tasks.finished}`,
+    act: inOrder(
+      press('task.linkOptions'),
+      menuOpens,
+      ({ page, text }) => page.getByRole('menuitem', { name: text('task.endLinks') }).click(),
+      dialogOpens,
+    ),
+  },
   { name: 'ask-key-delete', path: '/keys/2', act: asked('keys.delete') },
   {
     name: 'key-rotated',

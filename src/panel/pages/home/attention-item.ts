@@ -95,9 +95,12 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey | null; rem
 export function attentionWords(item: AttentionItem, t: TFunction): { title: string; facts: string; remedy: TextKey } {
   const { title, remedy } = texts[item.code];
   if (title !== null) return { title: t(title), facts: translateOrQuote(item, t), remedy };
-  const [first = '', ...others] = splitFigures(item, t);
+  const [first = '', ...others] = splitFigures(item, t).flatMap(splitSentences);
   return { title: first.replace(/[.。]$/, ''), facts: others.join(' '), remedy };
 }
+
+const splitSentences = (text: string): string[] =>
+  [...new Intl.Segmenter(undefined, { granularity: 'sentence' }).segment(text)].map(({ segment }) => segment.trim());
 
 /** A sentence that begins with the figures of another, as one sentence each. */
 function splitFigures(said: SaidSentence, t: TFunction): string[] {
@@ -106,6 +109,9 @@ function splitFigures(said: SaidSentence, t: TFunction): string[] {
   const rest = translateOrQuote({ ...said, params: { ...said.params, figures: '' } }, t);
   return [...splitFigures(figures, t), rest];
 }
+
+/** Items whose remedy says no more than the button that leads to it. */
+export const isSaidByButton = ({ code }: Item): boolean => code === 'channel_degraded' || code === 'address_missing';
 
 const actionTexts: Readonly<Record<string, TextKey>> = {
   plugin: 'home.attention.open.plugin',

@@ -7,7 +7,7 @@ import { useRole } from '../../session/roles.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
-import { actionText, attentionWords, targetPage } from './attention-item.ts';
+import { actionText, attentionWords, isSaidByButton, targetPage } from './attention-item.ts';
 import classes from './attention-list.module.css';
 
 const refreshMs = 60_000;
@@ -36,6 +36,7 @@ function Item({ item, role }: { item: AttentionItem; role: number }) {
   const { title, facts, remedy } = attentionWords(item, t);
   const page = targetPage(item);
   const action = t(actionText(item));
+  const isLinked = page !== null && role >= page.role;
   const variable = item.target.kind === 'setting' && page === null ? item.target.id : null;
   return (
     <li className={classes.item}>
@@ -45,10 +46,10 @@ function Item({ item, role }: { item: AttentionItem; role: number }) {
           {item.severity === 'error' && <span className={classes.severity}>{t('home.attention.error')}</span>}
         </h3>
         {facts !== '' && <p>{facts}</p>}
-        <p className={classes.remedy}>{t(remedy)}</p>
+        {!(isLinked && isSaidByButton(item)) && <p className={classes.remedy}>{t(remedy)}</p>}
         {variable !== null && <p className={classes.remedy}>{t('home.attention.variable', { name: variable })}</p>}
       </div>
-      {page !== null && role >= page.role && (
+      {isLinked && (
         <Button component={Link} to={page.to} variant="default" size="xs" aria-label={`${action}: ${title}`}>
           {action}
         </Button>
@@ -90,9 +91,7 @@ function AttentionStrip({ items, children }: AttentionStripProps) {
     <section className={classes.strip} aria-label={t('home.attention')} data-urgent={urgent > 0 || undefined}>
       <h2 className={classes.heading}>
         <span className={classes.summary}>
-          <StatusLabel tone={urgent > 0 ? 'bad' : 'waiting'}>
-            {t('home.attention.count', { count: items.length })}
-          </StatusLabel>
+          <span>{t('home.attention.count', { count: items.length })}</span>
           {urgent > 0 && <span className={classes.urgent}>{t('home.attention.urgent', { count: urgent })}</span>}
         </span>
       </h2>

@@ -1,4 +1,5 @@
-import { Anchor } from '@mantine/core';
+import { Anchor, SegmentedControl } from '@mantine/core';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsageReport, UsageStats } from '../../api/types.ts';
@@ -19,81 +20,109 @@ const leastOwnFailures = 3;
 
 type Failing = { key: string; name: string; to: string; succeeded: number; failed: number };
 
-/** The models whose tasks failed most often; each leads to those tasks. */
-export function FailingModels({ figures, all, days }: { figures: UsageStats; all: boolean; days: string }) {
-  const { t } = useTranslation();
-  const question = { scope: all ? 'all' : null, status: 'FAILURE', period: `${days}d` };
-  const rows = figures.failures.map(({ plugin_key: platform, model, succeeded, failed }) => ({
-    ...{ key: `${platform}/${model}`, name: model, to: withQuery('/tasks', { ...question, model, platform }) },
-    ...{ succeeded, failed },
-  }));
-  if (!all && rows.reduce((sum, { failed }) => sum + failed, 0) < leastOwnFailures) return null;
-  return <FailingTable heading={t('home.failing')} of={t('home.slowest.model')} rows={rows} />;
-}
-
-/** The question of the table of channels. */
+/** The question of the channels. */
 export const failingChannelsPath = (days: string, only: UsageOfModel): string =>
   withQuery('/api/usage', {
     ...{ scope: 'all', by: 'channel', ...only, zone: localZone() },
     ...readDates(`${days}d` as '7d', new Date()),
   });
 
-/** The channels whose tasks failed most often. */
-export function FailingChannels({ days, only }: { days: string; only: UsageOfModel }) {
+type FailuresProps = {
+  figures: UsageStats;
+  /** Everybody's; those have channels, too. */
+  all: boolean;
+  days: string;
+  only: UsageOfModel;
+};
+
+/**
+ * The models whose tasks failed most often, each leading to those tasks; and for administrators the
+ * channels.
+ */
+export function Failures({ figures, all, days, only }: FailuresProps) {
   const { t } = useTranslation();
-  const { data } = useApiQuery<UsageReport>(failingChannelsPath(days, only));
-  const rows = (data?.shares ?? [])
+  const [by, setBy] = useState('model');
+  const { data } = useApiQuery<UsageReport>(failingChannelsPath(days, only), { enabled: all });
+  const question = { scope: all ? 'all' : null, status: 'FAILURE', period: `${days}d` };
+  const models = figures.failures.map(({ plugin_key: platform, model, succeeded, failed }) => ({
+    ...{ key: `${platform}/${model}`, name: model, to: withQuery('/tasks', { ...question, model, platform }) },
+    ...{ succeeded, failed },
+  }));
+  const channels = (data?.shares ?? [])
     .filter(({ id, failed }) => id > 0 && failed > 0)
     .sort((one, other) => other.failed - one.failed)
     .map(({ id, name, succeeded, failed }) => ({
       ...{ key: String(id), name: name ?? t('tasks.channelNumber', { id }), to: `/channels/${id}`, succeeded, failed },
     }));
-  return <FailingTable heading={t('home.failingChannels')} of={t('tasks.channel')} rows={rows} />;
-}
-
-function FailingTable({ heading, of, rows }: { heading: string; of: string; rows: readonly Failing[] }) {
-  const { t } = useTranslation();
-  const format = useFormat();
-  if (rows.length === 0) return null;
+  const least = all ? 1 : leastOwnFailures;
+  if (models.reduce((sum, { failed }) => sum + failed, 0) < least) return null;
+  const isByChannel = by === 'channel' && channels.length > 0;
   return (
-    <Section heading={heading}>
-      <PlainTable
-        label={heading}
-        rows={rows.slice(0, shown)}
-        rowKey={({ key }) => key}
-        columns={[
-          {
-            key: 'name',
-            heading: of,
-            render: ({ name, to }) => (
-              <Anchor component={Link} to={to} inherit>
-                {name}
-              </Anchor>
-            ),
-          },
-          {
-            key: 'failed',
-            heading: t('task.status.FAILURE'),
-            numeric: true,
-            render: ({ failed }) => format.number(failed),
-          },
-          {
-            key: 'share',
-            heading: t('home.failing.share'),
-            numeric: true,
-            render: ({ succeeded, failed }) => <Share part={failed} of={succeeded + failed} isBad />,
-          },
-        ]}
-        brief={({ name, to, succeeded, failed }) => (
-          <RowBrief
-            name={name}
-            to={to}
-            figure={format.percent(failed / (succeeded + failed))}
-            facts={[`${t('task.status.FAILURE')}: ${format.number(failed)}`]}
+    <Section
+      heading={t('home.failing')}
+      actions={
+        channels.length > 0 && (
+          <SegmentedControl
+            size="xs"
+            aria-label={t('home.failing')}
+            value={by}
+            onChange={setBy}
+            data={[
+              { value: 'model', label: t('nav.models') },
+              { value: 'channel', label: t('nav.channels') },
+            ]}
           />
-        )}
+        )
+      }
+    >
+      <FailingTable
+        of={isByChannel ? t('tasks.channel') : t('home.slowest.model')}
+        rows={isByChannel ? channels : models}
       />
     </Section>
+  );
+}
+
+function FailingTable({ of, rows }: { of: string; rows: readonly Failing[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <PlainTable
+      label={t('home.failing')}
+      rows={rows.slice(0, shown)}
+      rowKey={({ key }) => key}
+      columns={[
+        {
+          key: 'name',
+          heading: of,
+          render: ({ name, to }) => (
+            <Anchor component={Link} to={to} inherit>
+              {name}
+            </Anchor>
+          ),
+        },
+        {
+          key: 'failed',
+          heading: t('task.status.FAILURE'),
+          numeric: true,
+          render: ({ failed }) => format.number(failed),
+        },
+        {
+          key: 'share',
+          heading: t('home.failing.share'),
+          numeric: true,
+          render: ({ succeeded, failed }) => <Share part={failed} of={succeeded + failed} isBad />,
+        },
+      ]}
+      brief={({ name, to, succeeded, failed }) => (
+        <RowBrief
+          name={name}
+          to={to}
+          figure={format.percent(failed / (succeeded + failed))}
+          facts={[`${t('task.status.FAILURE')}: ${format.number(failed)}`]}
+        />
+      )}
+    />
   );
 }
 

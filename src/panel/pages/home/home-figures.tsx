@@ -28,9 +28,7 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
   const hint = useGatewayStatus().data?.balance_hint || t('home.balanceAsk');
   const ended = totals.succeeded + totals.failed;
   const successNote =
-    ended === 0
-      ? t('home.successNone')
-      : t('home.successOf', { succeeded: format.number(totals.succeeded), ended: format.number(ended) });
+    ended === 0 ? t('home.successNone') : t('home.succeeded', { succeeded: format.number(totals.succeeded) });
   const scope = balance === null ? 'all' : null;
   const failedLink = (
     <Anchor
@@ -71,6 +69,7 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
           note: (
             <>
               <span>{successNote}</span>
+              {totals.failed > 0 && <span aria-hidden="true"> · </span>}
               {totals.failed > 0 && failedLink}
               <PointsChange now={totals.success_rate} before={before?.success_rate} days={days} />
             </>
@@ -109,7 +108,7 @@ function PointsChange(props: { now: number | null; before: number | null | undef
   if (now === null || before === null || before === undefined) return null;
   const points = new Intl.NumberFormat(i18n.language, { maximumFractionDigits: 1 });
   const change = Math.round((now - before) * 1000) / 10;
-  return <span>{t('home.changePoints', { points: `${arrow(change)}${points.format(Math.abs(change))}`, days })}</span>;
+  return <div>{t('home.changePoints', { points: `${arrow(change)}${points.format(Math.abs(change))}`, days })}</div>;
 }
 
 type ModelFigures = UsageStats['slowest'][number];

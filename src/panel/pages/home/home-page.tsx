@@ -23,7 +23,7 @@ import { stackedShares } from '../usage/stack-spend.ts';
 import { datesBefore, localZone, readDates } from '../usage/usage-period.ts';
 import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
-import { ChannelHeat, channelHeatPath, FailingChannels, FailingModels, failingChannelsPath } from './failing.tsx';
+import { ChannelHeat, channelHeatPath, Failures, failingChannelsPath } from './failing.tsx';
 import { areStepsHidden, FirstSteps, hideSteps, useIsNewcomer } from './first-steps.tsx';
 import classes from './home.module.css';
 import { SlowestModels, SummaryFigures, spendersPath, TopSpenders, type UsageOfModel } from './home-figures.tsx';
@@ -83,7 +83,8 @@ export function HomePage() {
   const user = self.data ?? bundle.user;
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
   const isNew = isNewcomer && !isHidden;
-  const isQuiet = figures.data !== undefined && isEmpty(figures.data);
+  // Before the first task there is nothing to choose or to count.
+  const isUnused = isNew && all === isAdmin && figures.data !== undefined && isEmpty(figures.data);
 
   return (
     <Page
@@ -91,7 +92,7 @@ export function HomePage() {
       title={t('home.title')}
       intro={t(isNew ? 'home.introNew' : 'home.intro')}
       actions={
-        isNew && isQuiet && !isAdmin ? undefined : (
+        isUnused ? undefined : (
           <>
             {isAdmin && (
               <SegmentedControl
@@ -139,12 +140,14 @@ export function HomePage() {
                 onClear={() => setAll({ platform: '', model: '' })}
               />
             )}
-            <SummaryFigures
-              balance={all ? null : user.quota}
-              figures={withTotals(data, only === undefined ? usage.data?.totals : toTotals(only))}
-              before={before.data?.totals}
-              days={days}
-            />
+            {(!isUnused || !all) && (
+              <SummaryFigures
+                balance={all ? null : user.quota}
+                figures={withTotals(data, only === undefined ? usage.data?.totals : toTotals(only))}
+                before={before.data?.totals}
+                days={days}
+              />
+            )}
             {isEmpty(data) ? (
               !isNew &&
               (isAdmin && !all ? (
@@ -163,11 +166,8 @@ export function HomePage() {
                   )}
                 </QueryResult>
                 {all && <ChannelHeat />}
-                <div className={classes.charts}>
-                  <FailingModels figures={filterModel(data, only)} all={all} days={days} />
-                  {all && <FailingChannels days={days} only={ofModel} />}
-                  {all && <TopSpenders days={days} only={ofModel} />}
-                </div>
+                <Failures figures={filterModel(data, only)} all={all} days={days} only={ofModel} />
+                {all && <TopSpenders days={days} only={ofModel} />}
                 <LastResults all={all} only={ofModel} refreshMs={refreshMs} />
                 <SlowestModels models={filterModel(data, only).slowest} />
               </>

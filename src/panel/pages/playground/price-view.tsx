@@ -46,7 +46,8 @@ export function PriceView({ offer, quote, isCurrent, isOneOfTwo = false, hasBala
   const isShort = price.quota > price.balance;
   const hint = status.data?.balance_hint || t('home.balanceAsk');
   const balance = format.money(price.balance);
-  const amount = price.expression === null ? t('play.price.free') : (calculate(price) ?? format.money(price.quota));
+  const calculation = price.expression === null ? null : calculate(price);
+  const amount = price.expression === null ? t('play.price.free') : (calculation ?? format.money(price.quota));
   return (
     <div className={classes.price}>
       <p className={classes.amount} data-stale={!isCurrent || undefined} aria-live="polite">
@@ -61,7 +62,7 @@ export function PriceView({ offer, quote, isCurrent, isOneOfTwo = false, hasBala
               : t('play.price.balance', { balance })}
         </Text>
       )}
-      {price.steps.length > 0 && (
+      {calculation === null && price.steps.length > 0 && (
         <Collapsible label={t('play.price.steps')}>
           <pre className={classes.steps}>{[price.expression, ...price.steps].join('\n')}</pre>
         </Collapsible>

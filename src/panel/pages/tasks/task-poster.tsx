@@ -22,7 +22,9 @@ const enlarged = { width: 320, height: 200, gap: 10 };
 export function TaskPoster({ task, size }: TaskPosterProps) {
   const [box, isSeen] = useSeen();
   const [place, setPlace] = useState<{ left: number; top: number } | null>(null);
-  const isDrawing = useMissingPreview(task.id, isSeen && task.status === 'SUCCESS' && task.poster === undefined);
+  const isMissing = task.status === 'SUCCESS' && task.poster === undefined;
+  const isTried = !useMissingPreview(task.id, isSeen && isMissing);
+  const isDrawing = isMissing && !(isSeen && isTried);
   const path = task.poster && artifactPath(task.poster.url);
   const isTile = size === 'tile';
   return (
@@ -40,7 +42,12 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
     >
       {path === undefined ? (
         hasPicture(task) &&
-        (isTile ? <span className={classes.model}>{task.model}</span> : <IconPhoto size={17} stroke={1.4} />)
+        !isDrawing && (
+          <>
+            <IconPhoto size={isTile ? 22 : 17} stroke={1.4} />
+            {isTile && <span className={classes.model}>{task.model}</span>}
+          </>
+        )
       ) : (
         <img src={path} width={64} height={40} loading="lazy" decoding="async" alt="" />
       )}

@@ -5,7 +5,7 @@ import { useFormat } from './use-format.ts';
 export type Figure = {
   label: string;
   value: string;
-  /** Shown beside the value: a reference or a link. */
+  /** Shown below the value: a reference or a link. */
   note?: ReactNode;
 };
 
@@ -18,7 +18,7 @@ export function Figures({ label, figures }: { label: string; figures: readonly F
           <dt>{name}</dt>
           <dd>
             {value}
-            {note}
+            {note && <div className={classes.note}>{note}</div>}
           </dd>
         </div>
       ))}

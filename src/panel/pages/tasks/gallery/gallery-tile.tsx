@@ -38,7 +38,7 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
   const { tile, title, maker, cost, index, isFocusable, onOpen, onFocus } = props;
   const [isHovered, setHovered] = useState(false);
   const [isFocused, setFocused] = useState(false);
-  useMissingPreview(tile.id, tile.status === 'SUCCESS' && tile.poster === undefined);
+  const isDrawing = useMissingPreview(tile.id, tile.status === 'SUCCESS' && tile.poster === undefined);
   return (
     <button
       type="button"
@@ -54,11 +54,11 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
       onPointerEnter={() => setHovered(canHover())}
       onPointerLeave={() => setHovered(false)}
     >
-      <span className={classes.picture}>
+      <span className={classes.picture} data-drawing={isDrawing || undefined}>
         {tile.poster === undefined ? (
           <span className={classes.blank}>
             {tile.status === 'SUCCESS' ? (
-              <IconPhoto size={26} stroke={1.3} aria-hidden="true" />
+              !isDrawing && <IconPhoto size={26} stroke={1.3} aria-hidden="true" />
             ) : (
               <>
                 <TaskStatus status={tile.status} isWaiting={tile.isWaiting} />

@@ -1,6 +1,14 @@
-import { ActionIcon, Anchor, Group, Loader, Modal, Text } from '@mantine/core';
+import { ActionIcon, Button, Group, Loader, Modal, Text } from '@mantine/core';
 import { IconChevronLeft, IconChevronRight } from '@tabler/icons-react';
-import { type KeyboardEvent, type TouchEvent, useEffect, useEffectEvent, useRef } from 'react';
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  type TouchEvent,
+  useEffect,
+  useEffectEvent,
+  useRef,
+  useState,
+} from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskDetail } from '../../../api/types.ts';
@@ -11,7 +19,7 @@ import { ServerText } from '../../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { artifactPath } from '../read-task.ts';
-import { FileActions } from '../task/task-result.tsx';
+import { CopyLinkButton, DownloadButton } from '../task/task-result.tsx';
 import { useTaskActions } from '../task/use-task-actions.tsx';
 import { taskPath, useTaskTitle } from '../use-task-columns.tsx';
 import classes from './gallery.module.css';
@@ -74,7 +82,7 @@ export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: Gal
       </ActionIcon>
       <div className={classes.stage} {...swipe}>
         {task.data !== undefined ? (
-          <ViewedTask key={tile.id} task={task.data} label={toTitle(tile)} />
+          <ViewedTask key={tile.id} task={task.data} label={toTitle(tile)} username={tile.username} />
         ) : task.isError ? (
           <ErrorNotice error={task.error} />
         ) : (
@@ -122,7 +130,15 @@ function useSwipe(move: (by: number) => void) {
 }
 
 /** The file, the prompt that made it, its model and cost, and what can be done with it. */
-function ViewedTask({ task, label }: { task: TaskDetail; label: string }) {
+function ViewedTask({
+  task,
+  label,
+  username,
+}: {
+  task: TaskDetail;
+  label: string;
+  username: string | null | undefined;
+}) {
   const { t } = useTranslation();
   const format = useFormat();
   const { bundle } = useSessionSnapshot();
@@ -148,14 +164,17 @@ function ViewedTask({ task, label }: { task: TaskDetail; label: string }) {
         </Text>
       )}
       <Text size="sm" c="dimmed">
-        {[task.model, format.money(task.bill.settled ?? task.bill.reserved)].join(' · ')}
+        {[task.model, username, format.money(task.bill.settled ?? task.bill.reserved), format.ago(task.created_at)]
+          .filter((part) => part)
+          .join(' · ')}
       </Text>
       <Group gap="xs" justify="center">
-        {file !== undefined && <FileActions taskId={task.id} artifact={file} size="sm" />}
+        {file !== undefined && <DownloadButton taskId={task.id} artifact={file} size="sm" isPrimary />}
         {actions.buttons}
-        <Anchor component={Link} to={taskPath(task)} size="sm">
+        {file !== undefined && <CopyLinkButton artifact={file} size="sm" />}
+        <Button component={Link} to={taskPath(task)} size="sm" variant="default">
           {t('tasks.gallery.open')}
-        </Anchor>
+        </Button>
       </Group>
     </>
   );
@@ -163,12 +182,39 @@ function ViewedTask({ task, label }: { task: TaskDetail; label: string }) {
 
 type File = TaskDetail['artifacts'][number];
 
-function LargeMedia({ file: { type, content_url: url }, label }: { file: File; label: string }) {
+function LargeMedia({ file: { type, content_url: url, preview }, label }: { file: File; label: string }) {
   const path = artifactPath(url);
-  if (type === 'image') return <img src={path} alt={label} />;
+  // A preview has the shape of its picture, which is not known until it has loaded.
+  const [ratio, setRatio] = useState(preview === undefined ? 16 / 9 : preview.width / preview.height);
+  const style = { '--ratio': ratio } as CSSProperties;
+  const measure = (width: number, height: number): void => {
+    if (width > 0 && height > 0) setRatio(width / height);
+  };
+  if (type === 'image') {
+    return (
+      <img
+        src={path}
+        alt={label}
+        style={style}
+        onLoad={({ currentTarget }) => measure(currentTarget.naturalWidth, currentTarget.naturalHeight)}
+      />
+    );
+  }
   // biome-ignore-start lint/a11y/useMediaCaption: vendors make no captions
   if (type === 'audio') return <audio controls src={path} aria-label={label} />;
-  if (type === 'video') return <video controls autoPlay playsInline src={path} aria-label={label} />;
+  if (type === 'video') {
+    return (
+      <video
+        controls
+        autoPlay
+        playsInline
+        src={path}
+        aria-label={label}
+        style={style}
+        onLoadedMetadata={({ currentTarget }) => measure(currentTarget.videoWidth, currentTarget.videoHeight)}
+      />
+    );
+  }
   // biome-ignore-end lint/a11y/useMediaCaption: see above
   return null;
 }

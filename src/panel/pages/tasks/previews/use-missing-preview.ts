@@ -8,28 +8,32 @@ const idleMs = 3000;
 
 /** Tasks that this page has tried: what cannot be drawn is not loaded again and again. */
 const tried = new Set<string>();
+/** Those of them whose attempt has ended. */
+const ended = new Set<string>();
 /** One at a time, whatever the number of rows. */
 let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Lets this browser draw the previews of a finished task that has none, when it is idle. The
- * gateway takes the first one, from any person who may see the task. True while it is at it.
+ * gateway takes the first one, from any person who may see the task. True until it has been tried.
  */
 export function useMissingPreview(taskId: string, isMissing: boolean): boolean {
   const session = useSession();
   const queries = useQueryClient();
-  const [isDrawing, setDrawing] = useState(false);
+  const [, setEnded] = useState(false);
   useEffect(() => {
     if (!isMissing || tried.has(taskId) || savesData()) return;
     tried.add(taskId);
-    setDrawing(true);
     last = last
       .then(idle)
       .then(() => offer(session, queries, taskId))
       .catch(() => undefined)
-      .then(() => setDrawing(false));
+      .then(() => {
+        ended.add(taskId);
+        setEnded(true);
+      });
   }, [taskId, isMissing, session, queries]);
-  return isDrawing && isMissing;
+  return isMissing && !ended.has(taskId) && !savesData();
 }
 
 async function offer(session: Session, queries: QueryClient, taskId: string): Promise<void> {

@@ -1,5 +1,5 @@
-import { Alert, Button, Group, Stack, Text } from '@mantine/core';
-import { IconDownload, IconLink } from '@tabler/icons-react';
+import { ActionIcon, Alert, Button, Group, Menu, Stack, Text } from '@mantine/core';
+import { IconDots, IconDownload, IconLink } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -79,7 +79,8 @@ function ArtifactView({ taskId, artifact, onRenew, actions }: ArtifactViewProps)
         </Alert>
       )}
       <Group gap="xs">
-        <FileActions taskId={taskId} artifact={artifact} />
+        <DownloadButton taskId={taskId} artifact={artifact} size="xs" />
+        <CopyLinkButton artifact={artifact} size="xs" />
         {actions}
       </Group>
       <KeptState artifact={artifact} />
@@ -92,36 +93,40 @@ function ArtifactView({ taskId, artifact, onRenew, actions }: ArtifactViewProps)
   );
 }
 
-type FileActionsProps = { taskId: string; artifact: Artifact; size?: 'xs' | 'sm' };
+type DownloadButtonProps = { taskId: string; artifact: Artifact; size: 'xs' | 'sm'; isPrimary?: boolean };
 
-/** Downloads a file, or copies a link that needs no sign-in. */
-export function FileActions({ taskId, artifact, size = 'xs' }: FileActionsProps) {
+export function DownloadButton({ taskId, artifact, size, isPrimary = false }: DownloadButtonProps) {
+  const { t } = useTranslation();
+  return (
+    <Button
+      component="a"
+      href={artifactPath(artifact.content_url)}
+      download={`${taskId}-${artifact.key}${fileExtension(artifact)}`}
+      size={size}
+      variant={isPrimary ? 'filled' : 'default'}
+      leftSection={<IconDownload size={17} stroke={1.6} aria-hidden="true" />}
+    >
+      {t('task.download')}
+    </Button>
+  );
+}
+
+/** Copies a link to a file that needs no sign-in. */
+export function CopyLinkButton({ artifact, size }: { artifact: Artifact; size: 'xs' | 'sm' }) {
   const { t } = useTranslation();
   const copyLink = async (): Promise<void> => {
     if (await copyText(artifact.content_url)) notifySuccess(t('task.linkCopied'));
     else notifySuccess(t('app.copyFailed'));
   };
   return (
-    <>
-      <Button
-        component="a"
-        href={artifactPath(artifact.content_url)}
-        download={`${taskId}-${artifact.key}${fileExtension(artifact)}`}
-        size={size}
-        variant="default"
-        leftSection={<IconDownload size={17} stroke={1.6} aria-hidden="true" />}
-      >
-        {t('task.download')}
-      </Button>
-      <Button
-        size={size}
-        variant="default"
-        leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />}
-        onClick={() => void copyLink()}
-      >
-        {t('task.copyLink')}
-      </Button>
-    </>
+    <Button
+      size={size}
+      variant="default"
+      leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />}
+      onClick={() => void copyLink()}
+    >
+      {t('task.copyLink')}
+    </Button>
   );
 }
 
@@ -223,7 +228,7 @@ async function diagnoseArtifact(path: string): Promise<TextKey> {
   }
 }
 
-/** Ends all links to a task's results. The page then shows new ones. */
+/** A menu that ends all links to a task's results. The page then shows new ones. */
 function TaskLinks({ taskId }: { taskId: string }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
@@ -239,9 +244,16 @@ function TaskLinks({ taskId }: { taskId: string }) {
   };
   return (
     <>
-      <Button variant="default" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
-        {t('task.endLinks')}
-      </Button>
+      <Menu withinPortal>
+        <Menu.Target>
+          <ActionIcon variant="default" size={30} loading={revoke.isPending} aria-label={t('task.linkOptions')}>
+            <IconDots size={17} stroke={1.6} aria-hidden="true" />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => void ask()}>{t('task.endLinks')}</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
       {revoke.isError && <ErrorNotice error={revoke.error} />}
     </>
   );
