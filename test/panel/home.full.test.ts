@@ -161,6 +161,7 @@ describe('a gateway with tasks', () => {
     await waitForText(page, /^(Last 7 days|No earlier data)/);
     await failing.getByRole('link', { name: 'demo-video' }).waitFor();
     await page.getByRole('radiogroup', { name: 'Failures' }).getByText('Channels', { exact: true }).click();
+    await failing.getByRole('columnheader', { name: 'Channel' }).waitFor();
     expect(await failing.getByRole('link').getAttribute('href')).toMatch(/^\/channels\/\d+$/);
     expect(new URL(page.url()).search).toBe('?days=7&scope=all');
     // The reader's own balance is not among everybody's figures.

@@ -55,7 +55,7 @@ describe('API keys', () => {
     await button(page, 'Create key').click();
     await waitForText(page, 'Enter a name.');
     await field(page, 'Name').fill('Trailer renders');
-    await page.getByText('Own budget', { exact: true }).click();
+    await page.getByText('Fixed amount', { exact: true }).click();
     await button(page, 'Create key').click();
     await waitForText(page, 'Enter zero or more.');
     await field(page, 'Budget in US dollars').fill('12.5');
@@ -81,7 +81,7 @@ describe('API keys', () => {
     });
     // Sent from here or from anywhere else: the page shows the key's first task.
     await panel.root().call('POST', '/api/user/manage', { action: 'add_quota', id, mode: 'add', value: 1_000_000 });
-    await page.getByRole('button', { name: /^Send it now · \$0\.\d\d$/ }).click();
+    await page.getByRole('button', { name: /^Run · \$0\.\d\d$/ }).click();
     await waitForText(page, 'Received your first request');
     await page.getByRole('region', { name: 'Your task' }).waitFor();
     // Leaving while nobody has taken the key asks.

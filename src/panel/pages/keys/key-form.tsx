@@ -1,8 +1,8 @@
-import { Group, Input, SegmentedControl, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
+import { Group, Input, SegmentedControl, Select, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useId } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { ApiKey, ApiKeyFields, CallableModel } from '../../api/types.ts';
+import type { ApiKey, ApiKeyFields, CallableModel, ChannelChoices } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
@@ -63,19 +63,14 @@ export function KeyForm({ form, apiKey }: { form: Form<KeyValues>; apiKey?: ApiK
             />
           )}
         </Group>
-        <Input.Description>
-          {t(
-            values.budget === 'account'
-              ? 'keys.budget.accountHint'
-              : isNew
-                ? 'keys.budget.ownHint'
-                : 'keys.budget.leftHint',
-          )}
-        </Input.Description>
+        {values.budget === 'own' && (
+          <Input.Description>{t(isNew ? 'keys.budget.ownHint' : 'keys.budget.leftHint')}</Input.Description>
+        )}
       </Stack>
       <SpendingLimit
         period={form.bindValue('limit_period')}
         usd={form.bindValue('limit_usd')}
+        label={t('keys.recurring')}
         description={t('limit.keyHint')}
         stored={apiKey?.budget ?? null}
       />
@@ -112,7 +107,11 @@ function Limits({ form }: { form: Form<KeyValues> }) {
   const isAdmin = useRole() >= roles.admin;
   const { bundle } = useSessionSnapshot();
   const models = useApiQuery<CallableModel[]>('/api/model');
+  const choices = useApiQuery<ChannelChoices>('/api/channel/choices', { enabled: isAdmin });
   const { values } = form;
+  const known = (choices.data?.groups ?? []).map(({ name }) => name);
+  // A key keeps a group that no longer exists until another is chosen.
+  const groups = values.group === '' || known.includes(values.group) ? known : [...known, values.group];
   const isUsed = values.models.length > 0 || values.allow_ips.length > 0 || values.group !== '';
   const isWrong = (['models', 'allow_ips', 'group'] as const).some((field) => form.readError(field) !== null);
   return (
@@ -136,10 +135,16 @@ function Limits({ form }: { form: Form<KeyValues> }) {
           clearButtonProps={{ 'aria-label': t('keys.clear') }}
         />
         {isAdmin && (
-          <TextInput
-            {...form.bind('group')}
+          <Select
+            {...form.bindValue('group')}
             label={t('keys.group')}
-            description={t('keys.groupHint', { group: bundle?.user.group ?? '' })}
+            description={t('keys.groupHint')}
+            data={[
+              { value: '', label: t('keys.group.own', { group: bundle?.user.group ?? '' }) },
+              ...groups.map((group) => ({ value: group, label: group })),
+            ]}
+            allowDeselect={false}
+            onChange={(group) => form.set('group', group ?? '')}
             maw={460}
           />
         )}

@@ -1,4 +1,4 @@
-import { Button, Group, Text } from '@mantine/core';
+import { Anchor, Button, Group, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'react-router';
 import { type ApiKey, type ApiKeyFields, keyStatus } from '../../api/types.ts';
@@ -59,8 +59,16 @@ function KeySummary({ apiKey }: { apiKey: ApiKey }) {
       <Text size="sm" ff="monospace">
         {apiKey.prefix}…
       </Text>
-      <Text size="sm" c="dimmed">
-        {t('keys.spentSoFar', { money: format.money(apiKey.used_quota) })}
+      <Text size="sm" c="dimmed" component="span">
+        {t('keys.spentInTotal', { money: format.money(apiKey.used_quota) })}
+        {' · '}
+        <Anchor component={Link} to={`/usage?key=${apiKey.id}`} inherit>
+          {t('keys.viewUsage')}
+        </Anchor>
+        {' · '}
+        <Anchor component={Link} to={`/tasks?key=${apiKey.id}`} inherit>
+          {t('keys.viewTasks')}
+        </Anchor>
       </Text>
       <Text size="sm" c="dimmed">
         <KeyUse apiKey={apiKey} />

@@ -1,7 +1,7 @@
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
-import { IconCheck, IconSend } from '@tabler/icons-react';
+import { IconCheck, IconPlayerPlay } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
-import { type ReactNode, useRef } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { CallableModel, ModelCatalog, TaskPage } from '../../api/types.ts';
@@ -26,16 +26,18 @@ type KeyShownOnceProps = {
   apiKey: string;
   /** The models that the key may use; empty: all. */
   models: readonly string[];
-  /** A new key: its first request is awaited here. */
-  keyId?: number;
-  /** What else there is to say of the key. */
+  keyId: number;
+  /** Its first request is its first of all; a rotated key has had others. */
+  isNew?: boolean;
+  /** What else there is to say of the key, on a line of its own. */
   note?: string;
   /** Further secrets that are shown only now. */
   children?: ReactNode;
 };
 
 /** The end of making and of rotating a key: the key, shown once, and a first request with it. */
-export function KeyShownOnce({ heading, once, test, apiKey, models, keyId, note, children }: KeyShownOnceProps) {
+export function KeyShownOnce(props: KeyShownOnceProps) {
+  const { heading, once, test, apiKey, models, keyId, isNew = false, note, children } = props;
   const { t } = useTranslation();
   // A ref: the link below leads away in the same event.
   const isKept = useRef(false);
@@ -47,14 +49,19 @@ export function KeyShownOnce({ heading, once, test, apiKey, models, keyId, note,
   const keep = (): void => {
     isKept.current = true;
   };
-  const text = [t('keys.made.text'), note].filter((part) => part !== undefined).join(' ');
+  const text = (
+    <>
+      {t('keys.made.text')}
+      {note !== undefined && <div>{note}</div>}
+    </>
+  );
   return (
     <Page heading={heading} back={<BackLink to="/keys">{t('nav.keys')}</BackLink>} narrow>
       <Stack gap="lg">
         <OneTimeSecret heading={once ?? t('keys.made.once')} text={text} secret={apiKey} onCopied={keep} />
         {children}
         <Section heading={test ?? t('keys.first')} intro={t('keys.firstIntro')}>
-          <KeySnippets apiKey={apiKey} models={models} keyId={keyId} />
+          <KeySnippets apiKey={apiKey} models={models} keyId={keyId} isNew={isNew} />
         </Section>
         <Group>
           <Button component={Link} to="/keys" variant="default" onClick={keep}>
@@ -70,11 +77,12 @@ type KeySnippetsProps = {
   apiKey: string;
   /** The models that the key may use; empty: all. */
   models: readonly string[];
-  keyId: number | undefined;
+  keyId: number;
+  isNew: boolean;
 };
 
 /** A first request with the new key in curl, Python and JavaScript, for an available model. */
-function KeySnippets({ apiKey, models: allowed, keyId }: KeySnippetsProps) {
+function KeySnippets({ apiKey, models: allowed, keyId, isNew }: KeySnippetsProps) {
   const { t } = useTranslation();
   const status = useGatewayStatus();
   const models = useApiQuery<CallableModel[]>('/api/model');
@@ -97,7 +105,7 @@ function KeySnippets({ apiKey, models: allowed, keyId }: KeySnippetsProps) {
           {t('home.reference')}
         </Anchor>
       </Text>
-      {keyId !== undefined && <FirstRequest keyId={keyId} apiKey={apiKey} sample={callable} offer={offer ?? null} />}
+      <FirstRequest {...{ keyId, isNew, apiKey }} sample={callable} offer={offer ?? null} />
     </Stack>
   );
 }
@@ -107,6 +115,7 @@ const noFiles = {};
 
 type FirstRequestProps = {
   keyId: number;
+  isNew: boolean;
   apiKey: string;
   /** The request that the page shows; null: the key can call no model yet. */
   sample: Sample | null;
@@ -115,16 +124,21 @@ type FirstRequestProps = {
 };
 
 /**
- * Sends the shown request with the new key, and waits for the key's first task, from here or from
- * anywhere else.
+ * Sends the shown request with the new key, and waits for the key's first task, or its next one, from
+ * here or from anywhere else.
  */
-function FirstRequest({ keyId, apiKey, sample, offer }: FirstRequestProps) {
+function FirstRequest({ keyId, isNew, apiKey, sample, offer }: FirstRequestProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const { quote } = useQuote({ offer, body: sample?.body ?? {}, files: noFiles });
   const price = quote.data?.price ?? null;
   const path = withQuery('/api/task', { api_key_id: keyId, page_size: 1 });
-  const tasks = useApiQuery<TaskPage>(path, { refreshMs: (page) => (page?.items.length ? false : waitMs) });
+  // The last task before; undefined: not known yet.
+  const [former, setFormer] = useState(isNew ? '' : undefined);
+  const readFirst = (page: TaskPage | undefined) =>
+    former === undefined ? undefined : page?.items.find(({ id }) => id !== former);
+  const tasks = useApiQuery<TaskPage>(path, { refreshMs: (page) => (readFirst(page) ? false : waitMs) });
+  if (former === undefined && tasks.data !== undefined) setFormer(tasks.data.items[0]?.id ?? '');
   const send = useMutation({
     mutationFn: async ({ path, body }: Sample) => {
       const answer = await fetch(path, {
@@ -138,7 +152,7 @@ function FirstRequest({ keyId, apiKey, sample, offer }: FirstRequestProps) {
     },
     onSettled: () => tasks.refetch(),
   });
-  const first = tasks.data?.items[0];
+  const first = readFirst(tasks.data);
   if (first !== undefined) {
     return (
       <div role="status">
@@ -159,14 +173,14 @@ function FirstRequest({ keyId, apiKey, sample, offer }: FirstRequestProps) {
       )}
       <Group gap="sm">
         <Button
-          leftSection={<IconSend size={17} stroke={1.6} aria-hidden="true" />}
+          leftSection={<IconPlayerPlay size={17} stroke={1.6} aria-hidden="true" />}
           disabled={sample === null}
           loading={send.isPending}
           onClick={() => sample !== null && send.mutate(sample)}
         >
           {price === null || price.expression === null
-            ? t('keys.first.send')
-            : t('keys.first.sendFor', { amount: format.money(price.quota) })}
+            ? t('play.run')
+            : t('play.runFor', { amount: format.money(price.quota) })}
         </Button>
         <Text size="sm" c="dimmed">
           {t('keys.first.waiting')}

@@ -72,7 +72,7 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
       render: (key) => (key.unlimited_quota ? t('keys.unlimited') : left(key.quota)),
     },
     { key: 'spent', heading: t('keys.spent'), numeric: true, render: (key) => spent(key.used_quota) },
-    { key: 'limits', heading: t('keys.limited'), minor: true, render: (key) => <KeyLimits limits={key} /> },
+    { key: 'limits', heading: t('keys.limited'), render: (key) => <KeyLimits limits={key} /> },
     {
       key: 'expires',
       heading: t('keys.expiry'),
@@ -120,6 +120,7 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
       figure={t('keys.spentSoFar', { money: format.money(apiKey.used_quota) })}
       state={<KeyStatus status={apiKey.status} />}
       facts={[
+        `${apiKey.prefix}…`,
         apiKey.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: format.money(apiKey.quota) }),
         ...lastUseFacts(apiKey),
       ]}

@@ -75,6 +75,7 @@ function CreatedKey({ created }: { created: NewApiKey }) {
       apiKey={created.key}
       models={created.models}
       keyId={created.id}
+      isNew
     >
       {created.new_webhook_secret !== null && (
         <OneTimeSecret

@@ -131,6 +131,7 @@ function NewKey({ rotated }: { rotated: RotatedKey }) {
       test={t('keys.rotate.test')}
       apiKey={rotated.key}
       models={rotated.models}
+      keyId={rotated.id}
       note={note}
     />
   );

@@ -40,16 +40,18 @@ type FieldProps = {
 type SpendingLimitProps = {
   period: FieldProps;
   usd: FieldProps;
+  /** Default: that of an account. */
+  label?: string;
   description: string;
   /** What is stored, with what is spent in its present period. */
   stored: SpentBudget | null;
 };
 
 /** How much may be spent in each day, week or month, or in all. */
-export function SpendingLimit({ period, usd, description, stored }: SpendingLimitProps) {
+export function SpendingLimit({ period, usd, label, description, stored }: SpendingLimitProps) {
   const { t } = useTranslation();
   return (
-    <Input.Wrapper label={t('limit.label')} description={description} labelElement="div">
+    <Input.Wrapper label={label ?? t('limit.label')} description={description} labelElement="div">
       <Group gap="md" align="flex-start" mt={8}>
         <NativeSelect
           aria-label={t('limit.period')}
