@@ -159,7 +159,9 @@ function ModelCard({ model: card, result }: { model: Model; result: TaskSummary 
         <div className={classes.names}>
           <h2 id={id}>{model}</h2>
           <Text size="sm" c="dimmed" truncate {...(description === '' ? {} : { title: description })}>
-            {card.plugin_name ?? t('models.relayed')}
+            {card.plugin_name === null
+              ? t('models.relayed')
+              : `${card.plugin_name} · ${t(mediumTexts[findCardMedium(card)])}`}
           </Text>
         </div>
       </div>
@@ -217,13 +219,19 @@ function ModelPrice({ card: { price, units, labels } }: { card: Model }) {
   const [first, ...others] = price.examples;
   const exampleWords = ({ label, usd }: Model['price']['examples'][number]): string =>
     t('models.priceExample', { amount: format.money(usd * QUOTA_PER_USD), request: label });
-  if (!price.priced) return <p className={classes.price}>{t('models.noPrice')}</p>;
+  if (!price.priced) {
+    return (
+      <div className={classes.cost}>
+        <p className={classes.price}>{t('models.noPrice')}</p>
+      </div>
+    );
+  }
   if (price.summary === null) {
     return (
-      <div>
+      <div className={classes.cost}>
         <p className={classes.price}>{first === undefined ? t('models.priceVaries') : exampleWords(first)}</p>
         {others.length > 0 && (
-          <Text size="xs" c="dimmed" lh={1.5}>
+          <Text size="sm" c="dimmed" lh={1.5}>
             {others.map(exampleWords).join(' · ')}
           </Text>
         )}
@@ -233,11 +241,11 @@ function ModelPrice({ card: { price, units, labels } }: { card: Model }) {
   }
   const { short, rows } = words(price.summary, units, labels);
   return (
-    <div>
+    <div className={classes.cost}>
       <p className={classes.price}>{short}</p>
       {rows.length > 0 && (
-        <Text size="xs" c="dimmed" lh={1.5}>
-          {rows.map(([value, amount]) => `${value}: ${amount}`).join(' · ')}
+        <Text size="sm" c="dimmed" lh={1.5}>
+          {rows.map(([value, amount]) => `${value} ${amount}`).join(' · ')}
         </Text>
       )}
     </div>

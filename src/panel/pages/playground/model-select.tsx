@@ -1,11 +1,13 @@
-import { Group, Select, Text } from '@mantine/core';
+import { CheckIcon, Group, Select, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel, ModelCard, PluginSummary, TaskSummary } from '../../api/types.ts';
 import { localise } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useLocalisedQuery } from '../../session/use-api.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
-import classes from './playground.module.css';
+import { usePriceWords } from '../../ui/display/use-price-words.ts';
+import classes from './model-select.module.css';
+import playground from './playground.module.css';
 
 type ModelSelectProps = {
   offers: readonly CallableModel[];
@@ -16,6 +18,13 @@ type ModelSelectProps = {
 /** A searchable list of the models that the user may use, grouped by plugin. */
 export function ModelSelect({ offers, selected, onSelect }: ModelSelectProps) {
   const { t } = useTranslation();
+  const words = usePriceWords();
+  const sayPrice = ({ price: { summary }, schema, labels }: CallableModel): string => {
+    if (summary === null) return '';
+    const units = summary.per.map((fact) => [fact, schema.properties[fact]?.['x-unit'] ?? null] as const);
+    // What tokens cost is said by the million, which the schema of a request does not tell.
+    return units.every(([, unit]) => unit !== null) ? words(summary, Object.fromEntries(units), labels).short : '';
+  };
   // A model that is no longer offered stays selected: only the user changes the selection.
   const groups = Map.groupBy(
     offers.includes(selected) ? offers : [...offers, selected],
@@ -33,6 +42,16 @@ export function ModelSelect({ offers, selected, onSelect }: ModelSelectProps) {
         items: members.map((offer) => ({ value: offerKey(offer), label: offer.model })),
       }))}
       value={offerKey(selected)}
+      renderOption={({ option, checked }) => {
+        const offer = offers.find((each) => offerKey(each) === option.value);
+        return (
+          <span className={classes.option}>
+            <CheckIcon size={12} aria-hidden="true" data-checked={checked || undefined} />
+            <span>{option.label}</span>
+            <span>{offer && sayPrice(offer)}</span>
+          </span>
+        );
+      }}
       onChange={(key) => {
         const offer = offers.find((candidate) => offerKey(candidate) === key);
         if (offer !== undefined) onSelect(offer);
@@ -49,7 +68,7 @@ export function PluginBrief({ offer }: { offer: CallableModel }) {
   const hasPicture = plugins.data?.some(({ key, has_icon: hasIcon }) => key === offer.plugin_key && hasIcon);
   const icon = hasPicture ? `/api/plugin/task/${offer.plugin_key}/icon` : undefined;
   return (
-    <Group gap={12} wrap="nowrap" align="center" className={classes.plugin ?? ''}>
+    <Group gap={12} wrap="nowrap" align="center" className={playground.plugin ?? ''}>
       <PluginIcon name={offer.plugin_name} icon={offer.icon} path={icon} />
       <div>
         <Text size="sm" fw={550}>

@@ -146,7 +146,12 @@ function TaskHistory({ selected, onSelect }: TaskHistoryProps) {
   if (items.length === 0) return null;
   return (
     <nav aria-label={t('play.history')} className={classes.history}>
-      <h2 className={classes.heading}>{t('play.history')}</h2>
+      <div className={classes.historyTop}>
+        <h2 className={classes.heading}>{t('play.history')}</h2>
+        <Anchor component={Link} to="/tasks" size="sm">
+          {t('task.back')}
+        </Anchor>
+      </div>
       <ul>
         {items.map((task) => (
           <li key={task.id}>

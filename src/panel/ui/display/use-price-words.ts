@@ -12,7 +12,7 @@ export const tokensPerPrice = 1_000_000;
 export type PriceWords = {
   /** "$0.02 / second", or for a table its lowest and highest amount. */
   short: string;
-  /** The rows of a table, such as "1080p" and "$0.08 / second". */
+  /** The rows of a table, such as "1080p" and "$0.08". */
   rows: readonly (readonly [value: string, amount: string])[];
   /** Another amount by the same measure: "$0.03 / second". */
   say(amount: string): string;
@@ -43,7 +43,7 @@ export function usePriceWords() {
     const [low, high] = [Math.min(...amounts), Math.max(...amounts)];
     return {
       short: say(low === high ? money(low) : t('price.words.range', { low: money(low), high: money(high) })),
-      rows: summary.rates.map(({ value, usd }) => [value ?? t('price.words.other'), say(money(usd))] as const),
+      rows: summary.rates.map(({ value, usd }) => [value ?? t('price.words.other'), money(usd)] as const),
       say,
     };
   };
