@@ -124,8 +124,8 @@ type FirstRequestProps = {
 };
 
 /**
- * Sends the shown request with the new key, and waits for the key's first task, or its next one, from
- * here or from anywhere else.
+ * Sends the shown request with the new key, and waits for the key's first task, or its next one,
+ * from here or from anywhere else.
  */
 function FirstRequest({ keyId, isNew, apiKey, sample, offer }: FirstRequestProps) {
   const { t } = useTranslation();

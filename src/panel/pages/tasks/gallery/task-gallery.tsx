@@ -3,6 +3,7 @@ import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo,
 import { useTranslation } from 'react-i18next';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
+import { isFinished } from '../read-task.ts';
 import { useTaskTitle } from '../use-task-columns.tsx';
 import type { TaskQuery } from '../use-task-query.ts';
 import { type Arrangement, arrangeTiles, gap, moveFocus, visibleRows } from './arrange-tiles.ts';
@@ -21,10 +22,14 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const toTitle = useTaskTitle();
+  const sayCost = (status: string, amount: string): string =>
+    isFinished({ status }) ? amount : t('tasks.reserved', { amount });
   const { feed, tiles, isCut } = useTaskFeed(tasks);
-  const toNotes = ({ model, username, quota, created_at: at }: Tile) => ({
+  const toNotes = ({ model, username, quota, status, created_at: at }: Tile) => ({
     maker: [model, username ?? ''].filter((part) => part !== '').join(' · '),
-    cost: `${format.money(quota)} · ${format.ago(at)}`,
+    cost: [quota === 0 && status !== 'SUCCESS' ? '' : sayCost(status, format.money(quota)), format.ago(at)]
+      .filter((part) => part !== '')
+      .join(' · '),
   });
   const box = useRef<HTMLUListElement>(null);
   const [opened, setOpened] = useState<number | null>(null);
