@@ -62,11 +62,11 @@ function KeySummary({ apiKey }: { apiKey: ApiKey }) {
       <Text size="sm" c="dimmed" component="span">
         {t('keys.spentInTotal', { money: format.money(apiKey.used_quota) })}
         {' · '}
-        <Anchor component={Link} to={`/usage?key=${apiKey.id}`} inherit>
+        <Anchor component={Link} to={`/usage?key=${apiKey.id}`} inherit underline="always">
           {t('keys.viewUsage')}
         </Anchor>
         {' · '}
-        <Anchor component={Link} to={`/tasks?key=${apiKey.id}`} inherit>
+        <Anchor component={Link} to={`/tasks?key=${apiKey.id}`} inherit underline="always">
           {t('keys.viewTasks')}
         </Anchor>
       </Text>
