@@ -33,7 +33,11 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
   return (
     <div>
       <div className={classes.field} onCopy={onCopied}>
-        <code className={classes.text} data-program={isProgram || undefined}>
+        <code
+          className={classes.text}
+          data-program={isProgram || undefined}
+          data-word={!shown.includes(' ') || undefined}
+        >
           {isProgram ? text : keepFlagsWhole(shown)}
         </code>
         <ActionIcon
