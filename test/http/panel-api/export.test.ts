@@ -94,7 +94,7 @@ describe('an export', () => {
   });
 
   test('that is full ends with a row that says so, and the next one goes on there', async () => {
-    const task = { properties: { originModelName: '', input: '' }, execution: {} };
+    const task = { properties: { originModelName: '', input: '' }, execution: {}, billing: {} };
     const last = Array.from({ length: 200 }, (_, i) => ({ ...task, taskId: `task_${i}` }));
     let fed = 0;
     const lists = {
