@@ -19,3 +19,14 @@ export const detachFromRequest: <T>(work: () => T) => T = AsyncLocalStorage.snap
  * of them alone would let nothing else run.
  */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** `wait`, which all who ask while it lasts share: they go on together. */
+export function shareWait(wait: () => Promise<void>): () => Promise<void> {
+  let waiting: Promise<void> | undefined;
+  return () => {
+    waiting ??= wait().finally(() => {
+      waiting = undefined;
+    });
+    return waiting;
+  };
+}

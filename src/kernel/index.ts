@@ -5,7 +5,7 @@
  */
 
 export type { CleanUpStep } from './background-work.ts';
-export { detachFromRequest, nextTurn } from './background-work.ts';
+export { detachFromRequest, nextTurn, shareWait } from './background-work.ts';
 export { batchCalls } from './batch-calls.ts';
 export {
   BUDGET_PERIODS,

@@ -1,10 +1,10 @@
 import { isUnreadableKey } from '../../channels/index.ts';
-import { inStep, type Sentence, sentence, sleepInStep, watchClock } from '../../kernel/index.ts';
+import { inStep, type Sentence, sentence, shareWait, sleepInStep, watchClock } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
+import { endInterrupted } from '../state/end-interrupted.ts';
 import { finishTask, toLease } from '../state/finish-task.ts';
 import { createTransitionWriter } from '../state/record-transition.ts';
 import { traceEvent } from '../state/trace-event.ts';
-import { endInterrupted } from '../state/end-interrupted.ts';
 import type { TaskDeps } from '../types.ts';
 import { applyVerdict } from './apply-verdict.ts';
 import { createChannelQueues, type PollGroup } from './channel-queues.ts';
@@ -37,6 +37,8 @@ const SWEEP_BATCH = 100;
 const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
 /** How long a poll's write waits for others to join it. No client waits for it. */
 const WRITE_WINDOW_MS = 25;
+/** The same where a task has ended: its slot may be waited for. */
+const ENDING_WINDOW_MS = 10;
 /**
  * Pauses between the attempts to write a vendor's answer while the database is unavailable, 14 s in
  * all. After that the task is polled again when its lease expires.
@@ -78,6 +80,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const loops: Promise<void>[] = [];
   let wake = () => {};
   const write = createTransitionWriter(deps, () => clock.sleep(WRITE_WINDOW_MS, stopping.signal));
+  /** Tasks that end within the window end in one transaction. */
+  const gatherEndings = shareWait(() => clock.sleep(ENDING_WINDOW_MS, stopping.signal));
   const repeatedAnswers = createRepeatedAnswers();
   deps.telemetry.reportCacheSize?.('repeated_answers', repeatedAnswers.size);
   const queues = createChannelQueues({
@@ -180,6 +184,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   async function record({ task, final }: Claimed, verdict: Verdict): Promise<void> {
     for (const pauseMs of WRITE_PAUSES_MS) {
       try {
+        if (verdict.kind === 'ended') await gatherEndings();
         return await applyVerdict(deps, { write, task, verdict, final });
       } catch (error) {
         if (!isStoreUnavailable(error) || stopping.signal.aborted) throw error;
