@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { memoizeTexts } from '../kernel/index.ts';
 
 /**
  * `private` addresses need permission. `forbidden` ones are never connected to, whatever the
@@ -86,6 +87,15 @@ function readVerdict(range: string): AddressVerdict {
  * `URL` did all of this. The connection uses the same object, so no second parser can disagree.
  */
 export const canonicalHost = (url: URL): string => url.host.toLowerCase();
+
+/**
+ * What requests are compared with that a channel's base address is for; undefined: it is none. A
+ * channel sends many requests and has one address, so it is parsed once.
+ */
+export const readBaseAddress = memoizeTexts((address) => {
+  const url = URL.parse(address);
+  return url ? { isSecure: url.protocol === 'https:', host: canonicalHost(url) } : undefined;
+});
 
 /** An address or CIDR as a canonical CIDR; undefined for anything else. */
 export function readRange(text: string): string | undefined {

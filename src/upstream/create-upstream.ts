@@ -73,7 +73,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         logger.debug({ host: canonicalHost(url), method: request.method, kind, hops }, 'outbound request failed');
         return err({ ...toSentence(sent.error), kind, notSent: notSent && hops === 0 });
       }
-      const response = readResponse(deadlines, sent.value, { ...input, url });
+      const response = readResponse(deadlines, sent.value, { url, limits: input });
       const location = response.headers.location?.[0];
       if (input.maxRedirects === 0 || !isRedirect(response.status, location)) return ok(response);
       response.discard();
@@ -100,7 +100,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     if (refusal !== undefined) return err({ ...refused(refusal), stale: false });
 
     const proxy = chooseProxy(request, url);
-    const isKnown = request.isKnownHost?.(url) ?? false;
+    // Only the way through a proxy depends on it.
+    const isKnown = proxy !== undefined && (request.isKnownHost?.(url) ?? false);
     const isRepeatable = request.mayRepeat !== false && IDEMPOTENT.has(request.method) && request.body.kind === 'none';
     const sendBy = async (reuse: Route['reuse']): Promise<Result<Answer, SendFailure>> => {
       const written = writeRequest(request, { url, keepAlive: reuse !== 'fresh' });

@@ -3,7 +3,7 @@
  * and mail. May touch: sockets and name resolution. Never touches: the database, plugins, users.
  */
 
-export { canonicalHost, checkAddress, isInRanges, readRange } from './check-address.ts';
+export { canonicalHost, checkAddress, isInRanges, readBaseAddress, readRange } from './check-address.ts';
 export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-request.ts';
 export { decodeBody, decodedStream, findDecoder, readEncodings } from './content-encodings.ts';
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';

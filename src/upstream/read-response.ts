@@ -23,7 +23,7 @@ const utf8 = new TextDecoder();
 export function readResponse(
   deadlines: Deadlines,
   { head, body: arriving }: Answer,
-  { url, ...limits }: ReadLimits & { url: URL },
+  { url, limits }: { url: URL; limits: ReadLimits },
 ): UpstreamResponse {
   const { status, headers } = head;
   let taken = false;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { canonicalHost, type Upstream } from '../../src/upstream/index.ts';
+import { canonicalHost, readBaseAddress, type Upstream } from '../../src/upstream/index.ts';
 import { get, type RawServer, reply, startRawServer, testUpstream } from './harness.ts';
 
 let server: RawServer;
@@ -105,6 +105,16 @@ describe('URLs', () => {
       'http://[::1]:80/': '[::1]',
     };
     for (const [url, host] of Object.entries(cases)) expect(canonicalHost(new URL(url))).toBe(host);
+  });
+
+  test('a base address says its host and whether it has TLS; a text that is none says nothing', () => {
+    const read = ['https://API.Vendor.TEST:443/v1', 'http://vendor.test:8080', 'vendor.test', ''].map(readBaseAddress);
+    expect(read).toEqual([
+      { isSecure: true, host: 'api.vendor.test' },
+      { isSecure: false, host: 'vendor.test:8080' },
+      undefined,
+      undefined,
+    ]);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { BatchQueryContext, DriverContext, TaskQueryContext } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
-import { canonicalHost } from '../../upstream/index.ts';
+import { canonicalHost, readBaseAddress } from '../../upstream/index.ts';
 import type { HookFailure, LoadedPlugin, Manifest } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 import {
@@ -149,9 +149,9 @@ const toPort = (url: URL): string => url.port || (url.protocol === 'https:' ? '4
  * scheme's default port. Redirects of such requests follow the same rule.
  */
 export function allowsHost(manifest: Pick<Manifest, 'allowedHosts'>, channelBaseUrl: string, url: URL): boolean {
-  const base = URL.parse(channelBaseUrl);
-  if (base?.protocol === 'https:' && url.protocol !== 'https:') return false;
-  if (base && canonicalHost(base) === canonicalHost(url)) return true;
+  const base = readBaseAddress(channelBaseUrl);
+  if (base?.isSecure && url.protocol !== 'https:') return false;
+  if (base?.host === canonicalHost(url)) return true;
   return manifest.allowedHosts.some((entry) => isHost(entry, url));
 }
 

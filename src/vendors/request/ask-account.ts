@@ -7,9 +7,8 @@ import {
   readCapacityAnswer,
   type ToldLimits,
 } from '../../plugins/index.ts';
-import { canonicalHost } from '../../upstream/index.ts';
 import type { VendorDeps } from '../types.ts';
-import { CONNECT_TIMEOUT_MS } from './build-upstream-request.ts';
+import { CONNECT_TIMEOUT_MS, vendorHosts } from './build-upstream-request.ts';
 
 const MAX_ANSWER_BYTES = 256 * 1024;
 const REQUEST_MS = 10_000;
@@ -87,7 +86,7 @@ async function ask(
     const sent = await send(channel, {
       ...request,
       body: body === '' ? { kind: 'none' } : { kind: 'text', text: body },
-      privateHosts: [canonicalHost(new URL(channel.baseUrl))],
+      privateHosts: vendorHosts(channel),
       isKnownHost: () => true,
       maxRedirects: 0,
       mayRepeat: false,

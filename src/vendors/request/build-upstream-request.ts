@@ -2,7 +2,7 @@ import type { ExtractedFiles, RequestFile } from '../../files/index.ts';
 import { err, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import { allowsHost, type LoadedPlugin, type PluginRequest } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
-import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../../upstream/index.ts';
+import { type MultipartPart, readBaseAddress, type UpstreamBody, type UpstreamRequest } from '../../upstream/index.ts';
 import { inlineFiles } from './inline-files.ts';
 import { hasFileToken, restoreFiles } from './restore-files.ts';
 
@@ -29,6 +29,12 @@ type Submit = {
  */
 type Described = { channel: ChannelRecord; described: PluginRequest; submit?: Submit };
 
+/** The host of a channel's own address, which may be a private one. */
+export function vendorHosts({ baseUrl }: Pick<ChannelRecord, 'baseUrl'>): string[] {
+  const base = readBaseAddress(baseUrl);
+  return base ? [base.host] : [];
+}
+
 /** Builds the upstream request that a plugin described. An error says what is wrong with a file. */
 export function buildUpstreamRequest(
   plugin: LoadedPlugin,
@@ -44,7 +50,7 @@ export function buildUpstreamRequest(
     method: described.method,
     headers: described.headers,
     body: body.value,
-    privateHosts: [canonicalHost(new URL(channel.baseUrl))],
+    privateHosts: vendorHosts(channel),
     isKnownHost: (url) => allowsHost(plugin.manifest, channel.baseUrl, url),
     // Submissions follow no redirect and are not repeated, whatever their method is: a second
     // request could buy the job twice.

@@ -1,5 +1,6 @@
 import type { Channels } from '../../channels/index.ts';
 import { allowsHost } from '../../plugins/index.ts';
+import type { ChannelRecord } from '../../store/ports/index.ts';
 import type { Upstream, UpstreamRequest } from '../../upstream/index.ts';
 import type { SendToVendor } from '../types.ts';
 
@@ -8,15 +9,22 @@ export const createSendToVendor =
   ({ upstream, channels }: { upstream: Upstream; channels: Pick<Channels, 'network'> }): SendToVendor =>
   (channel, request) => {
     const { proxy, headers } = channels.network(channel);
-    const url = URL.parse(request.url);
-    // Their values are secret like the key: never without TLS where the channel has it.
-    const isOwnHost = url !== null && allowsHost({ allowedHosts: [] }, channel.baseUrl, url);
     return upstream.request({
       ...request,
       ...(proxy === undefined ? {} : { proxy }),
-      headers: isOwnHost ? addHeaders(request.headers, headers) : request.headers,
+      headers: takesHeaders(headers, { channel, request }) ? addHeaders(request.headers, headers) : request.headers,
     });
   };
+
+/** Their values are secret like the key: they never leave without TLS where the channel has it. */
+function takesHeaders(
+  headers: Readonly<Record<string, string>>,
+  { channel, request }: { channel: ChannelRecord; request: UpstreamRequest },
+): boolean {
+  if (Object.keys(headers).length === 0) return false;
+  const url = URL.parse(request.url);
+  return url !== null && allowsHost({ allowedHosts: [] }, channel.baseUrl, url);
+}
 
 /** What a request says itself is never overridden. */
 function addHeaders(

@@ -20,10 +20,10 @@ import {
   type TaskQueryContext,
 } from '../../plugins/index.ts';
 import type { ChannelRecord, Store } from '../../store/ports/index.ts';
-import { canonicalHost, type UpstreamRequest } from '../../upstream/index.ts';
+import type { UpstreamRequest } from '../../upstream/index.ts';
 import { readVendorAnswer } from '../answer/read-vendor-answer.ts';
 import { batchContext, upstreamContext } from '../request/build-contexts.ts';
-import { buildUpstreamRequest, CONNECT_TIMEOUT_MS } from '../request/build-upstream-request.ts';
+import { buildUpstreamRequest, CONNECT_TIMEOUT_MS, vendorHosts } from '../request/build-upstream-request.ts';
 import { resolveCredential } from '../resolve-credential.ts';
 import type { VendorDeps } from '../types.ts';
 import { type NetworkTrialStep, traceNetwork } from './trace-network.ts';
@@ -205,7 +205,7 @@ export const plainRequest = (
   method: 'GET',
   headers,
   body: { kind: 'none' },
-  privateHosts: [canonicalHost(new URL(channel.baseUrl))],
+  privateHosts: vendorHosts(channel),
   isKnownHost: () => true,
   maxRedirects: 0,
   connectTimeoutMs: CONNECT_TIMEOUT_MS,
