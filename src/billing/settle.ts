@@ -74,7 +74,7 @@ export async function settleAll(
       : usageRow(task, { kind: 'settle', quota: bill.quota, detail, createdAt: at });
   });
   // Usage is written first: the other statements lock rows that all tasks of the wallets wait for.
-  await Promise.all(rows.map((row) => tx.logs.addUsage(row)));
+  await tx.logs.addUsageRows(rows);
   if (lines.length + usage.length > 0) await tx.ledger.settleAll({ lines, usage });
 }
 

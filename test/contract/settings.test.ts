@@ -159,6 +159,21 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     expect(await quotas({ since: 24 * hour + 1 })).toEqual([11]);
     expect(await quotas({ until: 24 * hour })).toEqual([7]);
 
+    // Rows of tasks that end together are one statement, which keeps their order and any text.
+    const reasonSentence = { reason: 'tasks.vendor_lost', params: { status: 404 } };
+    await store.logs.addUsageRows([
+      { ...usage, model: 'a\0b', quota: Number.MAX_SAFE_INTEGER, detail: { said: 'a\0b' }, walletId: null },
+      { ...usage, model: 'later', kind: 'refund', reasonSentence, seconds: 12 },
+    ]);
+    await store.logs.addUsageRows([]);
+    expect((await store.logs.listUsage({ userId: user.id }, { page: 1, pageSize: 2 })).items).toMatchObject([
+      { ...usage, model: 'later', kind: 'refund', reasonSentence, seconds: 12 },
+      {
+        ...{ ...usage, model: 'a\uFFFDb', quota: Number.MAX_SAFE_INTEGER, detail: { said: 'a\0b' }, walletId: null },
+        ...{ reasonSentence: null, seconds: -1 },
+      },
+    ]);
+
     const audit = {
       userId: null,
       username: 'system',

@@ -254,6 +254,14 @@ const polls: Work[] = [
       }),
   ],
   [
+    'usage rows',
+    ({ logs }, { userId, keyId, channelId, task: { taskId } }) => {
+      const row = { userId, walletId: userId, apiKeyId: keyId, taskId, channelId, pluginKey: 'demo', model: 'm' };
+      const settled = { ...row, kind: 'settle' as const, quota: 1, detail: {}, createdAt: at };
+      return logs.addUsageRows([settled, settled]);
+    },
+  ],
+  [
     'settlements',
     ({ ledger }, ids) =>
       ledger.settleAll({

@@ -203,11 +203,13 @@ export type NamedUsage = UsageLogRecord & { username: string | null; apiKeyName:
  */
 export const CORRECTION_SECONDS = -2;
 
+export type NewUsageRow = Omit<UsageLogRecord, 'id' | 'seconds' | 'reasonSentence'> &
+  Partial<Pick<UsageLogRecord, 'seconds' | 'reasonSentence'>>;
+
 export interface LogStore {
-  addUsage(
-    row: Omit<UsageLogRecord, 'id' | 'seconds' | 'reasonSentence'> &
-      Partial<Pick<UsageLogRecord, 'seconds' | 'reasonSentence'>>,
-  ): Promise<void>;
+  addUsage(row: NewUsageRow): Promise<void>;
+  /** Many rows, in their order, by one statement. */
+  addUsageRows(rows: readonly NewUsageRow[]): Promise<void>;
   listUsage(filter: UsageFilter, page: Page): Promise<Paged<NamedUsage>>;
   /** The latest rows before the row `before`, uncounted. */
   readUsage(filter: UsageFilter, part: { before?: number; limit: number }): Promise<NamedUsage[]>;

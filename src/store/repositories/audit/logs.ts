@@ -1,12 +1,34 @@
 import { and, desc, eq, getTableColumns, gte, lt, lte, sql } from 'drizzle-orm';
-import { type AuditFilter, countTo, type LogStore, type UsageFilter } from '../../ports/index.ts';
-import { type Context, containsText, escapeLike, lazy } from '../context.ts';
-import { columnPlaceholders, createPages, lazyByShape, whereGiven } from '../prepare-by-shape.ts';
+import { type AuditFilter, countTo, type LogStore, type NewUsageRow, type UsageFilter } from '../../ports/index.ts';
+import { type Context, containsText, escapeLike, lazy, plainText, type RecordColumns } from '../context.ts';
+import { createPages, lazyByShape, whereGiven } from '../prepare-by-shape.ts';
 import { buildUsageTime } from '../usage/figures.ts';
 import { createAuditChains } from './audit-chains.ts';
 
+const USAGE = {
+  user_id: 'bigint',
+  wallet_id: 'bigint',
+  api_key_id: 'bigint',
+  task_id: 'text',
+  channel_id: 'bigint',
+  plugin_key: 'text',
+  model: 'text',
+  kind: 'text',
+  quota: 'bigint',
+  detail: 'text',
+  reason_sentence: 'text',
+  created_at: 'bigint',
+  seconds: 'bigint',
+} as const satisfies RecordColumns;
+
 export function createLogStore(context: Context): LogStore {
-  const { db, tables, fold } = context;
+  const {
+    db,
+    tables,
+    fold,
+    prepare,
+    lists: { records },
+  } = context;
   const { usageLogs, auditLogs, users, apiKeys } = tables;
   const matches = (filter: UsageFilter & { before?: number }) =>
     whereGiven(filter, {
@@ -33,7 +55,6 @@ export function createLogStore(context: Context): LogStore {
     );
   const toAuditValues = <Filter extends AuditFilter>(filter: Filter): Filter =>
     filter.action === undefined ? filter : { ...filter, action: `${escapeLike(filter.action)}%` };
-  const { id: _, ...usageColumns } = getTableColumns(usageLogs);
   const selectUsage = () =>
     db
       .select({ ...getTableColumns(usageLogs), username: users.username, apiKeyName: apiKeys.name })
@@ -68,19 +89,21 @@ export function createLogStore(context: Context): LogStore {
   const selectAuditPart = (filter: AuditFilter & { before?: number }) =>
     selectAudit(filter).limit(sql.placeholder('limit')).prepare();
   const auditPart = lazyByShape(selectAuditPart);
-  const addUsage = lazy(() => {
-    const given = columnPlaceholders(usageColumns);
-    const createdAt = buildUsageTime(sql`cast(${given.createdAt} as bigint)`);
-    return db
-      .insert(usageLogs)
-      .values({ ...given, createdAt })
-      .prepare();
+  const insertUsage = lazy(() => {
+    const columns = Object.keys(USAGE).map((name) => sql.raw(name));
+    const values = Object.keys(USAGE).map((name) =>
+      name === 'created_at' ? buildUsageTime(sql`given.created_at`) : sql.raw(`given.${name}`),
+    );
+    return prepare(sql`insert into usage_logs (${sql.join(columns, sql`, `)})
+      select ${sql.join(values, sql`, `)} from ${records('given', USAGE)}`);
   });
+  const addUsageRows: LogStore['addUsageRows'] = async (rows) => {
+    if (rows.length > 0) await insertUsage()({ given: JSON.stringify(rows.map(encodeUsage)) });
+  };
 
   return {
-    async addUsage(row) {
-      await addUsage().execute({ seconds: -1, reasonSentence: null, ...row });
-    },
+    addUsage: (row) => addUsageRows([row]),
+    addUsageRows,
 
     listUsage: usagePages,
     readUsage: (wanted, { before, limit }) => {
@@ -101,3 +124,19 @@ export function createLogStore(context: Context): LogStore {
     },
   };
 }
+
+const encodeUsage = (row: NewUsageRow): Record<keyof typeof USAGE, string | number | null> => ({
+  user_id: row.userId,
+  wallet_id: row.walletId,
+  api_key_id: row.apiKeyId,
+  task_id: row.taskId,
+  channel_id: row.channelId,
+  plugin_key: row.pluginKey,
+  model: plainText(row.model),
+  kind: row.kind,
+  quota: row.quota,
+  detail: JSON.stringify(row.detail),
+  reason_sentence: row.reasonSentence ? JSON.stringify(row.reasonSentence) : null,
+  created_at: row.createdAt,
+  seconds: row.seconds ?? -1,
+});
