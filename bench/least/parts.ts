@@ -15,7 +15,7 @@ const MEBIBYTE = 1024 * 1024;
 const BALANCE = 1_000_000_000_000;
 const TIMEOUT_MS = 10_000;
 
-type Descriptor = { url: string; method?: string; headers: Record<string, string>; body?: unknown };
+export type Descriptor = { url: string; method?: string; headers: Record<string, string>; body?: unknown };
 
 export async function openParts(dataDir: string, synchronous: 'FULL' | 'NORMAL', pluginFile: string) {
   const read = readConfig({});
@@ -57,12 +57,17 @@ export async function openParts(dataDir: string, synchronous: 'FULL' | 'NORMAL',
       return called.value.value as T;
     },
     send,
-    async ask<T>(descriptor: Descriptor): Promise<T> {
-      const text = await (await send(descriptor)).text();
-      if (!text.ok) throw new Error(text.error.message);
-      return JSON.parse(text.value) as T;
+    async ask<T>(described: Descriptor): Promise<T> {
+      return JSON.parse(await askText(described)) as T;
     },
+    askText,
   };
+
+  async function askText(described: Descriptor): Promise<string> {
+    const text = await (await send(described)).text();
+    if (!text.ok) throw new Error(text.error.message);
+    return text.value;
+  }
 }
 
 export type Parts = Awaited<ReturnType<typeof openParts>>;

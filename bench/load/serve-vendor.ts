@@ -4,14 +4,17 @@
  *
  * An id says what the job is: `run-N` stays queued, `new-N` is a little further at each poll,
  * `done-N-BYTES` ended at once with a file of that size, `soon-N-UNTIL` ends at that time, between
- * half and one and a half times as long after its start as asked for. The prompts `[moving]`,
- * `[file=BYTES]` and `[soon=MS]` ask for them.
+ * half and one and a half times as long after its start as asked for, `poll-N-MS` ends so long
+ * after its first poll. The prompts `[moving]`, `[file=BYTES]`, `[soon=MS]` and `[polled=MS]` ask
+ * for them.
  *
  * `/gaps` lists and forgets, in milliseconds, how long after a job had been seen to end the next
  * one of the same key arrived.
  */
 const counts = { creates: 0, polls: 0, batch_polls: 0, downloads: 0 };
 const files = new Map<number, Uint8Array<ArrayBuffer>>();
+/** When jobs end that began with their first poll. */
+const ends = new Map<string, number>();
 
 /** When jobs were seen to end whose place nobody has taken yet, by key, the oldest first. */
 const freed = new Map<string, number[]>();
@@ -23,7 +26,7 @@ const answer = (text: string) => new Response(text, { headers });
 /** As long as the demo vendor's own answer. */
 function show(id: string): string {
   const kind = id.slice(0, id.indexOf('-'));
-  const hasEnded = kind === 'done' || (kind === 'soon' && performance.now() >= readEnd(id));
+  const hasEnded = kind === 'done' || ((kind === 'soon' || kind === 'poll') && performance.now() >= readEnd(id));
   const [status, progress] = hasEnded
     ? ['succeeded', 100]
     : kind === 'new'
@@ -33,7 +36,14 @@ function show(id: string): string {
   return `{"id":"${id}","object":"video.job","status":"${status}","progress":${progress},"model":"demo-video","prompt":"a lighthouse in the fog","seconds":4,"resolution":"720p","reference_id":"","created_at":1700000000${ended}}`;
 }
 
-const readEnd = (id: string): number => Number(id.slice(id.lastIndexOf('-') + 1));
+function readEnd(id: string): number {
+  const ms = Number(id.slice(id.lastIndexOf('-') + 1));
+  if (!id.startsWith('poll-')) return ms;
+  const end = ends.get(id) ?? performance.now() + ms;
+  ends.set(id, end);
+  return end;
+}
+
 const readKey = (request: Request): string => request.headers.get('authorization') ?? '';
 
 async function create(request: Request): Promise<Response> {
@@ -44,9 +54,17 @@ async function create(request: Request): Promise<Response> {
   const bytes = /\[file=(\d+)\]/.exec(prompt)?.[1];
   const number = counts.creates.toString(36).padStart(8, '0');
   if (bytes !== undefined) return answer(show(`done-${number}-${bytes}`));
-  const soonMs = /\[soon=(\d+)\]/.exec(prompt)?.[1];
-  if (soonMs !== undefined)
-    return answer(show(`soon-${number}-${Math.round(performance.now() + Number(soonMs) * (0.5 + Math.random()))}`));
+  const [, from, ms] = /\[(soon|polled)=(\d+)\]/.exec(prompt) ?? [];
+  if (from !== undefined) {
+    const after = Number(ms) * (0.5 + Math.random());
+    const id =
+      from === 'soon'
+        ? `soon-${number}-${Math.round(performance.now() + after)}`
+        : `poll-${number}-${Math.round(after)}`;
+    const text = show(id);
+    ends.delete(id);
+    return answer(text);
+  }
   return answer(show(`${prompt.includes('[moving]') ? 'new' : 'run'}-${number}`));
 }
 

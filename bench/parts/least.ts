@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { freePort } from '../../test/support/free-port.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { type Figure, higher, lower, percentile, row } from '../figures.ts';
+import { type Figure, higher, lower, note, percentile, row } from '../figures.ts';
 import { KEY, SIDS } from '../least/tables.ts';
 import { formatRequest } from '../load/http-client.ts';
 import { CONNECTIONS, measureRequests } from '../load/measure-requests.ts';
@@ -11,7 +11,9 @@ import { startBenchVendor, startScript } from '../load/start-script.ts';
 import type { Run } from '../part.ts';
 import { cpuSeconds, readMemory } from '../read-processes.ts';
 import { formatChat, OPEN_STREAMS } from './alone.ts';
+import { ENDED_TASKS } from './ended-tasks.ts';
 import { benchHookInProcess } from './hooks.ts';
+import { CROWDED_INTERVAL_SECONDS } from './polls.ts';
 import { timeFirstByte } from './relay.ts';
 import { answersOk } from './start.ts';
 
@@ -30,6 +32,7 @@ export async function benchLeast(run: Run): Promise<Figure[]> {
     ...(await benchWholeSubmissions(run, 'NORMAL')),
     ...(await benchWholeChats(run)),
     ...(await benchWholePolls(run)),
+    ...(await benchWholeEndings()),
     ...(await benchPipes()),
     ...(await benchHookInProcess()),
     ...(await benchExecutable()),
@@ -122,7 +125,24 @@ async function benchWholePolls({ seconds }: Run): Promise<Figure[]> {
   const vendor = await startBenchVendor();
   try {
     const args = [temporaryFolder(), vendor.url, String(2 * seconds)];
-    return describePolls('least: polls in batches with all parts', await runScript('least/whole-polls.ts', args));
+    return describePolls(
+      'least: polls in batches with all parts',
+      await runScript<MeasuredPolls>('least/whole-polls.ts', args),
+    );
+  } finally {
+    await vendor.stop();
+  }
+}
+
+async function benchWholeEndings(): Promise<Figure[]> {
+  const vendor = await startBenchVendor();
+  try {
+    const args = [temporaryFolder(), vendor.url, String(ENDED_TASKS), String(CROWDED_INTERVAL_SECONDS * 1000)];
+    const { tasks, polls, cpu } = await runScript<MeasuredEndings>('least/whole-endings.ts', args);
+    return row('least: tasks polled to their end with all parts', [
+      lower('processor a task', (cpu / tasks) * 1e6, 'µs'),
+      note('polls a task', polls / tasks, ''),
+    ]);
   } finally {
     await vendor.stop();
   }
@@ -132,7 +152,12 @@ async function benchPolls({ seconds }: Run, mode: 'one' | 'batches'): Promise<Fi
   const vendor = await startBenchVendor();
   try {
     const path = join(temporaryFolder(), 'least.db');
-    const measured = await runScript('least/polls.ts', [path, String(vendor.port), String(2 * seconds), mode]);
+    const measured = await runScript<MeasuredPolls>('least/polls.ts', [
+      path,
+      String(vendor.port),
+      String(2 * seconds),
+      mode,
+    ]);
     return describePolls(mode === 'one' ? 'least: polls one by one' : 'least: polls in batches', measured);
   } finally {
     await vendor.stop();
@@ -140,12 +165,13 @@ async function benchPolls({ seconds }: Run, mode: 'one' | 'batches'): Promise<Fi
 }
 
 type MeasuredPolls = { polls: number; took: number; cpu: number };
+type MeasuredEndings = { tasks: number; polls: number; cpu: number };
 
 /** Runs a script of the bench to its end and reads what it prints. */
-async function runScript(file: string, args: readonly string[]): Promise<MeasuredPolls> {
+async function runScript<T>(file: string, args: readonly string[]): Promise<T> {
   const script = new URL(`../${file}`, import.meta.url).pathname;
   const child = Bun.spawn([process.execPath, script, ...args], { stdin: 'ignore', stdout: 'pipe', stderr: 'inherit' });
-  return JSON.parse(await new Response(child.stdout).text()) as MeasuredPolls;
+  return JSON.parse(await new Response(child.stdout).text()) as T;
 }
 
 const describePolls = (what: string, { polls, took, cpu }: MeasuredPolls): Figure[] =>

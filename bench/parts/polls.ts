@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import type { Gateway } from '../../test/support/gateway.ts';
-import { until } from '../../test/support/until.ts';
 import type { Build } from '../builds.ts';
-import { type Figure, higher, lower, note, row } from '../figures.ts';
+import { type Figure, higher, lower, row } from '../figures.ts';
 import { fillWithRunningTasks, type PollMode } from '../fill-tasks.ts';
 import { type Keeping, keepResults } from '../load/keep-results.ts';
 import type { Run } from '../part.ts';
@@ -22,9 +21,6 @@ const TIMELY_SIZE = 10_000;
  */
 const SUBMITTED = 1_000;
 const CLIENTS = 32;
-/** Tasks that are polled to their end, and how long their jobs take: half as long at the least. */
-const ENDED = 2_000;
-const ENDED_AFTER_MS = 12_000;
 /** A result that is kept beside polls: a video of some seconds. */
 const KEPT_BYTES = 20_000_000;
 /** The longest time between two polls of a task (TASK_POLL_INTERVAL_SECONDS). */
@@ -102,43 +98,6 @@ export const benchManyPolls = (run: Run): Promise<Figure[]> =>
       ...describe(`polls one by one, each answer new, ${count}`, moving, {}),
     ];
   });
-
-/** What tasks cost from their first poll to their settlement, which their vendor ends soon. */
-export async function benchEndedTasks({ build }: Run): Promise<Figure[]> {
-  const stage = await openStage(build, { UPDATE_TASK: 'false', SQLITE_SYNCHRONOUS: 'NORMAL' });
-  try {
-    await stage.admin.call('PUT', '/api/option', { key: 'results.keep', value: 'asked' });
-    let left = ENDED;
-    await Promise.all(
-      Array.from({ length: CLIENTS }, async () => {
-        while (left-- > 0) await stage.submit(`a lighthouse in the fog [soon=${ENDED_AFTER_MS}]`);
-      }),
-    );
-    await stage.gateway.stop();
-    const env = { TASK_POLL_INTERVAL_SECONDS: String(CROWDED_INTERVAL_SECONDS), SQLITE_SYNCHRONOUS: 'NORMAL' };
-    const gateway = await startBuild(build, { dataDir: stage.gateway.dataDir, env });
-    try {
-      const [begun, before] = [cpuSeconds(gateway.pid), await stage.vendor.counts()];
-      await until('all tasks have ended', async () => (await countEnded(gateway.url)) === ENDED, 10 * ENDED_AFTER_MS);
-      const used = cpuSeconds(gateway.pid) - begun;
-      const polls = (await stage.vendor.counts()).polls - before.polls;
-      return row(`${ENDED.toLocaleString('en')} tasks polled to their end`, [
-        lower('processor a task', (used / ENDED) * 1e6, 'µs'),
-        note('polls a task', polls / ENDED, ''),
-      ]);
-    } finally {
-      await gateway.stop();
-    }
-  } finally {
-    await stage.stop();
-  }
-}
-
-async function countEnded(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const counts = text.matchAll(/^taskgate_tasks_ended_total\{[^}]*outcome="success"[^}]*\} (\d+)/gm);
-  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
-}
 
 /** A stopped gateway with submitted tasks; `work` measures polls of as many copies as it wants. */
 export async function withSubmitted(
