@@ -64,7 +64,8 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
             variant="unstyled"
             // Its own: it would inherit the sizes of the field that it stands in.
             rightSectionWidth={28}
-            styles={{ wrapper: { marginTop: 0 } }}
+            styles={{ wrapper: { marginTop: 0 }, input: { background: 'none' } }}
+            w="100%"
             aria-label={t('number.unit')}
             data={data}
             value={isForever ? forever : step.name}
