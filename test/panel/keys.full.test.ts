@@ -122,7 +122,7 @@ describe('API keys', () => {
     await page.getByText(/\$0\.00 of \$5\.00 spent or reserved/).waitFor();
     const { page: settings } = await panel.openAs(ROOT, '/settings/billing', { viewport: screens.desktop });
     await button(settings, 'Add spending limit').waitFor();
-    expect(await button(settings, 'Add group').count()).toBe(1);
+    expect(await button(settings, 'Add a group').count()).toBe(1);
   });
 
   testInFullRun('fields that the server rejects keep the input and show the reason', async () => {
