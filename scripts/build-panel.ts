@@ -126,7 +126,7 @@ async function expectStyles(scripts: readonly Blob[]): Promise<void> {
 const textAreas = {
   first:
     'account app board challenge code connection ended error forgot language legal missing oauth passkey reset setup signIn signUp telegram wait wechat',
-  administration: 'plugins prices sheet system users',
+  administration: 'channels plugins prices replay sheet system users',
   settings: 'market option providers settings',
   account: 'notifications profile security',
   reference: 'reference',

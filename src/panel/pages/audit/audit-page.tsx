@@ -81,13 +81,13 @@ function AuditFilters({ filters }: { filters: Filters<FilterName> }) {
         onChange={(value) => filters.set('action', value ?? '')}
       />
       <Select
-        label={t('audit.range')}
+        label={t('rows.range')}
         allowDeselect={false}
         data={[
           { value: '', label: t('tasks.anyTime') },
-          { value: 'day', label: t('audit.range.day') },
-          { value: 'week', label: t('audit.range.week') },
-          { value: 'month', label: t('audit.range.month') },
+          { value: 'day', label: t('rows.range.day') },
+          { value: 'week', label: t('rows.range.week') },
+          { value: 'month', label: t('rows.range.month') },
         ]}
         value={filters.values.range}
         onChange={(value) => filters.set('range', value ?? '')}

@@ -159,7 +159,7 @@ function Models({ models }: { models: readonly string[] }) {
       ))}
       {rest > 0 && (
         <Text span size="sm" c="dimmed">
-          {t('channels.modelsMore', { count: rest })}
+          {t('rows.more', { count: rest })}
         </Text>
       )}
     </div>

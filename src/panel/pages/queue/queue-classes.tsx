@@ -92,7 +92,7 @@ export function Accounts({ accounts }: { accounts: readonly { id: number; name: 
       <Anchor component={Link} to={`/channels/${first.id}`} inherit>
         {first.name}
       </Anchor>
-      {others.length > 0 && ` ${t('channels.modelsMore', { count: others.length })}`}
+      {others.length > 0 && ` ${t('rows.more', { count: others.length })}`}
     </span>
   );
 }

@@ -75,12 +75,12 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
             onChange={(value) => filters.set('kind', value ?? '')}
           />
           <Select
-            label={t('audit.range')}
+            label={t('rows.range')}
             allowDeselect={false}
             data={[
               { value: '', label: t('ledger.allTime') },
-              { value: 'week', label: t('audit.range.week') },
-              { value: 'month', label: t('audit.range.month') },
+              { value: 'week', label: t('rows.range.week') },
+              { value: 'month', label: t('rows.range.month') },
               { value: 'quarter', label: t('usage.period.90d') },
             ]}
             value={range}
