@@ -204,7 +204,7 @@ describe('the audit log', () => {
 describe('a person', () => {
   // Not long ago: what is old would be removed in the meantime.
   const now = Math.floor(Date.now() / 1000);
-  const insertTask = (taskId: string, userId: number, status: string, leaseUntilMs = 0) => `
+  const insertTask = (taskId: string, userId: number, { status = 'SUCCESS', leaseUntilMs = 0 } = {}) => `
     insert into tasks (task_id, platform, user_id, "group", channel_id, action, status, progress, created_at, updated_at,
       finish_time, lease_until, quota, properties, execution, billing, data)
     values ('${taskId}', 'demo', ${userId}, 'default', 1, 'text', '${status}', '100%', ${now}, ${now}, ${now}, ${leaseUntilMs}, 0,
@@ -219,8 +219,8 @@ describe('a person', () => {
     const { token } = await panel.logIn('ada');
     const { key } = (await panel.send('/api/token', { method: 'POST', token, body: { name: 'mine' } })).json.data;
     panel.run(`update api_keys set last_used_at = 9, last_used_ip = '2001:db8::7' where user_id = ${id}`);
-    for (let n = 0; n < 120; n += 1) panel.run(insertTask(`task_${n}`, id, 'SUCCESS'));
-    panel.run(insertTask('task_running', id, 'NOT_START', farLeaseMs()));
+    for (let n = 0; n < 120; n += 1) panel.run(insertTask(`task_${n}`, id));
+    panel.run(insertTask('task_running', id, { status: 'NOT_START', leaseUntilMs: farLeaseMs() }));
 
     const command = (name: string, ...flags: string[]) =>
       runCommand(['admin', name, '--data-dir', dataDir, ...flags], {});

@@ -3,9 +3,9 @@ import {
   type Clock,
   type Logger,
   newUuid,
+  type ReportCacheSize,
   silentLogger,
   systemClock,
-  type ReportCacheSize,
 } from '../../src/kernel/index.ts';
 import { createNoSessionCache } from '../../src/store/index.ts';
 import type { CachedSession, CacheReading, SessionCache } from '../../src/store/ports/index.ts';
@@ -28,7 +28,13 @@ type Node = SessionCache & { isConnected(): boolean; hurry(): void; close(): voi
 
 function openNode(
   url: string,
-  options: { ttlSeconds?: number; clock?: Clock; logger?: Logger; cryptoSecret?: string; reportCacheSize?: ReportCacheSize } = {},
+  options: {
+    ttlSeconds?: number;
+    clock?: Clock;
+    logger?: Logger;
+    cryptoSecret?: string;
+    reportCacheSize?: ReportCacheSize;
+  } = {},
 ): Node {
   const logger = options.logger ?? silentLogger;
   const redis = connectRedis({ url, logger: silentLogger });

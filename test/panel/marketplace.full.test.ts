@@ -113,7 +113,7 @@ describe('what a plugin may do', () => {
     const page = await visit('/marketplace');
     await page.getByText('Entries that can’t be installed: 1').click();
     await waitForText(page, 'loom 1.0.0 Requires a newer gateway (needs plugin API 2)');
-    await page.getByRole('link', { name: 'later' }).click();
+    await page.getByRole('link', { name: 'later', exact: true }).click();
     const alert = page
       .getByRole('alert')
       .filter({ hasText: 'Requires a newer gateway (needs the manifest field tripwires)' });
@@ -166,12 +166,12 @@ describe('a signed source', () => {
     const alert = page.getByRole('alert').filter({ hasText: 'Signed with a different key' });
     await alert.getByText(names.known.publicKey.text).waitFor();
     await alert.getByText(names.other.publicKey.text).waitFor();
-    expect(await page.getByRole('link', { name: 'stapler' }).count()).toBe(0);
+    expect(await page.getByRole('link', { name: 'stapler', exact: true }).count()).toBe(0);
     await alert.getByRole('button', { name: 'Accept the new key' }).click();
     await dialog(page).getByRole('button', { name: 'Accept the new key' }).click();
     await confirmWithPassword(page);
     await waitForText(page, `Signed by ${names.other.publicKey.id}`);
-    await page.getByRole('link', { name: 'stapler' }).waitFor();
+    await page.getByRole('link', { name: 'stapler', exact: true }).waitFor();
   });
 
   test('that is past its end is offered with a warning, and revoked versions are listed', async () => {
@@ -229,10 +229,10 @@ describe('sources', () => {
     await dialog(page).getByLabel('Index URL').fill(entry('other').index_url);
     await dialog(page).getByRole('button', { name: 'Save' }).click();
     await confirmWithPassword(page);
-    await page.getByRole('link', { name: 'glue' }).waitFor();
+    await page.getByRole('link', { name: 'glue', exact: true }).waitFor();
     await refreshing.release();
     await page.getByRole('button', { name: 'Refresh' }).and(page.locator(':not([data-loading])')).waitFor();
-    await page.getByRole('link', { name: 'glue' }).waitFor();
-    expect(await page.getByRole('link', { name: 'scissors' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'glue', exact: true }).waitFor();
+    expect(await page.getByRole('link', { name: 'scissors', exact: true }).count()).toBe(0);
   });
 });

@@ -63,7 +63,11 @@ describe.skipIf(process.platform !== 'linux')('an escape into a sandbox process'
         export function hang() { return new Array(2 ** 32 - 1).includes(1) }
         export function clock() { return new Date().getHours() === new Date().getUTCHours() && utils.uuid().length }
       `);
-      const call = async (path: string, times: number, args: unknown[] = [], by = sandbox): Promise<string[]> => {
+      const call = async (
+        path: string,
+        times: number,
+        { args = [] as unknown[], by = sandbox } = {},
+      ): Promise<string[]> => {
         const bytes = 8 * MEBIBYTE;
         const called = Array.from({ length: times }, () =>
           by.call(busy, hook(path, args, { maxArgsBytes: bytes, maxResultBytes: bytes })),
@@ -74,15 +78,15 @@ describe.skipIf(process.platform !== 'linux')('an escape into a sandbox process'
       };
       await Promise.all([sandbox.ready(), strict.ready()]);
       look();
-      expect(await call('echo', 1500, [{ a: 1 }])).toEqual(['ok']);
+      expect(await call('echo', 1500, { args: [{ a: 1 }] })).toEqual(['ok']);
       expect(await call('clock', 50)).toEqual(['ok']);
       expect(await call('grow', 6)).toEqual(['ok']);
-      expect(await call('echo', 4, ['x'.repeat(3 * MEBIBYTE)])).toEqual(['ok']);
+      expect(await call('echo', 4, { args: ['x'.repeat(3 * MEBIBYTE)] })).toEqual(['ok']);
       expect(await call('fill', 1)).toEqual([expect.stringMatching(/^(memory|killed)$/)]);
-      expect(await call('echo', 500, [1])).toEqual(['ok']);
+      expect(await call('echo', 500, { args: [1] })).toEqual(['ok']);
       const had = seen.size;
-      expect(await call('hang', 1, [], strict)).toEqual([expect.stringMatching(/^(timeout|killed)$/)]);
-      expect(await call('echo', 5, [1], strict)).toEqual(['ok']);
+      expect(await call('hang', 1, { by: strict })).toEqual([expect.stringMatching(/^(timeout|killed)$/)]);
+      expect(await call('echo', 5, { args: [1], by: strict })).toEqual(['ok']);
       // The one that hung was killed, and another took its place.
       expect(seen.size).toBeGreaterThan(had);
       await Promise.all([sandbox.close(), strict.close()]);

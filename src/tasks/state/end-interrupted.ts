@@ -1,8 +1,8 @@
 import { sentence } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
+import type { TaskDeps } from '../types.ts';
 import { finishTask } from './finish-task.ts';
 import { toStoredFailure } from './stored-failure.ts';
-import type { TaskDeps } from '../types.ts';
 
 const BATCH = 100;
 

@@ -25,10 +25,10 @@ export const findCutTexts = (page: Page): Promise<string[]> =>
     return cut;
   });
 
-/** Rows of lists that are no two lines on a phone, and actions of a page in a second row. */
+/** Rows of lists of more than four lines on a phone, and actions of a page in a second row. */
 export const findTallParts = (page: Page): Promise<string[]> =>
   page.evaluate(() => {
-    const most = 70;
+    const most = 108;
     const rows = [...document.querySelectorAll<HTMLElement>('table[data-brief] tbody tr')]
       .filter((row) => row.querySelector('[aria-expanded="true"]') === null && row.offsetHeight > most)
       .map((row) => `the row “${row.innerText.slice(0, 40)}” is ${row.offsetHeight} px high`);

@@ -187,7 +187,14 @@ function Facts({ facts, hasLinks }: { facts: readonly Fact[]; hasLinks: boolean 
           const said = sayFact(fact, t, format);
           const id = 'id' in fact ? (fact.id ?? '') : '';
           const start = hasLinks && isAdmin && id !== '' ? factPaths[fact.name] : undefined;
-          const value = start === undefined ? said : <Link to={`${start}${encodeURIComponent(id)}`}>{said}</Link>;
+          const value =
+            start === undefined ? (
+              said
+            ) : (
+              <Link className={classes.link} to={`${start}${encodeURIComponent(id)}`}>
+                {said}
+              </Link>
+            );
           return label === undefined ? [] : [[t(label), value, codeFacts.has(fact.name)] as const];
         })}
       />

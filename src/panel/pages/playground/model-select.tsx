@@ -37,6 +37,7 @@ export function ModelSelect({ offers, selected, onSelect }: ModelSelectProps) {
       allowDeselect={false}
       nothingFoundMessage={t('play.noModel')}
       maxDropdownHeight={360}
+      comboboxProps={{ withinPortal: false }}
       data={[...groups].map(([group, members]) => ({
         group,
         items: members.map((offer) => ({ value: offerKey(offer), label: offer.model })),

@@ -79,6 +79,9 @@ export function PriceReplay({ tried, runsAtOnce = false }: { tried: TriedPrices;
           variant="default"
           leftSection={<IconPlayerPlay size={17} stroke={1.6} aria-hidden="true" />}
           loading={isRunning}
+          h="auto"
+          mih={36}
+          styles={{ label: { whiteSpace: 'normal' } }}
           onClick={() => void run()}
         >
           {t('replay.run')}

@@ -31,7 +31,14 @@ export function NoticeBell() {
     if (!opened) notices.markSeen();
   };
   return (
-    <Popover opened={isOpen} onChange={change} position="bottom-end" width={360} trapFocus returnFocus>
+    <Popover
+      opened={isOpen}
+      onChange={change}
+      position="bottom-end"
+      width="min(360px, calc(100vw - 24px))"
+      trapFocus
+      returnFocus
+    >
       <Popover.Target>
         <ActionIcon
           className={classes.bell}

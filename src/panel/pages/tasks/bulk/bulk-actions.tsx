@@ -63,13 +63,7 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
             const count = able(action).length;
             return (
               count > 0 && (
-                <Button
-                  key={action}
-                  size="xs"
-                  variant="default"
-                  {...(action === 'delete' ? { c: 'red' } : {})}
-                  onClick={() => void start(action)}
-                >
+                <Button key={action} size="xs" variant="default" onClick={() => void start(action)}>
                   {`${t(`tasks.bulk.${action}`)} (${format.number(count)})`}
                 </Button>
               )
