@@ -37,7 +37,7 @@ export function ModelSelect({ offers, selected, onSelect }: ModelSelectProps) {
       allowDeselect={false}
       nothingFoundMessage={t('play.noModel')}
       maxDropdownHeight={360}
-      comboboxProps={{ withinPortal: false }}
+      comboboxProps={{ withinPortal: false, width: 320, position: 'bottom-start' }}
       data={[...groups].map(([group, members]) => ({
         group,
         items: members.map((offer) => ({ value: offerKey(offer), label: offer.model })),

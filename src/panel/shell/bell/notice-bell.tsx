@@ -36,6 +36,7 @@ export function NoticeBell() {
       onChange={change}
       position="bottom-end"
       width="min(360px, calc(100vw - 24px))"
+      middlewares={{ flip: true, shift: { padding: 12 } }}
       trapFocus
       returnFocus
     >
