@@ -39,13 +39,15 @@ export function FormDialog({ isOpen, onClose, title, size, children }: FormDialo
   );
 }
 
+/** The padding of a dialog's body. */
+const PADDING = 'var(--mb-padding, var(--mantine-spacing-md))';
 /** While the form scrolls, on a phone too. */
 const alwaysInSight = {
   position: 'sticky',
   zIndex: 1,
-  bottom: 'var(--mb-padding)',
-  margin: '0 calc(-1 * var(--mb-padding)) calc(-1 * var(--mb-padding))',
-  padding: '12px var(--mb-padding) var(--mb-padding)',
+  bottom: 0,
+  margin: `0 calc(-1 * ${PADDING}) calc(-1 * ${PADDING})`,
+  padding: `12px ${PADDING} ${PADDING}`,
   background: 'var(--mantine-color-body)',
 } as const;
 
