@@ -52,7 +52,7 @@ test('the page of a waiting task says its place and where it waits, and it start
   await waitForText(page, /^Position 1/);
   await page.goto(`${panel.origin()}/channels/${channelId}`);
   await waitForText(page, '1 of 1');
-  await waitForText(page, 'set in the settings');
+  await waitForText(page, 'set in Settings');
 
   await page.goto(`${panel.origin()}/channels/${channelId}?tab=settings`);
   await page.getByLabel('Concurrent tasks').fill('0');

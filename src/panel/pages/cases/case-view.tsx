@@ -1,4 +1,4 @@
-import { Button, Group, NativeSelect } from '@mantine/core';
+import { Anchor, Button, Group, NativeSelect } from '@mantine/core';
 import { IconCopy } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -191,9 +191,9 @@ function Facts({ facts, hasLinks }: { facts: readonly Fact[]; hasLinks: boolean 
             start === undefined ? (
               said
             ) : (
-              <Link className={classes.link} to={`${start}${encodeURIComponent(id)}`}>
+              <Anchor component={Link} to={`${start}${encodeURIComponent(id)}`}>
                 {said}
-              </Link>
+              </Anchor>
             );
           return label === undefined ? [] : [[t(label), value, codeFacts.has(fact.name)] as const];
         })}
