@@ -138,7 +138,7 @@ describe('the sources', () => {
     const offers = await list();
     expect(offers.map(({ source, name, error }: Data) => [source.name, name, error])).toEqual([
       ['Papers', 'Papers', undefined],
-      ['Gone', '', 'The marketplace answered HTTP 404.'],
+      ['Gone', '', `Nothing found at ${market.url}/gone.json (HTTP 404). Check the address.`],
       ['Mirror', 'Papers', undefined],
       ['Outside', '', 'The file is outside MARKETPLACE_DIR, the only folder that is read.'],
     ]);
