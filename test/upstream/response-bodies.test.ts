@@ -87,7 +87,7 @@ describe('text', () => {
       };
       const response = await ask(
         ({ socket }) => void socket.write(`${HEAD}Content-Length: 4\r\n\r\nab`),
-        {},
+        { idleTimeoutMs: 30_000 },
         { clock },
       );
       for (const socket of server?.open ?? []) socket.write('cd');
