@@ -20,7 +20,7 @@ export const detachFromRequest: <T>(work: () => T) => T = AsyncLocalStorage.snap
  */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** `wait`, which all who ask while it lasts share: they go on together. */
+/** Lets callers share one `wait`: those who call while it lasts go on together. */
 export function shareWait(wait: () => Promise<void>): () => Promise<void> {
   let waiting: Promise<void> | undefined;
   return () => {

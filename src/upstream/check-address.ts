@@ -89,8 +89,8 @@ function readVerdict(range: string): AddressVerdict {
 export const canonicalHost = (url: URL): string => url.host.toLowerCase();
 
 /**
- * What requests are compared with that a channel's base address is for; undefined: it is none. A
- * channel sends many requests and has one address, so it is parsed once.
+ * Scheme and host of a channel's base address, which requests are compared with; undefined where it
+ * is no address. A channel sends many requests and has one address, so it is parsed once.
  */
 export const readBaseAddress = memoizeTexts((address) => {
   const url = URL.parse(address);

@@ -88,9 +88,9 @@ export const billingOptions = {
         : `a JSON object of at most ${MAX_GROUPS} group names to {"amount", "period"}: a whole number of quota from 1 to ${MAX_QUOTA}, and ${BUDGET_PERIODS.join(', ')}`;
     }),
   },
-  /** Who may use models without a price. */
+  /** Decides who may use models that have no price. */
   'billing.unpriced': { proof: 'none', ...choice(['admins', 'everyone', 'nobody'], 'admins, everyone or nobody') },
-  /** The time zone whose days, weeks and months budgets have, and whose hours the retention. */
+  /** The time zone of the days, weeks and months of budgets, and of the hours of the retention. */
   'billing.timezone': {
     proof: 'none',
     ...text('UTC', isTimeZone, 'the name of a time zone, such as UTC or Europe/Berlin'),

@@ -14,7 +14,7 @@ type SyncFile = (descriptor: number) => Promise<void>;
  * SQLite keeps its own flushes there.
  */
 export function createLogFlush(file: SqliteFile, syncFile: SyncFile = promisify(fdatasync)) {
-  if (file.query('pragma journal_mode').values()[0]?.[0] !== 'wal') return undefined;
+  if (!usesLog(file)) return undefined;
   file.run('pragma synchronous = normal');
   let log: number | undefined;
   let hasFailed = false;
@@ -42,6 +42,9 @@ export function createLogFlush(file: SqliteFile, syncFile: SyncFile = promisify(
     },
   };
 }
+
+/** Whether the database has a write-ahead log. */
+export const usesLog = (file: SqliteFile): boolean => file.query('pragma journal_mode').values()[0]?.[0] === 'wal';
 
 /** Brings a folder's names to the disk. */
 export function flushFolder(path: string): void {

@@ -8,7 +8,7 @@ import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { createTransactionGuard, type Scope } from '../drivers/guard-transactions.ts';
 import { createMemoryLeases } from '../drivers/memory-leases.ts';
 import type { Repositories } from '../ports/index.ts';
-import { createLogFlush, flushFolder } from './flush.ts';
+import { createLogFlush, flushFolder, usesLog } from './flush.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { createReadSnapshot } from './read-snapshot.ts';
 import { claimLog, markCopy } from './refuse-foreign-log.ts';
@@ -125,8 +125,9 @@ export function openSqlite(options: {
   const guard = createTransactionGuard();
   const snapshot = createReadSnapshot(reading, (text, params) => querySqlite(reading, text, params));
   writing.run(`pragma wal_autocheckpoint = ${LATE_CHECKPOINT_PAGES}`);
-  // The writer waits for locks without blocking the thread.
-  writing.run('pragma busy_timeout = 0');
+  // With a write-ahead log only the beginning of a transaction meets another one's lock, and the
+  // writer waits for it without blocking the thread. Without, a commit waits for readers too.
+  if (usesLog(writing)) writing.run('pragma busy_timeout = 0');
   const checkpoints = scheduleCheckpoints(writing, options);
   const writer = createGroupCommit(writing, {
     flush: log?.flush,

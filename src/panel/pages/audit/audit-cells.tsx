@@ -98,7 +98,7 @@ export function AuditFromCell({ entry }: CellProps) {
   );
 }
 
-/** They say nothing to a reader. */
+/** Details that say nothing to a reader. */
 const identifiers: ReadonlySet<string> = new Set(['id', 'session']);
 
 /** Longer details are expanded. */

@@ -63,7 +63,7 @@ export function findCapacityState(capacity: Capacity, modelCount: number): 'paus
   return allShut || (!capacity.learned && isFull(capacity)) ? 'full' : 'open';
 }
 
-/** Models that a sentence names. */
+/** The most models that a sentence names. */
 const mostNamed = 3;
 
 /** "a is full and b is paused for 1 min"; null where that is not the reason, or too long to say. */

@@ -29,7 +29,7 @@ export const failingChannelsPath = (days: string, only: UsageOfModel): string =>
 
 type FailuresProps = {
   figures: UsageStats;
-  /** Everybody's; those have channels, too. */
+  /** The failures of everybody's tasks are shown, by channel too. */
   all: boolean;
   days: string;
   only: UsageOfModel;

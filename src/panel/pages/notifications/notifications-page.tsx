@@ -209,7 +209,7 @@ type AlertValues = {
   webhook_url: string;
 };
 
-/** The amount for who turns the warning on where the operator has no default. */
+/** The amount that a warning begins with where the operator has set none. */
 const proposedUsd = '5';
 
 /** Quota; 0 where the warning is off. */

@@ -44,7 +44,7 @@ export function PluginState({ plugin }: { plugin: PluginSummary }) {
 type StatusChange = { enabled: boolean; cascade: boolean };
 type PluginUsage = { channels: string[]; running: number };
 
-/** Channels that a question names. */
+/** The most channels that a question names. */
 const mostNamed = 5;
 
 /**

@@ -15,7 +15,7 @@ export const STARTTLS = 'SMTPStartTLSEnabled';
 /** Whether an option has no row of its own because `EncryptionRow` shows it. */
 export const isEncryption = (key: string): boolean => key === IMPLICIT_TLS || key === STARTTLS;
 
-/** As a list of settings calls an option; the second of the two has no line of its own. */
+/** What a list of settings calls an option. Two options share the line "Encryption". */
 export const nameInList = (key: string): TextKey => (isEncryption(key) ? 'settings.encryption' : nameOption(key));
 export const isListed = (key: string): boolean => key !== STARTTLS;
 

@@ -82,7 +82,7 @@ export function toProviderBody(values: ProviderValues, original: ProviderValues 
   };
 }
 
-/** Not the address of a discovery document, which is loaded by it. */
+/** Whether this names an issuer, and not its discovery document. */
 const isIssuer = (address: string): boolean => address.trim() !== '' && !address.includes('/.well-known/');
 
 function isPolicy(text: string): boolean {

@@ -159,7 +159,7 @@ const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<R
     );
   });
 
-/** What such a text says at most, such as a time or a heading of two words. */
+/** The most letters of a text that stays on one line: a time, or a heading of two words. */
 const shortText = 18;
 
 /** A text that stays on one line. */

@@ -8,7 +8,7 @@ const idleMs = 3000;
 
 /** Tasks that this page has tried: what cannot be drawn is not loaded again and again. */
 const tried = new Set<string>();
-/** Those of them whose attempt has ended. */
+/** The previews whose attempt has ended. */
 const ended = new Set<string>();
 /** One at a time, whatever the number of rows. */
 let last: Promise<unknown> = Promise.resolve();

@@ -50,7 +50,7 @@ type RetryButtonProps = {
   size?: 'xs' | 'sm';
   /** What the task reserved, in quota: about what it costs again. */
   cost?: number;
-  /** It is what one does next. */
+  /** It is the usual next step. */
   isPrimary?: boolean;
 };
 
