@@ -3,7 +3,7 @@ import { memo, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskArtifacts } from '../../../api/types.ts';
 import { useApiQuery } from '../../../session/use-api.ts';
-import { ServerText } from '../../../ui/display/server-text.tsx';
+import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { useMissingPreview } from '../previews/use-missing-preview.ts';
 import { artifactPath } from '../read-task.ts';
@@ -64,7 +64,7 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
                 <TaskStatus status={tile.status} isWaiting={tile.isWaiting} />
                 {tile.fail_reason !== '' && (
                   <span className={classes.reason}>
-                    <ServerText text={tile.fail_reason} sentence={tile.fail_reason_sentence} />
+                    <VendorWords text={tile.fail_reason} sentence={tile.fail_reason_sentence} />
                   </span>
                 )}
               </>

@@ -15,7 +15,7 @@ import type { TaskDetail } from '../../../api/types.ts';
 import { useSessionSnapshot } from '../../../session/session-context.tsx';
 import { useApiQuery } from '../../../session/use-api.ts';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
-import { ServerText } from '../../../ui/display/server-text.tsx';
+import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { artifactPath } from '../read-task.ts';
@@ -151,7 +151,7 @@ function ViewedTask({
         <LargeMedia file={file} label={label} />
       ) : task.fail_reason !== '' ? (
         <Text maw={640} ta="center">
-          <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />
+          <VendorWords text={task.fail_reason} sentence={task.fail_reason_sentence} />
         </Text>
       ) : task.status === 'SUCCESS' ? (
         <Text c="dimmed">{t('task.resultNone')}</Text>
