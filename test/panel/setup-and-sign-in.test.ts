@@ -452,11 +452,11 @@ describe('bundle size and headers', () => {
     ['/channels', 'Channels'],
     ['/plugins', 'Plugins'],
     ['/settings', 'Settings'],
-  ])('the files of the first load of %s have at most 455 KB', async (path, title) => {
+  ])('the files of the first load of %s have at most 440 KB', async (path, title) => {
     const { page } = await panel.openPooled();
     await addSessionCookies(page, panel.origin(), ROOT);
     const sizes = await measureTransfer(page, `${panel.origin()}${path}`, title);
-    expect(Math.round(total(sizes) / 1024), biggest(sizes)).toBeLessThanOrEqual(455);
+    expect(Math.round(total(sizes) / 1024), biggest(sizes)).toBeLessThanOrEqual(440);
   });
 
   test('no inline script, a new nonce per page, compressed and cached files', async () => {

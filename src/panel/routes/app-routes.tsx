@@ -11,9 +11,11 @@ import { FullPageLoader } from '../ui/page/full-page.tsx';
 import { RequireAnonymous, RequireRole, RequireSession, RequireTexts, SessionSwitch } from './guards.tsx';
 import {
   accountPages,
+  adminDetailPages,
   adminPages,
   figurePages,
   marketplacePages,
+  modelPages,
   referencePages,
   settingsPages,
   signedInPages,
@@ -38,25 +40,15 @@ const {
   TelegramLoginPage,
   TelegramBindPage,
 } = lazyPages(signedOutPages);
-const { HomePage, TasksPage, TaskPage, QueuePage, ModelsPage, PlaygroundPage } = lazyPages(signedInPages);
+const { HomePage, TasksPage, TaskPage, QueuePage } = lazyPages(signedInPages);
+const { ModelsPage, PlaygroundPage } = lazyPages(modelPages);
 const { ReferencePage, PublicReferencePage } = lazyPages(referencePages);
 const { KeysPage, NewKeyPage, KeyPage, RotateKeyPage, ProfilePage, NotificationsPage, SecurityPage } =
   lazyPages(accountPages);
 const { UsagePage, ChannelPage, UserPage, SystemPage, CasePage, SharedCasePage } = lazyPages(figurePages);
-const {
-  ChannelsPage,
-  NewChannelPage,
-  UsersPage,
-  PluginsPage,
-  PluginPage,
-  DiffPage,
-  ActivatePage,
-  MovePage,
-  PricesPage,
-  PriceSheetPage,
-  PluginPricesPage,
-  AuditPage,
-} = lazyPages(adminPages);
+const { ChannelsPage, PluginsPage, PricesPage, UsersPage, AuditPage } = lazyPages(adminPages);
+const { NewChannelPage, PluginPage, DiffPage, ActivatePage, MovePage, PriceSheetPage, PluginPricesPage } =
+  lazyPages(adminDetailPages);
 const { SettingsPage, ProvidersPage, ProviderPage } = lazyPages(settingsPages);
 const { MarketplacePage, MarketplacePluginPage } = lazyPages(marketplacePages);
 
@@ -82,6 +74,7 @@ function lazyPages<Group extends Loads>(group: Group): Pages<Group> {
 const loadGroup = async (group: Loads): Promise<unknown> => Object.values(group)[0]?.();
 
 const accountPaths = /^\/(keys|profile|notifications|security)(\/|$)/;
+const modelPaths = /^\/(models|playground)(\/|$)/;
 const adminPaths = /^\/(channels|plugins|marketplace|prices|users|settings|audit|system)(\/|$)/;
 const settingsPaths = /^\/(marketplace|settings|audit)(\/|$)/;
 /** Paths of pages that are in none of the chunks for everybody. */
@@ -94,7 +87,7 @@ export async function preloadSignedInPages(i18n: i18n, path: string): Promise<vo
   if (settingsPaths.test(path)) loads.push(loadTexts(i18n, 'settings'));
   if (accountPaths.test(path)) loads.push(loadTexts(i18n, 'account'));
   if (!adminPaths.test(path) && !otherPaths.test(path))
-    loads.push(loadGroup(accountPaths.test(path) ? accountPages : signedInPages));
+    loads.push(loadGroup(accountPaths.test(path) ? accountPages : modelPaths.test(path) ? modelPages : signedInPages));
   await Promise.all(loads);
 }
 
@@ -104,8 +97,8 @@ function FrameWithPreload() {
   const { i18n } = useTranslation();
   useEffect(() => {
     const preload = (): void => {
-      const groups: Loads[] = [signedInPages, accountPages, figurePages];
-      if (role >= roles.admin) groups.push(adminPages);
+      const groups: Loads[] = [signedInPages, modelPages, accountPages, figurePages];
+      if (role >= roles.admin) groups.push(adminPages, adminDetailPages);
       if (role >= roles.root) groups.push(settingsPages, marketplacePages);
       const loads: (() => Promise<unknown>)[] = [
         palette,

@@ -16,12 +16,16 @@ export const signedOutPages = {
   TelegramBindPage: () => import('../pages/oauth/oauth-page.tsx'),
 };
 
-/** Tasks and models, for everybody who is signed in. */
+/** Tasks, for everybody who is signed in. */
 export const signedInPages = {
   HomePage: () => import('../pages/home/home-page.tsx'),
   TasksPage: () => import('../pages/tasks/tasks-page.tsx'),
   TaskPage: () => import('../pages/tasks/task/task-page.tsx'),
   QueuePage: () => import('../pages/queue/queue-page.tsx'),
+};
+
+/** Models, and what runs them. */
+export const modelPages = {
   ModelsPage: () => import('../pages/models/models-page.tsx'),
   PlaygroundPage: () => import('../pages/playground/playground-page.tsx'),
 };
@@ -53,20 +57,24 @@ export const figurePages = {
   SharedCasePage: () => import('../pages/cases/case-page.tsx'),
 };
 
-/** For administrators and root. */
+/** Lists for administrators and root. */
 export const adminPages = {
   ChannelsPage: () => import('../pages/channels/channels-page.tsx'),
-  NewChannelPage: () => import('../pages/channels/new-channel-page.tsx'),
-  UsersPage: () => import('../pages/users/users-page.tsx'),
   PluginsPage: () => import('../pages/plugins/plugins-page.tsx'),
+  PricesPage: () => import('../pages/prices/prices-page.tsx'),
+  UsersPage: () => import('../pages/users/users-page.tsx'),
+  AuditPage: () => import('../pages/audit/audit-page.tsx'),
+};
+
+/** What these lists lead to. */
+export const adminDetailPages = {
+  NewChannelPage: () => import('../pages/channels/new-channel-page.tsx'),
   PluginPage: () => import('../pages/plugins/plugin-page.tsx'),
   DiffPage: () => import('../pages/plugins/diff-page.tsx'),
   MovePage: () => import('../pages/plugins/move-page.tsx'),
   ActivatePage: () => import('../pages/plugins/activate-page.tsx'),
-  PricesPage: () => import('../pages/prices/prices-page.tsx'),
   PriceSheetPage: () => import('../pages/prices/price-sheet-page.tsx'),
   PluginPricesPage: () => import('../pages/prices/plugin-prices-page.tsx'),
-  AuditPage: () => import('../pages/audit/audit-page.tsx'),
 };
 
 /** Settings, which root alone changes. */
