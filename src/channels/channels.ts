@@ -37,7 +37,7 @@ import {
   sealCredential,
 } from './credentials.ts';
 import { channelErrors } from './errors.ts';
-import { type Account, type PickRequest, pickAccount } from './pick-account.ts';
+import { type PickRequest, pickAccount, type VendorAccount } from './pick-account.ts';
 
 export type ChannelChange = Partial<ChannelInput>;
 export type SavedChannel = { channel: ChannelRecord; baseUrlSource: 'given' | 'plugin_default' };
@@ -53,28 +53,28 @@ export type Channels = {
   /** All channels in this node's replica. */
   known(): readonly ChannelRecord[];
   /** `others`: the same request to other plugins that share its model. */
-  pick(request: PickRequest, ...others: PickRequest[]): Account | undefined;
+  pick(request: PickRequest, ...others: PickRequest[]): VendorAccount | undefined;
   /**
    * What something was begun with serves it to its end, also once its credential was disabled or
    * removed. `undefined` for a deleted channel.
    */
-  findBegun(begun: Begun): Promise<Account | undefined>;
+  findBegun(begun: Begun): Promise<VendorAccount | undefined>;
   /** @throws `channels.key_unreadable` when no current or previous secret opens it */
-  key(account: Account): string;
+  key(account: VendorAccount): string;
   /** Whether a current or previous secret opens all that is sealed of it. */
-  isReadable(account: Account): boolean;
+  isReadable(account: VendorAccount): boolean;
   /** One for each credential of a channel in this node's replica, the disabled ones too. */
-  accounts(channel: Pick<ChannelRecord, 'id'>): readonly Account[];
+  accounts(channel: Pick<ChannelRecord, 'id'>): readonly VendorAccount[];
   /** @throws `channels.several_credentials`, `channels.credential_not_found` */
-  onlyAccount(channel: Pick<ChannelRecord, 'id'>): Account;
+  onlyAccount(channel: Pick<ChannelRecord, 'id'>): VendorAccount;
   /** Those of all channels, also with removed credentials; a new list after each change. */
-  everyAccount(): readonly Account[];
+  everyAccount(): readonly VendorAccount[];
   /** @throws `channels.key_unreadable` */
   network(channel: ChannelRecord): ChannelNetwork;
   /**
    * What texts must not show: all keys of its channel, the proxy's password, the values of headers.
    */
-  secrets(account: Account): readonly string[];
+  secrets(account: VendorAccount): readonly string[];
   /** Describes the proxy and the headers; undefined if they cannot be read. */
   shownNetwork(channel: ChannelRecord): ShownNetwork | undefined;
   /** The keys of channels as people keep them. */
@@ -110,11 +110,11 @@ export function createChannels(deps: {
   const { store, clock, random, logger, secretBox, plugins } = deps;
   let known: ChannelRecord[] = [];
   let byId = new Map<number, ChannelRecord>();
-  let every: readonly Account[] = [];
+  let every: readonly VendorAccount[] = [];
   /** By channel; with removed credentials, too. */
-  let held = new Map<number, Account[]>();
-  let candidates: { channel: ChannelRecord; accounts: Account[] }[] = [];
-  let inUse = new Map<number, Account[]>();
+  let held = new Map<number, VendorAccount[]>();
+  let candidates: { channel: ChannelRecord; accounts: VendorAccount[] }[] = [];
+  let inUse = new Map<number, VendorAccount[]>();
   /** Decrypted once for each record of the replica: every poll needs the key. */
   const openedKeys = new WeakMap<CredentialRecord, string>();
   const openedNetworks = new WeakMap<ChannelRecord, ChannelNetwork>();
@@ -177,10 +177,10 @@ export function createChannels(deps: {
     return opened;
   }
 
-  const isReadable = ({ channel, credential }: Account): boolean =>
+  const isReadable = ({ channel, credential }: VendorAccount): boolean =>
     openKey(credential) !== undefined && openNetwork(secretBox, channel) !== undefined;
 
-  const accounts = ({ id }: Pick<ChannelRecord, 'id'>): readonly Account[] => inUse.get(id) ?? [];
+  const accounts = ({ id }: Pick<ChannelRecord, 'id'>): readonly VendorAccount[] => inUse.get(id) ?? [];
 
   function network(channel: ChannelRecord): ChannelNetwork {
     const opened = openedNetworks.get(channel) ?? openNetwork(secretBox, channel);
@@ -189,14 +189,14 @@ export function createChannels(deps: {
     return opened;
   }
 
-  function key({ channel, credential }: Account): string {
+  function key({ channel, credential }: VendorAccount): string {
     const opened = openKey(credential);
     // Without its proxy or headers the key must not leave either.
     if (opened === undefined || !network(channel)) throw channelErrors.key_unreadable();
     return opened;
   }
 
-  async function findBegun({ channelId, credentialId }: Begun): Promise<Account | undefined> {
+  async function findBegun({ channelId, credentialId }: Begun): Promise<VendorAccount | undefined> {
     const isIt = ({ id }: CredentialRecord) => credentialId === null || id === credentialId;
     const known = held.get(channelId)?.find(({ credential }) => isIt(credential));
     if (known) return known;

@@ -13,12 +13,11 @@ export type {
   CapacityService,
   CapacityView,
   Dispatch,
-  FreeSlots,
+  LockedSlots,
   Refusal,
   RefusalKind,
   RestEvent,
   RestView,
-  Room,
   Scope,
   Start,
 } from './capacity/types.ts';
@@ -41,4 +40,4 @@ export {
 } from './check-channel.ts';
 export { type CredentialChange, type CredentialService, MAX_CREDENTIALS, shortenKey } from './credentials.ts';
 export { channelErrors, isUnreadableKey } from './errors.ts';
-export { type Account, type PickRequest, serves } from './pick-account.ts';
+export { type PickRequest, serves, type VendorAccount } from './pick-account.ts';

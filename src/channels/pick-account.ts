@@ -9,7 +9,7 @@ import {
 import { TASK_PLUGIN_TYPE } from './check-channel.ts';
 
 /** What requests to a vendor are sent with. */
-export type Account = { channel: ChannelRecord; credential: CredentialRecord };
+export type VendorAccount = { channel: ChannelRecord; credential: CredentialRecord };
 
 export type ServeRequest = {
   pluginKey: string;
@@ -25,24 +25,24 @@ export type ServeRequest = {
 export type PickRequest = ServeRequest & {
   /** Credentials that this request has already tried. */
   except: readonly number[];
-  /** Whether an account has room; one without is passed over. Default: all have. */
-  hasRoom?: ((account: Account) => boolean) | undefined;
+  /** Whether an account has a free slot; one without is passed over. Default: all have. */
+  hasFreeSlot?: ((account: VendorAccount) => boolean) | undefined;
   /** How much an account runs: within a channel, the account that runs least serves. */
-  running?: ((account: Account) => number) | undefined;
+  running?: ((account: VendorAccount) => number) | undefined;
 };
 
 /**
- * Picks among the channels that one of the requests may use and that have an account with room: the
+ * Picks among the channels that one of the requests may use, where an account has a free slot: the
  * highest priority, then at random in proportion to weight, then the account that runs least. A
  * weight of 0 is picked only where all weights are 0. Where a channel does not spill, those of a
  * lower priority are left.
  */
 export function pickAccount(
-  candidates: readonly { channel: ChannelRecord; accounts: readonly Account[] }[],
+  candidates: readonly { channel: ChannelRecord; accounts: readonly VendorAccount[] }[],
   requests: readonly PickRequest[],
   { random, now }: { random: Random; now: number },
-): Account | undefined {
-  let best: { channel: ChannelRecord; free: Account[] }[] = [];
+): VendorAccount | undefined {
+  let best: { channel: ChannelRecord; free: VendorAccount[] }[] = [];
   let spillsDownTo = Number.NEGATIVE_INFINITY;
   for (const { channel, accounts } of candidates) {
     const own = requests.filter((request) => serves(channel, request));
@@ -54,7 +54,7 @@ export function pickAccount(
         (request) =>
           mayServe(account.credential, request, now) &&
           !request.except.includes(account.credential.id) &&
-          request.hasRoom?.(account) !== false,
+          request.hasFreeSlot?.(account) !== false,
       ),
     );
     const top = best[0]?.channel.priority ?? Number.NEGATIVE_INFINITY;
@@ -78,7 +78,11 @@ function chooseByWeight<T extends { channel: ChannelRecord }>(best: readonly T[]
   return undefined;
 }
 
-function chooseIdlest(free: readonly Account[], running: PickRequest['running'], random: Random): Account | undefined {
+function chooseIdlest(
+  free: readonly VendorAccount[],
+  running: PickRequest['running'],
+  random: Random,
+): VendorAccount | undefined {
   if (free.length < 2) return free[0];
   const counts = free.map((account) => running?.(account) ?? 0);
   const least = Math.min(...counts);

@@ -1,15 +1,15 @@
 import type { Capacity, Scope } from '../channels/index.ts';
 import { type Clock, createFairQueue, type FairQueue } from '../kernel/index.ts';
 
-/** A relayed request that asks for a place at a vendor's account. */
+/** A relayed request that asks for a slot at a vendor's account. */
 type Call = { owner: string; scope: Scope };
-/** Gives a place back. It may be called more than once. */
+/** Releases a slot. It may be called more than once. */
 type Leave = () => void;
 
 /** The open requests of this node at the accounts of relay channels. */
 export type AccountConcurrency = {
   /**
-   * Waits for a place, in which owners take turns. `undefined`: none became free within `waitMs`,
+   * Waits for a slot, for which owners take turns. `undefined`: none became free within `waitMs`,
    * or the client left.
    */
   enter(call: Call, wait: { waitMs: number; signal: AbortSignal | undefined }): Promise<Leave | undefined>;
@@ -25,10 +25,10 @@ type Pool = { held: Waiting[]; waiting: FairQueue<Waiting> };
  */
 export function createAccountConcurrency(deps: {
   clock: Pick<Clock, 'sleep'>;
-  capacity: Pick<Capacity, 'relayRoom' | 'beginRelay' | 'onRoom'>;
+  capacity: Pick<Capacity, 'freeRelaySlots' | 'beginRelay' | 'onSlotsFreed'>;
 }): AccountConcurrency {
   const { clock, capacity } = deps;
-  /** The pools in which places are held or waited for. */
+  /** The pools in which slots are held or waited for. */
   const pools = new Map<string, Pool>();
 
   function openPool(): Pool {
@@ -37,7 +37,7 @@ export function createAccountConcurrency(deps: {
       quantum: 1,
       estimateCost: () => 1,
       chooseQueue: ({ scope }) => scope.model,
-      // An owner with half of all places lets the others go first.
+      // An owner with half of all slots lets the others go first.
       holdsShare(name) {
         const own = held.filter(({ owner }) => owner === name).length;
         return own > 0 && own >= Math.floor(held.length / 2);
@@ -47,8 +47,8 @@ export function createAccountConcurrency(deps: {
   }
 
   function startNext({ held, waiting }: Pool): void {
-    const hasRoom = ({ scope }: Waiting): true | undefined => capacity.relayRoom(scope) > 0 || undefined;
-    for (let next = waiting.take(hasRoom); next; next = waiting.take(hasRoom)) {
+    const hasFreeSlot = ({ scope }: Waiting): true | undefined => capacity.freeRelaySlots(scope) > 0 || undefined;
+    for (let next = waiting.take(hasFreeSlot); next; next = waiting.take(hasFreeSlot)) {
       const { job } = next;
       held.push(job);
       job.end = capacity.beginRelay(job.scope);
@@ -66,7 +66,7 @@ export function createAccountConcurrency(deps: {
     if (pool.held.length === 0 && pool.waiting.size === 0) pools.delete(name);
   }
 
-  capacity.onRoom(({ pool }) => {
+  capacity.onSlotsFreed(({ pool }) => {
     const waited = pools.get(pool);
     if (waited) startNext(waited);
   });

@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/index.ts';
 
 /** An own limit of open requests. `most`: this node's share of it, read at each start. */
 type OwnLimit = { owner: string; most: () => number };
-/** Gives a place back. It may be called more than once. */
+/** Releases a slot. It may be called more than once. */
 type Leave = () => void;
 
 /** The open relayed requests of this node whose key, user or group has a limit. */
@@ -31,10 +31,11 @@ export function createCallerConcurrency({ clock }: { clock: Pick<Clock, 'sleep'>
       else held.delete(owner);
     }
   };
-  const hasRoom = ({ limits }: Waiting): boolean => limits.every(({ owner, most }) => (held.get(owner) ?? 0) < most());
+  const isWithinLimits = ({ limits }: Waiting): boolean =>
+    limits.every(({ owner, most }) => (held.get(owner) ?? 0) < most());
 
   function startNext(): void {
-    for (let next = waiting.find(hasRoom); next; next = waiting.find(hasRoom)) {
+    for (let next = waiting.find(isWithinLimits); next; next = waiting.find(isWithinLimits)) {
       const call = next;
       waiting = waiting.filter((other) => other !== call);
       hold(call.limits, 1);

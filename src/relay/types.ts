@@ -1,5 +1,5 @@
 import type { Hold } from '../billing/index.ts';
-import type { Account } from '../channels/index.ts';
+import type { VendorAccount } from '../channels/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
 import type {
   AskedVideo,
@@ -96,7 +96,7 @@ export type Delivery = {
   caller: Caller;
   request: RelayedRequest;
   intent: RelayIntent;
-  account: Account;
+  account: VendorAccount;
   relay: OpenRelay;
   response: UpstreamResponse;
   /** The client gets the stream without the usage that the gateway asked for. */

@@ -6,7 +6,7 @@
  *
  * - `idempotency/`: repeats of a request.
  * - `submission/`: a request is priced, reserved and sent.
- * - `waiting/`: tasks for which no account has room, their places and the order they go in.
+ * - `waiting/`: tasks for which no account has a slot, their queues and positions.
  * - `dispatch/`: waiting tasks are sent once slots are free, or fall back to another model.
  * - `polling/`: what running tasks have come to.
  * - `state/`: every transition, the end of a task, and the transactions that move its money.

@@ -50,7 +50,7 @@ export type TaskNode = {
   unrecorded: { add(job: UnrecordedJob): void };
   /** Call after the commit that schedules copies of results. */
   wakeResults: () => void;
-  line: WaitingLine;
+  waitingCounts: WaitingCounts;
   features: SharedFeatures;
   durations: ModelDurations;
 };
@@ -189,13 +189,13 @@ export type Closing = {
 };
 
 /** The waiting tasks, as far as this node knows them. */
-export type WaitingLine = {
+export type WaitingCounts = {
   /** How many tasks of this class wait, as far as this node knows: new ones go behind them. */
-  waiting(name: string): number;
+  count(name: string): number;
   /** Call after the commit that puts a task in line, or parks it for its own limit. */
   entered(name: string, options?: { isParked: boolean }): void;
   /** Takes over the counts that were just read. */
-  replaceCounts(classes: readonly WaitingCount[]): void;
+  replace(classes: readonly WaitingCount[]): void;
   /** Calls `listener` when this node has put a task in line. */
   onEntered(listener: () => void): void;
 };

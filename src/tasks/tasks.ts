@@ -27,7 +27,7 @@ import { createLeaseRenewal } from './submission/renew-lease.ts';
 import type { SharedFeatures, TaskNode } from './task-node.ts';
 import type { Caller, TaskDeps, TaskLimits } from './types.ts';
 import { createQueuePositions, type QueuePositions } from './waiting/queue-positions.ts';
-import { createWaitingLine } from './waiting/waiting-classes.ts';
+import { createWaitingCounts } from './waiting/waiting-counts.ts';
 
 /** What picked a credential before it was removed has stored its task by then. */
 const REMOVED_KEPT_SECONDS = 3600;
@@ -76,7 +76,7 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     sources: createSourceKeeper(),
     money: batchMoneyWrites({ ...deps, mostHeld: limits.mostHeld }),
     durations: createModelDurations(deps),
-    line: createWaitingLine(),
+    waitingCounts: createWaitingCounts(),
     features: createSharedFeatures(store),
     writeAccepted: createTransitionWriter({ ...deps, node: { random } }),
     unrecorded: deps.unrecorded,

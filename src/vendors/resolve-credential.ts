@@ -1,4 +1,4 @@
-import type { Account, Channels } from '../channels/index.ts';
+import type { Channels, VendorAccount } from '../channels/index.ts';
 import {
   createWholeRedactor,
   isObject,
@@ -77,7 +77,11 @@ function collectSecrets(own: KeySecrets): CollectedSecrets {
  * token `authError` says why.
  * @throws channels.key_unreadable
  */
-export async function resolveCredential(deps: VendorDeps, manifest: Manifest, account: Account): Promise<Credential> {
+export async function resolveCredential(
+  deps: VendorDeps,
+  manifest: Manifest,
+  account: VendorAccount,
+): Promise<Credential> {
   if (!needsServiceAccount(manifest, account.channel)) return localCredential(deps, manifest, account);
   const { channel } = account;
   const key = deps.channels.key(account);
@@ -108,7 +112,7 @@ export async function resolveCredential(deps: VendorDeps, manifest: Manifest, ac
 export function localCredential(
   { channels, keySecrets }: Pick<VendorDeps, 'channels' | 'keySecrets'>,
   manifest: Manifest,
-  account: Account,
+  account: VendorAccount,
 ): Credential {
   const { channel } = account;
   const key = channels.key(account);

@@ -1,4 +1,4 @@
-import type { Account, Channels } from '../channels/index.ts';
+import type { Channels, VendorAccount } from '../channels/index.ts';
 import type { RequestBody } from '../files/index.ts';
 import type { Clock, Json, JsonObject, Redactor, Result } from '../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
@@ -32,7 +32,7 @@ export type SendToVendor = (
 export type KeySecrets = Record<'all' | 'certain', readonly string[]> & { redactCertain: Redactor };
 
 /** Finds the secrets of a channel's keys. Every poll needs them, so they are computed once. */
-export type FindKeySecrets = (account: Account) => KeySecrets;
+export type FindKeySecrets = (account: VendorAccount) => KeySecrets;
 
 /**
  * Limits what flows from a vendor to clients with an API key, so that one user cannot take all

@@ -5,10 +5,16 @@ import {
   type Dispatch,
   heldSlots,
   type RefusalKind,
-  type Room,
 } from '../../src/channels/index.ts';
 import { type Clock, silentLogger } from '../../src/kernel/index.ts';
-import type { CapacityRecord, CapacityStore, ChannelRecord, RunningCount, Store } from '../../src/store/ports/index.ts';
+import type {
+  CapacityKey,
+  CapacityRecord,
+  CapacityStore,
+  ChannelRecord,
+  RunningCount,
+  Store,
+} from '../../src/store/ports/index.ts';
 import { toAccount, toAccounts } from '../support/accounts.ts';
 
 /** A clock that stands still until it is moved, and then ends the sleeps that are over. */
@@ -84,7 +90,7 @@ describe('capacity', () => {
 
   const scope = (model = 'm', id = 1) =>
     capacity.scope(toAccount(channels.find((one) => one.id === id) ?? channel()), model);
-  const room = (model = 'm') => capacity.room(scope(model));
+  const freeSlots = (model = 'm') => capacity.freeSlots(scope(model));
   const begin = (userId = 1, id = 1): Dispatch => {
     sent += 1;
     return capacity.begin(scope('m', id), { taskId: `task_${sent}`, slots: 1, userId });
@@ -95,7 +101,7 @@ describe('capacity', () => {
   };
   /** Sends all that have room and lets the vendor run this many. Returns how many it refused. */
   async function fill(limit: number, kind: RefusalKind = 'capacity'): Promise<number> {
-    const sending = Array.from({ length: room() }, () => begin());
+    const sending = Array.from({ length: freeSlots() }, () => begin());
     let refused = 0;
     for (const dispatch of sending) {
       if (running.size < limit) accept(dispatch);
@@ -127,7 +133,7 @@ describe('capacity', () => {
   };
 
   test('it starts at four at once and doubles with each full set of acceptances', async () => {
-    expect(room()).toBe(4);
+    expect(freeSlots()).toBe(4);
     for (const expected of [8, 16, 32]) {
       await fill(1000);
       expect(view().ceiling).toBe(expected);
@@ -147,7 +153,7 @@ describe('capacity', () => {
       accept(dispatch);
       finish();
     }
-    expect(room()).toBe(4);
+    expect(freeSlots()).toBe(4);
   });
 
   test.each([1, 2, 3, 5, 7, 20])('a vendor that runs %i at once is learned with few refusals', async (limit) => {
@@ -174,7 +180,7 @@ describe('capacity', () => {
         refused += await fill(limit);
         await clock.pass(6000);
         // Some ended at the vendor, so that it runs more than it may as far as the node knows.
-        if (round < 3) for (let task = 0; task < 2 && room() > 0; task++) accept(begin());
+        if (round < 3) for (let task = 0; task < 2 && freeSlots() > 0; task++) accept(begin());
         finish(running.size);
         await clock.pass(0);
       }
@@ -199,26 +205,26 @@ describe('capacity', () => {
     for (let task = 0; task < 2; task++) accept(begin());
     await refuse(1);
     expect(view()).toMatchObject({ ceiling: 8, rest: '' });
-    expect(room()).toBe(1);
+    expect(freeSlots()).toBe(1);
     finish();
-    expect(room()).toBe(2);
+    expect(freeSlots()).toBe(2);
     // Acceptances outweigh it.
     for (let task = 0; task < 5; task++) {
       accept(begin());
       finish();
     }
-    expect(room()).toBe(8 - running.size);
+    expect(freeSlots()).toBe(8 - running.size);
   });
 
   test('one refusal with Retry-After lets nothing be sent beyond those that run, until then', async () => {
     for (let task = 0; task < 3; task++) accept(begin());
     await refuse(1, { retryAfterMs: 3000 });
-    expect([room(), view().rest]).toEqual([0, '']);
+    expect([freeSlots(), view().rest]).toEqual([0, '']);
     finish();
-    expect(room()).toBe(1);
+    expect(freeSlots()).toBe(1);
     accept(begin());
     await clock.pass(3000);
-    expect(room()).toBe(1);
+    expect(freeSlots()).toBe(1);
   });
 
   test('a model that runs nothing beside others of its account is full, and not too fast', async () => {
@@ -246,7 +252,7 @@ describe('capacity', () => {
             finish();
             completed += 1;
           }
-          while (running.size < PEOPLE && room() > 0) {
+          while (running.size < PEOPLE && freeSlots() > 0) {
             const dispatch = begin();
             if (random() < refused) {
               capacity.refused(dispatch, { kind: 'capacity' });
@@ -287,15 +293,15 @@ describe('capacity', () => {
     await clock.pass(0);
     expect(view()).toMatchObject({ ceiling: 4, rest: 'capacity' });
     finish();
-    expect(room()).toBe(0);
+    expect(freeSlots()).toBe(0);
     await clock.pass(1000);
-    expect(room()).toBe(1);
+    expect(freeSlots()).toBe(1);
   });
 
   test('what a crash left behind holds up only an account that has refused before', async () => {
     elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 0, queued: 0, sending: 0, abandoned: 4 }];
     await capacity.recount();
-    expect(room()).toBe(4);
+    expect(freeSlots()).toBe(4);
     accept(begin());
     await refuse(4);
     finish();
@@ -303,10 +309,10 @@ describe('capacity', () => {
     await clock.pass(6000);
     await capacity.recount();
     expect(view()).toMatchObject({ ceiling: 1, reason: 'refused' });
-    expect(room()).toBe(1);
+    expect(freeSlots()).toBe(1);
     elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 0, queued: 0, sending: 0, abandoned: 1 }];
     await capacity.recount();
-    expect(room()).toBe(0);
+    expect(freeSlots()).toBe(0);
   });
 
   test('tasks that other nodes have there count for the ceiling', async () => {
@@ -332,7 +338,7 @@ describe('capacity', () => {
       accounts: toAccounts(() => [channel({ limits: { maxRunning } })]),
     });
     await node.start();
-    expect(node.relayRoom({ channelId: 1, credentialId: 1, pool: '#1', model: 'm' })).toBe(expected);
+    expect(node.freeRelaySlots({ channelId: 1, credentialId: 1, pool: '#1', model: 'm' })).toBe(expected);
     node.stop();
   });
 
@@ -411,7 +417,7 @@ describe('capacity', () => {
     /** How long nothing may be sent, to the second. */
     async function measureRest(): Promise<number> {
       let seconds = 0;
-      for (; room() === 0 && seconds < 30_000; seconds++) await clock.pass(1000);
+      for (; freeSlots() === 0 && seconds < 30_000; seconds++) await clock.pass(1000);
       return seconds;
     }
 
@@ -424,10 +430,10 @@ describe('capacity', () => {
       for (const expected of seconds) {
         capacity.refused(begin(), { kind });
         expect(await measureRest()).toBe(expected);
-        expect(room()).toBe(1);
+        expect(freeSlots()).toBe(1);
       }
       accept(begin());
-      expect(room()).toBeGreaterThan(1);
+      expect(freeSlots()).toBeGreaterThan(1);
       capacity.refused(begin(), { kind });
       expect(await measureRest()).toBe(seconds[0] as number);
     });
@@ -445,19 +451,19 @@ describe('capacity', () => {
 
     test.each<RefusalKind>(['content', 'request', 'in_doubt'])('begins with no %s', (kind) => {
       capacity.refused(begin(), { kind });
-      expect(room()).toBeGreaterThan(1);
+      expect(freeSlots()).toBeGreaterThan(1);
     });
 
     test('ends with one task as its trial; one refused for its content proves nothing, and the next tries', async () => {
       capacity.refused(begin(), { kind: 'rate' });
       await measureRest();
       const trial = begin();
-      expect(room()).toBe(0);
+      expect(freeSlots()).toBe(0);
       capacity.refused(trial, { kind: 'content' });
-      expect(room()).toBe(1);
+      expect(freeSlots()).toBe(1);
       const next = begin();
       capacity.end(heldSlots(next));
-      expect(room()).toBe(1);
+      expect(freeSlots()).toBe(1);
       accept(begin());
       expect(view().rest).toBe('');
     });
@@ -509,7 +515,7 @@ describe('capacity', () => {
       capacity.refused(begin(), { kind: 'rate' });
       expect(view().rest).toBe('balance');
       await clock.pass(2000);
-      expect(room()).toBe(0);
+      expect(freeSlots()).toBe(0);
     });
 
     test('after it few are sent at once, and twice as many with each acceptance', async () => {
@@ -519,26 +525,26 @@ describe('capacity', () => {
       capacity.refused(begin(), { kind: 'rate' });
       await measureRest();
       accept(begin());
-      expect(room()).toBe(2);
+      expect(freeSlots()).toBe(2);
       for (const dispatch of [begin(), begin()]) accept(dispatch);
-      expect(room()).toBe(8);
+      expect(freeSlots()).toBe(8);
     });
 
     test('of a key is its channel, of a rate all channels of the pool', async () => {
       channels = [channel({ pool: 'shared' }), channel({ id: 2, pool: 'shared' })];
-      const rooms = () => [1, 2].map((id) => capacity.room(scope('m', id)) > 0);
+      const haveFreeSlots = () => [1, 2].map((id) => capacity.freeSlots(scope('m', id)) > 0);
       capacity.refused(begin(), { kind: 'credential' });
-      expect(rooms()).toEqual([false, true]);
+      expect(haveFreeSlots()).toEqual([false, true]);
       capacity.refused(begin(1, 2), { kind: 'rate' });
-      expect(rooms()).toEqual([false, false]);
-      expect(capacity.room(scope('other', 2))).toBeGreaterThan(0);
+      expect(haveFreeSlots()).toEqual([false, false]);
+      expect(capacity.freeSlots(scope('other', 2))).toBeGreaterThan(0);
     });
 
     describe('of one of three keys', () => {
       const KEYS = [1, 2, 3];
       let three: CapacityService;
       const place = (id: number) => three.scope(toAccount(channel(), { id }), 'm');
-      const rooms = () => KEYS.map((id) => three.room(place(id)) > 0);
+      const haveFreeSlots = () => KEYS.map((id) => three.freeSlots(place(id)) > 0);
       let tasks = 0;
       const send = (id: number, userId = 1) => {
         tasks += 1;
@@ -555,18 +561,18 @@ describe('capacity', () => {
         'for %s leaves the others, and ends with a trial',
         async (kind) => {
           three.refused(send(2), { kind });
-          expect(rooms()).toEqual([true, false, true]);
+          expect(haveFreeSlots()).toEqual([true, false, true]);
           const { credentials, restReason } = three.describe(channel());
           expect(restReason).toBe('');
           expect(credentials.map((one) => one.restReason)).toEqual(['', kind as 'credential', '']);
           expect(three.rests(channel(), 'm')).toBe(false);
           expect(three.begunRests().get(kind as 'credential')).toBe(1);
           await clock.pass(kind === 'credential' ? 600_000 : 1_800_000);
-          expect(rooms()).toEqual([true, true, true]);
+          expect(haveFreeSlots()).toEqual([true, true, true]);
           const trial = send(2);
-          expect(rooms()).toEqual([true, false, true]);
+          expect(haveFreeSlots()).toEqual([true, false, true]);
           three.accepted(trial);
-          expect(rooms()).toEqual([true, true, true]);
+          expect(haveFreeSlots()).toEqual([true, true, true]);
           expect(three.describe(channel()).credentials[1]?.restReason).toBe('');
         },
       );
@@ -581,22 +587,22 @@ describe('capacity', () => {
       test('begins with bare 403s of two users to that key, and those to different keys begin none', () => {
         expect(three.refused(send(1, 1), { kind: 'forbidden' }).kind).toBe('content');
         expect(three.refused(send(2, 2), { kind: 'forbidden' }).kind).toBe('content');
-        expect(rooms()).toEqual([true, true, true]);
+        expect(haveFreeSlots()).toEqual([true, true, true]);
         expect(three.refused(send(1, 2), { kind: 'forbidden' }).kind).toBe('credential');
-        expect(rooms()).toEqual([false, true, true]);
+        expect(haveFreeSlots()).toEqual([false, true, true]);
       });
 
       test('is not that of an outage, which is of the vendor', () => {
         for (const id of [1, 2, 3, 1, 2]) three.refused(send(id), { kind: 'in_doubt' });
-        expect(rooms()).toEqual([false, false, false]);
+        expect(haveFreeSlots()).toEqual([false, false, false]);
         expect(three.describe(channel()).restReason).toBe('outage');
       });
     });
 
     test('tells when it is over', async () => {
-      const heard: Room[] = [];
+      const heard: CapacityKey[] = [];
       capacity.refused(begin(), { kind: 'rate' });
-      capacity.onRoom((room) => heard.push(room));
+      capacity.onSlotsFreed((freed) => heard.push(freed));
       await clock.pass(4900);
       expect(heard).toEqual([]);
       await clock.pass(200);
@@ -605,15 +611,15 @@ describe('capacity', () => {
 
     test('of an outage is renewed by its trial, for twice as long', async () => {
       for (const userId of [1, 2, 1, 2, 1]) capacity.refused(begin(userId), { kind: 'in_doubt' });
-      expect(room()).toBe(0);
+      expect(freeSlots()).toBe(0);
       await clock.pass(34_000);
-      expect(room()).toBe(1);
+      expect(freeSlots()).toBe(1);
       capacity.refused(begin(), { kind: 'in_doubt' });
-      expect([room(), view().rest]).toEqual([0, 'outage']);
+      expect([freeSlots(), view().rest]).toEqual([0, 'outage']);
       await clock.pass(50_000);
-      expect(room()).toBe(0);
+      expect(freeSlots()).toBe(0);
       await clock.pass(20_000);
-      expect(room()).toBe(1);
+      expect(freeSlots()).toBe(1);
     });
 
     test.each<[string, number[], string]>([
@@ -630,17 +636,17 @@ describe('capacity', () => {
   describe('a slot', () => {
     test('of a submission in doubt is held until the database says what became of it', async () => {
       capacity.refused(begin(), { kind: 'in_doubt' });
-      expect(room()).toBe(3);
+      expect(freeSlots()).toBe(3);
       await clock.pass(10_000);
-      expect(room()).toBe(4);
+      expect(freeSlots()).toBe(4);
     });
 
     test('of a sender that died is found free by a later count', async () => {
       begin();
       await clock.pass(30_000);
-      expect(room()).toBe(3);
+      expect(freeSlots()).toBe(3);
       for (let count = 0; count < 8; count++) await clock.pass(5000);
-      expect(room()).toBe(4);
+      expect(freeSlots()).toBe(4);
     });
 
     test('is free only while a vendor that queues by itself has begun all tasks but two', async () => {
@@ -651,17 +657,17 @@ describe('capacity', () => {
           { channelId: 1, credentialId: 1, model: 'other', accepted: 1, queued: 0, sending: 0, abandoned: 0 },
         ];
         await capacity.recount();
-        expect([room() > 0, room('other') > 0]).toEqual([queued === 2, true]);
+        expect([freeSlots() > 0, freeSlots('other') > 0]).toEqual([queued === 2, true]);
       }
     });
 
     test('is taken by what is declared, for the pool and for a model', () => {
       channels = [channel({ limits: { maxRunning: 3, models: { m: { maxRunning: 2 } } } })];
-      expect([room(), room('other')]).toEqual([2, 3]);
+      expect([freeSlots(), freeSlots('other')]).toEqual([2, 3]);
       begin();
       begin();
-      expect([room(), room('other')]).toEqual([0, 1]);
-      expect(capacity.asksStore(scope())).toBe(true);
+      expect([freeSlots(), freeSlots('other')]).toEqual([0, 1]);
+      expect(capacity.needsLock(scope())).toBe(true);
       expect(capacity.declared(scope())).toEqual({ maxRunning: 2 });
     });
   });

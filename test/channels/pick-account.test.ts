@@ -98,9 +98,9 @@ describe('picking a channel', () => {
     });
 
     test('those without room and those that were tried are passed over, then a lower priority serves', () => {
-      const hasRoom = ({ credential }: { credential: { id: number } }) => credential.id !== 11;
-      expect(pick({ hasRoom, except: [12] })).toBe(13);
-      expect(pick({ hasRoom, except: [12, 13] })).toBe(2);
+      const hasFreeSlot = ({ credential }: { credential: { id: number } }) => credential.id !== 11;
+      expect(pick({ hasFreeSlot, except: [12] })).toBe(13);
+      expect(pick({ hasFreeSlot, except: [12, 13] })).toBe(2);
     });
 
     test('those that are disabled or at their end begin nothing', () => {
@@ -120,7 +120,7 @@ describe('picking a channel', () => {
 
   test('a channel that does not spill leaves lower priorities alone while it has no room', () => {
     const channels = [channel(1), channel(2, { priority: 5, spill: false })];
-    const isFull = { hasRoom: ({ channel: { id } }: { channel: { id: number } }) => id !== 2 };
+    const isFull = { hasFreeSlot: ({ channel: { id } }: { channel: { id: number } }) => id !== 2 };
     expect(pickChannel(channels, { ...request, ...isFull })).toBeUndefined();
     expect(pickChannel([channel(1), channel(2, { priority: 5 })], { ...request, ...isFull })?.id).toBe(1);
     const off = channel(2, { priority: 5, spill: false, status: 2 });

@@ -65,9 +65,9 @@ function suite(opened: () => OpenedStore): void {
         const { store, capacity } = nodes[index % 2] as (typeof nodes)[number];
         const scope = capacity.scope(toAccount(known[index % known.length] as ChannelRecord), 'm');
         return store.transaction(async (tx) => {
-          const places = await capacity.places(tx, [scope]);
+          const locked = await capacity.lockSlots(tx, [scope]);
           const row = task(scope.channelId, { countsStart: true, ...change });
-          const taken = await places.take(scope, { taskId: row.taskId, slots: row.slots ?? 1, userId: 1 });
+          const taken = await locked.take(scope, { taskId: row.taskId, slots: row.slots ?? 1, userId: 1 });
           if (taken) await tx.tasks.insert(row);
           return taken?.taskId;
         });
@@ -128,15 +128,15 @@ function suite(opened: () => OpenedStore): void {
     const row = task(deleted.id);
     await store.tasks.insert(row);
     await node.recount();
-    expect(node.room(scope)).toBe(1);
+    expect(node.freeSlots(scope)).toBe(1);
     const end = `update tasks set status = 'FAILURE', slot_until = ${systemClock.unix() + 600} where task_id = '${row.taskId}'`;
     await runRaw({ databaseUrl, dataDir }, end);
     known = [left];
-    const free = await store.transaction(async (tx) => (await node.places(tx, [scope])).left(scope));
+    const free = await store.transaction(async (tx) => (await node.lockSlots(tx, [scope])).left(scope));
     await node.recount();
-    expect([free, node.room(scope)]).toEqual([1, 1]);
+    expect([free, node.freeSlots(scope)]).toEqual([1, 1]);
     expect(await node.clearAbandoned(left)).toBe(1);
-    expect(node.room(scope)).toBe(2);
+    expect(node.freeSlots(scope)).toBe(2);
   });
 
   test('open requests that another node relays take slots from the tasks of their pool', async () => {
@@ -150,13 +150,13 @@ function suite(opened: () => OpenedStore): void {
     const node = createNode(store, known);
     await node.recount();
     const scope = node.scope(toAccount(relayed), 'm');
-    expect(node.relayRoom(scope)).toBe(2);
+    expect(node.freeRelaySlots(scope)).toBe(2);
     const leave = node.beginRelay(scope);
-    expect(node.relayRoom(scope)).toBe(1);
-    const left = () => store.transaction(async (tx) => (await node.places(tx, [scope])).left(scope));
+    expect(node.freeRelaySlots(scope)).toBe(1);
+    const left = () => store.transaction(async (tx) => (await node.lockSlots(tx, [scope])).left(scope));
     expect(await left()).toBe(1);
     leave();
-    expect([await left(), node.relayRoom(scope)]).toEqual([2, 2]);
+    expect([await left(), node.freeRelaySlots(scope)]).toEqual([2, 2]);
   });
 
   test('after a rest, one task on all nodes is the trial, and the next one if it proved nothing', async () => {
@@ -246,9 +246,9 @@ function suite(opened: () => OpenedStore): void {
     const node = createNode(store, [channel]);
     await node.start();
     const scope = node.scope(toAccount(channel), 'm');
-    expect(node.room(scope)).toBe([5, 6, 7][written.indexOf(true)] as number);
+    expect(node.freeSlots(scope)).toBe([5, 6, 7][written.indexOf(true)] as number);
     expect(await node.clearCeilings(channel)).toBe(1);
-    expect(node.room(scope)).toBe(4);
+    expect(node.freeSlots(scope)).toBe(4);
     node.stop();
     // That of a pool that only a credential names is reached too.
     const own = { ...toAccount(channel).credential, pool: 'shared' };
@@ -269,20 +269,20 @@ function suite(opened: () => OpenedStore): void {
       node.begin(scope, { taskId: row.taskId, slots: 1, userId: 1 });
       await store.tasks.insert(row);
     }
-    expect(node.room(scope)).toBe(1);
+    expect(node.freeSlots(scope)).toBe(1);
     await node.recount();
-    expect(node.room(scope)).toBe(1);
+    expect(node.freeSlots(scope)).toBe(1);
     const foreign = task(channel.id);
     await other.tasks.insert(foreign);
     await node.recount();
-    expect(node.room(scope)).toBe(0);
+    expect(node.freeSlots(scope)).toBe(0);
     node.end({ taskId: foreign.taskId, channelId: channel.id, credentialId: null, upstreamModel: 'm', slots: 1 });
     node.end({ taskId: foreign.taskId, channelId: channel.id, credentialId: null, upstreamModel: 'm', slots: 1 });
-    expect(node.room(scope)).toBe(1);
+    expect(node.freeSlots(scope)).toBe(1);
     const { databaseUrl, dataDir } = opened();
     await runRaw({ databaseUrl, dataDir }, `update tasks set status = 'FAILURE' where task_id = '${foreign.taskId}'`);
     await node.recount();
-    expect(node.room(scope)).toBe(1);
+    expect(node.freeSlots(scope)).toBe(1);
   });
 }
 

@@ -276,7 +276,7 @@ test('a limit of one model holds nobody else back, and without a wait the answer
   const limits: Record<string, number> = { '': 3, narrow: 1 };
   const held: string[] = [];
   const capacity: Parameters<typeof createAccountConcurrency>[0]['capacity'] = {
-    relayRoom({ model }) {
+    freeRelaySlots({ model }) {
       const own = held.filter((other) => other === model).length;
       return Math.min((limits[''] ?? 3) - held.length, (limits[model] ?? 3) - own);
     },
@@ -284,7 +284,7 @@ test('a limit of one model holds nobody else back, and without a wait the answer
       held.push(model);
       return () => void held.splice(held.indexOf(model), 1);
     },
-    onRoom: () => () => {},
+    onSlotsFreed: () => () => {},
   };
   const places = createAccountConcurrency({ clock: systemClock, capacity });
   const enter = (model: string) =>

@@ -1,8 +1,8 @@
-import type { Account } from '../../src/channels/index.ts';
+import type { VendorAccount } from '../../src/channels/index.ts';
 import type { ChannelRecord, CredentialRecord, Store } from '../../src/store/ports/index.ts';
 
 /** An account of a channel, by a credential that has the channel's id. */
-export const toAccount = (channel: ChannelRecord, change: Partial<CredentialRecord> = {}): Account => ({
+export const toAccount = (channel: ChannelRecord, change: Partial<CredentialRecord> = {}): VendorAccount => ({
   channel,
   credential: {
     ...{ id: channel.id, channelId: channel.id, keySealed: '', keyHint: '', label: '', pool: '', status: 1 },
@@ -14,9 +14,9 @@ export const toAccount = (channel: ChannelRecord, change: Partial<CredentialReco
 });
 
 /** The accounts of channels: a new list where that of the channels is new. */
-export function toAccounts(channels: () => readonly ChannelRecord[]): () => readonly Account[] {
+export function toAccounts(channels: () => readonly ChannelRecord[]): () => readonly VendorAccount[] {
   let known: readonly ChannelRecord[] | undefined;
-  let accounts: Account[] = [];
+  let accounts: VendorAccount[] = [];
   return () => {
     const now = channels();
     if (now !== known) accounts = now.map((channel) => toAccount(channel));

@@ -224,8 +224,8 @@ describeEachStore(
         await until(
           'it came back',
           async () =>
-            engine.capacity.room(engine.capacity.scope(engine.channels.onlyAccount({ id: cheap }), 'cheap')) === 0 &&
-            (await read()).phase === 'waiting',
+            engine.capacity.freeSlots(engine.capacity.scope(engine.channels.onlyAccount({ id: cheap }), 'cheap')) ===
+              0 && (await read()).phase === 'waiting',
         );
         expect([(await read()).quota, await readBalance(store, caller.user.id)]).toEqual([
           billFor(5),

@@ -6,11 +6,11 @@ import {
   STATUS,
   type Store,
 } from '../../store/ports/index.ts';
-import type { Account } from '../pick-account.ts';
-import { countFreeSlots } from './count-free-slots.ts';
+import type { VendorAccount } from '../pick-account.ts';
 import { credentialPool, findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
-import { forgetProbe, isGrowing, noteBegun, noteInFlight, probeAtMs, roomBelow } from './learned-ceiling.ts';
+import { forgetProbe, freeSlotsBelow, isGrowing, noteBegun, noteInFlight, probeAtMs } from './learned-ceiling.ts';
+import { lockSlots } from './lock-slots.ts';
 import { createAccountWatches } from './outages.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
 import { createPoolIndex, findChannelPool, findPool, heldSlots, listPools } from './pools.ts';
@@ -18,7 +18,7 @@ import { createRelaySlots } from './relay-slots.ts';
 import { restPhase } from './rests.ts';
 import { createRunningSlots } from './running-slots.ts';
 import { createSlotNotices } from './schedule-slot-notices.ts';
-import type { CapacityService, Dispatch, HeldSlots, Refusal, RestEvent, Room, Scope, Start } from './types.ts';
+import type { CapacityService, Dispatch, HeldSlots, Refusal, RestEvent, Scope, Start } from './types.ts';
 
 /** How often running tasks are counted again while some run. */
 const RECOUNT_MS = 5000;
@@ -48,7 +48,7 @@ export function createCapacity(deps: {
   /** This node's row among `nodes`. */
   nodeId: string;
   /** All accounts in this node's replica; a new list after each change. */
-  accounts: () => readonly Account[];
+  accounts: () => readonly VendorAccount[];
   /** Whether the vendor of a channel accepts more than it runs. Default: none does. */
   queues?: (channel: ChannelRecord) => boolean;
   syncFrequencyMs: number;
@@ -56,19 +56,19 @@ export function createCapacity(deps: {
   const { store, clock, random, logger } = deps;
   const mono = () => clock.monotonicMs();
   const stopping = new AbortController();
-  const listeners = new Set<(room: Room) => void>();
+  const listeners = new Set<(freed: CapacityKey) => void>();
   const watches = createAccountWatches(mono);
   /** When a declared rate allows the next start, by key. */
   const startsFrom = new Map<string, number>();
   let isTouched = false;
-  /** Nodes that may send to the same accounts, and the place of this one when slots are divided. */
+  /** Nodes that may send to the same accounts, and the turn of this one when slots are divided. */
   let nodes = { count: 1, turn: 0 };
 
   const pools = createPoolIndex(deps.accounts, () => slots.rebuild());
   const slots = createRunningSlots({ clock, findPool: pools.findLast });
 
   /** Notifies listeners of free slots. A rest of an account concerns the pool that it shares. */
-  function emit({ pool, model }: Room): void {
+  function emit({ pool, model }: CapacityKey): void {
     const [channelId, credentialId] = pool.startsWith('#') ? pool.slice(1).split('/').map(Number) : [];
     const shared = channelId === undefined ? pool : pools.findLast({ channelId, credentialId: credentialId ?? null });
     for (const listener of listeners) listener({ pool: shared, model });
@@ -125,7 +125,7 @@ export function createCapacity(deps: {
     );
   };
 
-  function learnedRoom(scope: Scope): number {
+  function learnedFreeSlots(scope: Scope): number {
     const { learned, suspectedFull: full, window: widest = Number.POSITIVE_INFINITY } = ofModel(scope);
     const { sending, counted, abandoned, ...found } = slots.find(scope.pool, scope.model);
     const most = full ? full.running + (full.heldUntilMs > mono() ? 0 : 1) : Number.POSITIVE_INFINITY;
@@ -135,7 +135,7 @@ export function createCapacity(deps: {
     if (isDeclared(scope)) return Math.max(0, window - sending);
     // Where no refusal has shown a limit, what a crash left behind holds nobody up.
     const inFlight = isGrowing(learned) ? found.inFlight - abandoned : found.inFlight;
-    const free = Math.min(roomBelow(learned, inFlight, mono()), window - sending);
+    const free = Math.min(freeSlotsBelow(learned, inFlight, mono()), window - sending);
     if (nodes.count === 1 || inFlight >= learned.ceiling) return Math.max(0, free);
     // Another node may take what was free when it was counted: until the next count each has a
     // share.
@@ -148,11 +148,11 @@ export function createCapacity(deps: {
 
   const nameKey = ({ pool, model }: CapacityKey): string => JSON.stringify([pool, model]);
   const isTooSoon = (key: CapacityKey): boolean => (startsFrom.get(nameKey(key)) ?? 0) > mono();
-  function room(scope: Scope): number {
+  function freeSlots(scope: Scope): number {
     isTouched = true;
     const due = dueTrials(scope);
     if (!due) return 0;
-    let free = learnedRoom(scope);
+    let free = learnedFreeSlots(scope);
     for (const { pool, model, limit } of levels(scope)) {
       if (isTooSoon({ pool, model })) return 0;
       if (limit.maxRunning !== undefined) free = Math.min(free, limit.maxRunning - slots.find(pool, model).inFlight);
@@ -291,7 +291,7 @@ export function createCapacity(deps: {
   }
 
   /** Enabled ones. */
-  const listAccounts = ({ id }: Pick<ChannelRecord, 'id'>): Account[] =>
+  const listAccounts = ({ id }: Pick<ChannelRecord, 'id'>): VendorAccount[] =>
     deps.accounts().filter(({ channel, credential }) => channel.id === id && credential.status === STATUS.enabled);
 
   return {
@@ -303,13 +303,13 @@ export function createCapacity(deps: {
     declared: (scope): DeclaredLimit | undefined => mergeLimits(levels(scope).map(({ limit }) => limit)),
     ...relaySlots,
     nodeShare,
-    room,
-    asksStore: (scope) => levels(scope).length > 0 || (dueTrials(scope)?.length ?? 0) > 0,
-    places: (tx, scopes) =>
-      countFreeSlots(
+    freeSlots,
+    needsLock: (scope) => levels(scope).length > 0 || (dueTrials(scope)?.length ?? 0) > 0,
+    lockSlots: (tx, scopes) =>
+      lockSlots(
         {
           tx,
-          rules: { levels, trials: dueTrials, learnedRoom, nodeId: deps.nodeId },
+          rules: { levels, trials: dueTrials, learnedFreeSlots, nodeId: deps.nodeId },
           notes,
           relayed: ({ pool, model }) => slots.find(pool, model).relayed,
         },
@@ -321,7 +321,7 @@ export function createCapacity(deps: {
     refused,
     end,
     recount,
-    onRoom(listener) {
+    onSlotsFreed(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },

@@ -66,7 +66,7 @@ export function probeAtMs(state: LearnedCeiling): number | undefined {
 const probeWaitMs = (failed: number): number => Math.min(FIRST_PROBE_MS * 2 ** failed, LONGEST_PROBE_MS);
 
 /** Free slots while `inFlight` tasks run. */
-export function roomBelow(state: LearnedCeiling, inFlight: number, nowMs: number): number {
+export function freeSlotsBelow(state: LearnedCeiling, inFlight: number, nowMs: number): number {
   if (inFlight < state.ceiling) return state.ceiling - inFlight;
   const at = probeAtMs(state);
   return inFlight === state.ceiling && at !== undefined && at <= nowMs ? 1 : 0;

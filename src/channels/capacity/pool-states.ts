@@ -13,7 +13,7 @@ import {
   startCeiling,
 } from './learned-ceiling.ts';
 import { NO_REST, nextRest, type Rest, restReason } from './rests.ts';
-import type { CeilingReason, Dispatch, RestReason, Room } from './types.ts';
+import type { CeilingReason, Dispatch, RestReason } from './types.ts';
 import { NO_REFUSALS, type Refusals, weighAcceptance, weighRefusal } from './weigh-refusals.ts';
 
 /** Ends and trials come later by a random tenth at most, so that nodes do not coincide. */
@@ -31,7 +31,7 @@ export type PoolState = CapacityKey &
     learned: LearnedCeiling;
     /** The ceiling as stored; 0: none. */
     stored: number;
-    /** How many may be sent at once after a rest; `undefined`: as many as have room. */
+    /** How many may be sent at once after a rest; `undefined`: as many as there are free slots. */
     window: number | undefined;
     /** Tasks that were begun there on this node. */
     starts: number;
@@ -73,8 +73,8 @@ export function createPoolStates(deps: {
   logger: Logger;
   /** The slots in use there. */
   inFlight: (key: CapacityKey) => number;
-  emit: (room: Room) => void;
-  emitIn: (room: Room, ms: number) => void;
+  emit: (freed: CapacityKey) => void;
+  emitIn: (freed: CapacityKey, ms: number) => void;
   stopped: AbortSignal;
 }) {
   const { store, clock, random, logger, inFlight, emit, emitIn, stopped } = deps;

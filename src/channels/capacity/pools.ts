@@ -1,16 +1,16 @@
 import { type ChannelRecord, type CountedAccount, type DeclaredLimits, STATUS } from '../../store/ports/index.ts';
 import { RELAY_TYPE } from '../check-channel.ts';
-import type { Account } from '../pick-account.ts';
+import type { VendorAccount } from '../pick-account.ts';
 import { ownPool } from './declared-limits.ts';
 import type { HeldSlots, Scope, Start } from './types.ts';
 
 /** The pool that a channel's credentials share where they name none. */
 export const findChannelPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>): string => pool || ownPool(id);
 /** The pool whose accounts share this account's limit. */
-export const findPool = ({ channel, credential }: Account): string => credential.pool || findChannelPool(channel);
+export const findPool = ({ channel, credential }: VendorAccount): string => credential.pool || findChannelPool(channel);
 
 /** A channel's own pool, and those that its credentials name. */
-export const listPools = (channel: ChannelRecord, accounts: readonly Account[]): string[] => [
+export const listPools = (channel: ChannelRecord, accounts: readonly VendorAccount[]): string[] => [
   ...new Set([findChannelPool(channel), ...accounts.filter((one) => one.channel.id === channel.id).map(findPool)]),
 ];
 
@@ -20,7 +20,7 @@ export const heldSlots = ({ taskId, slots, scope }: Start & { scope: Scope }): H
 });
 
 /** The accounts of each pool: the whole channel where all of its credentials belong to one. */
-function countedAccounts(accounts: readonly Account[]): Map<string, CountedAccount[]> {
+function countedAccounts(accounts: readonly VendorAccount[]): Map<string, CountedAccount[]> {
   const counted = new Map<string, CountedAccount[]>();
   for (const own of Map.groupBy(accounts, ({ channel }) => channel.id).values()) {
     const isOne = new Set(own.map(findPool)).size === 1;
@@ -44,12 +44,12 @@ type PoolMembers = {
 };
 
 /** Indexes which accounts share each limit; calls `onChange` after each change of the accounts. */
-export function createPoolIndex(accounts: () => readonly Account[], onChange: () => void) {
-  let known: readonly Account[] = [];
-  let byPool = new Map<string, readonly Account[]>();
+export function createPoolIndex(accounts: () => readonly VendorAccount[], onChange: () => void) {
+  let known: readonly VendorAccount[] = [];
+  let byPool = new Map<string, readonly VendorAccount[]>();
   let counted = new Map<string, CountedAccount[]>();
   /** Deleted accounts keep their last pool. */
-  const seen = new Map<number, Account>();
+  const seen = new Map<number, VendorAccount>();
   const poolOfChannel = new Map<number, string>();
   const found = new Map<string, PoolMembers>();
 
@@ -90,7 +90,7 @@ export function createPoolIndex(accounts: () => readonly Account[], onChange: ()
       found.set(pool, members);
       return members;
     },
-    findAccount: (credentialId: number): Account | undefined => seen.get(credentialId),
+    findAccount: (credentialId: number): VendorAccount | undefined => seen.get(credentialId),
     /** The pool of an account, its last one where it was deleted. */
     findLast({ channelId, credentialId }: { channelId: number; credentialId: number | null }): string {
       const account = seen.get(credentialId ?? 0);

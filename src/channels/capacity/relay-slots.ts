@@ -17,7 +17,7 @@ export function createRelaySlots(deps: {
   nodeShare(most: number): number;
   startsIn(key: CapacityKey, ms: number): void;
   end(held: HeldSlots): void;
-}): Pick<Capacity, 'relayRoom' | 'beginRelay'> {
+}): Pick<Capacity, 'freeRelaySlots' | 'beginRelay'> {
   const { clock, slots, levels, isHeld, nodeShare, startsIn, end } = deps;
   /** The starts under a declared rate, by pool and model. */
   const starts = new Map<string, number[]>();
@@ -35,7 +35,7 @@ export function createRelaySlots(deps: {
   }
 
   return {
-    relayRoom(scope) {
+    freeRelaySlots(scope) {
       if (isHeld(scope)) return 0;
       const free = levels(scope).map(({ pool, model, limit: { maxRunning = Number.POSITIVE_INFINITY } }) => {
         const { inFlight, relayed } = slots.find(pool, model);

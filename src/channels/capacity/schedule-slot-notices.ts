@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/index.ts';
-import type { Room } from './types.ts';
+import type { CapacityKey } from '../../store/ports/index.ts';
 
 /**
  * Reports free slots after this many milliseconds, unless it has reported them earlier. It stays
@@ -7,17 +7,17 @@ import type { Room } from './types.ts';
  */
 export function createSlotNotices(
   clock: Pick<Clock, 'monotonicMs' | 'sleep'>,
-  { stopped, tell }: { stopped: AbortSignal; tell: (room: Room) => void },
+  { stopped, tell }: { stopped: AbortSignal; tell: (freed: CapacityKey) => void },
 ) {
   const dueTimes = new Map<string, number>();
-  return (room: Room, ms: number): void => {
-    const key = JSON.stringify([room.pool, room.model]);
+  return (freed: CapacityKey, ms: number): void => {
+    const key = JSON.stringify([freed.pool, freed.model]);
     const at = clock.monotonicMs() + ms;
     if ((dueTimes.get(key) ?? Number.POSITIVE_INFINITY) <= at) return;
     dueTimes.set(key, at);
     void clock.sleep(Math.max(1, ms), stopped).then(() => {
       if (dueTimes.get(key) === at) dueTimes.delete(key);
-      if (!stopped.aborted) tell(room);
+      if (!stopped.aborted) tell(freed);
     });
   };
 }

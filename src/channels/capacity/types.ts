@@ -1,14 +1,17 @@
-import type { ChannelRecord, DeclaredLimit, Repositories, RestEventRecord } from '../../store/ports/index.ts';
-import type { Account } from '../pick-account.ts';
+import type {
+  CapacityKey,
+  ChannelRecord,
+  DeclaredLimit,
+  Repositories,
+  RestEventRecord,
+} from '../../store/ports/index.ts';
+import type { VendorAccount } from '../pick-account.ts';
 
 /**
  * Where a task would run. `credentialId`: 0 where none is chosen yet. `pool`: the accounts that
  * share the vendor's limit, `#ID` for a channel that names none. `model`: the upstream model.
  */
 export type Scope = { channelId: number; credentialId: number; pool: string; model: string };
-
-/** The pool and model in which slots became free; an empty model stands for every model. */
-export type Room = Pick<Scope, 'pool' | 'model'>;
 
 /**
  * Why a vendor did not accept a task. `content` and `request` say nothing about the account.
@@ -47,8 +50,8 @@ export type HeldSlots = {
   submitTime?: number;
 };
 
-/** The places that one transaction may give away. */
-export type FreeSlots = {
+/** The slots that one transaction has locked and may take. */
+export type LockedSlots = {
   /** How many tasks of one slot could begin now. */
   left(scope: Scope): number;
   /**
@@ -60,14 +63,14 @@ export type FreeSlots = {
 };
 
 /**
- * The slots of accounts. To start a task where `room` is above 0, call `places.take` in the
- * transaction that moves it to `sending` if `asksStore` is true, else `begin`; send the request;
- * then call `accepted` or `refused`, or `end` for a start that did not happen.
+ * The slots of accounts. To start a task where `freeSlots` is above 0, call `lockSlots` and `take`
+ * in the transaction that moves it to `sending` if `needsLock` is true, else `begin`; send the
+ * request; then call `accepted` or `refused`, or `end` for a start that did not happen.
  */
 export type Capacity = {
-  scope(account: Account, upstreamModel: string): Scope;
+  scope(account: VendorAccount, upstreamModel: string): Scope;
   /** How many tasks an account runs, as far as this node knows. */
-  running(account: Account): number;
+  running(account: VendorAccount): number;
   /** The strictest limit that the pool's channels declare for pool or model; `undefined`: none. */
   declared(scope: Scope): DeclaredLimit | undefined;
   /**
@@ -75,7 +78,7 @@ export type Capacity = {
    * which each live node has a share, but at least 1. 0 during a rest, or until a declared rate
    * allows the next.
    */
-  relayRoom(scope: Scope): number;
+  freeRelaySlots(scope: Scope): number;
   /**
    * Takes a slot for a relayed request. Call the returned function at its end, once or more often.
    */
@@ -83,13 +86,13 @@ export type Capacity = {
   /** The share of a limit that each live node keeps on its own, at least 1. */
   nodeShare(most: number): number;
   /** Slots that are free as far as this node knows: 0 during a rest, 1 where a trial is due. */
-  room(scope: Scope): number;
+  freeSlots(scope: Scope): number;
   /** Whether every credential of a channel rests for a model of the vendor, for whatever reason. */
   rests(channel: Pick<ChannelRecord, 'id'>, upstreamModel: string): boolean;
-  /** Whether a start there needs `places`: a limit is declared, or a rest ends with a trial. */
-  asksStore(scope: Scope): boolean;
+  /** Whether a start there needs `lockSlots`: a limit is declared, or a rest ends with a trial. */
+  needsLock(scope: Scope): boolean;
   /** Locks and counts: the first statements of a transaction. */
-  places(tx: Repositories, scopes: readonly Scope[]): Promise<FreeSlots>;
+  lockSlots(tx: Repositories, scopes: readonly Scope[]): Promise<LockedSlots>;
   /** Takes slots in this node's memory. */
   begin(scope: Scope, task: Start): Dispatch;
   /** Changes the number of slots that `begin` took, once it is known. */
@@ -101,8 +104,8 @@ export type Capacity = {
   end(task: HeldSlots): void;
   /** Counts the running tasks of all nodes again. */
   recount(): Promise<void>;
-  /** Returns a function that removes the listener. */
-  onRoom(listener: (room: Room) => void): () => void;
+  /** Calls `listener` with where slots became free. Returns a function that removes it. */
+  onSlotsFreed(listener: (freed: CapacityKey) => void): () => void;
 };
 
 /** Operations of an operator. */

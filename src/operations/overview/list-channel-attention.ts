@@ -1,4 +1,4 @@
-import type { Account, CapacityService, CapacityView, Channels } from '../../channels/index.ts';
+import type { CapacityService, CapacityView, Channels, VendorAccount } from '../../channels/index.ts';
 import { type Clock, quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import type { ChannelHealth, Reports } from '../../reports/index.ts';
 import { type ChannelRecord, STATUS } from '../../store/ports/index.ts';
@@ -39,7 +39,7 @@ export async function listChannelAttention(deps: {
 /** The least of what its enabled keys have left, where that is below what the channel warns of. */
 function balanceItems(
   { name, settings }: ChannelRecord,
-  { accounts, target }: { accounts: readonly Account[]; target: AttentionItem['target'] },
+  { accounts, target }: { accounts: readonly VendorAccount[]; target: AttentionItem['target'] },
 ): AttentionItem[] {
   const { balance_alert_usd: alert = 0 } = settings;
   const left = accounts
@@ -53,7 +53,7 @@ function balanceItems(
 
 /** Keys in use that end within two weeks, or have ended. */
 const endItems = (
-  accounts: readonly Account[],
+  accounts: readonly VendorAccount[],
   { now, target }: { now: number; target: AttentionItem['target'] },
 ): AttentionItem[] =>
   accounts

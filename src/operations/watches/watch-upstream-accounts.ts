@@ -1,4 +1,4 @@
-import type { Account, Channels } from '../../channels/index.ts';
+import type { Channels, VendorAccount } from '../../channels/index.ts';
 import {
   BALANCE_OWNER,
   type Clock,
@@ -58,7 +58,7 @@ export function createUpstreamAccounts({ store, clock, logger, channels, send, s
    * channel's script refuse no other's.
    */
   const runScript =
-    (source: string, { id }: Account['channel']): RunAccountHook =>
+    (source: string, { id }: VendorAccount['channel']): RunAccountHook =>
     async (hook, args) => {
       const sourceHash = sha256Hex(`${crypto.randomUUID()}\0${source}`);
       const module = { key: `balance_script:${id}`, version: '', source, sourceHash };
@@ -69,7 +69,7 @@ export function createUpstreamAccounts({ store, clock, logger, channels, send, s
     };
 
   /** A channel's script goes before its plugin, which alone tells limits. */
-  function findHooks(account: Account, generation: Generation): Hooks {
+  function findHooks(account: VendorAccount, generation: Generation): Hooks {
     const { channel } = account;
     const { balance_script: script } = channel.settings;
     const plugin = findDriver(generation, channel);
@@ -87,7 +87,7 @@ export function createUpstreamAccounts({ store, clock, logger, channels, send, s
   }
 
   async function readOne(
-    account: Account,
+    account: VendorAccount,
     { hooks, isDue, signal }: { hooks: Hooks; isDue: (readAt: number) => boolean; signal: AbortSignal },
   ): Promise<boolean> {
     const { id } = account.credential;
@@ -115,7 +115,7 @@ export function createUpstreamAccounts({ store, clock, logger, channels, send, s
   }
 
   async function readAll(
-    accounts: readonly Account[],
+    accounts: readonly VendorAccount[],
     { isDue, signal }: { isDue: (readAt: number) => boolean; signal: AbortSignal },
   ): Promise<number> {
     const { generation, release } = pin();

@@ -1,4 +1,4 @@
-import { type Account, RELAY_TYPE } from '../../channels/index.ts';
+import { RELAY_TYPE, type VendorAccount } from '../../channels/index.ts';
 import { deadlineSignal, holdSlotUntilSent, isJsonType } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayObject, RelayObjectKind } from '../../store/ports/index.ts';
 import { type TaskDeps, taskErrors } from '../../tasks/index.ts';
@@ -117,7 +117,7 @@ export const findOwnObject = async (
 export async function findMaker(
   { vendors: { channels } }: TaskDeps,
   object: Pick<RelayObject, 'channelId' | 'credentialId' | 'vendor'>,
-): Promise<Account | undefined> {
+): Promise<VendorAccount | undefined> {
   const account = await channels.findBegun(object);
   return account?.channel.type === RELAY_TYPE && vendorHost(account.channel) === object.vendor ? account : undefined;
 }

@@ -1,4 +1,4 @@
-import type { Account } from '../../channels/index.ts';
+import type { VendorAccount } from '../../channels/index.ts';
 import type { Json } from '../../kernel/index.ts';
 import type { RelayObject, RelayObjectKind, RelayPartKind } from '../../store/ports/index.ts';
 import type { Caller, TaskDeps } from '../../tasks/index.ts';
@@ -11,7 +11,7 @@ import { isObjectId } from './vendor-ids.ts';
  * The earlier objects that a request builds on. `account`: the one that made all of them; undefined
  * when there are none. `madeBy`: the requests that made them, and which kind of object is named.
  */
-export type Sources = { account: Account | undefined; madeBy: ReadonlyMap<string, Reference['kind']> };
+export type Sources = { account: VendorAccount | undefined; madeBy: ReadonlyMap<string, Reference['kind']> };
 
 /**
  * Finds the objects that the request builds on. An object of another user is reported as missing.
@@ -24,7 +24,7 @@ export async function findSources(deps: RelayDeps, { user }: Caller, { reference
   ]);
   const own = { item: items, container: containers };
   const madeBy = new Map<string, Reference['kind']>();
-  let account: Account | undefined;
+  let account: VendorAccount | undefined;
   for (const reference of references) {
     const { kind, objectId } = reference;
     const object =

@@ -1,4 +1,4 @@
-import type { Account } from '../../channels/index.ts';
+import type { VendorAccount } from '../../channels/index.ts';
 import {
   createJsonValueFinder,
   type FoundValue,
@@ -99,7 +99,7 @@ export function createVendorIdFinder(kind: RelayObjectKind): VendorIdFinder {
 }
 
 /** `video`: what the request for a video said. */
-type FoundIds = { relay: RelayRecord; account: Account; ids: readonly VendorId[]; video?: AskedVideo };
+type FoundIds = { relay: RelayRecord; account: VendorAccount; ids: readonly VendorId[]; video?: AskedVideo };
 
 /**
  * Stores the ids with their owner, so that only this user can use the objects. A failure is only

@@ -1,5 +1,5 @@
 import type { Quote } from '../../billing/index.ts';
-import { type Account, type Capacity, mapModel, RELAY_TYPE, type Scope } from '../../channels/index.ts';
+import { type Capacity, mapModel, RELAY_TYPE, type Scope, type VendorAccount } from '../../channels/index.ts';
 import {
   AppError,
   holdSlotUntilSent,
@@ -59,7 +59,7 @@ type Attempt =
     };
 type Refused = Extract<Attempt, { kind: 'refused' }>;
 
-/** After how long clients may ask again when every place stayed taken. */
+/** After how long clients may ask again when every slot stayed taken. */
 const FULL_SECONDS = 5;
 
 type FirstCreation = Creation & {
@@ -131,7 +131,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
   let lease: { stop(): void } | undefined;
   /** The end of the stream releases it. */
   let isReleasedLater = false;
-  /** Gives back the place at the vendor's account. */
+  /** Releases the slot at the vendor's account. */
   let leave = () => {};
   let isFull = false;
   const waitsUntilMs = deps.clock.monotonicMs() + deps.limits.relayWaitMs;
@@ -162,12 +162,12 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       }
       // Nothing waits once money is reserved.
       const waitMs = relay ? 0 : waitsUntilMs - deps.clock.monotonicMs();
-      const place = await enter(deps, creation, { account, waitMs });
-      if (!place) {
+      const releaseSlot = await enter(deps, creation, { account, waitMs });
+      if (!releaseSlot) {
         isFull = true;
         continue;
       }
-      leave = place;
+      leave = releaseSlot;
       const completed = addDefaults(creation, channel);
       const { request, intent } = completed;
       const quote = await quoteRequest(deps, completed, { channel, sources, asked: creation.intent });
@@ -259,13 +259,13 @@ async function enterOwn(deps: RelayDeps, { caller, request }: Creation): Promise
 }
 
 /**
- * Takes a place at the account. `undefined`: none became free.
+ * Takes a slot at the account. `undefined`: none became free.
  * @throws tasks.client_left
  */
 async function enter(
   { shared, node }: RelayDeps,
   { caller, request, intent }: Creation,
-  { account, waitMs }: { account: Account; waitMs: number },
+  { account, waitMs }: { account: VendorAccount; waitMs: number },
 ): Promise<(() => void) | undefined> {
   const { signal } = request.client;
   const scope = toScope(node.capacity, account, intent.model);
@@ -277,8 +277,8 @@ async function enter(
 const pick = (
   deps: RelayDeps,
   { caller: { group }, intent: { model } }: Creation,
-  { except, only, free = false }: { except: number[]; only: Account | undefined; free?: boolean },
-): Account | undefined => {
+  { except, only, free = false }: { except: number[]; only: VendorAccount | undefined; free?: boolean },
+): VendorAccount | undefined => {
   const { capacity } = deps.node;
   return deps.vendors.channels.pick({
     // No plugin has this key, so channels of plugins are left out.
@@ -287,13 +287,15 @@ const pick = (
     model,
     group,
     except,
-    ...(free ? { hasRoom: (one: Account) => capacity.relayRoom(toScope(capacity, one, model)) > 0 } : {}),
+    ...(free
+      ? { hasFreeSlot: (one: VendorAccount) => capacity.freeRelaySlots(toScope(capacity, one, model)) > 0 }
+      : {}),
     running: capacity.running,
     only: only && { channelId: only.channel.id, credentialId: only.credential.id },
   });
 };
 
-const toScope = (capacity: Capacity, account: Account, model: string): Scope =>
+const toScope = (capacity: Capacity, account: VendorAccount, model: string): Scope =>
   capacity.scope(account, mapModel(account.channel.modelMapping, model));
 
 /** Whether the price reads the usage of a stream, and the channel's vendor takes the question. */
@@ -305,7 +307,7 @@ const asksForUsage = ({ billing }: RelayDeps, { snapshot }: Quote, { settings }:
 async function send(
   deps: RelayDeps,
   { request: { client, headers, remix }, intent: { kind, stream, model, ownMembers } }: Creation,
-  { account, key, hidesUsage }: { account: Account; key: string; hidesUsage: boolean },
+  { account, key, hidesUsage }: { account: VendorAccount; key: string; hidesUsage: boolean },
 ): Promise<Attempt> {
   const { channel } = account;
   const { submitTimeoutMs } = deps.limits;

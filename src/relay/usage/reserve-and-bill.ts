@@ -1,5 +1,5 @@
 import type { Quote } from '../../billing/index.ts';
-import { type Account, mapModel } from '../../channels/index.ts';
+import { mapModel, type VendorAccount } from '../../channels/index.ts';
 import { AppError, type JsonObject, newRelayId, type Sentence, sentence } from '../../kernel/index.ts';
 import type {
   NewKeptFiles,
@@ -29,7 +29,7 @@ type NewRelay = {
   requestId: string;
   intent: RelayIntent;
   idempotency: Idempotency | undefined;
-  account: Account;
+  account: VendorAccount;
   quote: Quote;
 };
 
@@ -88,7 +88,7 @@ function insertRelay(deps: TaskDeps, row: Row, idempotency: Idempotency | undefi
   });
 }
 
-type Move = { account: Account; quote: Quote; attempt: number };
+type Move = { account: VendorAccount; quote: Quote; attempt: number };
 
 /**
  * Moves the request to another account and replaces its reservation, as the price may differ. One

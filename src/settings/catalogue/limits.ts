@@ -166,7 +166,7 @@ const isFallbacks = (value: unknown): boolean =>
   Object.entries(value).every(([model, own]) => isName(model) && isFallback(own));
 
 export const queueOptions = {
-  /** How long a task waits for an account with room; 0: none waits. */
+  /** How long a task waits for an account with a free slot; 0: none waits. */
   'queue.max_wait_seconds': { proof: 'none', ...integer(3600, 0, MAX_WAIT_SECONDS) },
   /** Tasks that may wait together. */
   'queue.max_waiting': { proof: 'none', ...integer(100_000, 1, MAX_TASKS) },

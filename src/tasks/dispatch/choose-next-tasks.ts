@@ -1,8 +1,8 @@
-import type { Account, Scope } from '../../channels/index.ts';
+import type { Scope, VendorAccount } from '../../channels/index.ts';
 import type { Dequeuing, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
 
 /** At most `limit` tasks of the waiting class can be sent by the account. */
-export type Plan = { waitingClass: WaitingCount; account: Account; scope: Scope; limit: number };
+export type Plan = { waitingClass: WaitingCount; account: VendorAccount; scope: Scope; limit: number };
 
 type Head = Pick<WaitingRecord, 'taskId' | 'userId' | 'sinceMs'> & { slots: number };
 

@@ -1,4 +1,4 @@
-import { type Account, type Dispatch, heldSlots, type Scope } from '../../channels/index.ts';
+import { type Dispatch, heldSlots, type Scope, type VendorAccount } from '../../channels/index.ts';
 import { AppError, sentence } from '../../kernel/index.ts';
 import { FILES_NODE, isStoreUnavailable, type TakenWaiting } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -16,7 +16,7 @@ const PLUGIN_AWAY_MS = 10_000;
 const STORE_AWAY_MS = 1000;
 
 /** A task that left its line, and the slot that it is sent with. */
-export type Sending = TakenWaiting & { account: Account; scope: Scope; dispatch: Dispatch; isTrial: boolean };
+export type Sending = TakenWaiting & { account: VendorAccount; scope: Scope; dispatch: Dispatch; isTrial: boolean };
 
 /**
  * Sends a task that has waited: as its client asked, by the version of the plugin that accepted it,
@@ -110,7 +110,7 @@ export async function putBackUnsent(
     const stored = await store.tasks.byTaskId(task.taskId);
     if (stored?.leaseOwner !== task.leaseOwner || stored.leaseSeq !== task.leaseSeq) return;
     if (await putBack(deps, { task: stored, taken: { task, place }, waitMs, counts: false })) {
-      node.line.entered(place.class);
+      node.waitingCounts.entered(place.class);
     } else if (stored.cancelRequested) {
       const reason = sentence('tasks.cancelled');
       await failSubmission(deps, { task: stored, error: taskErrors.task_cancelled(), reason });

@@ -1,4 +1,4 @@
-import { type Account, type Dispatch, heldSlots, mapModel, type Scope } from '../../channels/index.ts';
+import { type Dispatch, heldSlots, mapModel, type Scope, type VendorAccount } from '../../channels/index.ts';
 import { detachFromRequest, sentence } from '../../kernel/index.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import {
@@ -47,10 +47,10 @@ export type Dispatcher = {
   stats(): { sending: number; stalledMs: number };
 };
 
-/** Sends tasks that wait as soon as accounts have room for them. */
+/** Sends tasks that wait as soon as accounts have free slots for them. */
 export function createDispatcher(deps: TaskDeps): Dispatcher {
   const { store, clock, logger, node } = deps;
-  const { line, capacity } = node;
+  const { waitingCounts, capacity } = node;
   const onlyNode = store.dialect === 'sqlite';
   const stopping = new AbortController();
   const underway = new Set<Promise<void>>();
@@ -78,7 +78,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     void work.finally(() => underway.delete(work));
   };
 
-  /** Other nodes may have room for a task of this one. */
+  /** Other nodes may have a slot for a task of this one. */
   async function tellOthers(): Promise<void> {
     if (onlyNode) return;
     const now = clock.monotonicMs();
@@ -102,12 +102,12 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     hasFiles = (await deps.kept.files.findFault().catch(() => 'not readable')) === undefined;
   }
 
-  const toScope = (account: Account, model: string): Scope =>
+  const toScope = (account: VendorAccount, model: string): Scope =>
     capacity.scope(account, mapModel(account.channel.modelMapping, model));
 
   /**
-   * Which tasks could be sent by which accounts, by what this node knows of their room. Lines of
-   * one priority may want the same slots: `chooseNextTasks` decides between them.
+   * Which tasks could be sent by which accounts, by the free slots that this node knows of. Queues
+   * of one priority may want the same slots: `chooseNextTasks` decides between them.
    */
   function plan(classes: readonly WaitingCount[]): Plan[] {
     const { generation, release } = deps.pin();
@@ -115,7 +115,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       /** What higher priorities take. */
       const taken = new Map<string, number>();
       const name = ({ pool, model }: Scope): string => `${pool} ${model}`;
-      const free = (scope: Scope): number => capacity.room(scope) - (taken.get(name(scope)) ?? 0);
+      const free = (scope: Scope): number => capacity.freeSlots(scope) - (taken.get(name(scope)) ?? 0);
       const plans: Plan[] = [];
       const priorities = [...Map.groupBy(classes, ({ priority }) => priority)].sort(([a], [b]) => b - a);
       for (const [, rivals] of priorities) {
@@ -123,7 +123,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
           planClass(waitingClass, { plugin: generation.plugins.get(waitingClass.plugin), free }),
         );
         for (const { scope, limit } of wanted)
-          taken.set(name(scope), Math.min(capacity.room(scope), (taken.get(name(scope)) ?? 0) + limit));
+          taken.set(name(scope), Math.min(capacity.freeSlots(scope), (taken.get(name(scope)) ?? 0) + limit));
         plans.push(...wanted);
       }
       return plans;
@@ -151,7 +151,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
           waitingClass.channelId > 0
             ? { channelId: waitingClass.channelId, credentialId: waitingClass.credentialId || null }
             : undefined,
-        hasRoom: (one) => free(toScope(one, waitingClass.model)) > 0,
+        hasFreeSlot: (one) => free(toScope(one, waitingClass.model)) > 0,
         running: capacity.running,
       });
       if (!account) break;
@@ -176,11 +176,11 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const endSlot = (dispatch: Dispatch): void => capacity.end(heldSlots(dispatch));
     try {
       const sendings = await store.transaction(async (tx) => {
-        const asking = new Set(plans.filter(({ scope }) => capacity.asksStore(scope)));
+        const asking = new Set(plans.filter(({ scope }) => capacity.needsLock(scope)));
         const found: Sending[] = [];
-        const places =
+        const locked =
           asking.size > 0
-            ? await capacity.places(
+            ? await capacity.lockSlots(
                 tx,
                 [...asking].map(({ scope }) => scope),
               )
@@ -197,7 +197,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
             async start(one, head) {
               const { taskId, userId, slots } = head;
               const start = { taskId, slots, userId };
-              const isFree = places && asking.has(one) ? places.left(one.scope) > 0 : capacity.room(one.scope) > 0;
+              const isFree = locked && asking.has(one) ? locked.left(one.scope) > 0 : capacity.freeSlots(one.scope) > 0;
               if (!isFree) return 'full';
               const reached = own?.findReached(head, head.most) ?? '';
               if (reached) {
@@ -210,7 +210,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
                 return 'parked';
               }
               const dispatch =
-                places && asking.has(one) ? await places.take(one.scope, start) : capacity.begin(one.scope, start);
+                locked && asking.has(one) ? await locked.take(one.scope, start) : capacity.begin(one.scope, start);
               if (!dispatch) return 'full';
               own?.add(head);
               begun.set(taskId, dispatch);
@@ -263,7 +263,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   /** Fills free slots, and returns how many tasks it has moved on. */
   async function fill(): Promise<number> {
     const classes = await store.waiting.classes();
-    line.replaceCounts(classes);
+    waitingCounts.replace(classes);
     hasWaiting = classes.length > 0;
     if (!hasWaiting || !node.canStore()) return 0;
     const released = await releaseParked(deps, classes);
@@ -271,7 +271,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const plans = plan(classes);
     const { sendings, parked } = plans.length > 0 ? await begin(plans) : { sendings: [], parked: 0 };
     const moved = sendings.length + parked;
-    watchStall({ hasRoom: plans.length > 0, sent: moved });
+    watchStall({ hasFreeSlots: plans.length > 0, sent: moved });
     const findCaller = createCallerSearch(deps);
     const options = { findCaller, stopping: stopping.signal };
     for (const sending of sendings) {
@@ -280,9 +280,9 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     return moved + (await fallBack(deps, classes, { findCaller, nodes: readableNodes() }));
   }
 
-  function watchStall({ hasRoom, sent }: { hasRoom: boolean; sent: number }): void {
+  function watchStall({ hasFreeSlots, sent }: { hasFreeSlots: boolean; sent: number }): void {
     const now = clock.monotonicMs();
-    if (!hasRoom || sent > 0) stalledSinceMs = undefined;
+    if (!hasFreeSlots || sent > 0) stalledSinceMs = undefined;
     else if (stalledSinceMs === undefined) stalledSinceMs = now;
     else if (now - stalledSinceMs > STALLED_MS && (now - stalledSinceMs) % STALLED_MS < SWEEP_MS)
       logger.error(
@@ -364,13 +364,13 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   return {
     async start() {
       await Promise.all([readNodes(), readFiles()]);
-      line.onEntered(() => {
+      waitingCounts.onEntered(() => {
         hasWaiting = true;
         wake();
         void detachFromRequest(tellOthers);
       });
       leaves.push(
-        capacity.onRoom(() => {
+        capacity.onSlotsFreed(() => {
           if (hasWaiting) wake();
         }),
         store.subscribe((topic) => {

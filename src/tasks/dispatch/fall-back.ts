@@ -11,7 +11,7 @@ import { readAccepted } from '../submission/move-task.ts';
 import { type PreparedSubmission, prepareSubmission } from '../submission/prepare-submission.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import { reservationNumber } from '../submission/return-to-line.ts';
-import { readClass } from '../submission/take-account.ts';
+import { toWaitingClass } from '../submission/take-account.ts';
 import type { ModelFallback } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { restoreSubmission, storeIntent } from '../waiting/stored-request.ts';
@@ -24,10 +24,10 @@ type Look = { findCaller: FindCaller; nodes: readonly string[] };
 type Fallbacks = Readonly<Record<string, ModelFallback>>;
 
 /**
- * Moves waiting tasks to the line of another model, where their group allows it: while every
+ * Moves waiting tasks to the queue of another model, where their group allows it: while every
  * account of their model rests, or once they have waited too long beside full ones, and if the
- * other model has room now. Nothing was sent before, and it is never dearer than what was accepted.
- * From then on the task is one of that model. Returns how many moved.
+ * other model has slots now. Nothing was sent before, and it is never dearer than what was
+ * accepted. From then on the task is one of that model. Returns how many moved.
  */
 export async function fallBack(
   deps: TaskDeps,
@@ -74,16 +74,16 @@ function findLeastWait(
   const serving = channels.known().filter((one) => serves(one, { pluginKey: of.plugin, channelTypes, model, group }));
   const upstream = (one: (typeof serving)[number]): string => mapModel(one.modelMapping, model);
   if (serving.length > 0 && serving.every((one) => capacity.rests(one, upstream(one)))) return 0;
-  const hasRoom = serving.some((one) =>
-    channels.accounts(one).some((account) => capacity.room(capacity.scope(account, upstream(one))) > 0),
+  const hasFreeSlot = serving.some((one) =>
+    channels.accounts(one).some((account) => capacity.freeSlots(capacity.scope(account, upstream(one))) > 0),
   );
   const waits = rules.flatMap(({ afterMs }) => afterMs ?? []);
-  return hasRoom || waits.length === 0 ? undefined : Math.min(...waits);
+  return hasFreeSlot || waits.length === 0 ? undefined : Math.min(...waits);
 }
 
 type Waiting = { place: WaitingRecord; generation: Generation; findCaller: FindCaller; fallbacks: Fallbacks };
 
-/** Moves a task to the first model of its rule that has room and may serve it. */
+/** Moves a task to the first model of its rule that has a free slot and may serve it. */
 async function tryOthers(deps: TaskDeps, { place, generation, findCaller, fallbacks }: Waiting): Promise<boolean> {
   const { store, logger } = deps;
   const task = await store.tasks.byTaskId(place.taskId);
@@ -128,23 +128,23 @@ async function keepModel({ store }: TaskDeps, { taskId }: TaskRecord): Promise<f
 type Other = { task: TaskRecord; accepted: AcceptedPrice; requested: string };
 
 /**
- * `full`: no account has room just now. `refused`: it cannot serve this request, or is dearer than
- * what was accepted. The model that was asked for costs what was accepted at most, whatever it
- * costs now.
+ * `full`: no account has a free slot just now. `refused`: it cannot serve this request, or is
+ * dearer than what was accepted. The model that was asked for costs what was accepted at most,
+ * whatever it costs now.
  */
 async function prepareOther(
   deps: TaskDeps,
   { task, accepted, requested }: Other,
   submission: OtherSubmission,
 ): Promise<PreparedSubmission | 'full' | 'refused'> {
-  const { capacity, line, slots } = deps.node;
+  const { capacity, waitingCounts, slots } = deps.node;
   const { plugin, intent, caller } = submission;
   // Others wait before it there.
-  if (plugin.suspended() || line.waiting(readClass(submission).class) > 0) return 'full';
+  if (plugin.suspended() || waitingCounts.count(toWaitingClass(submission).class) > 0) return 'full';
   const account = deps.vendors.channels.pick({
     ...{ pluginKey: plugin.key, channelTypes: plugin.manifest.channelTypes },
     ...{ model: intent.model, group: caller.group, except: [], running: capacity.running },
-    hasRoom: (one) => capacity.room(capacity.scope(one, mapModel(one.channel.modelMapping, intent.model))) > 0,
+    hasFreeSlot: (one) => capacity.freeSlots(capacity.scope(one, mapModel(one.channel.modelMapping, intent.model))) > 0,
   });
   if (!account) return 'full';
   const release = await slots.enter({ owner: userOwner(caller.user.id), queue: plugin.key });
@@ -171,7 +171,7 @@ type Move = { task: TaskRecord; place: WaitingRecord; requested: string; prepare
 async function moveLine(deps: TaskDeps, { task, place, requested, prepared }: Move): Promise<boolean | 'unpaid'> {
   const { node, clock } = deps;
   const { plugin, generation, intent, action, slots, quote, upstreamModel } = prepared;
-  const into = readClass(prepared);
+  const into = toWaitingClass(prepared);
   const isMoved = await node.money
     .replacing(async (tx, replace) => {
       const [taken] = await tx.waiting.take([{ taskId: task.taskId }], { owner: node.id, leaseForMs: SUBMIT_LEASE_MS });
@@ -214,7 +214,7 @@ async function moveLine(deps: TaskDeps, { task, place, requested, prepared }: Mo
     });
   if (isMoved === true) {
     node.sources.kept(plugin, clock.unix());
-    node.line.entered(into.class);
+    node.waitingCounts.entered(into.class);
     node.watchers.changed(task);
   }
   return isMoved;

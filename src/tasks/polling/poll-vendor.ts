@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Account } from '../../channels/index.ts';
+import type { VendorAccount } from '../../channels/index.ts';
 import {
   createRedactor,
   type Json,
@@ -64,7 +64,7 @@ const hookOptions = ({ secrets, certainSecrets, redactCertain }: Credential): Ho
 });
 
 /** `onAnswer` is called when the vendor's part is done. */
-type Poll = { plugin: LoadedPlugin; account: Account; onAnswer: () => void };
+type Poll = { plugin: LoadedPlugin; account: VendorAccount; onAnswer: () => void };
 
 /**
  * Polls one task with one request. An answer in `repeatedAnswers` is not parsed again.

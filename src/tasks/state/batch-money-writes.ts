@@ -188,9 +188,9 @@ async function takePlaces(
 ): Promise<void> {
   const scopes = openings.flatMap(({ start }) => (start ? [start.scope] : []));
   if (scopes.length === 0) return;
-  const places = await capacity.places(tx, scopes);
+  const slots = await capacity.lockSlots(tx, scopes);
   for (const opening of openings) {
-    const dispatch = opening.start && (await places.take(opening.start.scope, opening.start.task));
+    const dispatch = opening.start && (await slots.take(opening.start.scope, opening.start.task));
     if (dispatch) begun.set(opening, dispatch);
   }
 }

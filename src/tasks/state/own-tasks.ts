@@ -1,4 +1,4 @@
-import type { Account } from '../../channels/index.ts';
+import type { VendorAccount } from '../../channels/index.ts';
 import type { TaskRecord, TaskShown, TaskSummary } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
@@ -110,7 +110,7 @@ function videoPlugins(deps: TaskDeps): string[] {
 export async function findOriginAccount(
   { vendors: { channels } }: Pick<TaskDeps, 'vendors'>,
   tasks: readonly TaskRecord[],
-): Promise<Account> {
+): Promise<VendorAccount> {
   const accounts = await Promise.all(tasks.map((task) => channels.findBegun(task)));
   const [account, ...others] = new Map(accounts.map((each) => [each?.credential.id, each])).values();
   if (others.length > 0) throw taskErrors.origin_task_channel_conflict();

@@ -1,4 +1,4 @@
-import { type Account, type Dispatch, heldSlots } from '../../channels/index.ts';
+import { type Dispatch, heldSlots, type VendorAccount } from '../../channels/index.ts';
 import { AppError, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, localCredential } from '../../vendors/index.ts';
@@ -230,14 +230,14 @@ async function notePassedOver({ store, clock, logger }: TaskDeps, { taskId }: Ta
 }
 
 /** For people who look for the reason; the task does not wait for it. */
-function noteRefusal({ store, clock, logger }: TaskDeps, { credential }: Account, error: AppError): void {
+function noteRefusal({ store, clock, logger }: TaskDeps, { credential }: VendorAccount, error: AppError): void {
   void store.credentials
     .noteError(credential.id, { said: toSentence(error), at: clock.unix() })
     .catch((failure: unknown) => logger.warn({ err: failure }, "a credential's refusal could not be noted"));
 }
 
 /** The channel, and of several keys which one: by its label, or its last characters. */
-const nameAccount = ({ vendors }: TaskDeps, { channel, credential: { label, keyHint } }: Account): string => {
+const nameAccount = ({ vendors }: TaskDeps, { channel, credential: { label, keyHint } }: VendorAccount): string => {
   const isOnly = vendors.channels.accounts(channel).length < 2;
   const key = isOnly ? '' : label || keyHint;
   return key === '' ? `#${channel.id}` : `#${channel.id} (${key})`;

@@ -53,8 +53,8 @@ export async function moveTask(
   let dispatchedAtMs: number | undefined;
   const moved = await deps.node.money.replacing(async (tx, replace) => {
     if (choice.kind === 'asks') {
-      const places = await deps.node.capacity.places(tx, [choice.scope]);
-      const dispatch = await places.take(choice.scope, { ...choice.start, slots });
+      const locked = await deps.node.capacity.lockSlots(tx, [choice.scope]);
+      const dispatch = await locked.take(choice.scope, { ...choice.start, slots });
       if (!dispatch) return 'full';
       begun = dispatch;
       dispatchedAtMs = dispatch.dispatchedAtMs;

@@ -1,5 +1,5 @@
 import { parsePriceExpression, type Quote } from '../../billing/index.ts';
-import { type Account, mapModel } from '../../channels/index.ts';
+import { mapModel, type VendorAccount } from '../../channels/index.ts';
 import { createRedactor, type JsonObject, mapSentence, sentence, userOwner } from '../../kernel/index.ts';
 import {
   buildSubmitRequest,
@@ -36,7 +36,7 @@ export type PreparedSubmission = Submission & {
   model: string;
   upstreamModel: string;
   quote: Quote;
-  /** How many of the account's places it takes, by the plugin's word. */
+  /** How many of the account's slots it takes, by the plugin's word. */
   slots: number;
   credential: Credential;
 };
@@ -45,7 +45,7 @@ const DEFAULT_ACTION = 'text_to_video';
 const MAX_ACTION = 40;
 
 type Attempt = {
-  account: Account;
+  account: VendorAccount;
   publicTaskId: string;
   /** `localCredential` makes no request of its own: for quotes. */
   findCredential?: typeof resolveCredential | typeof localCredential;
@@ -126,7 +126,7 @@ async function priceSubmission(deps: TaskDeps, submission: Submission, { context
   return { quote, slots: countSlots(submission, { facts, model: upstreamModel, action }) };
 }
 
-/** A larger number is a mistake in the expression: the task would never get that many places. */
+/** A larger number is a mistake in the expression: the task would never get that many slots. */
 const MAX_SLOTS = 1000;
 
 /** Plugins that do not say it, and expressions that do not fit the facts, count one. */

@@ -5,7 +5,7 @@ import { recordQueued } from '../state/record-transition.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 import { storeRequest } from '../waiting/stored-request.ts';
 import { allowsFallback } from './read-request.ts';
-import { mayWait, readClass } from './take-account.ts';
+import { mayWait, toWaitingClass } from './take-account.ts';
 
 /** How often a task comes back before it ends with the vendor's last words. */
 const MAX_RETURNS = 10;
@@ -50,7 +50,7 @@ export async function returnToLine(
     : await putInLine(deps, submission, { task, waitMs });
   const stored = await store.tasks.byTaskId(task.taskId);
   if (isBack && stored) {
-    node.line.entered(readClass(submission).class);
+    node.waitingCounts.entered(toWaitingClass(submission).class);
     if (!place) node.watchers.changed(stored);
     return { kind: 'waits', task: stored };
   }
@@ -117,7 +117,7 @@ export function describePlace(
   const isAttached = attachedMs !== undefined && idempotency === undefined;
   return {
     ...{ taskId, ...stored, userId: caller.user.id, apiKeyId: caller.key?.id ?? null },
-    ...{ class: readClass(submission), priority: rules.priority, cost: TURN * slots, parked: '' },
+    ...{ class: toWaitingClass(submission), priority: rules.priority, cost: TURN * slots, parked: '' },
     fallsBack: submission.surface !== 'native' && !submission.originTasks && allowsFallback(submission),
     attached: isAttached ? deps.node.id : '',
     forMs: isAttached ? Math.min(attachedMs, rules.maxWaitMs) : rules.maxWaitMs,

@@ -19,14 +19,14 @@ import type { PreparedSubmission } from './prepare-submission.ts';
 import { allowsFallback, mayStore, requestsRetention, shownInput } from './read-request.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { describePlace } from './return-to-line.ts';
-import { type Choice, mayWait, readClass } from './take-account.ts';
+import { type Choice, mayWait, toWaitingClass } from './take-account.ts';
 import { videoFields } from './video-fields.ts';
 
 /**
- * Decoded intent → channel with room → hooks and price → reservation and task in one transaction →
- * the vendor → its answer in one transaction. A crash in between leaves a NOT_START row. When its
- * lease expires, the task is ended and refunded, never sent again. Where no channel has room the
- * task is stored as waiting, and sent later (`dispatch/`).
+ * Decoded intent → free account → hooks and price → reservation and task in one transaction → the
+ * vendor → its answer in one transaction. A crash in between leaves a NOT_START row. When its lease
+ * expires, the task is ended and refunded, never sent again. Where no account is free the task is
+ * stored as waiting, and sent later (`dispatch/`).
  */
 export const submitTask = (deps: TaskDeps, submission: Submission): Promise<TaskRecord> =>
   traceSubmission(deps, submission, () =>
@@ -145,7 +145,7 @@ async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewT
   if (!waits) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
   const request = await task.local.pause(() => storeRequest(deps, prepared));
   const opened = await insertTask(deps, prepared, { ...task, choice, request });
-  deps.node.line.entered(readClass(prepared).class, { isParked: opened.isParked === true });
+  deps.node.waitingCounts.entered(toWaitingClass(prepared).class, { isParked: opened.isParked === true });
   // Its notice is delivered without delay.
   deps.node.watchers.changed(opened.task);
   return opened;

@@ -1,4 +1,4 @@
-import type { Account } from '../../channels/index.ts';
+import type { VendorAccount } from '../../channels/index.ts';
 import { deadlineSignal, err, type Json, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import {
   type AccountRequest,
@@ -28,7 +28,11 @@ type Answer = { statusCode: number; headers: Record<string, string>; body: strin
  * Asks a vendor what is left of an account, in US dollars. No error says what the hooks or the
  * vendor said, for both may quote the key.
  */
-export async function readBalance(deps: Deps, account: Account, asking: Asking): Promise<Result<number, Sentence>> {
+export async function readBalance(
+  deps: Deps,
+  account: VendorAccount,
+  asking: Asking,
+): Promise<Result<number, Sentence>> {
   const failed = (hook: AccountHook) => err(sentence('balance.hook_failed', { hook }));
   const ctx = makeContext(deps, account);
   const built = await asking.runHook('buildBalanceRequest', [ctx]);
@@ -45,7 +49,7 @@ export async function readBalance(deps: Deps, account: Account, asking: Asking):
 /** Asks a vendor what it lets an account run; null: it does not tell. Its errors are as above. */
 export async function readToldLimits(
   deps: Deps,
-  account: Account,
+  account: VendorAccount,
   { runHook, signal }: Asking,
 ): Promise<Result<ToldLimits | null, Sentence>> {
   const ctx = makeContext(deps, account);
@@ -66,7 +70,7 @@ export async function readToldLimits(
 
 const isSuccess = ({ statusCode }: Answer): boolean => statusCode >= 200 && statusCode <= 299;
 
-const makeContext = ({ channels, clock }: Deps, account: Account) => {
+const makeContext = ({ channels, clock }: Deps, account: VendorAccount) => {
   const { id, name, type, baseUrl } = account.channel;
   return { channel: { id, name, type, baseUrl, apiKey: channels.key(account) }, now: clock.nowMs() };
 };
@@ -77,7 +81,7 @@ const makeContext = ({ channels, clock }: Deps, account: Account) => {
  */
 async function ask(
   { clock, send }: Deps,
-  { channel }: Account,
+  { channel }: VendorAccount,
   { request, signal }: { request: AccountRequest; signal: AbortSignal },
 ): Promise<Answer | undefined> {
   const { body } = request;

@@ -1,4 +1,4 @@
-import { type Account, findApiAddress, mapModel, RELAY_TYPE } from '../../channels/index.ts';
+import { findApiAddress, mapModel, RELAY_TYPE, type VendorAccount } from '../../channels/index.ts';
 import {
   type Clock,
   err,
@@ -46,13 +46,17 @@ export type ChannelTrialStep = {
 export type ChannelTrial = { ok: boolean; steps: ChannelTrialStep[]; status: number | null; ms: number | null };
 
 /** `outcome`: the first that failed, else the first; it counts as the channel's health. */
-export type ChannelTrials = { trials: (ChannelTrial & { account: Account })[]; outcome: ChannelTrial };
+export type ChannelTrials = { trials: (ChannelTrial & { account: VendorAccount })[]; outcome: ChannelTrial };
 
 /**
  * Tests accounts of one channel step by step and at no cost: is their vendor reachable, does it
  * accept the keys?
  */
-export type TryChannel = (accounts: readonly Account[], userId: number, signal: AbortSignal) => Promise<ChannelTrials>;
+export type TryChannel = (
+  accounts: readonly VendorAccount[],
+  userId: number,
+  signal: AbortSignal,
+) => Promise<ChannelTrials>;
 
 /** Keys that are tried together. */
 const TRIED_AT_ONCE = 8;
@@ -63,13 +67,13 @@ type Probe = { request: UpstreamRequest; carriesCredential: boolean; hint?: Sent
 /** Tests accounts of one channel, some at a time. At least one. */
 export async function tryAccounts(
   deps: VendorDeps & { pin: () => Pin },
-  { accounts, ...asked }: { accounts: readonly Account[]; userId: number; signal: AbortSignal },
+  { accounts, ...asked }: { accounts: readonly VendorAccount[]; userId: number; signal: AbortSignal },
 ): Promise<ChannelTrials> {
   const trials: ChannelTrials['trials'] = [];
   for (let from = 0; from < accounts.length; from += TRIED_AT_ONCE) {
     const some = accounts.slice(from, from + TRIED_AT_ONCE);
     const tried = await Promise.all(some.map((account) => tryChannel(deps, { account, ...asked })));
-    trials.push(...tried.map((trial, index) => ({ ...trial, account: some[index] as Account })));
+    trials.push(...tried.map((trial, index) => ({ ...trial, account: some[index] as VendorAccount })));
   }
   const [found] = [...trials.filter(({ ok }) => !ok), ...trials];
   if (!found) throw new Error('no account was tried');
@@ -83,7 +87,7 @@ export async function tryAccounts(
  */
 async function tryChannel(
   deps: VendorDeps & { pin: () => Pin },
-  { account, userId, signal }: { account: Account; userId: number; signal: AbortSignal },
+  { account, userId, signal }: { account: VendorAccount; userId: number; signal: AbortSignal },
 ): Promise<ChannelTrial> {
   const { channel } = account;
   const steps: ChannelTrialStep[] = [];
@@ -150,7 +154,7 @@ function checkCredential(status: number, body: Json): [ok: boolean | null, said:
 }
 
 /** OpenAI-compatible vendors have a list of models, which costs nothing to read. */
-function probeOfRelay({ channels }: VendorDeps, account: Account): Probe {
+function probeOfRelay({ channels }: VendorDeps, account: VendorAccount): Probe {
   const { channel } = account;
   const headers = { authorization: `Bearer ${channels.key(account)}`, accept: 'application/json' };
   return {
@@ -161,7 +165,7 @@ function probeOfRelay({ channels }: VendorDeps, account: Account): Probe {
 
 async function probeOfPlugin(
   deps: VendorDeps,
-  { plugin, account, owner }: { plugin: LoadedPlugin; account: Account; owner: string },
+  { plugin, account, owner }: { plugin: LoadedPlugin; account: VendorAccount; owner: string },
 ): Promise<Result<Probe, Sentence>> {
   const { channel } = account;
   const credential = await resolveCredential(deps, plugin.manifest, account);

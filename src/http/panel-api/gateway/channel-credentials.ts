@@ -1,12 +1,12 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import {
-  type Account,
   type CapacityService,
   type Channels,
   type CredentialChange,
   type CredentialInput,
   channelErrors,
+  type VendorAccount,
 } from '../../../channels/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { readId } from '../../pipeline/paging.ts';
@@ -48,7 +48,7 @@ export const readCredential = ({
   ...{ key, label, expiresAt, pool, status },
 });
 
-type Credential = Account['credential'];
+type Credential = VendorAccount['credential'];
 
 const describeCredential = (credential: Credential) => ({
   id: credential.id,
@@ -82,7 +82,7 @@ export const describeTold = ({ balanceMicros, balanceAt, balanceFault, toldLimit
 export const showCredential = (
   { channels, capacity }: { channels: Channels; capacity: CapacityService },
   credential: Credential,
-  account: Account | undefined,
+  account: VendorAccount | undefined,
 ) => ({
   ...describeCredential(credential),
   used_quota: credential.usedQuota,

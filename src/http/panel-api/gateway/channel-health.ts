@@ -1,11 +1,11 @@
 import { Elysia, t } from 'elysia';
 import { STATUS } from '../../../auth/index.ts';
 import {
-  type Account,
   type CapacityService,
   type Channels,
   channelErrors,
   type RestEvent,
+  type VendorAccount,
 } from '../../../channels/index.ts';
 import type { ChannelHistory, Reports } from '../../../reports/index.ts';
 import type { ChannelTrial, TryChannel } from '../../../vendors/index.ts';
@@ -94,7 +94,7 @@ export function channelTestRoutes(
 ) {
   const { channels, tryChannel, readAccounts, audit } = deps;
 
-  function findAccounts(channel: { id: number }, named: string | undefined): readonly Account[] {
+  function findAccounts(channel: { id: number }, named: string | undefined): readonly VendorAccount[] {
     const all = channels.accounts(channel);
     const enabled = all.filter(({ credential }) => credential.status === STATUS.enabled);
     const wanted = named === undefined ? undefined : readId(named);
@@ -149,7 +149,7 @@ export function channelTestRoutes(
     );
 }
 
-const describeTrial = ({ account: { credential }, ...trial }: ChannelTrial & { account: Account }) => ({
+const describeTrial = ({ account: { credential }, ...trial }: ChannelTrial & { account: VendorAccount }) => ({
   id: credential.id,
   label: credential.label,
   key_hint: credential.keyHint,

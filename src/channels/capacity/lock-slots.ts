@@ -1,6 +1,6 @@
 import type { CapacityKey, CountedAccount, DeclaredLimit, Repositories } from '../../store/ports/index.ts';
 import { COUNTED_MS, nextStartMs } from './running-slots.ts';
-import type { Dispatch, FreeSlots, Scope, Start } from './types.ts';
+import type { Dispatch, LockedSlots, Scope, Start } from './types.ts';
 
 /** A declared limit of a pool, or of one of its models. */
 type Level = CapacityKey & { limit: DeclaredLimit; accounts: readonly CountedAccount[]; relays: boolean };
@@ -13,7 +13,7 @@ type Rules = {
   /** The trials that may be claimed; `undefined`: the scope rests, or its trial runs. */
   trials(scope: Scope): DueTrial[] | undefined;
   /** Free slots by learned ceilings and after a rest; declared limits are counted here. */
-  learnedRoom(scope: Scope): number;
+  learnedFreeSlots(scope: Scope): number;
   nodeId: string;
 };
 
@@ -28,15 +28,16 @@ type Notes = {
 const keyText = ({ pool, model }: CapacityKey): string => JSON.stringify([pool, model]);
 
 /**
- * Decides in a transaction who may start. The first statement locks the rows of what limits these
- * starts, the second counts: one statement would count what was there before it waited for the
- * lock. The rows come before those of wallets, and in order, so that transactions cannot block each
- * other.
+ * Locks the slots of `scopes` for a transaction, and takes those of the tasks that it starts: a
+ * declared limit or a trial is never taken twice. The first statement locks the rows of what limits
+ * these starts, the second counts: one statement would count what was there before it waited for
+ * the lock. The rows come before those of wallets, and in order, so that transactions cannot block
+ * each other.
  */
-export async function countFreeSlots(
+export async function lockSlots(
   deps: { tx: Repositories; rules: Rules; notes: Notes; relayed: (key: CapacityKey) => number },
   scopes: readonly Scope[],
-): Promise<FreeSlots> {
+): Promise<LockedSlots> {
   const { tx, rules, notes, relayed } = deps;
   const levels = new Map(scopes.flatMap(rules.levels).map((level) => [keyText(level), level]));
   const trials = new Map(scopes.flatMap((scope) => rules.trials(scope) ?? []).map((trial) => [keyText(trial), trial]));
@@ -72,7 +73,7 @@ export async function countFreeSlots(
     return Math.max(0, (level.limit.maxRunning ?? Number.POSITIVE_INFINITY) - inUse);
   }
   /** A task that is larger than the limit runs alone. */
-  const hasPlace = (level: Level, slots: number): boolean => {
+  const fits = (level: Level, slots: number): boolean => {
     const free = freeSlots(level);
     return free >= slots || (free > 0 && readUse(level).inUse + relayed(level) === 0);
   };
@@ -89,7 +90,7 @@ export async function countFreeSlots(
       const own = rules.levels(scope);
       // Whether a second one may start at once is known when the first has.
       const most =
-        due.length > 0 || own.some(({ limit }) => limit.maxPerMinute !== undefined) ? 1 : rules.learnedRoom(scope);
+        due.length > 0 || own.some(({ limit }) => limit.maxPerMinute !== undefined) ? 1 : rules.learnedFreeSlots(scope);
       return Math.min(most, ...own.map(freeSlots));
     },
 
@@ -97,7 +98,7 @@ export async function countFreeSlots(
       const { taskId, slots } = task;
       const own = rules.levels(scope);
       const due = findTrials(scope);
-      if (!due || !own.every((level) => hasPlace(level, slots))) return undefined;
+      if (!due || !own.every((level) => fits(level, slots))) return undefined;
       for (const trial of due) {
         const { pool, model, generation } = trial;
         if (await tx.capacity.claimTrial({ pool, model }, { generation, taskId })) continue;
