@@ -27,7 +27,7 @@ export async function planPlugins({ source, store, report, now }: PlanContext): 
     if (fault !== undefined) leave('unreadable', fault);
     else if (present?.sourceHash === sha256Hex(readText(row, 'source'))) report.skip('plugin');
     else if (present) leave('version_taken', 'the version is stored here with another source');
-    else planned.push({ plugin: toPlugin(row, now), active: readNumber(row, 'active') === 1 });
+    else planned.push({ plugin: toPlugin(row, now), active: readFlag(row, 'active') });
   }
   report.take('plugin', planned.length);
   return planned;
@@ -53,7 +53,7 @@ const toPlugin = (row: SourceRow, now: number): NewPlugin => ({
   sourceHash: sha256Hex(readText(row, 'source')),
   // A picture is checked when it is uploaded.
   icon: null,
-  enabled: readNumber(row, 'enabled') !== 0,
+  enabled: readText(row, 'enabled') === '' || readFlag(row, 'enabled'),
   remark: readText(row, 'remark').slice(0, 2000),
   narrowedModels: null,
   createdAt: readNumber(row, 'created_at') || now,

@@ -1,9 +1,11 @@
 /** The layout of late 2026: plugins with versions, channels bound to them, prices of their own. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { SQL } from 'bun';
 import type { ImportReport } from '../../src/importing/report.ts';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { type OpenedStore, openTestStore, pluginSource } from '../plugins/support.ts';
-import { sampleFile } from '../support/new-api-source.ts';
+import { copySample, sampleFile } from '../support/new-api-source.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
 import { importFrom, secretBox } from './import-from.ts';
 
 const quote = (value: unknown): string =>
@@ -107,6 +109,24 @@ test('plugins come with all their versions, and serve the one that served there'
   ]);
   expect(remarks('plugin')).toEqual(['broken@1.0.0 left unreadable']);
   expect(await opened.store.plugins.versions('broken')).toEqual([]);
+});
+
+test('PostgreSQL, which has truth values of its own, says the same of them', async () => {
+  const url = await testDatabaseUrl();
+  const server = new SQL({ url, max: 1 });
+  const target = await openTestStore('sqlite');
+  try {
+    await copySample(server, 'postgres', path);
+    await importFrom(target.store, url);
+    for (const key of ['incho', 'alibaba']) {
+      const read = async ({ store }: OpenedStore) =>
+        (await store.plugins.versions(key)).map(({ version, active, enabled }) => [version, active, enabled]);
+      expect(await read(target)).toEqual(await read(opened));
+    }
+  } finally {
+    await server.close();
+    await target.close();
+  }
 });
 
 test('a channel keeps the script that reads what is left at its vendor', async () => {
