@@ -81,9 +81,9 @@ export const IDENTITY_COLUMNS = {
  * The channel that one of new-api becomes. `plugin`: the plugin that declares the same type.
  * `address`: the vendor's, where the channel has none of its own. `relay`: an OpenAI-compatible
  * vendor. `bound`: the plugins that the channel itself names; without one it is a relay where
- * `relay` says so.
+ * `relay` says so. `own`: the models of `plugin`, where all others are relayed.
  */
-export type ChannelRule = { address: string; plugin?: string; relay?: true; bound?: true };
+export type ChannelRule = { address: string; plugin?: string; relay?: true; bound?: true; own?: RegExp };
 
 export const CHANNEL_TYPES: Readonly<Record<number, ChannelRule>> = {
   1: { relay: true, address: 'https://api.openai.com' },
@@ -99,7 +99,7 @@ export const CHANNEL_TYPES: Readonly<Record<number, ChannelRule>> = {
   42: { relay: true, address: '' },
   43: { relay: true, address: '' },
   45: { plugin: 'doubao', address: 'https://ark.cn-beijing.volces.com' },
-  48: { relay: true, address: 'https://api.x.ai' },
+  48: { relay: true, plugin: 'xai', own: /^grok-imagine-video/, address: 'https://api.x.ai' },
   50: { plugin: 'kling', address: 'https://api.klingai.com' },
   51: { plugin: 'jimeng', address: 'https://visual.volcengineapi.com' },
   52: { plugin: 'vidu', address: 'https://api.vidu.cn' },

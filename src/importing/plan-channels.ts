@@ -70,11 +70,13 @@ export async function planChannels(context: PlanContext): Promise<ListedModels &
     keys += own.reduce((sum, { credentials }) => sum + credentials.length, 0);
     const rule = ruleOfChannel(row);
     if (rule === undefined || (own.length === 0 && !isPresent)) continue;
-    const served = rule.plugin === undefined ? [] : [rule.plugin];
-    const plugins = [...served, ...boundPlugins(pluginKeys, row), ...(rule.relay ? [EVERYWHERE] : [])];
+    const bound = boundPlugins(pluginKeys, row);
+    const isOwn = ownModels(row, rule);
     for (const model of splitList(readText(row, 'models'))) {
+      const served = rule.plugin !== undefined && isOwn(model) ? [rule.plugin] : [];
+      const isRelayed = rule.relay && (rule.plugin === undefined || !isOwn(model));
       const known = models.get(model) ?? new Set();
-      for (const plugin of plugins) known.add(plugin);
+      for (const plugin of [...served, ...bound, ...(isRelayed ? [EVERYWHERE] : [])]) known.add(plugin);
       models.set(model, known);
     }
   }
@@ -98,6 +100,13 @@ function boundPlugins(pluginKeys: ReadonlySet<string>, row: SourceRow): string[]
     (key): key is string => typeof key === 'string' && key !== '',
   );
   return [...new Set(named.map((key) => (pluginKeys.has(key) ? key : (OFFICIAL_KEYS[key] ?? key))))];
+}
+
+/** Whether the type's plugin serves a model of the channel, by its name or that of the vendor. */
+function ownModels(row: SourceRow, { own }: ChannelRule): (model: string) => boolean {
+  if (own === undefined) return () => true;
+  const mapping = readObject(readText(row, 'model_mapping'));
+  return (model) => own.test(model) || (Object.hasOwn(mapping, model) && own.test(String(mapping[model])));
 }
 
 function planChannel(
@@ -156,12 +165,18 @@ function planChannel(
       return [];
     }
     const shared = sharedFields(context, row, { ...rule, plugins: bound });
+    const isOwn = rule.own && ownModels(row, rule);
+    const ofPlugin = isOwn ? shared.models.filter(isOwn) : [];
+    const hasPlugin = bound.length > 0 || ofPlugin.length > 0;
+    const others = shared.models.filter((model) => !ofPlugin.includes(model));
     const isOn = readNumber(row, 'status') === STATUS.enabled && off.length === 0;
     const planned: PlannedChannel = {
       sourceId: id,
       channel: {
         ...shared,
         ...network,
+        type: rule.relay && !hasPlugin ? RELAY_TYPE : (readNumber(row, 'type') ?? 0),
+        models: ofPlugin.length > 0 ? ofPlugin : shared.models,
         name: checkName(name),
         weight: Math.min(weight, MAX_RANK),
         status: isOn ? STATUS.enabled : STATUS.disabled,
@@ -171,8 +186,8 @@ function planChannel(
         status: enabled ? STATUS.enabled : STATUS.disabled,
       })),
     };
-    // Another gateway serves what its plugins do not by OpenAI's API.
-    const relayed = rule.relay && bound.length > 0 ? [toRelay(planned)] : [];
+    // What its plugins do not serve it serves by OpenAI's API.
+    const relayed = rule.relay && hasPlugin && others.length > 0 ? [toRelay(planned, others)] : [];
     if (relayed.length > 0)
       remark('changed', 'relay', 'it became two channels: one for its plugins, one that relays all else');
     if (planned.channel.settings.balance_script !== undefined)
@@ -218,13 +233,14 @@ function keyFields({ secretBox }: PlanContext, text: string) {
   return { keySealed: secretBox.seal(key), keyHint: shortenKey(key) };
 }
 
-const toRelay = ({ sourceId, channel, credentials }: PlannedChannel): PlannedChannel => ({
+const toRelay = ({ sourceId, channel, credentials }: PlannedChannel, models: string[]): PlannedChannel => ({
   credentials,
   sourceId: `${sourceId}/relay`,
   channel: {
     ...channel,
     name: `${cut(channel.name, 56)} (relay)`,
     type: RELAY_TYPE,
+    models,
     taskPluginKey: null,
     settings: {},
   },
@@ -234,11 +250,9 @@ type BoundRule = ChannelRule & { plugins: readonly string[] };
 
 function sharedFields({ now }: PlanContext, row: SourceRow, rule: BoundRule) {
   const [first = null, ...others] = rule.plugins;
-  const isRelay = rule.relay === true && first === null;
   const address = readText(row, 'base_url').trim() || rule.address;
   const groups = splitList(readText(row, 'group'));
   return {
-    type: isRelay ? RELAY_TYPE : (readNumber(row, 'type') ?? 0),
     taskPluginKey: first,
     baseUrl: checkBaseUrl(address),
     models: checkNames('models', splitList(readText(row, 'models'))),

@@ -82,6 +82,11 @@ beforeAll(async () => {
       header_override: '{"X-Key":"{api_key}"}',
     }),
     channel(9, 1, { models: 'gpt-4o', header_override: '["X-Manager"]' }),
+    channel(10, 48, {
+      models: 'grok-4,grok-imagine-video,clip',
+      model_mapping: '{"clip":"grok-imagine-video-1.5","grok-4":"grok-4-latest"}',
+    }),
+    channel(11, 48, { models: 'grok-imagine-video' }),
     option('billing_setting.billing_mode', { 'incho-1': 'tiered_expr' }),
     option('billing_setting.billing_expr', { 'incho-1': '0.9' }),
     option('billing_setting.plugin_billing_expr', {
@@ -154,8 +159,18 @@ test('channels keep their plugins; another gateway serves the rest by relay', as
   expect(remarks('channel').slice(0, 2)).toEqual(['2 left no_plugin', '3 changed relay']);
 });
 
+test("a plugin's models of a vendor that is relayed otherwise get a channel of their own", async () => {
+  const channels = (await opened.store.channels.all()).slice(9);
+  expect(channels.map(({ name, type, models }) => [name, type, models])).toEqual([
+    ['channel 10', 48, ['grok-imagine-video', 'clip']],
+    ['channel 10 (relay)', 1, ['grok-4']],
+    ['channel 11', 48, ['grok-imagine-video']],
+  ]);
+  expect(remarks('channel')).toContain('10 changed relay');
+});
+
 test('a channel keeps its proxy, which resolves names there, and its headers; what it cannot have here switches it off', async () => {
-  const [good, ...others] = (await opened.store.channels.all()).slice(5);
+  const [good, ...others] = (await opened.store.channels.all()).slice(5, 9);
   expect(secretBox.open(good?.proxySealed ?? '')).toBe('socks5h://user:p%40ss@proxy.lan');
   expect(secretBox.open(good?.headersSealed ?? '')).toBe('{"X-Manager":"one","x-key":"of key-6"}');
   expect([good?.status, ...others.map(({ status }) => status)]).toEqual([1, 2, 2, 2]);
@@ -180,6 +195,6 @@ test('prices of a plugin count before those of its model, over its own facts alo
 
 test('another run changes nothing', async () => {
   const again = await importFrom(opened.store, path);
-  expect([again.taken, again.present.plugin, again.present.channel]).toEqual([{}, 3, 8]);
-  expect(await opened.store.channels.all()).toHaveLength(9);
+  expect([again.taken, again.present.plugin, again.present.channel]).toEqual([{}, 3, 10]);
+  expect(await opened.store.channels.all()).toHaveLength(12);
 });
