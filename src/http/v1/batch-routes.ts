@@ -20,7 +20,7 @@ import { REPLAYED } from '../responses/response-headers.ts';
 import { answersBatch, answersBatches, answersDeleted, answersFile, answersFiles } from './answer-schemas.ts';
 import { BATCH_REQUEST, FILE_REQUEST } from './batch-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
-import { cursorQuery, readCursor } from './list-pages.ts';
+import { cursorQuery, fileQuery, readCursor, readFileCursor } from './list-pages.ts';
 
 /** The media types of JSON lines. */
 const LINES = new Set(['application/jsonl', 'application/x-ndjson', 'application/ndjson', 'application/x-jsonlines']);
@@ -97,20 +97,11 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
         },
       },
     )
-    .get(
-      '/v1/files',
-      async ({ api }) => {
-        const data = await batches.files(api.user.id);
-        return {
-          object: 'list' as const,
-          data,
-          first_id: data[0]?.id ?? null,
-          last_id: data.at(-1)?.id ?? null,
-          has_more: false,
-        };
-      },
-      { apiKey: true, detail: { operationId: 'listFiles', summary: 'List batch files', ...answersFiles } },
-    )
+    .get('/v1/files', ({ query, api }) => batches.files(api.user.id, readFileCursor(query)), {
+      apiKey: true,
+      query: fileQuery,
+      detail: { operationId: 'listFiles', summary: 'List batch files', ...answersFiles },
+    })
     .get('/v1/files/:file_id', ({ params, api }) => batches.file(api.user.id, params.file_id), {
       apiKey: true,
       detail: { operationId: 'retrieveFile', summary: 'Get a batch file', ...answersFile('The file') },

@@ -6,6 +6,8 @@ import { integerText, strictObject } from '../pipeline/route-kit.ts';
 
 const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 20;
+/** More files than any user has here. */
+const MAX_FILES = 10_000;
 
 const cursor = {
   after: t.Optional(t.String({ maxLength: 191, description: 'The id of the last object of the page before.' })),
@@ -15,6 +17,12 @@ const cursor = {
 
 /** The query of OpenAI's lists. */
 export const cursorQuery = strictObject(cursor);
+/** The query of OpenAI's list of files. */
+export const fileQuery = strictObject({
+  ...cursor,
+  limit: t.Optional(integerText({ minimum: 1, maximum: MAX_FILES, default: MAX_FILES })),
+  purpose: t.Optional(t.String({ maxLength: 64, description: 'Only files of this purpose: all here are for batch.' })),
+});
 /** The query of the list of tasks. */
 export const taskQuery = strictObject({
   ...cursor,
@@ -28,10 +36,19 @@ export const taskQuery = strictObject({
 type Cursor = { after?: string | undefined; limit?: string | undefined; order?: 'asc' | 'desc' | undefined };
 
 /** @throws http.validation_failed */
-export const readCursor = ({ after, limit = String(DEFAULT_LIMIT), order = 'desc' }: Cursor) => ({
+export const readCursor = (
+  { after, limit, order = 'desc' }: Cursor,
+  { usual, max } = { usual: DEFAULT_LIMIT, max: MAX_LIMIT },
+) => ({
   ...(after === undefined ? {} : { after }),
-  limit: readInteger('limit', limit, { min: 1, max: MAX_LIMIT }),
+  limit: readInteger('limit', limit ?? String(usual), { min: 1, max }),
   order,
+});
+
+/** @throws http.validation_failed */
+export const readFileCursor = ({ purpose, ...cursor }: Cursor & { purpose?: string | undefined }) => ({
+  ...readCursor(cursor, { usual: MAX_FILES, max: MAX_FILES }),
+  ...(purpose === undefined ? {} : { purpose }),
 });
 
 type Page = Awaited<ReturnType<Tasks['page']>>;

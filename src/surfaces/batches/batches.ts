@@ -18,10 +18,11 @@ const FILES = { files: 100, bytes: 64 * 1024 * 1024 };
 /** As long as OpenAI keeps them. */
 const FILE_SECONDS = 30 * 24 * 3600;
 /** Tasks that are read at once: each may have a MiB. */
-const PAGE = 20;
+const TASKS_AT_ONCE = 20;
 
 export type Batches = ReturnType<typeof createBatches>;
 
+type Page = { after?: string; limit: number; order: 'asc' | 'desc' };
 type NewBatchRequest = { requestId: string; request: ClientRequest; batch: BatchRequest };
 
 /**
@@ -127,7 +128,7 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
     },
 
     /** @throws tasks.page_not_found */
-    async page(userId: number, { after, limit, order }: { after?: string; limit: number; order: 'asc' | 'desc' }) {
+    async page(userId: number, { after, limit, order }: Page) {
       const before = after === undefined ? undefined : await own(userId, after).catch(() => undefined);
       if (after !== undefined && !before) throw taskErrors.page_not_found({ param: 'after' });
       const found = await store.batches.ofUser(userId, { after: before?.id, limit: limit + 1, order });
@@ -158,7 +159,18 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
       if (!(await store.batches.addFile(file, FILES))) throw surfaceErrors.batch_files_limited();
       return fileObject(await ownFile(userId, fileId));
     },
-    files: async (userId: number) => (await store.batches.files(userId)).map(fileObject),
+    /** The files that the user uploaded. @throws tasks.page_not_found */
+    async files(userId: number, { after, limit, order, purpose = 'batch' }: Page & { purpose?: string }) {
+      const newest = purpose === 'batch' ? await store.batches.files(userId) : [];
+      const all = order === 'asc' ? newest.toReversed() : newest;
+      const from = after === undefined ? 0 : all.findIndex(({ fileId }) => fileId === after) + 1;
+      if (after !== undefined && from === 0) throw taskErrors.page_not_found({ param: 'after' });
+      const data = all.slice(from, from + limit).map(fileObject);
+      return {
+        ...{ object: 'list' as const, data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null },
+        has_more: all.length > from + limit,
+      };
+    },
     /** @throws tasks.batch_file_not_found */
     async file(userId: number, fileId: string) {
       const output = await ownOutput(userId, fileId);
@@ -217,8 +229,8 @@ type Output = { batch: BatchRecord; succeeded: boolean };
 /** The items that have a result, or those that have none, as OpenAI's lines. */
 async function* listOutput(deps: SurfaceDeps, { batch, succeeded }: Output): AsyncGenerator<string> {
   const { batchId, userId } = batch;
-  for (let after = -1; ; after += PAGE) {
-    const items = await deps.store.batches.outcomes(batchId, after, PAGE);
+  for (let after = -1; ; after += TASKS_AT_ONCE) {
+    const items = await deps.store.batches.outcomes(batchId, after, TASKS_AT_ONCE);
     const wanted = items.filter(({ status }) => (status === 'completed') === succeeded);
     const ids = wanted.flatMap(({ taskId }) => (taskId === null ? [] : [taskId]));
     // An empty status matches none, so all are read.
@@ -228,7 +240,7 @@ async function* listOutput(deps: SurfaceDeps, { batch, succeeded }: Output): Asy
       const task = tasks.get(item.taskId ?? '');
       yield `${JSON.stringify(await describeLine(deps, { item, batch, task: task?.userId === userId ? task : undefined }))}\n`;
     }
-    if (items.length < PAGE) return;
+    if (items.length < TASKS_AT_ONCE) return;
   }
 }
 

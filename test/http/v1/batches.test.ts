@@ -70,6 +70,26 @@ test("OpenAI's client uploads a file, makes a batch of it and reads the results"
   expect(gone.status).toBe(409);
 });
 
+test('a list of files is a page of those with the purpose that is asked for', async () => {
+  const client = new OpenAI({ baseURL: `${world.url}/v1`, apiKey: world.key });
+  const ids: string[] = [];
+  for (const name of ['one', 'two', 'three']) {
+    const content = `${JSON.stringify({ custom_id: name, method: 'POST', url: '/v1/videos', body })}\n`;
+    ids.push((await client.files.create({ file: await toFile(Buffer.from(content), name), purpose: 'batch' })).id);
+  }
+  const first = await client.files.list({ limit: 2, order: 'asc' });
+  const [earliest] = ids;
+  expect([first.data.map(({ id }) => id), first.has_more]).toEqual([ids.slice(0, 2), true]);
+  const rest: string[] = [];
+  for await (const { id } of client.files.list({ limit: 1, order: 'asc', after: earliest })) rest.push(id);
+  expect(rest).toEqual(ids.slice(1));
+  expect((await client.files.list({ limit: 10_000 })).data.map(({ id }) => id)).toEqual(ids.toReversed());
+  expect((await client.files.list({ purpose: 'batch_output' })).data).toEqual([]);
+  const foreign = await client.files.list({ after: 'file-none' }).catch((error) => error);
+  expect([foreign.status, foreign.code]).toEqual([400, 'page_not_found']);
+  for (const id of ids) await client.files.delete(id);
+});
+
 test('another user finds neither batch nor file; faults name the line', async () => {
   const lines = await ask(`${world.url}/v1/batches`, {
     token: world.key,
