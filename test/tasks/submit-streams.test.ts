@@ -43,6 +43,8 @@ let opened: OpenedStore;
 let engine: Engine;
 let stream: (string | Uint8Array)[] = [];
 let contentType = 'text/event-stream; charset=utf-8';
+let encoding: string | undefined;
+let repeats = false;
 let requests = 0;
 const vendor = Bun.serve({
   hostname: '127.0.0.1',
@@ -57,10 +59,10 @@ const vendor = Bun.serve({
             controller.enqueue(typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk);
             await Bun.sleep(1);
           }
-          controller.close();
+          if (!repeats) controller.close();
         },
       }),
-      { headers: { 'content-type': contentType } },
+      { headers: { 'content-type': contentType, ...(encoding && { 'content-encoding': encoding }) } },
     );
   },
 });
@@ -83,11 +85,11 @@ afterAll(async () => {
   await sandbox.close();
 });
 
-const submit = async (pluginKey: string, body: object = {}) => {
+const submit = async (pluginKey: string, { by = engine } = {}) => {
   const caller = await addCaller(opened.store);
-  const request = jsonRequest({ model: `${pluginKey}-1`, ...body });
+  const request = jsonRequest({ model: `${pluginKey}-1` });
   requests = 0;
-  const task = await engine.surfaces
+  const task = await by.surfaces
     .submitGeneric(caller, { requestId: 'r', pluginKey, request })
     .catch((error: unknown) => {
       if (error instanceof AppError) return error;
@@ -126,6 +128,13 @@ describe('a stream of events', () => {
     expect(cost).toBe(5_000);
   });
 
+  test('is read where the vendor encodes it unasked', async () => {
+    [stream, encoding] = [[Bun.gzipSync('event: image\ndata: a\n\nevent: done\ndata: x\n\n')], 'gzip'];
+    const { task } = await submit('snap');
+    encoding = undefined;
+    expect(task).toMatchObject({ status: 'SUCCESS', data: { images: ['a'] } });
+  });
+
   test('is not a stream where the vendor answers with JSON', async () => {
     [stream, contentType] = [['{"images":["a","b","c"]}'], 'application/json'];
     const { task, cost } = await submit('snap');
@@ -154,6 +163,20 @@ describe('a stream that comes to nothing is refunded, and sent to nobody again',
       1,
     ]);
   });
+});
+
+test('a stream of comments alone ends with the time of a submission', async () => {
+  const impatient = await startEngine(opened.store, sandbox, {
+    ...{ allowPrivate: true, submitTimeoutMs: 100, factory: [source('snap', { routes }, SNAPSHOT)] },
+  });
+  [stream, repeats] = [[': still here\n\n'], true];
+  try {
+    const { task, cost } = await submit('snap', { by: impatient });
+    expect([task, cost, requests]).toMatchObject([{ message: expect.stringContaining('too long') }, 0, 1]);
+  } finally {
+    repeats = false;
+    await impatient.stop();
+  }
 });
 
 test('a result that is not retained is in the answer alone', async () => {

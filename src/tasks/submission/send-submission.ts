@@ -10,7 +10,13 @@ import {
   userOwner,
 } from '../../kernel/index.ts';
 import { createSubmitStream, type HookFailure, parseSubmitResponse, type SubmitResponse } from '../../plugins/index.ts';
-import { retryAfterMs, type UpstreamResponse } from '../../upstream/index.ts';
+import {
+  decodedStream,
+  findDecoder,
+  readEncodings,
+  retryAfterMs,
+  type UpstreamResponse,
+} from '../../upstream/index.ts';
 import {
   adviseRetry,
   classifyFailure,
@@ -130,24 +136,35 @@ async function readStream(
   const { plugin, context } = submission;
   const stream = createSubmitStream(plugin, context, parsingOptions(submission));
   const deadlineMs = deps.clock.monotonicMs() + deps.limits.submitTimeoutMs;
+  const isLate = () => deps.clock.monotonicMs() > deadlineMs;
+  // No encoding was asked for, but the plugin reads the events.
+  const decoder = findDecoder(readEncodings(answer.headers['content-encoding']));
+  const source = decoder ? decodedStream(answer.stream(), decoder) : answer.stream();
   const broken = (message: Sentence): FailedAttempt => {
     const error = taskErrors.plugin_submit_response_invalid({ message, shouldRetry: adviseRetry('in_doubt') });
     return { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt', refusal: { kind: 'in_doubt' } };
   };
   try {
-    for await (const event of readSubmitEvents(answer.stream())) {
+    for await (const event of readSubmitEvents(endWhenLate(source, isLate))) {
       const taken = await stream.take(event);
       if (!taken.ok) return inDoubt(taken.error);
       if (taken.value.done) {
         const response = { statusCode: answer.status, headers: answer.headers, body: taken.value.body };
         return await parseAnswer(deps, submission, { response, isCut: false });
       }
-      if (deps.clock.monotonicMs() > deadlineMs) return broken(sentence('tasks.stream_late'));
     }
-    return broken(sentence('tasks.stream_ended'));
+    return broken(sentence(isLate() ? 'tasks.stream_late' : 'tasks.stream_ended'));
   } catch (error) {
     deps.logger.info({ err: error, task_id: context.publicTaskId }, "a vendor's stream of events broke");
     return broken(sentence(error instanceof EventTooLarge ? 'tasks.stream_event' : 'tasks.stream_broke'));
+  }
+}
+
+/** A vendor that sends nothing but comments keeps the stream open, but not beyond its time. */
+async function* endWhenLate(chunks: AsyncIterable<Uint8Array>, isLate: () => boolean): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    if (isLate()) return;
+    yield chunk;
   }
 }
 
