@@ -468,6 +468,20 @@ describe('capacity', () => {
       expect(view().rest).toBe('');
     });
 
+    test('is tried by the start after it, beside a declared limit too', async () => {
+      for (const limits of [null, { maxRunning: 5 }]) {
+        channels = [channel({ limits })];
+        const first = begin();
+        capacity.refused(first, { kind: 'rate' });
+        await measureRest();
+        expect(capacity.wantsTrial(scope())).toBe(true);
+        const trial = begin();
+        expect([first.isTrial, trial.isTrial, capacity.wantsTrial(scope())]).toEqual([false, true, false]);
+        accept(trial);
+        expect(begin().isTrial).toBe(false);
+      }
+    });
+
     test('is stored once the database answers, which gives its trial away', async () => {
       const stored: object[] = [];
       const faults = ['no connection', 'no connection'];

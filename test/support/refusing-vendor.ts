@@ -6,8 +6,12 @@ export type RefusingVendor = {
   refused: Map<string, number | { status: number; retryAfter: number }>;
   /** By key: how many orders came. */
   asked: Map<string, number>;
+  /** The bodies of orders, as they came. */
+  orders: string[];
   /** Orders whose text has one of these get 403, as a vendor refuses prompts. */
   forbidden: Set<string>;
+  /** Orders whose text has one of these get 429, and a second of Retry-After. */
+  throttled: Set<string>;
   stop(): Promise<void>;
 };
 
@@ -15,7 +19,8 @@ export type RefusingVendor = {
 export function startRefusingVendor({ url, key }: { url: string; key: string }): RefusingVendor {
   const refused: RefusingVendor['refused'] = new Map();
   const asked = new Map<string, number>();
-  const forbidden = new Set<string>();
+  const orders: string[] = [];
+  const [forbidden, throttled] = [new Set<string>(), new Set<string>()];
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -23,8 +28,12 @@ export function startRefusingVendor({ url, key }: { url: string; key: string }):
       const own = (request.headers.get('authorization') ?? '').replace('Bearer ', '');
       const isOrder = request.method === 'POST';
       const body = isOrder ? await request.text() : null;
-      if (isOrder) asked.set(own, (asked.get(own) ?? 0) + 1);
-      const refusal = isOrder ? refused.get(own) : undefined;
+      if (body !== null) {
+        asked.set(own, (asked.get(own) ?? 0) + 1);
+        orders.push(body);
+      }
+      const isThrottled = [...throttled].some((word) => body?.includes(word));
+      const refusal = isThrottled ? { status: 429, retryAfter: 1 } : isOrder ? refused.get(own) : undefined;
       const { status, retryAfter = 0 } = typeof refusal === 'object' ? refusal : { status: refusal };
       const isForbidden = [...forbidden].some((word) => body?.includes(word));
       if (status !== undefined || isForbidden) {
@@ -37,5 +46,5 @@ export function startRefusingVendor({ url, key }: { url: string; key: string }):
       return fetch(`${url}${pathname}${search}`, { method: request.method, headers, body });
     },
   });
-  return { url: server.url.origin, refused, asked, forbidden, stop: () => server.stop(true) };
+  return { url: server.url.origin, refused, asked, orders, forbidden, throttled, stop: () => server.stop(true) };
 }

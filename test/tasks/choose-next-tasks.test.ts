@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { ChannelRecord, WaitingCount } from '../../src/store/ports/index.ts';
-import { chooseNextTasks, createUserShares } from '../../src/tasks/dispatch/choose-next-tasks.ts';
+import { chooseNextTasks, createTrialOrder, createUserShares } from '../../src/tasks/dispatch/choose-next-tasks.ts';
 import { toAccount } from '../support/accounts.ts';
 
 type Line = { name: string; priority: number; tasks: string[] };
@@ -64,4 +64,15 @@ test('a higher priority goes first, whatever its users got', async () => {
     { name: 'other', priority: 1, tasks: tasks('b', 3, 100) },
   ];
   expect(await giveOneByOne(lines, 5)).toBe('bbbaa');
+});
+
+test('each waiting task is the trial of a rest once before one is again', () => {
+  const order = createTrialOrder();
+  const heads = ['a', 'b', 'c'].map((taskId) => ({ taskId }));
+  const tried = Array.from({ length: 7 }, () => {
+    const [next] = order.sort(heads);
+    order.note(next?.taskId ?? '');
+    return next?.taskId;
+  });
+  expect(tried.join('')).toBe('abcabca');
 });

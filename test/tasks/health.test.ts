@@ -39,11 +39,11 @@ async function withVendor({ store }: OpenedStore, work: (world: World) => Promis
 }
 
 type Caller = Awaited<ReturnType<typeof addCaller>>;
-const submit = ({ engine }: World, caller: Caller): Promise<TaskRecord> =>
+const submit = ({ engine }: World, caller: Caller, prompt = 'a [duration=0.1]'): Promise<TaskRecord> =>
   engine.surfaces.submitGeneric(caller, {
     requestId: 'request',
     pluginKey: 'demo',
-    request: jsonRequest({ model: 'demo-video', prompt: 'a [duration=0.1]', seconds: 5 }),
+    request: jsonRequest({ model: 'demo-video', prompt, seconds: 5 }),
   });
 
 /** Tasks sent one after the other: one whose account refuses it waits for another, and succeeds. */
@@ -112,6 +112,21 @@ describeEachStore(
         await complete(world, 25);
         expect(vendor.asked.get(second)).toBe(5);
         expect(engine.capacity.describe(await engine.channels.get(id)).restReason).toBe('outage');
+      }));
+
+    test('a task that its vendor always throttles does not hold up the one behind it', () =>
+      withVendor(opened(), async (world) => {
+        const { engine, store, vendor } = world;
+        await engine.addChannel({ key: KEYS[0], baseUrl: vendor.url });
+        vendor.throttled.add('cursed');
+        const caller = await addCaller(store);
+        const cursed = await submit(world, caller, 'cursed');
+        const other = await submit(world, caller);
+        expect(other.phase).toBe('waiting');
+        expect((await ended(store, other.taskId)).status).toBe('SUCCESS');
+        expect((await store.tasks.byTaskId(cursed.taskId))?.status).toBe('NOT_START');
+        // Behind the first order of the other, and one that tried whether the rest is over.
+        expect(vendor.orders.findIndex((body) => !body.includes('cursed'))).toBeLessThanOrEqual(2);
       }));
 
     test('a 403 for the prompts of one user hurts nobody else', () =>

@@ -125,6 +125,8 @@ export function createCapacity(deps: {
     );
   };
 
+  const wantsTrial = (scope: Scope): boolean => (dueTrials(scope)?.length ?? 0) > 0;
+
   function learnedFreeSlots(scope: Scope): number {
     const { learned, suspectedFull: full, window: widest = Number.POSITIVE_INFINITY } = ofModel(scope);
     const { sending, counted, abandoned, ...found } = slots.find(scope.pool, scope.model);
@@ -166,6 +168,7 @@ export function createCapacity(deps: {
     const nowMs = mono();
     const resting = restable(scope);
     for (const { rest } of resting) if (rest.reason !== '') rest.trialTaskId ??= task.taskId;
+    const isTrial = resting.some(({ rest }) => rest.trialTaskId === task.taskId);
     slots.begin(heldSlots({ ...task, scope }));
     const state = ofModel(scope);
     const { inFlight } = slots.find(scope.pool, scope.model);
@@ -175,7 +178,7 @@ export function createCapacity(deps: {
     const probeMs = isLearned ? probeAtMs(state.learned) : undefined;
     if (probeMs !== undefined) emitIn(scope, probeMs - nowMs);
     const generations = new Map(resting.map(({ key, rest }) => [key, rest.generation]));
-    return { ...task, scope, generations, isProbe, start: state.starts };
+    return { ...task, scope, generations, isProbe, isTrial, start: state.starts };
   }
 
   function resize(dispatch: Dispatch, count: number): Dispatch {
@@ -304,7 +307,8 @@ export function createCapacity(deps: {
     ...relaySlots,
     nodeShare,
     freeSlots,
-    needsLock: (scope) => levels(scope).length > 0 || (dueTrials(scope)?.length ?? 0) > 0,
+    needsLock: (scope) => levels(scope).length > 0 || wantsTrial(scope),
+    wantsTrial,
     lockSlots: (tx, scopes) =>
       lockSlots(
         {

@@ -36,6 +36,8 @@ export type Dispatch = Start & {
   readonly generations: ReadonlyMap<string, number>;
   /** The task probes whether the vendor runs one more than was learned. */
   readonly isProbe: boolean;
+  /** The task tries whether a rest is over. */
+  readonly isTrial: boolean;
   /** Its number among the starts of this node in the pool. */
   readonly start: number;
 };
@@ -91,6 +93,8 @@ export type Capacity = {
   rests(channel: Pick<ChannelRecord, 'id'>, upstreamModel: string): boolean;
   /** Whether a start there needs `lockSlots`: a limit is declared, or a rest ends with a trial. */
   needsLock(scope: Scope): boolean;
+  /** Whether the next start there is the trial of a rest. */
+  wantsTrial(scope: Scope): boolean;
   /** Locks and counts: the first statements of a transaction. */
   lockSlots(tx: Repositories, scopes: readonly Scope[]): Promise<LockedSlots>;
   /** Takes slots in this node's memory. */

@@ -114,3 +114,25 @@ export function createUserShares(): UserShares {
     },
   };
 }
+
+/** Tasks that were trials, of which the latest are remembered. */
+const MOST_TRIALS = 10_000;
+
+/**
+ * The order in which waiting tasks become the trial of a rest: first those that were one least
+ * often. A vendor that refuses one task again and again would else hold up all tasks behind it.
+ */
+export function createTrialOrder() {
+  const times = new Map<string, number>();
+  const count = ({ taskId }: Pick<Head, 'taskId'>): number => times.get(taskId) ?? 0;
+  return {
+    sort: <H extends Pick<Head, 'taskId'>>(heads: readonly H[]): H[] => heads.toSorted((a, b) => count(a) - count(b)),
+    note(taskId: string): void {
+      const next = count({ taskId }) + 1;
+      times.delete(taskId);
+      times.set(taskId, next);
+      const [oldest] = times.keys();
+      if (times.size > MOST_TRIALS && oldest !== undefined) times.delete(oldest);
+    },
+  };
+}

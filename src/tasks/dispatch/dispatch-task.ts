@@ -16,7 +16,7 @@ const PLUGIN_AWAY_MS = 10_000;
 const STORE_AWAY_MS = 1000;
 
 /** A task that left its line, and the slot that it is sent with. */
-export type Sending = TakenWaiting & { account: VendorAccount; scope: Scope; dispatch: Dispatch; isTrial: boolean };
+export type Sending = TakenWaiting & { account: VendorAccount; scope: Scope; dispatch: Dispatch };
 
 /**
  * Sends a task that has waited: as its client asked, by the version of the plugin that accepted it,
@@ -28,7 +28,7 @@ export async function dispatchTask(
   sending: Sending,
   { findCaller, stopping }: { findCaller: FindCaller; stopping: AbortSignal },
 ): Promise<void> {
-  const { task, place, account, scope, dispatch, isTrial } = sending;
+  const { task, place, account, scope, dispatch } = sending;
   const state = { vendorMayHaveJob: false };
   const { channel } = account;
   const logFields = { task_id: task.taskId, channel_id: channel.id, request_id: task.execution.requestId };
@@ -47,7 +47,7 @@ export async function dispatchTask(
     const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });
     attemptEndsTask = true;
     const choice = { kind: 'begun' as const, account, decoded: submission, scope, dispatch };
-    const run = { taskId: task.taskId, state, taken: { task, place, choice, isTrial } };
+    const run = { taskId: task.taskId, state, taken: { task, place, choice, isTrial: dispatch.isTrial } };
     const sent = await attemptChannels(deps, submission, run);
     if (sent.phase === 'waiting') return;
     deps.telemetry.meter?.waited(channel.id, Math.max(0, waitedMs));

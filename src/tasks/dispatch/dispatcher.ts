@@ -13,7 +13,7 @@ import { taskErrors } from '../errors.ts';
 import { endWaiting } from '../state/finish-task.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import type { TaskDeps } from '../types.ts';
-import { chooseNextTasks, createUserShares, type Plan } from './choose-next-tasks.ts';
+import { chooseNextTasks, createTrialOrder, createUserShares, type Plan } from './choose-next-tasks.ts';
 import { dispatchTask, putBackUnsent, type Sending } from './dispatch-task.ts';
 import { fallBack } from './fall-back.ts';
 import { createCallerSearch } from './find-caller.ts';
@@ -56,6 +56,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   const underway = new Set<Promise<void>>();
   const leaves: (() => void)[] = [];
   const shares = createUserShares();
+  const trials = createTrialOrder();
   let woken = new AbortController();
   let loop = Promise.resolve();
   let nodesReadMs = Number.NEGATIVE_INFINITY;
@@ -222,8 +223,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
         for (const each of await tx.waiting.take(dequeuings, { owner: node.id, leaseForMs: SUBMIT_LEASE_MS })) {
           const [one, dispatch] = [planByTask.get(each.task.taskId), begun.get(each.task.taskId)];
           if (!one || !dispatch) continue;
-          const isTrial = asking.has(one) && capacity.declared(one.scope) === undefined;
-          found.push({ ...each, account: one.account, scope: one.scope, dispatch, isTrial });
+          found.push({ ...each, account: one.account, scope: one.scope, dispatch });
         }
         taken = found;
         await tx.waiting.count(found as TakenWaiting[], { isSent: true, parks });
@@ -249,13 +249,12 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const lines = new Map<WaitingCount, OwnedHead[]>();
     for (const [waitingClass, own] of Map.groupBy(plans, (one) => one.waitingClass)) {
       const { class: name, priority, group } = waitingClass;
-      const limit = own.reduce((sum, plan) => sum + plan.limit, 0);
-      const heads = await tx.waiting.heads({ class: name, priority, nodes, limit });
+      const isTrial = own.every(({ scope }) => capacity.wantsTrial(scope));
+      const limit = isTrial ? MAX_BATCH : own.reduce((sum, plan) => sum + plan.limit, 0);
+      const found = await tx.waiting.heads({ class: name, priority, nodes, limit });
       const ofGroup = deps.limits.waiting(group).maxRunning;
-      lines.set(
-        waitingClass,
-        heads.map((head) => ({ ...head, group, most: { ...head.most, group: ofGroup } })),
-      );
+      const heads = found.map((head) => ({ ...head, group, most: { ...head.most, group: ofGroup } }));
+      lines.set(waitingClass, isTrial ? trials.sort(heads) : heads);
     }
     return lines;
   }
@@ -275,6 +274,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const findCaller = createCallerSearch(deps);
     const options = { findCaller, stopping: stopping.signal };
     for (const sending of sendings) {
+      if (sending.dispatch.isTrial) trials.note(sending.task.taskId);
       track(detachFromRequest(() => dispatchTask(deps, sending, options)));
     }
     return moved + (await fallBack(deps, classes, { findCaller, nodes: readableNodes() }));
