@@ -172,14 +172,12 @@ function planPasskey(
     remark('note', 'passkey_left', 'its passkey exists here already');
     return [];
   }
-  taken.add(credentialId);
+  // It would confirm nothing, but everything would have to be confirmed with it.
   if (!context.keepsIds) {
-    remark(
-      'note',
-      'passkey_renumbered',
-      'its passkey works only together with the user name: its account has another id here',
-    );
+    remark('note', 'passkey_left', 'its passkey holds the id of the account there, which is another one here');
+    return [];
   }
+  taken.add(credentialId);
   return [
     {
       credentialId,

@@ -5,6 +5,7 @@ import { describeReport, type ImportReport } from '../../src/importing/report.ts
 import { sha256Hex } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { describeEachStore } from '../contract/each-store.ts';
+import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { copySample, FRANKS_SECRET, SAMPLE_KEYS, sampleFile } from '../support/new-api-source.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -133,6 +134,16 @@ describeEachStore(
       await server.close();
       expect((await importFrom(store, url)).present).toEqual(again.present);
       expect(await snapshot(store)).toEqual(before);
+    });
+
+    test('gives no passkey to an account with another id, which its authenticator does not know', async () => {
+      const { store } = opened();
+      await addUser(store, { username: 'first' });
+      const { remarks } = await importFrom(store, sampleFile());
+      const carol = await store.users.byLogin('carol');
+      expect(carol?.id).not.toBe(4);
+      expect(await store.passkeys.list(carol?.id ?? 0)).toEqual([]);
+      expect(remarks).toContainEqual(expect.objectContaining({ kind: 'user', id: '4', code: 'passkey_left' }));
     });
 
     test('is the same to the end from a PostgreSQL server', async () => {
