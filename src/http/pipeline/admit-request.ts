@@ -51,12 +51,14 @@ export async function countSuccess(record: () => Promise<void>, log: Logger): Pr
 }
 
 /** Where clients of other APIs send their key. */
-const KEY_HEADERS = ['x-api-key', 'api-key', 'xi-api-key'] as const;
+const KEY_HEADERS = ['x-api-key', 'api-key', 'xi-api-key', 'x-key'] as const;
+/** How clients of some vendors begin an Authorization header, which they let nobody change. */
+const KEY_SCHEME = /^(?:key|token)[ \t]+/i;
 
 /** The credential of an API-key route, as an Authorization header would say it. */
 export function readApiKey(headers: Headers): string | undefined {
   const authorization = headers.get('authorization');
-  if (authorization !== null) return authorization;
+  if (authorization !== null) return authorization.replace(KEY_SCHEME, 'Bearer ');
   const name = KEY_HEADERS.find((each) => headers.has(each));
   return name === undefined ? undefined : `Bearer ${headers.get(name)}`;
 }

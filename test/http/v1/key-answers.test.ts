@@ -12,9 +12,12 @@ afterAll(() => world.stop());
 
 const get = async (path: string) => (await world.get(path, { token: world.key })).json;
 
-test.each(['x-api-key', 'api-key', 'xi-api-key'])('%s names the key like Authorization', async (name) => {
-  expect((await world.get('/v1/models', { headers: { [name]: world.key } })).status).toBe(200);
-  expect((await world.get('/v1/models', { headers: { [name]: `${world.key}x` } })).status).toBe(401);
+test.each([
+  ...['x-api-key', 'api-key', 'xi-api-key', 'x-key'].map((name) => [name, '']),
+  ...['Key ', 'Token ', 'key  '].map((scheme) => ['authorization', scheme]),
+])('%s: %s… names the key as clients of vendors do', async (name = '', scheme) => {
+  expect((await world.get('/v1/models', { headers: { [name]: `${scheme}${world.key}` } })).status).toBe(200);
+  expect((await world.get('/v1/models', { headers: { [name]: `${scheme}${world.key}x` } })).status).toBe(401);
 });
 
 test('key confusion: a wrong Authorization is not mended by another header', async () => {
