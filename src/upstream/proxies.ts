@@ -101,7 +101,7 @@ export function parseDirectHosts(text: string): Result<Network['isDirect'], stri
     .split(',')
     .map((each) => each.trim().toLowerCase())
     .filter((each) => each !== '')) {
-    const range = readRange(entry);
+    const range = readRange(unbracket(entry));
     const domain = URL.parse(`https://${entry.replace(/^\*?\./, '')}`)?.hostname ?? '';
     if (entry === '*') isAll = true;
     else if (range !== undefined) ranges.push(range);

@@ -302,6 +302,11 @@ test.each(['corp..lan/', 'a b', '10.0.0.0/33', 'http://corp.lan', '*.*'])('no ho
   expect(parseDirectHosts(`ok.lan, ${text}`)).toEqual({ ok: false, error: text });
 });
 
+test.each(['fd00::1', '[fd00::1]', 'fd00::/8'])('a direct IPv6 address, as it stands in addresses too: %s', (text) => {
+  const hosts = parseDirectHosts(text);
+  expect([hosts.ok && hosts.value('[fd00::1]'), hosts.ok && hosts.value('[2001:db8::1]')]).toEqual([true, false]);
+});
+
 describe('names with several addresses (RFC 8305)', () => {
   const dial = async (open: (address: string) => Socket, ...addresses: string[]) => {
     const socket = await connectFirst(addresses, open, new AbortController().signal);
