@@ -48,6 +48,13 @@ test('the sections of the version are plain text, what to do first', () => {
   });
 });
 
+test('a version whose heading is a link is found', () => {
+  const plain = readChangelog(FRONT + BODY, acme);
+  const linked = '[1.2.0]: https://acme.example/1.2.0\n[1.1.0]: https://acme.example/1.1.0\n';
+  expect(readChangelog(`${FRONT}${BODY}\n${linked}`, acme)).toEqual(plain);
+  expect(readChangelog(FRONT + BODY.replace('[1.2.0]', '[1.2.0](https://acme.example)'), acme)).toEqual(plain);
+});
+
 test.each([
   ['of another plugin', FRONT.replace('acme', 'other') + BODY],
   ['of another version', FRONT.replace('1.2.0', '1.3.0') + BODY],

@@ -68,7 +68,7 @@ function readSections(body: string, version: string): ChangeSection[] {
     if (part.startsWith(HEADING)) {
       const [level, title] = [Number(part[1]), part.slice(2)];
       items = undefined;
-      if (level <= 2) isOfVersion = title.trim().startsWith(`[${version}]`);
+      if (level <= 2) isOfVersion = namedVersion(title) === version;
       else if (isOfVersion) {
         items = sections.get(title.trim()) ?? [];
         sections.set(title.trim(), items);
@@ -83,5 +83,8 @@ function readSections(body: string, version: string): ChangeSection[] {
     return found.length > 0 ? [{ name, items: found }] : [];
   });
 }
+
+/** `[1.2.0]`, without brackets where a definition in the text makes a link of it. */
+const namedVersion = (title: string): string | undefined => /^\s*\[?([^\]\s]+)/.exec(title)?.[1];
 
 const removeControls = (text: string): string => text.replace(/[^\P{Cc}\t\n\r]/gu, '');
