@@ -73,4 +73,4 @@ export type {
   TaskTelemetry,
   TaskTracer,
 } from './types.ts';
-export type { QueueClass, QueuedTask, TaskQueue } from './waiting/queue-positions.ts';
+export type { QueueClass, QueuedTask, QueuePosition } from './waiting/queue-positions.ts';

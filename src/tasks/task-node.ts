@@ -164,7 +164,7 @@ export type Opening<T> = {
   /** The own limits of its owners; absent: none holds. */
   most?: MostRunning | undefined;
   /** Where it waits if it may not begin, or, without `start`, in any case. */
-  line?: { place: NewWaiting; rules: WaitingRules } | undefined;
+  queue?: { entry: NewWaiting; rules: WaitingRules } | undefined;
   /** Inserts the rows of the task or request. `dispatch`: the store let it begin. */
   insert: (
     tx: Repositories,
@@ -177,7 +177,7 @@ export type Opening<T> = {
  * Ends a task or a relayed request. `advance`: the change that ends a task, written in one
  * statement with those of the others; `undefined`: somebody else was first. `move` writes what
  * follows if that was written, or changes the state of a relayed request; false: somebody else was
- * first, and no money moves. `taken`: the tasks that `advance` took out of their lines. `owes`: a
+ * first, and no money moves. `taken`: the tasks that `advance` took out of their queues. `owes`: a
  * reservation that was held in memory, which is reserved and billed at once.
  */
 export type Closing = {
@@ -192,11 +192,11 @@ export type Closing = {
 export type WaitingCounts = {
   /** How many tasks of this class wait, as far as this node knows: new ones go behind them. */
   count(name: string): number;
-  /** Call after the commit that puts a task in line, or parks it for its own limit. */
+  /** Call after the commit that puts a task in a queue, or parks it for its own limit. */
   entered(name: string, options?: { isParked: boolean }): void;
   /** Takes over the counts that were just read. */
   replace(classes: readonly WaitingCount[]): void;
-  /** Calls `listener` when this node has put a task in line. */
+  /** Calls `listener` when this node has put a task in a queue. */
   onEntered(listener: () => void): void;
 };
 

@@ -125,7 +125,7 @@ export const newTask = (change: Partial<NewTask> = {}): NewTask => ({
   ...change,
 });
 
-/** A place in line, but for its task. */
+/** An entry of a queue, but for its task. */
 export const NEW_WAITING: Omit<NewWaiting, 'taskId'> = {
   class: { class: 'demo', plugin: 'demo', model: 'demo-1', group: 'default', channelId: 0, credentialId: 0 },
   ...{ priority: 0, userId: 1, apiKeyId: null, node: '', attached: '', bytes: 10, cost: 1000, forMs: 3_600_000 },

@@ -24,7 +24,7 @@ describeEachStore(
       return { store, user, key, wait };
     }
 
-    test('gives the order of a class over all places of files: priority, turn, age', async () => {
+    test('gives the order of a class over the files of all nodes: priority, turn, age', async () => {
       const { store, wait } = await addOwner();
       const late = await wait({ turn: 30 });
       const here = await wait({ turn: 10, node: 'node-a' });
@@ -64,7 +64,7 @@ describeEachStore(
       expect(await list({ userId: other.id })).toMatchObject({ total: 1, items: [{ taskId: second }] });
       expect(await list({ classes: ['c'] })).toMatchObject({ total: 1, items: [{ taskId: first }] });
       expect((await list({ classes: [] })).total).toBe(0);
-      expect(await store.queueView.places([first, 'task_none'])).toMatchObject([{ taskId: first, notBefore: 61 }]);
+      expect(await store.queueView.find([first, 'task_none'])).toMatchObject([{ taskId: first, notBefore: 61 }]);
     });
 
     test('adds up what waits, what runs, and how long tasks of a model took', async () => {

@@ -16,15 +16,15 @@ const newClass = (): WaitingClass => {
   return { class: `c${classes}`, plugin: 'demo', model: 'demo-1', group: 'default', channelId: 0, credentialId: 0 };
 };
 
-async function line(store: Store, of: WaitingClass, places: Partial<NewWaiting>[]): Promise<string[]> {
+async function fillQueue(store: Store, of: WaitingClass, entries: Partial<NewWaiting>[]): Promise<string[]> {
   const tasks = [];
-  for (const { userId = 1 } of places)
+  for (const { userId = 1 } of entries)
     tasks.push(
       await store.tasks.insert(
         newTask({ userId, channelId: 0, phase: 'waiting', leaseOwner: null, leaseForMs: 0, waitingSince: 100 }),
       ),
     );
-  await store.waiting.put(tasks.map(({ taskId }, index) => ({ ...NEW_WAITING, ...places[index], taskId, class: of })));
+  await store.waiting.put(tasks.map(({ taskId }, index) => ({ ...NEW_WAITING, ...entries[index], taskId, class: of })));
   return tasks.map(({ taskId }) => taskId);
 }
 
@@ -53,17 +53,17 @@ describeEachStore('tasks that wait', (opened) => {
   test('users take turns, however many tasks one has put in line', async () => {
     const { store } = opened();
     const of = newClass();
-    await line(
+    await fillQueue(
       store,
       of,
       [1, 1, 1, 1].map((userId) => ({ userId })),
     );
-    await line(
+    await fillQueue(
       store,
       of,
       [2, 2].map((userId) => ({ userId })),
     );
-    const order = (await send(store, of, 6)).map(({ place }) => place.userId);
+    const order = (await send(store, of, 6)).map(({ entry }) => entry.userId);
     // Either task of a turn may go first.
     expect([order.slice(0, 2).sort(), order.slice(2, 4).sort(), order.slice(4)]).toEqual([
       [1, 2],
@@ -71,9 +71,9 @@ describeEachStore('tasks that wait', (opened) => {
       [1, 1],
     ]);
     // A user who comes later begins at what is sent now, and not before it.
-    await line(store, of, [{ userId: 1 }]);
-    await line(store, of, [{ userId: 3 }]);
-    const later = (await send(store, of, 2)).map(({ place }) => [place.userId, place.turn]);
+    await fillQueue(store, of, [{ userId: 1 }]);
+    await fillQueue(store, of, [{ userId: 3 }]);
+    const later = (await send(store, of, 2)).map(({ entry }) => [entry.userId, entry.turn]);
     expect(later.sort()).toEqual([
       [1, 5000],
       [3, 5000],
@@ -83,11 +83,11 @@ describeEachStore('tasks that wait', (opened) => {
   test('a task that is sent has its channel, a lease and the time of its start, and waits no more', async () => {
     const { store } = opened();
     const of = newClass();
-    const [taskId = ''] = await line(store, of, [{}]);
+    const [taskId = ''] = await fillQueue(store, of, [{}]);
     expect(await countRows(store, of)).toMatchObject({ waiting: 1, bytes: 10, plugin: 'demo', model: 'demo-1' });
     expect(await store.tasks.claimInterrupted({ owner: 'other', limit: 9, leaseForMs: 1000 })).toEqual([]);
     const [taken] = await send(store, of, 5);
-    expect(taken?.place.request).toEqual({ prompt: 'a cat' });
+    expect(taken?.entry.request).toEqual({ prompt: 'a cat' });
     expect(taken?.task).toMatchObject({
       taskId,
       phase: 'sending',
@@ -104,7 +104,7 @@ describeEachStore('tasks that wait', (opened) => {
     const { store, openAnother } = opened();
     const other = store.dialect === 'postgres' ? await openAnother() : store;
     const of = newClass();
-    const ids = await line(
+    const ids = await fillQueue(
       store,
       of,
       Array.from({ length: 40 }, (_, index) => ({ userId: index % 5 })),
@@ -125,16 +125,16 @@ describeEachStore('tasks that wait', (opened) => {
     const other = store.dialect === 'postgres' ? await openAnother() : store;
     const of = newClass();
     await Promise.all(
-      Array.from({ length: 20 }, (_, index) => line(index % 2 === 0 ? store : other, of, [{ userId: 9 }])),
+      Array.from({ length: 20 }, (_, index) => fillQueue(index % 2 === 0 ? store : other, of, [{ userId: 9 }])),
     );
-    const turns = (await send(store, of, 20)).map(({ place }) => place.turn);
+    const turns = (await send(store, of, 20)).map(({ entry }) => entry.turn);
     expect(turns).toEqual(Array.from({ length: 20 }, (_, index) => (index + 1) * 1000));
   });
 
   test('a task that comes back keeps its turn, waits for its pause, and is not walked over before', async () => {
     const { store } = opened();
     const of = newClass();
-    await line(store, of, [{}, {}, {}]);
+    await fillQueue(store, of, [{}, {}, {}]);
     const [first] = await send(store, of, 1);
     expect(await store.waiting.putBack(first as TakenWaiting, PAUSE)).toBe(true);
     expect(await store.tasks.byTaskId(first?.task.taskId ?? '')).toMatchObject({
@@ -144,16 +144,16 @@ describeEachStore('tasks that wait', (opened) => {
     // A second time by who lost it: nothing.
     expect(await store.waiting.putBack(first as TakenWaiting, PAUSE)).toBe(false);
     const [second] = await send(store, of, 1);
-    expect(second?.place.turn).toBe(2000);
+    expect(second?.entry.turn).toBe(2000);
     await until('its pause is over', async () => (await store.waiting.wake()) > 0);
     const [again] = await send(store, of, 1);
-    expect(again?.place).toMatchObject({ taskId: first?.task.taskId, turn: 1000, returns: 1 });
+    expect(again?.entry).toMatchObject({ taskId: first?.task.taskId, turn: 1000, returns: 1 });
   });
 
   test('a task that was cancelled while it was sent does not wait again', async () => {
     const { store } = opened();
     const of = newClass();
-    const [taskId = ''] = await line(store, of, [{}]);
+    const [taskId = ''] = await fillQueue(store, of, [{}]);
     expect(await store.waiting.requestCancel(taskId)).toBe(false);
     const [taken] = await send(store, of, 1);
     expect(await store.waiting.requestCancel(taskId)).toBe(true);
@@ -165,7 +165,7 @@ describeEachStore('tasks that wait', (opened) => {
     const { store, openAnother } = opened();
     const other = store.dialect === 'postgres' ? await openAnother() : store;
     const of = newClass();
-    const [taskId = ''] = await line(store, of, [{}]);
+    const [taskId = ''] = await fillQueue(store, of, [{}]);
     const end = (from: Store) =>
       from.transaction(async (tx) => {
         const taken = await tx.waiting.take([{ taskId }], LEASE);
@@ -180,7 +180,7 @@ describeEachStore('tasks that wait', (opened) => {
   test('a task that has waited for a quarter of the bound moves up, and the end of a wait is reported', async () => {
     const { store } = opened();
     const of = newClass();
-    const [slow = '', other = ''] = await line(store, of, [{ forMs: HOUR - 1000 }, { forMs: HOUR }]);
+    const [slow = '', other = ''] = await fillQueue(store, of, [{ forMs: HOUR - 1000 }, { forMs: HOUR }]);
     expect(await store.waiting.untilDue()).toBeLessThanOrEqual(HOUR / 4 - 250);
     expect(await store.waiting.age(9)).toEqual([]);
     expect(await countRows(store, of, 1)).toBeUndefined();
@@ -188,7 +188,7 @@ describeEachStore('tasks that wait', (opened) => {
     expect(await store.waiting.age(9)).toEqual([]);
     expect((await countRows(store, of, 1))?.waiting).toBe(1);
     expect((await send(store, { ...of, priority: 1 }, 9)).map(({ task }) => task.taskId)).toEqual([slow]);
-    const [late = ''] = await line(store, of, [{ forMs: 10 }]);
+    const [late = ''] = await fillQueue(store, of, [{ forMs: 10 }]);
     const over = await until('a wait is over', async () => {
       const found = await store.waiting.age(9);
       return found.length > 0 && found;
@@ -197,10 +197,10 @@ describeEachStore('tasks that wait', (opened) => {
     expect((await send(store, of, 9)).map(({ task }) => task.taskId)).toContain(other);
   });
 
-  test('tasks that only one place of files has are left to it', async () => {
+  test('tasks whose files only one node can read are left to it', async () => {
     const { store } = opened();
     const of = newClass();
-    const [, ...rest] = await line(store, of, [{ node: 'folder' }, {}, { node: 'folder' }]);
+    const [, ...rest] = await fillQueue(store, of, [{ node: 'folder' }, {}, { node: 'folder' }]);
     expect((await send(store, of, 9)).map(({ task }) => task.taskId)).toEqual([rest[0] ?? '']);
     const heads = await store.waiting.heads({ class: of.class, priority: 0, nodes: ['', 'folder'], limit: 9 });
     expect(heads).toHaveLength(2);
@@ -209,13 +209,13 @@ describeEachStore('tasks that wait', (opened) => {
   test('tasks of clients whose node is gone, and of users and channels that are, are found', async () => {
     const { store } = opened();
     const of = newClass();
-    const [left = ''] = await line(store, of, [{ attached: 'dead' }, { attached: 'alive' }]);
+    const [left = ''] = await fillQueue(store, of, [{ attached: 'dead' }, { attached: 'alive' }]);
     expect(await store.waiting.leftBehind(['alive'], 9)).toEqual([left]);
     // Nobody has these numbers.
     expect(await store.waiting.findLost(99)).toContainEqual({ taskId: left, lost: 'caller' });
     const { id: userId } = await addUser(store);
-    const [fine = ''] = await line(store, of, [{ userId }]);
-    const [pinned = ''] = await line(store, { ...newClass(), channelId: 987 }, [{ userId }]);
+    const [fine = ''] = await fillQueue(store, of, [{ userId }]);
+    const [pinned = ''] = await fillQueue(store, { ...newClass(), channelId: 987 }, [{ userId }]);
     const lost = await store.waiting.findLost(99);
     expect(lost).toContainEqual({ taskId: pinned, lost: 'channel' });
     expect(lost.map(({ taskId }) => taskId)).not.toContain(fine);
@@ -224,10 +224,10 @@ describeEachStore('tasks that wait', (opened) => {
   test('turns that are passed and classes that are empty are removed', async () => {
     const { store } = opened();
     const of = newClass();
-    await line(store, of, [{ userId: 41 }, { userId: 42 }]);
+    await fillQueue(store, of, [{ userId: 41 }, { userId: 42 }]);
     await send(store, of, 9);
     expect(await store.waiting.sweep(1000)).toBeGreaterThan(1);
-    await line(store, of, [{ userId: 41 }]);
+    await fillQueue(store, of, [{ userId: 41 }]);
     expect((await countRows(store, of))?.waiting).toBe(1);
     expect(await store.waiting.countByUser([41, 42])).toEqual(new Map([[41, 1]]));
   });

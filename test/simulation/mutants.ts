@@ -250,7 +250,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       { file: ATTEMPT, search: 'if (!state.vendorMayHaveJob) {', replace: 'if (task) {' },
       {
-        file: 'src/tasks/submission/return-to-line.ts',
+        file: 'src/tasks/submission/return-to-queue.ts',
         search: "  'vendor_busy',\n]);",
         replace: "  'vendor_busy',\n  'in_doubt',\n]);",
       },
@@ -355,7 +355,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'another model serves a client who declined it',
     edits: [
       {
-        file: 'src/tasks/submission/return-to-line.ts',
+        file: 'src/tasks/submission/return-to-queue.ts',
         search: ' && allowsFallback(submission),',
         replace: ',',
       },

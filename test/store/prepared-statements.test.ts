@@ -287,7 +287,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
 const UNCHECKED: Readonly<Record<string, string>> = {
   waiting:
     'put heads fallingBack keepModel take count putBack putSent wake untilDue age leftBehind findLost classes countByUser requestCancel sweep running parked parkedHeads release',
-  queueView: 'places next list totals durations running moveToFront',
+  queueView: 'find next list totals durations running moveToFront',
   backups: 'begin renew schemas end latest latestDone deleteOld measure endPast',
   sealed: 'page replace',
   clock: 'latestWriteAt moveDeadlines nowMs',

@@ -1,6 +1,6 @@
-/** The place and the expected start of a waiting task: the arithmetic. */
+/** The position and the expected start of a waiting task: the arithmetic. */
 import { expect, test } from 'bun:test';
-import type { Store, WaitingOrder, WaitingPlace } from '../../src/store/ports/index.ts';
+import type { Store, WaitingOrder, WaitingTask } from '../../src/store/ports/index.ts';
 import { createModelDurations } from '../../src/tasks/state/model-durations.ts';
 import type { TaskDeps } from '../../src/tasks/types.ts';
 import { createQueuePositions } from '../../src/tasks/waiting/queue-positions.ts';
@@ -20,12 +20,10 @@ function open({ waiting = 5, slots = 2, durations = 5 }: { waiting?: number; slo
   const found = { class: 'c', plugin: 'demo', model: 'alias', group: 'default', channelId: 0, waiting };
   const store = {
     queueView: {
-      places: async (ids: string[]) =>
+      find: async (ids: string[]) =>
         order
           .filter(({ taskId }) => ids.includes(taskId))
-          .map(
-            (place): WaitingPlace => ({ ...place, class: 'c', notBefore: 0, since: 50, deadline: 9000, parked: '' }),
-          ),
+          .map((order): WaitingTask => ({ ...order, class: 'c', notBefore: 0, since: 50, deadline: 9000, parked: '' })),
       next: async (_: string, limit: number) => {
         reads.next += 1;
         return order.slice(0, limit);
@@ -62,50 +60,50 @@ function open({ waiting = 5, slots = 2, durations = 5 }: { waiting?: number; slo
   const modelDurations = createModelDurations({ store: store as unknown as Store, clock });
   const vendors = { channels: { known: () => known } };
   const deps = { store, clock, pin, vendors, node: { durations: modelDurations } } as unknown as TaskDeps;
-  const places = createQueuePositions(deps);
-  const place = async (number: number) =>
-    (await places.find([{ taskId: id(number), status: 'NOT_START' }])).get(id(number));
-  return { clock, places, place, order, reads };
+  const positions = createQueuePositions(deps);
+  const position = async (number: number) =>
+    (await positions.find([{ taskId: id(number), status: 'NOT_START' }])).get(id(number));
+  return { clock, positions, position, order, reads };
 }
 
 test('the n-th starts after n durations, divided by the slots of the channels that may serve it', async () => {
-  const { clock, place, places } = open({});
+  const { clock, position, positions } = open({});
   const now = clock.unix();
-  const third = await place(2);
+  const third = await position(2);
   expect(third).toMatchObject({ position: 3, waiting_since: 50 });
   expect((third?.estimated_start_at ?? 0) - now).toBeWithin(45, 47);
-  expect(third && places.pollAfterMs(third)).toBe(30_000);
-  const first = await place(0);
-  expect(first && places.pollAfterMs(first)).toBeWithin(13_000, 16_001);
+  expect(third && positions.pollAfterMs(third)).toBe(30_000);
+  const first = await position(0);
+  expect(first && positions.pollAfterMs(first)).toBeWithin(13_000, 16_001);
 });
 
 test.each([
   ['fewer than five durations', { durations: 4 }],
   ['no slot in use', { slots: 0 }],
 ])('there is no estimate with %s', async (_, options) => {
-  const { place, places } = open(options);
-  const found = await place(0);
+  const { position, positions } = open(options);
+  const found = await position(0);
   expect(found).toMatchObject({ position: 1, estimated_start_at: null });
-  expect(found && places.pollAfterMs(found)).toBe(5000);
+  expect(found && positions.pollAfterMs(found)).toBe(5000);
 });
 
-test('a place is exact to 1,000, then "over 1,000" without an estimate', async () => {
-  const { place } = open({ waiting: 1200 });
-  expect(await place(999)).toMatchObject({ position: 1000, estimated_start_at: expect.any(Number) });
-  expect(await place(1000)).toMatchObject({ position: 'over 1,000', estimated_start_at: null });
+test('a position is exact to 1,000, then "over 1,000" without an estimate', async () => {
+  const { position } = open({ waiting: 1200 });
+  expect(await position(999)).toMatchObject({ position: 1000, estimated_start_at: expect.any(Number) });
+  expect(await position(1000)).toMatchObject({ position: 'over 1,000', estimated_start_at: null });
 });
 
 test('many looks within a second read the order once, and a later one sees what was sent', async () => {
-  const { clock, place, order, reads } = open({});
-  for (const number of [0, 1, 2, 3]) await place(number);
+  const { clock, position, order, reads } = open({});
+  for (const number of [0, 1, 2, 3]) await position(number);
   expect(reads).toEqual({ next: 1, totals: 1 });
   order.shift();
   clock.pass(1001);
-  expect(await place(4)).toMatchObject({ position: 4 });
+  expect(await position(4)).toMatchObject({ position: 4 });
 });
 
 test('a task that is being sent or has ended is not looked for', async () => {
-  const { places, reads } = open({});
-  expect((await places.find([{ taskId: id(0), status: 'IN_PROGRESS' }])).size).toBe(0);
+  const { positions, reads } = open({});
+  expect((await positions.find([{ taskId: id(0), status: 'IN_PROGRESS' }])).size).toBe(0);
   expect(reads.next).toBe(0);
 });

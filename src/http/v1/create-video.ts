@@ -1,5 +1,5 @@
 import type { ApiPrincipal, RequestOrigin } from '../../auth/index.ts';
-import type { ClientRequest, SubmittedTask, TaskQueue } from '../../tasks/index.ts';
+import type { ClientRequest, QueuePosition, SubmittedTask } from '../../tasks/index.ts';
 import { requestedModel } from '../../tasks/index.ts';
 import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
@@ -30,7 +30,7 @@ export async function createVideo<T extends object>(
   deps: V1Deps,
   { request, api, origin, requestId, keepOpen, set }: CreationScope,
   { read = (client) => client, describe, relayed = async (answer) => answer }: VideoCreation<T>,
-): Promise<(T & { queue?: TaskQueue }) | Response> {
+): Promise<(T & { queue?: QueuePosition }) | Response> {
   const { relay, surfaces } = deps;
   const seconds = readWait(request);
   const { client: sent, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));

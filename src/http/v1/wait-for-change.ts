@@ -1,5 +1,5 @@
 import { type ApiPrincipal, authErrors } from '../../auth/index.ts';
-import type { TaskQueue } from '../../tasks/index.ts';
+import type { QueuePosition } from '../../tasks/index.ts';
 import { readInteger } from '../pipeline/paging.ts';
 import { toCaller, type V1Deps } from './caller.ts';
 
@@ -65,7 +65,7 @@ export async function withQueuePosition<T extends object>(
   { tasks }: Pick<V1Deps, 'tasks'>,
   task: Waiting,
   { object, set }: { object: T; set: { headers: Record<string, unknown> } },
-): Promise<T & { queue?: TaskQueue }> {
+): Promise<T & { queue?: QueuePosition }> {
   const queue = (await tasks.queue.find([task])).get(task.taskId);
   if (!queue) return object;
   set.headers['openai-poll-after-ms'] = String(tasks.queue.pollAfterMs(queue));

@@ -1,10 +1,10 @@
-/** The queue as people see it: the tasks that wait to be sent, and their places. */
+/** The queue as people see it: the tasks that wait to be sent, and their order. */
 import type { Page, Paged } from './paging.ts';
 import type { TaskProperties } from './task-records.ts';
 import type { ParkedBy, WaitingClass } from './waiting-queue.ts';
 
-/** The columns that decide on the place of a waiting task. Times are Unix seconds. */
-export type WaitingPlace = {
+/** A waiting task, by the columns that decide on its position. Times are Unix seconds. */
+export type WaitingTask = {
   taskId: string;
   class: string;
   priority: number;
@@ -18,7 +18,7 @@ export type WaitingPlace = {
 };
 
 /** A waiting task in a list, with the names of what it belongs to; null where that is gone. */
-export type ListedWaiting = WaitingPlace & {
+export type ListedWaiting = WaitingTask & {
   userId: number;
   username: string | null;
   apiKeyId: number | null;
@@ -35,7 +35,7 @@ export type ListedWaiting = WaitingPlace & {
 export type WaitingTotal = WaitingClass & { waiting: number };
 
 /** The order of the queue: the higher priority, then the lower turn, then the older task. */
-export type WaitingOrder = Pick<WaitingPlace, 'priority' | 'turn' | 'taskId'>;
+export type WaitingOrder = Pick<WaitingTask, 'priority' | 'turn' | 'taskId'>;
 
 /** How long tasks of a model took at its vendors, in seconds. */
 export type ModelDuration = {
@@ -51,8 +51,8 @@ export type ModelDuration = {
 export type RunningSlots = { channelId: number; upstreamModel: string; slots: number };
 
 export interface QueueViewStore {
-  /** The places of these tasks; those that do not wait are left out. */
-  places(taskIds: readonly string[]): Promise<WaitingPlace[]>;
+  /** Those of these tasks that wait. */
+  find(taskIds: readonly string[]): Promise<WaitingTask[]>;
   /** The first `limit` tasks of a class that could be sent now, in their order. */
   next(waitingClass: string, limit: number): Promise<WaitingOrder[]>;
   /** The oldest first. `classes`: only tasks of these. */

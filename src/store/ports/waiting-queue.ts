@@ -1,4 +1,4 @@
-/** Tasks that wait for a place at a vendor, in their order. */
+/** Tasks that wait for a slot at a vendor, in their order. */
 import type { JsonObject } from '../../kernel/index.ts';
 import type { TaskRecord } from './task-records.ts';
 
@@ -7,7 +7,7 @@ export const LONGEST_WAIT_MS = 12 * 3_600_000;
 /** No task that came back waits for longer until it may be sent again. */
 export const LONGEST_RETURN_MS = 60_000;
 
-/** The `node` of tasks with files: only nodes that can read the place of kept files send them. */
+/** The `node` of tasks with files: only nodes that can read where files are kept send them. */
 export const FILES_NODE = '#files';
 
 /** The `node` of tasks that came with a copy of the database: no node sends them. */
@@ -16,8 +16,8 @@ export const RESTORED_NODE = '#restored';
 export const END_WAITING = `update waiting set node = '${RESTORED_NODE}', deadline = 0, due_at = 0`;
 
 /**
- * Tasks that wait for the same places: of one plugin, model and group. `channelId` and
- * `credentialId`: the only account that may serve them; 0: any.
+ * Tasks that wait for the same slots: of one plugin, model and group. Those of one priority are a
+ * queue. `channelId` and `credentialId`: the only account that may serve them; 0: any.
  */
 export type WaitingClass = {
   class: string;
@@ -28,16 +28,18 @@ export type WaitingClass = {
   credentialId: number;
 };
 
-/** The owner whose limit holds a task back, so that it is in no line. Empty: it is in its line. */
+/**
+ * The owner whose limit holds a task back, so that it is in no queue. Empty: it is in its queue.
+ */
 export type ParkedBy = '' | 'key' | 'user' | 'group';
 
-/** A task that waits. */
+/** An entry of a queue: a task that waits. */
 export type WaitingRecord = {
   taskId: string;
   class: string;
   /** −10 to 10, and up to 3 more for having waited long; the highest goes first. */
   priority: number;
-  /** Its place within the priority: the lowest goes first; 0: it was moved to the front. */
+  /** Its order within the priority: the lowest goes first; 0: it was moved to the front. */
   turn: number;
   /** The task must not be sent before; 0: it may be sent now. */
   notBeforeMs: number;
@@ -72,7 +74,7 @@ export type NewWaiting = Pick<
 > & { class: WaitingClass; cost: number; forMs: number; fallsBack?: boolean };
 
 /**
- * How many tasks of a class wait at a priority. `parked`: how many of them are in no line. `turn`:
+ * How many tasks of a class wait at a priority. `parked`: how many of them are in no queue. `turn`:
  * the highest that was ever sent.
  */
 export type WaitingCount = WaitingClass & {
@@ -83,7 +85,7 @@ export type WaitingCount = WaitingClass & {
   turn: number;
 };
 
-/** The first of a line, and what its user and key may run at once. */
+/** The first of a queue, and what its user and key may run at once. */
 export type WaitingHead = Pick<WaitingRecord, 'taskId' | 'userId' | 'apiKeyId' | 'turn' | 'sinceMs'> & {
   slots: number;
   most: { key: number | null; user: number | null };
@@ -97,20 +99,22 @@ export type ParkedTasks = Pick<WaitingRecord, 'userId' | 'apiKeyId' | 'class' | 
   most: { key: number | null; user: number | null };
 };
 
-/** A task that leaves its line because of an own limit. */
+/** A task that leaves its queue because of an own limit. */
 export type Parking = Pick<WaitingRecord, 'taskId' | 'class' | 'priority'> & { parked: Exclude<ParkedBy, ''> };
 
-/** A task to take out of its line: the channel that it is sent by, or nothing for one that ends. */
+/**
+ * A task to take out of its queue: the channel that it is sent by, or nothing for one that ends.
+ */
 export type Dequeuing = {
   taskId: string;
   sending?: { channelId: number; credentialId: number | null; upstreamModel: string; slots: number };
 };
 
-/** A task that was taken out, as it is stored now, and its former place. */
-export type TakenWaiting = { task: TaskRecord; place: WaitingRecord };
+/** A task that was taken out, as it is stored now, and its former entry. */
+export type TakenWaiting = { task: TaskRecord; entry: WaitingRecord };
 
 /**
- * In a transaction that moves money, rows of tasks and places come after those of wallets, and
+ * In a transaction that moves money, rows of tasks and entries come after those of wallets, and
  * `put`, `putBack` and `count` last of all: they lock rows of whole classes.
  */
 export interface WaitingStore {
@@ -142,7 +146,8 @@ export interface WaitingStore {
    */
   take(tasks: readonly Dequeuing[], lease: { owner: string; leaseForMs: number }): Promise<TakenWaiting[]>;
   /**
-   * Counts what was taken out. `isSent`: turns move on to theirs. `parks`: these leave their lines.
+   * Counts what was taken out. `isSent`: turns move on to theirs. `parks`: these leave their
+   * queues.
    */
   count(taken: readonly TakenWaiting[], options: { isSent: boolean; parks?: readonly Parking[] }): Promise<void>;
   /**
@@ -160,17 +165,17 @@ export interface WaitingStore {
     classes: readonly string[];
     limit: number;
   }): Promise<Pick<WaitingRecord, 'taskId' | 'apiKeyId' | 'class'>[]>;
-  /** Puts parked tasks back into their lines. Returns how many were still parked. */
+  /** Puts parked tasks back into their queues. Returns how many were still parked. */
   release(taskIds: readonly string[]): Promise<number>;
   /**
-   * Puts a task that is being sent back to its place, with the model and the price that it has in
-   * `taken`: it is not sent before `waitMs` have passed, and whether that counts among its returns.
-   * `into`: it goes to the end of this line instead. False: its lease was lost, or it was
-   * cancelled; nothing was written.
+   * Puts a task that is being sent back into its queue, with its turn, the model and the price that
+   * it has in `taken`: it is not sent before `waitMs` have passed, and whether that counts among
+   * its returns. `into`: it goes to the end of this queue instead. False: its lease was lost, or it
+   * was cancelled; nothing was written.
    */
   putBack(taken: TakenWaiting, pause: { waitMs: number; counts: boolean; into?: WaitingClass }): Promise<boolean>;
   /** As `put`, for a task that is being sent under a lease. */
-  putSent(task: TaskRecord, place: NewWaiting, waitMs: number): Promise<boolean>;
+  putSent(task: TaskRecord, entry: NewWaiting, waitMs: number): Promise<boolean>;
   /** Lets those be sent whose pause is over. Returns how many. */
   wake(): Promise<number>;
   /** Milliseconds until one may be sent again, or is to be looked at; undefined: none waits. */

@@ -19,7 +19,7 @@ import { MAX_BATCH_ITEMS } from './read-batch.ts';
 export const WINDOW_SECONDS = 24 * 3600;
 /** An idempotency key tells for a day what came of an item: none is sent again after this. */
 const SENT_AGAIN_SECONDS = 23 * 3600;
-/** Tasks of a batch that wait in line at once: its user's other requests find room there. */
+/** Tasks of a batch that wait for a slot at once: its user's other requests may wait, too. */
 const WAITING_AT_ONCE = 20;
 /** Items of a batch that are sent before another batch has its turn, and at the same time. */
 const TURN = 40;

@@ -11,14 +11,14 @@ type Steps<H extends Head> = {
   most: number;
   /** The first tasks of a class. */
   heads(waitingClass: WaitingCount): readonly H[];
-  /** Takes slots for a task. `full`: none is free; `parked`: it leaves its line without one. */
+  /** Takes slots for a task. `full`: none is free; `parked`: it leaves its queue without one. */
   start(plan: Plan, head: H): Promise<'begun' | 'full' | 'parked'>;
 };
 
 /**
  * Chooses the tasks that get the free slots, and calls `start` for each: the highest priority
- * first, and within it the heads of those lines that may be sent by an account, by the shares of
- * their users. Returns the tasks that are to be taken out of their lines.
+ * first, and within it the heads of those queues that may be sent by an account, by the shares of
+ * their users. Returns the tasks that are to be taken out of their queues.
  */
 export async function chooseNextTasks<H extends Head>(
   { shares, plans }: { shares: UserShares; plans: readonly Plan[] },
@@ -26,13 +26,13 @@ export async function chooseNextTasks<H extends Head>(
 ): Promise<Dequeuing[]> {
   const dequeuings: Dequeuing[] = [];
   for (const rivals of Map.groupBy(plans, ({ waitingClass }) => waitingClass.priority).values()) {
-    const lines = new Map<WaitingCount, H[]>();
-    for (const { waitingClass } of rivals) lines.set(waitingClass, [...heads(waitingClass)]);
+    const queues = new Map<WaitingCount, H[]>();
+    for (const { waitingClass } of rivals) queues.set(waitingClass, [...heads(waitingClass)]);
     for (const ofAccount of Map.groupBy(rivals, ({ account }) => account.credential.id).values()) {
       const left = new Map(ofAccount.map((plan) => [plan, plan.limit]));
       for (;;) {
         const next = [...left].flatMap(([plan, limit]) => {
-          const head = limit > 0 ? lines.get(plan.waitingClass)?.[0] : undefined;
+          const head = limit > 0 ? queues.get(plan.waitingClass)?.[0] : undefined;
           return head ? [{ ...head, plan }] : [];
         });
         const found = shares.next(ofAccount[0]?.scope.pool ?? '', next);
@@ -43,7 +43,7 @@ export async function chooseNextTasks<H extends Head>(
           left.delete(plan);
           continue;
         }
-        lines.get(plan.waitingClass)?.shift();
+        queues.get(plan.waitingClass)?.shift();
         if (outcome === 'parked') continue;
         left.set(plan, (left.get(plan) ?? 0) - 1);
         shares.recordGrant(plan.scope.pool, userId, slots);
@@ -66,9 +66,9 @@ export async function chooseNextTasks<H extends Head>(
 type Waiter = { userId: number; sinceMs: number };
 
 /**
- * Shares the slots of each pool among users, whatever lines their tasks wait in: a user who waits
- * in two groups has one share. Each line has its own order; this decides between the heads of
- * lines. Each node shares only what it gives away.
+ * Shares the slots of each pool among users, whatever queues their tasks wait in: a user who waits
+ * in two groups has one share. Each queue has its own order; this decides between the heads of
+ * queues. Each node shares only what it gives away.
  */
 type UserShares = {
   /** The head whose user got the least of the pool, or waits for longest. */

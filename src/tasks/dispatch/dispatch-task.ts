@@ -5,7 +5,7 @@ import { taskErrors } from '../errors.ts';
 import { toLease } from '../state/finish-task.ts';
 import { attemptChannels } from '../submission/attempt-channels.ts';
 import { failSubmission } from '../submission/fail-submission.ts';
-import { putBack } from '../submission/return-to-line.ts';
+import { putBack } from '../submission/return-to-queue.ts';
 import type { TaskDeps } from '../types.ts';
 import { restoreSubmission } from '../waiting/stored-request.ts';
 import type { FindCaller } from './find-caller.ts';
@@ -15,25 +15,25 @@ const PLUGIN_AWAY_MS = 10_000;
 /** The pause after an attempt that could not reach the database. */
 const STORE_AWAY_MS = 1000;
 
-/** A task that left its line, and the slot that it is sent with. */
+/** A task that left its queue, and the slot that it is sent with. */
 export type Sending = TakenWaiting & { account: VendorAccount; scope: Scope; dispatch: Dispatch };
 
 /**
  * Sends a task that has waited: as its client asked, by the version of the plugin that accepted it,
  * for a caller who may still do so. Never rejects: what fails ends the task. One that was provably
- * not sent because the store is unavailable goes back to its line, until `stopping` at most.
+ * not sent because the store is unavailable goes back to its queue, until `stopping` at most.
  */
 export async function dispatchTask(
   deps: TaskDeps,
   sending: Sending,
   { findCaller, stopping }: { findCaller: FindCaller; stopping: AbortSignal },
 ): Promise<void> {
-  const { task, place, account, scope, dispatch } = sending;
+  const { task, entry, account, scope, dispatch } = sending;
   const state = { vendorMayHaveJob: false };
   const { channel } = account;
   const logFields = { task_id: task.taskId, channel_id: channel.id, request_id: task.execution.requestId };
   const endSlot = () => deps.node.capacity.end(heldSlots(dispatch));
-  const waitedMs = deps.clock.nowMs() - place.sinceMs;
+  const waitedMs = deps.clock.nowMs() - entry.sinceMs;
   const pin = deps.pin();
   let attemptEndsTask = false;
   try {
@@ -44,15 +44,15 @@ export async function dispatchTask(
       return;
     }
     const caller = await findCaller(task);
-    const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });
+    const submission = await restoreSubmission(deps, { task, request: entry.request, plugin, caller });
     attemptEndsTask = true;
     const choice = { kind: 'begun' as const, account, decoded: submission, scope, dispatch };
-    const run = { taskId: task.taskId, state, taken: { task, place, choice, isTrial: dispatch.isTrial } };
+    const run = { taskId: task.taskId, state, taken: { task, entry, choice, isTrial: dispatch.isTrial } };
     const sent = await attemptChannels(deps, submission, run);
     if (sent.phase === 'waiting') return;
     deps.telemetry.meter?.waited(channel.id, Math.max(0, waitedMs));
     // Its files are not needed any more; the hourly clean-up does it where a process dies here.
-    if (place.node === FILES_NODE) await deps.store.results.releaseHeld(task.taskId);
+    if (entry.node === FILES_NODE) await deps.store.results.releaseHeld(task.taskId);
   } catch (error) {
     if (isStoreUnavailable(error) && !state.vendorMayHaveJob) {
       deps.logger.warn(
@@ -79,13 +79,13 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 5000;
 
 /**
- * Puts a task back that left its line and was provably not sent, as often as it takes: while the
+ * Puts a task back that left its queue and was provably not sent, as often as it takes: while the
  * database is unavailable nobody else can look at it either, and this node keeps its lease. Does
- * nothing if it has not left its line. Never rejects.
+ * nothing if it has not left its queue. Never rejects.
  */
 export async function putBackUnsent(
   deps: TaskDeps,
-  { task, place }: TakenWaiting,
+  { task, entry }: TakenWaiting,
   { waitMs, stopping }: { waitMs: number; stopping: AbortSignal },
 ): Promise<void> {
   const { store, clock, logger, node } = deps;
@@ -109,8 +109,8 @@ export async function putBackUnsent(
     // A move to another channel may have been committed although its answer was lost.
     const stored = await store.tasks.byTaskId(task.taskId);
     if (stored?.leaseOwner !== task.leaseOwner || stored.leaseSeq !== task.leaseSeq) return;
-    if (await putBack(deps, { task: stored, taken: { task, place }, waitMs, counts: false })) {
-      node.waitingCounts.entered(place.class);
+    if (await putBack(deps, { task: stored, taken: { task, entry }, waitMs, counts: false })) {
+      node.waitingCounts.entered(entry.class);
     } else if (stored.cancelRequested) {
       const reason = sentence('tasks.cancelled');
       await failSubmission(deps, { task: stored, error: taskErrors.task_cancelled(), reason });

@@ -25,7 +25,7 @@ const ALIVE_SECONDS = 35;
 const NODES_EVERY_MS = 10_000;
 /** The sweep while something waits: the guarantee behind every notice. */
 const SWEEP_MS = 1000;
-/** Where nothing waits, other nodes of a PostgreSQL database may have put a task in line. */
+/** Where nothing waits, other nodes of a PostgreSQL database may have put a task in a queue. */
 const IDLE_MS = 5000;
 /** Slots that become free within this time are filled together. */
 const GATHER_MS = 10;
@@ -167,8 +167,8 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   }
 
   /**
-   * Takes tasks out of their lines and gives them slots, in one transaction. Those whose own limit
-   * is reached leave their lines without one.
+   * Takes tasks out of their queues and gives them slots, in one transaction. Those whose own limit
+   * is reached leave their queues without one.
    */
   async function begin(plans: readonly Plan[]): Promise<{ sendings: Sending[]; parked: number }> {
     const begun = new Map<string, Dispatch>();
@@ -187,14 +187,14 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
               )
             : undefined;
         const planByTask = new Map<string, Plan>();
-        const lines = await readHeads(tx, plans);
-        const own = await lockOwnConcurrency(tx, [...lines.values()].flat());
+        const queues = await readHeads(tx, plans);
+        const own = await lockOwnConcurrency(tx, [...queues.values()].flat());
         parks = [];
         const dequeuings = await chooseNextTasks(
           { shares, plans },
           {
             most: MAX_BATCH,
-            heads: (waitingClass) => lines.get(waitingClass) ?? [],
+            heads: (waitingClass) => queues.get(waitingClass) ?? [],
             async start(one, head) {
               const { taskId, userId, slots } = head;
               const start = { taskId, slots, userId };
@@ -234,7 +234,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       return { sendings, parked: parks.length };
     } catch (error) {
       for (const dispatch of begun.values()) endSlot(dispatch);
-      // The answer to its commit may be lost: then they have left their lines, and nobody sends
+      // The answer to its commit may be lost: then they have left their queues, and nobody sends
       // them.
       for (const each of taken) track(putBackUnsent(deps, each, { waitMs: 0, stopping: stopping.signal }));
       throw error;
@@ -243,10 +243,10 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
 
   const readableNodes = (): string[] => (hasFiles ? ['', FILES_NODE] : ['']);
 
-  /** The first tasks of the lines that are planned for, locked. */
+  /** The first tasks of the queues that are planned for, locked. */
   async function readHeads(tx: Repositories, plans: readonly Plan[]): Promise<Map<WaitingCount, OwnedHead[]>> {
     const nodes = readableNodes();
-    const lines = new Map<WaitingCount, OwnedHead[]>();
+    const queues = new Map<WaitingCount, OwnedHead[]>();
     for (const [waitingClass, own] of Map.groupBy(plans, (one) => one.waitingClass)) {
       const { class: name, priority, group } = waitingClass;
       const isTrial = own.every(({ scope }) => capacity.wantsTrial(scope));
@@ -254,9 +254,9 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       const found = await tx.waiting.heads({ class: name, priority, nodes, limit });
       const ofGroup = deps.limits.waiting(group).maxRunning;
       const heads = found.map((head) => ({ ...head, group, most: { ...head.most, group: ofGroup } }));
-      lines.set(waitingClass, isTrial ? trials.sort(heads) : heads);
+      queues.set(waitingClass, isTrial ? trials.sort(heads) : heads);
     }
-    return lines;
+    return queues;
   }
 
   /** Fills free slots, and returns how many tasks it has moved on. */
@@ -299,10 +299,10 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const due = await store.waiting.age(MAX_BATCH, { looksAtAll });
     // More than one batch is searched at once.
     if (looksAtAll && due.length < MAX_BATCH) allReadMs = sweepDueMs;
-    for (const { taskId, node: place, parked, sinceMs, deadlineMs } of due) {
+    for (const { taskId, node, parked, sinceMs, deadlineMs } of due) {
       const minutes = Math.max(1, Math.round((deadlineMs - sinceMs) / 60_000));
       const error =
-        place === RESTORED_NODE
+        node === RESTORED_NODE
           ? taskErrors.task_restored({ message: sentence('tasks.restored') })
           : parked !== ''
             ? taskErrors.concurrency_limit({ message: sentence('tasks.own_wait_over', { minutes }) })

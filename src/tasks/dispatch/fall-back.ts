@@ -10,14 +10,14 @@ import { decodeOtherModel, type OtherSubmission } from '../submission/find-proto
 import { readAccepted } from '../submission/move-task.ts';
 import { type PreparedSubmission, prepareSubmission } from '../submission/prepare-submission.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
-import { reservationNumber } from '../submission/return-to-line.ts';
+import { reservationNumber } from '../submission/return-to-queue.ts';
 import { toWaitingClass } from '../submission/take-account.ts';
 import type { ModelFallback } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { restoreSubmission, storeIntent } from '../waiting/stored-request.ts';
 import type { FindCaller } from './find-caller.ts';
 
-/** Tasks of one line that are looked at together. */
+/** Tasks of one queue that are looked at together. */
 const MAX_LOOKED_AT = 16;
 
 type Look = { findCaller: FindCaller; nodes: readonly string[] };
@@ -52,8 +52,8 @@ export async function fallBack(
       });
       if (waitedMs === undefined) continue;
       const wanted = { class: of.class, nodes, waitedMs, limit: MAX_LOOKED_AT };
-      for (const place of await deps.store.waiting.fallingBack(wanted))
-        moved += (await tryOthers(deps, { place, generation, findCaller, fallbacks: Object.fromEntries(chains) }))
+      for (const entry of await deps.store.waiting.fallingBack(wanted))
+        moved += (await tryOthers(deps, { entry, generation, findCaller, fallbacks: Object.fromEntries(chains) }))
           ? 1
           : 0;
     }
@@ -63,7 +63,7 @@ export async function fallBack(
   }
 }
 
-/** How long a task of a line must have waited; undefined: none moves, since they can be sent. */
+/** How long a task of a queue must have waited; undefined: none moves, since they can be sent. */
 function findLeastWait(
   { vendors: { channels }, node: { capacity } }: TaskDeps,
   of: WaitingCount,
@@ -81,12 +81,12 @@ function findLeastWait(
   return hasFreeSlot || waits.length === 0 ? undefined : Math.min(...waits);
 }
 
-type Waiting = { place: WaitingRecord; generation: Generation; findCaller: FindCaller; fallbacks: Fallbacks };
+type Waiting = { entry: WaitingRecord; generation: Generation; findCaller: FindCaller; fallbacks: Fallbacks };
 
 /** Moves a task to the first model of its rule that has a free slot and may serve it. */
-async function tryOthers(deps: TaskDeps, { place, generation, findCaller, fallbacks }: Waiting): Promise<boolean> {
+async function tryOthers(deps: TaskDeps, { entry, generation, findCaller, fallbacks }: Waiting): Promise<boolean> {
   const { store, logger } = deps;
-  const task = await store.tasks.byTaskId(place.taskId);
+  const task = await store.tasks.byTaskId(entry.taskId);
   if (!task || !isWaiting(task)) return false;
   const { originModelName: current, requestedModelName: requested = current } = task.properties;
   const others = [requested, ...(fallbacks[requested]?.models ?? [])].filter((model) => model !== current);
@@ -99,7 +99,7 @@ async function tryOthers(deps: TaskDeps, { place, generation, findCaller, fallba
     // A price that reserves nothing before it knows its facts is not a bound for another one.
     const accepted = readAccepted(task);
     if (accepted.quota === 0 && deps.billing.readsFacts(accepted)) return await keepModel(deps, task);
-    const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });
+    const submission = await restoreSubmission(deps, { task, request: entry.request, plugin, caller });
     const allowed = caller.key?.models ?? [];
     for (const model of others) {
       if (allowed.length > 0 && !allowed.includes(model)) continue;
@@ -107,7 +107,7 @@ async function tryOthers(deps: TaskDeps, { place, generation, findCaller, fallba
         const found = await prepareOther(deps, { task, accepted, requested }, other);
         if (found === 'full') mayLater = true;
         else if (found !== 'refused') {
-          const moved = await moveLine(deps, { task, place, requested, prepared: found });
+          const moved = await changeQueue(deps, { task, entry, requested, prepared: found });
           if (moved !== 'unpaid') return moved;
         }
       }
@@ -163,19 +163,19 @@ async function prepareOther(
   }
 }
 
-type Move = { task: TaskRecord; place: WaitingRecord; requested: string; prepared: PreparedSubmission };
+type Move = { task: TaskRecord; entry: WaitingRecord; requested: string; prepared: PreparedSubmission };
 
 /**
- * False: it left its line by then. `unpaid`: its wallet, key or budget lacks what more it costs.
+ * False: it left its queue by then. `unpaid`: its wallet, key or budget lacks what more it costs.
  */
-async function moveLine(deps: TaskDeps, { task, place, requested, prepared }: Move): Promise<boolean | 'unpaid'> {
+async function changeQueue(deps: TaskDeps, { task, entry, requested, prepared }: Move): Promise<boolean | 'unpaid'> {
   const { node, clock } = deps;
   const { plugin, generation, intent, action, slots, quote, upstreamModel } = prepared;
   const into = toWaitingClass(prepared);
   const isMoved = await node.money
     .replacing(async (tx, replace) => {
       const [taken] = await tx.waiting.take([{ taskId: task.taskId }], { owner: node.id, leaseForMs: SUBMIT_LEASE_MS });
-      if (!taken || taken.place.class !== place.class) throw LEFT;
+      if (!taken || taken.entry.class !== entry.class) throw LEFT;
       await node.sources.keep(tx, plugin, clock.unix());
       const change = {
         ...{ platform: plugin.key, sourceHash: plugin.sourceHash, action, slots },
@@ -203,7 +203,7 @@ async function moveLine(deps: TaskDeps, { task, place, requested, prepared }: Mo
         detail,
       });
       await tx.waiting.count([taken], { isSent: false });
-      const moved = { task: after, place: { ...taken.place, request: storeIntent(place.request, intent) } };
+      const moved = { task: after, entry: { ...taken.entry, request: storeIntent(entry.request, intent) } };
       if (!(await tx.waiting.putBack(moved, { waitMs: 0, counts: false, into }))) throw LEFT;
       return true;
     })
@@ -221,7 +221,7 @@ async function moveLine(deps: TaskDeps, { task, place, requested, prepared }: Mo
 }
 
 /** Undoes what its transaction has written. */
-const LEFT = new Error('the task left its line');
+const LEFT = new Error('the task left its queue');
 
 /** What a repeat of the task is made from. */
 function withRequest(execution: TaskExecution, { intent, request }: PreparedSubmission): TaskExecution {

@@ -6,7 +6,7 @@ import type { TaskDeps } from '../types.ts';
 /** Tasks of one user that are released at a time. */
 const MAX_RELEASED = 64;
 
-/** The first of a line, with all limits of its owners. */
+/** The first of a queue, with all limits of its owners. */
 export type OwnedHead = WaitingHead & { group: string; most: MostRunning };
 
 const isLimited = ({ key, user, group }: MostRunning): boolean => key !== null || user !== null || group !== null;
@@ -26,7 +26,7 @@ export async function lockOwnConcurrency(
 }
 
 /**
- * Puts tasks back into their lines whose owners are below their limits again: one of their tasks
+ * Puts tasks back into their queues whose owners are below their limits again: one of their tasks
  * has ended, or the limit was changed. May put back too many, since it locks nothing: the
  * dispatcher counts again before it begins them. Returns how many.
  */

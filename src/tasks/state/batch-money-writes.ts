@@ -137,7 +137,7 @@ async function openIn(
   const { clock, billing, holds } = deps;
   const results = new Map<Opening<unknown>, Result<unknown, unknown>>();
   await takePlaces(deps, tx, { openings, begun });
-  const full = openings.filter((opening) => opening.start && !begun.has(opening) && !opening.line);
+  const full = openings.filter((opening) => opening.start && !begun.has(opening) && !opening.queue);
   for (const opening of full) results.set(opening, err(taskErrors.queue_full({ retryAfterSeconds: FULL_SECONDS })));
   const parked = await holdBack(
     tx,
@@ -145,10 +145,10 @@ async function openIn(
     begun,
   );
   for (const [opening, reached] of parked) {
-    if (!opening.line && opening.most) results.set(opening, err(limitReached(reached, opening.most)));
+    if (!opening.queue && opening.most) results.set(opening, err(limitReached(reached, opening.most)));
   }
-  const inLine = openings.filter((opening) => opening.line && !begun.has(opening));
-  for (const [opening, error] of await refuseBeyond(tx, inLine)) results.set(opening, err(error));
+  const waiting = openings.filter((opening) => opening.queue && !begun.has(opening));
+  for (const [opening, error] of await refuseBeyond(tx, waiting)) results.set(opening, err(error));
   const placed = openings.filter((opening) => !results.has(opening));
   const takes = await takeKeys(tx, placed, clock.unix());
   const unrepeated = placed.filter((opening) => takes.get(opening) !== false);
@@ -172,9 +172,9 @@ async function openIn(
     }),
   );
   await tx.waiting.put(
-    inLine.flatMap((opening) =>
-      opening.line && isOpen(results.get(opening))
-        ? [{ ...opening.line.place, parked: parked.get(opening) ?? '' }]
+    waiting.flatMap((opening) =>
+      opening.queue && isOpen(results.get(opening))
+        ? [{ ...opening.queue.entry, parked: parked.get(opening) ?? '' }]
         : [],
     ),
   );
@@ -215,7 +215,7 @@ async function holdBack(
     if (!most) continue;
     const reached = own.findReached(payer, most) || findEarlier(payer, parked);
     if (reached) held.set(opening, reached);
-    else if (!opening.line || begun.has(opening)) own.add(payer);
+    else if (!opening.queue || begun.has(opening)) own.add(payer);
   }
   return held;
 }
@@ -234,22 +234,22 @@ async function refuseBeyond(
   let tasks = classes.reduce((sum, { waiting }) => sum + waiting, 0);
   let bytes = classes.reduce((sum, count) => sum + count.bytes, 0);
   for (const opening of openings) {
-    if (!opening.line) continue;
-    const { place, rules } = opening.line;
-    const own = byUser.get(place.userId) ?? 0;
+    if (!opening.queue) continue;
+    const { entry, rules } = opening.queue;
+    const own = byUser.get(entry.userId) ?? 0;
     const reason =
       own >= rules.maxWaitingPerUser
         ? sentence('tasks.queue_full_user', { most: rules.maxWaitingPerUser })
-        : tasks >= rules.maxWaiting || bytes + place.bytes > rules.maxWaitingBytes
+        : tasks >= rules.maxWaiting || bytes + entry.bytes > rules.maxWaitingBytes
           ? sentence('tasks.queue_full')
           : undefined;
     if (reason) {
       refused.set(opening, taskErrors.queue_full({ message: reason, retryAfterSeconds: FULL_SECONDS }));
       continue;
     }
-    byUser.set(place.userId, own + 1);
+    byUser.set(entry.userId, own + 1);
     tasks += 1;
-    bytes += place.bytes;
+    bytes += entry.bytes;
   }
   return refused;
 }

@@ -22,11 +22,11 @@ export const toLease = (task: TaskRecord): Lease => ({
 
 /**
  * `change`: further columns to write with the ending. `lease`: the task's own unless given.
- * `waits`: it waits, and is taken out of its line.
+ * `waits`: it waits, and is taken out of its queue.
  */
 type Finish = { task: TaskRecord; ending: Ending; change?: TaskAdvance['change']; lease?: Lease; waits?: boolean };
 
-/** The lease under which a task is taken out of its line and ended in the same transaction. */
+/** The lease under which a task is taken out of its queue and ended in the same transaction. */
 const TAKEN_FOR_MS = 30_000;
 /** An abandoned slot stays taken at least this long, unless tasks end sooner by their age. */
 const ABANDONED_SECONDS = 600;
@@ -94,7 +94,7 @@ export async function finishTask(
     };
   };
   const move = async (tx: Repositories, isAdvanced: boolean): Promise<boolean> => {
-    // Only its price can have changed since it was read. Its place is not given up for nothing.
+    // Only its price can have changed since it was read: it keeps its turn.
     if (!isAdvanced && taken.length > 0) throw new Error('the price of a task changed while its wait was ended');
     if (!isAdvanced) return false;
     await recordTransition(deps, tx, { task, change: final });
@@ -173,7 +173,7 @@ async function recordLateSuccess(deps: TaskDeps, taskId: string, event: Sentence
 }
 
 /**
- * Ends a task that waits, with a refund. What takes it out of its line wins: this, a dispatch, or
+ * Ends a task that waits, with a refund. What takes it out of its queue wins: this, a dispatch, or
  * another end. It keeps its Idempotency-Key. False: it does not wait any more.
  */
 export const endWaiting = (

@@ -13,7 +13,7 @@ import type { SubmissionState } from './forbid-unsafe-retry.ts';
 import { moveTask } from './move-task.ts';
 import { type PreparedSubmission, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
-import { returnToLine, type TakenPlace } from './return-to-line.ts';
+import { returnToQueue, type TakenEntry } from './return-to-queue.ts';
 import { sendSubmission } from './send-submission.ts';
 import { type Choice, takeAccount } from './take-account.ts';
 
@@ -32,8 +32,8 @@ export type Run = {
   state: SubmissionState;
   /** Stores a new task, to be sent or to wait. */
   open?: (prepared: PreparedSubmission, choice: Choice, local: LocalWork) => Promise<Opened>;
-  /** A task that has waited, its former place, and the slot that it got. */
-  taken?: TakenPlace & { choice: Choice & { kind: 'begun' } };
+  /** A task that has waited, its former entry in the queue, and the slot that it got. */
+  taken?: TakenEntry & { choice: Choice & { kind: 'begun' } };
 };
 
 /**
@@ -178,7 +178,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
     if (!task) throw error;
     // Only what proves that no vendor has a job lets it wait again.
     if (!state.vendorMayHaveJob) {
-      const returned = await returnToLine(deps, submission, { task, taken, refusal: lastAttempt?.refusal });
+      const returned = await returnToQueue(deps, submission, { task, taken, refusal: lastAttempt?.refusal });
       if (returned.kind === 'waits') {
         isNoted = true;
         return returned.task;

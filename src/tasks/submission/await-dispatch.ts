@@ -28,9 +28,9 @@ export async function awaitDispatch(deps: TaskDeps, submission: Submission, task
 }
 
 async function describeWait({ store }: TaskDeps, { taskId }: TaskRecord): Promise<AppError> {
-  const [place] = await store.queueView.places([taskId]);
+  const [entry] = await store.queueView.find([taskId]);
   const end = { retryAfterSeconds: 5 };
-  return place?.parked ? taskErrors.concurrency_limit(end) : taskErrors.wait_over(end);
+  return entry?.parked ? taskErrors.concurrency_limit(end) : taskErrors.wait_over(end);
 }
 
 /** For a client whose Idempotency-Key finds the task again. */

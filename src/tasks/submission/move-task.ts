@@ -5,10 +5,10 @@ import { toLease } from '../state/finish-task.ts';
 import type { TaskDeps } from '../types.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
-import { reservationNumber, type TakenPlace } from './return-to-line.ts';
+import { reservationNumber, type TakenEntry } from './return-to-queue.ts';
 import type { Choice } from './take-account.ts';
 
-type Move = { task: TaskRecord; choice: Choice; attempt: number; taken: TakenPlace | undefined };
+type Move = { task: TaskRecord; choice: Choice; attempt: number; taken: TakenEntry | undefined };
 
 /**
  * Moves the task to the account that it is sent by now. A task that waited keeps the price that was

@@ -18,7 +18,7 @@ import { insertRecoveringCommit } from './insert-recovering-commit.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
 import { allowsFallback, mayStore, requestsRetention, shownInput } from './read-request.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
-import { describePlace } from './return-to-line.ts';
+import { describeEntry } from './return-to-queue.ts';
 import { type Choice, mayWait, toWaitingClass } from './take-account.ts';
 import { videoFields } from './video-fields.ts';
 
@@ -241,8 +241,8 @@ async function insertTask(
           : {}),
         ...(waiting
           ? {
-              line: {
-                place: describePlace(deps, submission, { taskId, slots: submission.slots, stored: waiting }),
+              queue: {
+                entry: describeEntry(deps, submission, { taskId, slots: submission.slots, stored: waiting }),
                 rules: deps.limits.waiting(caller.group),
               },
             }

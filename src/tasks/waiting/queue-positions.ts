@@ -6,7 +6,7 @@ import type {
   Page,
   Paged,
   TaskRecord,
-  WaitingPlace,
+  WaitingTask,
   WaitingTotal,
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -14,7 +14,7 @@ import { keepFresh } from '../state/model-durations.ts';
 import type { TaskNode } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 
-/** A place up to this one is exact. */
+/** A position up to this one is exact. */
 const EXACT_POSITIONS = 1000;
 const BEYOND_EXACT = 'over 1,000';
 
@@ -24,14 +24,14 @@ const FRESH_MS = 1000;
 /** In milliseconds. */
 const POLL_AFTER = { least: 1000, unknown: 5000, most: 30_000 } as const;
 
-/** The place of a waiting task as clients see it. Times are Unix seconds. */
-export type TaskQueue = {
+/** The position of a waiting task as clients see it. Times are Unix seconds. */
+export type QueuePosition = {
   /** Among the tasks that wait for the same model; from 1. */
   position: number | typeof BEYOND_EXACT;
   waiting_since: number;
   /** A free slot at the vendor, or the end of another task of the same key, user or group. */
   waits_for: 'capacity' | 'own_limit';
-  /** Null: too few tasks ended recently to tell, or the place is not exact. */
+  /** Null: too few tasks ended recently to tell, or the position is not exact. */
   estimated_start_at: number | null;
 };
 
@@ -40,11 +40,11 @@ export type QueueClass = WaitingTotal & { channels: ChannelRecord[]; running: nu
 
 export type QueueFilter = { userId?: number; model?: string };
 /** `within`: undefined for a task whose class was emptied since. */
-export type QueuedTask = ListedWaiting & { queue: TaskQueue; within: QueueClass | undefined };
+export type QueuedTask = ListedWaiting & { queue: QueuePosition; within: QueueClass | undefined };
 
 export type QueuePositions = {
-  /** The places of those tasks that wait, by their ids. */
-  find(tasks: readonly Pick<TaskRecord, 'taskId' | 'status'>[]): Promise<ReadonlyMap<string, TaskQueue>>;
+  /** The positions of those tasks that wait, by their ids. */
+  find(tasks: readonly Pick<TaskRecord, 'taskId' | 'status'>[]): Promise<ReadonlyMap<string, QueuePosition>>;
   /** The waiting tasks of one user, or of all, the oldest first. */
   list(filter: QueueFilter, page: Page): Promise<Paged<QueuedTask>>;
   /** Puts a task before all others of its priority. @throws tasks.task_not_waiting */
@@ -52,7 +52,7 @@ export type QueuePositions = {
   /** The classes in which tasks wait. */
   classes(): Promise<QueueClass[]>;
   /** Milliseconds after which a client should look again: when its task is expected to start. */
-  pollAfterMs(queue: TaskQueue): number;
+  pollAfterMs(queue: QueuePosition): number;
 };
 
 type PositionsDeps = Pick<TaskDeps, 'store' | 'clock' | 'pin' | 'vendors'> & { node: Pick<TaskNode, 'durations'> };
@@ -86,11 +86,11 @@ export function createQueuePositions({ store, clock, pin, vendors, node }: Posit
     }
   }
 
-  async function describe(rows: readonly WaitingPlace[]): Promise<ReadonlyMap<string, TaskQueue>> {
+  async function describe(rows: readonly WaitingTask[]): Promise<ReadonlyMap<string, QueuePosition>> {
     if (rows.length === 0) return new Map();
     const [known, taken] = await Promise.all([classes(''), node.durations.all()]);
     const byName = new Map(known.map((each) => [each.class, each]));
-    const described = rows.map(async (row): Promise<[string, TaskQueue]> => {
+    const described = rows.map(async (row): Promise<[string, QueuePosition]> => {
       const before = (await orders(row.class)).filter((other) => isBefore(other, row)).length;
       const position = before >= EXACT_POSITIONS ? BEYOND_EXACT : before + 1;
       const estimated_start_at = estimateStart(row, { position, queue: byName.get(row.class), taken });
@@ -102,8 +102,8 @@ export function createQueuePositions({ store, clock, pin, vendors, node }: Posit
 
   /** A slot becomes free every (mean duration / slots in use) seconds: they are all in use. */
   function estimateStart(
-    { notBefore, parked }: WaitingPlace,
-    { position, queue, taken }: { position: TaskQueue['position']; queue?: QueueClass; taken: ModelDuration[] },
+    { notBefore, parked }: WaitingTask,
+    { position, queue, taken }: { position: QueuePosition['position']; queue?: QueueClass; taken: ModelDuration[] },
   ): number | null {
     if (parked || typeof position !== 'number' || queue === undefined || queue.running === 0) return null;
     const duration = taken.find(({ plugin, model }) => plugin === queue.plugin && model === queue.model);
@@ -114,7 +114,7 @@ export function createQueuePositions({ store, clock, pin, vendors, node }: Posit
   return {
     async find(tasks) {
       const ids = tasks.flatMap(({ taskId, status }) => (status === 'NOT_START' ? taskId : []));
-      return describe(await store.queueView.places(ids));
+      return describe(await store.queueView.find(ids));
     },
     async list({ userId, model }, page) {
       const known = await classes('');
@@ -126,12 +126,12 @@ export function createQueuePositions({ store, clock, pin, vendors, node }: Posit
         },
         page,
       );
-      const places = await describe(found.items);
+      const positions = await describe(found.items);
       const byName = new Map(known.map((each) => [each.class, each]));
       return {
         ...found,
         items: found.items.flatMap((task) => {
-          const queue = places.get(task.taskId);
+          const queue = positions.get(task.taskId);
           return queue ? { ...task, queue, within: byName.get(task.class) } : [];
         }),
       };
@@ -151,4 +151,4 @@ const isBefore = (one: Order, other: Order): boolean =>
   one.priority > other.priority ||
   (one.priority === other.priority &&
     (one.turn < other.turn || (one.turn === other.turn && one.taskId < other.taskId)));
-type Order = Pick<WaitingPlace, 'priority' | 'turn' | 'taskId'>;
+type Order = Pick<WaitingTask, 'priority' | 'turn' | 'taskId'>;

@@ -29,7 +29,7 @@ type StoredRequest = Pick<ClientRequest, 'method' | 'path' | 'params' | 'query' 
 };
 
 export type WaitingRequest = Pick<WaitingRecord, 'request' | 'bytes' | 'node'> & {
-  /** Counts its files as needed, where the task is put in line. False: one is gone. */
+  /** Counts its files as needed, where the task begins to wait. False: one is gone. */
   hold(tx: Repositories, task: Pick<TaskRecord, 'taskId' | 'userId'>): Promise<boolean>;
 };
 

@@ -20,7 +20,7 @@ import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import { taskPath, useTaskTitle } from '../tasks/use-task-columns.tsx';
 import { Accounts, QueueClasses } from './queue-classes.tsx';
 import classes from './queue-page.module.css';
-import { exactPlaces, sayPlace, sayStart, sayWait } from './queue-place.ts';
+import { exactPositions, sayPosition, sayStart, sayWait } from './queue-position.ts';
 
 const refreshMs = 4000;
 const filterNames = ['model'] as const;
@@ -97,7 +97,9 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
       heading: t('queue.column.place'),
       numeric: true,
       render: ({ position }) =>
-        typeof position === 'number' ? format.number(position) : t('queue.over', { place: format.number(exactPlaces) }),
+        typeof position === 'number'
+          ? format.number(position)
+          : t('queue.over', { place: format.number(exactPositions) }),
     },
     {
       key: 'since',
@@ -241,7 +243,7 @@ function QueueBrief({ task }: { task: QueuedTask }) {
       to={taskPath(task)}
       state={
         isInTurn ? (
-          <StatusLabel tone="waiting">{sayPlace(task, t, format)}</StatusLabel>
+          <StatusLabel tone="waiting">{sayPosition(task, t, format)}</StatusLabel>
         ) : (
           <BriefText>
             <Reason task={task} />
@@ -253,7 +255,7 @@ function QueueBrief({ task }: { task: QueuedTask }) {
           ? [start === null ? wait : t('queue.starts', { when: start })]
           : task.reason === 'no_channel'
             ? [wait]
-            : [sayPlace(task, t, format)]),
+            : [sayPosition(task, t, format)]),
         task.username ?? '',
       ]}
       wraps

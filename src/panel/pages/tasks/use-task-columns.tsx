@@ -7,7 +7,7 @@ import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, RowLink } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
-import { sayPlace, sayWait } from '../queue/queue-place.ts';
+import { sayPosition, sayWait } from '../queue/queue-position.ts';
 import { isFinished, sentAt, tookSeconds } from './read-task.ts';
 import { TaskProgress } from './task/task-headline.tsx';
 import { hasPicture, TaskPoster } from './task-poster.tsx';
@@ -161,7 +161,7 @@ function TaskReason({ task }: { task: TaskSummary }) {
       ? (plugins.get(platform) ?? platform)
       : new Intl.ListFormat(i18n.language, { type: 'disjunction' }).format(names);
   const waits = [
-    sayPlace(queue, t, format),
+    sayPosition(queue, t, format),
     t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) }),
     ...(queue.waits_for === 'capacity' ? [where] : []),
   ].join(' · ');
@@ -181,7 +181,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const isExplained = task.status === 'FAILURE' && task.fail_reason !== '';
   const whose = all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '';
   const facts = queue
-    ? [sayPlace(queue, t, format), t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) })]
+    ? [sayPosition(queue, t, format), t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) })]
     : isExplained
       ? [whose, task.model]
       : [whose, task.quota === 0 ? '' : format.money(task.quota)];

@@ -17,7 +17,7 @@ export function createBatchStore(context: Context): BatchStore {
   const at = sql.placeholder;
   const isBatch = eq(batches.batchId, at('batch'));
   const ofBatch = eq(items.batchId, at('batch'));
-  const isItem = and(ofBatch, eq(items.position, at('place')));
+  const isItem = and(ofBatch, eq(items.position, at('position')));
 
   const { id: _id, error: _error, cancellingAt: _c, endedAt: _e, dueAtMs: _d, ...given } = getTableColumns(batches);
   const insertBatch = lazy(() =>
@@ -243,9 +243,9 @@ export function createBatchStore(context: Context): BatchStore {
     },
     unsent: (batch, limit) => unsent().execute({ batch, limit }),
     begin: async ({ batchId, position }, time) =>
-      (await begin().execute({ batch: batchId, place: position, time })).length === 1,
+      (await begin().execute({ batch: batchId, position, time })).length === 1,
     endItem: async ({ batchId, position }, { status, taskId, error }) =>
-      (await endItem().execute({ batch: batchId, place: position, status, taskId, error })).length === 1,
+      (await endItem().execute({ batch: batchId, position, status, taskId, error })).length === 1,
     endPending: async (batch, status) => (await endPending().execute({ batch, status })).length,
     followTasks: async (batch) => (await followTasks()({ batch })).length,
     waitingTasks: async (batch) => (await waitingTasks()({ batch })).map(([id]) => String(id)),

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { ParkedBy, Parking, WaitingStore } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, lazy, type RecordColumns } from '../context.ts';
 import { UNFINISHED } from './claim-tasks.ts';
-import { type LineChange, toLine } from './waiting-turns.ts';
+import { type QueueChange, queueName } from './waiting-turns.ts';
 
 const PARKING = { task_id: 'text', parked: 'text' } as const satisfies RecordColumns;
 
@@ -11,7 +11,7 @@ export const toNumber = (value: unknown): number | null => (value === null ? nul
 /** What runs of users, and the tasks that limits of their own hold back. */
 export function createParkedTasks(
   { tables: { waiting }, prepare, lists, lockRows }: Context,
-  count: (changes: readonly LineChange[]) => Promise<void>,
+  count: (changes: readonly QueueChange[]) => Promise<void>,
 ) {
   const at = sql.placeholder;
   const running = sql`status in ${UNFINISHED} and phase = 'sending'`;
@@ -83,10 +83,10 @@ export function createParkedTasks(
     release: atomic(async (taskIds) => {
       if (taskIds.length === 0) return 0;
       const released = await unpark()({ ids: encodeTexts(taskIds) });
-      const lines = released.map(([name, priority]) => ({ class: String(name), priority: Number(priority) }));
-      const changes = [...Map.groupBy(lines, toLine).values()].flatMap((group) => {
-        const [line] = group;
-        return line ? [{ ...line, tasks: 0, bytes: 0, turn: 0, parked: -group.length }] : [];
+      const queues = released.map(([name, priority]) => ({ class: String(name), priority: Number(priority) }));
+      const changes = [...Map.groupBy(queues, queueName).values()].flatMap((group) => {
+        const [queue] = group;
+        return queue ? [{ ...queue, tasks: 0, bytes: 0, turn: 0, parked: -group.length }] : [];
       });
       await count(changes);
       return released.length;

@@ -12,7 +12,7 @@ const toSeconds = (ms: number): number => Math.floor(ms / 1000);
  */
 export function createQueueView({ db, tables, statement }: Context): QueueViewStore {
   const { waiting, tasks, users, apiKeys } = tables;
-  const place = {
+  const waitingTask = {
     taskId: waiting.taskId,
     class: waiting.class,
     priority: waiting.priority,
@@ -35,30 +35,30 @@ export function createQueueView({ db, tables, statement }: Context): QueueViewSt
     deadline: toSeconds(deadlineMs),
   });
 
-  /** The places of files that tasks of a class are bound to: one step along the index for each. */
-  async function placesOfFiles(waitingClass: string): Promise<string[]> {
+  /** The nodes whose files tasks of a class are bound to: one step along the index for each. */
+  async function listFileNodes(waitingClass: string): Promise<string[]> {
     const rows = await statement(sql`
-      with recursive places (node) as (
+      with recursive file_nodes (node) as (
         select min(node) from waiting where class = ${waitingClass} and not_before = 0 and parked = ''
         union all
-        select (select min(w.node) from waiting w where w.class = ${waitingClass} and w.not_before = 0 and w.parked = '' and w.node > places.node)
-        from places where places.node is not null
-      ) select node from places where node is not null`);
+        select (select min(w.node) from waiting w where w.class = ${waitingClass} and w.not_before = 0 and w.parked = '' and w.node > file_nodes.node)
+        from file_nodes where file_nodes.node is not null
+      ) select node from file_nodes where node is not null`);
     return rows.map(([node]) => String(node));
   }
 
   return {
-    async places(taskIds) {
+    async find(taskIds) {
       if (taskIds.length === 0) return [];
       const rows = await db
-        .select(place)
+        .select(waitingTask)
         .from(waiting)
         .where(inArray(waiting.taskId, [...taskIds]));
       return rows.map(inSeconds);
     },
 
     async next(waitingClass, limit) {
-      const nodes = await placesOfFiles(waitingClass);
+      const nodes = await listFileNodes(waitingClass);
       const parts = await Promise.all(
         nodes.map((node) =>
           statement(sql`
@@ -85,7 +85,7 @@ export function createQueueView({ db, tables, statement }: Context): QueueViewSt
       const [counted] = await db.select({ total: countAll() }).from(waiting).where(where);
       const rows = await db
         .select({
-          ...place,
+          ...waitingTask,
           userId: waiting.userId,
           username: users.username,
           apiKeyId: waiting.apiKeyId,

@@ -101,8 +101,8 @@ export function createListStatements(context: Context) {
       const [row] = await prepared[order].count(sought).execute(sought);
       return row?.total ?? 0;
     },
-    async findPage(sought: Sought, order: Order, place: { limit: number; offset: number }): Promise<number[]> {
-      const found = await prepared[order].page(sought).execute({ ...sought, ...place });
+    async findPage(sought: Sought, order: Order, range: { limit: number; offset: number }): Promise<number[]> {
+      const found = await prepared[order].page(sought).execute({ ...sought, ...range });
       return found.map(({ id }) => id);
     },
     findRanked: (sought: RankedSought, rank: 'cost' | 'duration', limit: number): Promise<Ranked[]> =>

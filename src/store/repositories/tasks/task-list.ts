@@ -94,8 +94,8 @@ export function createTaskList(context: Context): TaskListStore {
       const count = await countIn(slice, sought, order);
       const limit = until - Math.max(from, total);
       if (limit > 0 && total + count > from) {
-        const place = { limit, offset: Math.max(0, from - total) };
-        ids.push(...(await findPage({ ...sought, ...slice.bounds }, order, place)));
+        const range = { limit, offset: Math.max(0, from - total) };
+        ids.push(...(await findPage({ ...sought, ...slice.bounds }, order, range)));
       }
       total += count;
       return total <= counted;

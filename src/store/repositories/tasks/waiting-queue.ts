@@ -22,7 +22,7 @@ import {
   separate,
 } from '../context.ts';
 import { createParkedTasks, toNumber } from './parked-tasks.ts';
-import { addUp, createWaitingTurns, type Entry, toLine } from './waiting-turns.ts';
+import { addUp, createWaitingTurns, type Entry, queueName } from './waiting-turns.ts';
 
 /** How often a task is moved up at most: after each quarter of its wait but the last. */
 const QUARTERS = 4;
@@ -50,11 +50,11 @@ export function createWaitingStore(context: Context): WaitingStore {
     return Number(row?.[0]);
   };
 
-  const toEntry = ({ class: of, forMs, ...place }: NewWaiting, atMs: number, notBeforeMs: number): Entry => {
+  const toEntry = ({ class: of, forMs, ...task }: NewWaiting, atMs: number, notBeforeMs: number): Entry => {
     const times = { sinceMs: atMs, deadlineMs: atMs + Math.min(forMs, LONGEST_WAIT_MS), raised: 0 };
-    const entry = { fallsBack: false, ...place, class: of, notBeforeMs, returns: notBeforeMs > 0 ? 1 : 0, ...times };
+    const entry = { fallsBack: false, ...task, class: of, notBeforeMs, returns: notBeforeMs > 0 ? 1 : 0, ...times };
     // What an own limit holds back is not moved up for that.
-    return { ...entry, dueAtMs: place.parked ? times.deadlineMs : nextDue(times) };
+    return { ...entry, dueAtMs: task.parked ? times.deadlineMs : nextDue(times) };
   };
 
   const findClass = async (name: string): Promise<WaitingClass> => {
@@ -167,16 +167,16 @@ export function createWaitingStore(context: Context): WaitingStore {
   );
   const readClasses = lazy(() => db.select().from(classes).where(gt(classes.waiting, 0)).prepare());
 
-  const lines = createWaitingTurns(context);
-  const ownLimits = createParkedTasks(context, lines.count);
+  const queues = createWaitingTurns(context);
+  const ownLimits = createParkedTasks(context, queues.count);
 
   return {
     ...ownLimits.store,
 
-    put: atomic(async (places) => {
-      if (places.length === 0) return;
+    put: atomic(async (added) => {
+      if (added.length === 0) return;
       const atMs = await readNow();
-      await lines.enter(places.map((place) => toEntry(place, atMs, 0)));
+      await queues.enter(added.map((task) => toEntry(task, atMs, 0)));
     }),
 
     heads: separate(async ({ nodes, limit, ...of }) => {
@@ -199,8 +199,8 @@ export function createWaitingStore(context: Context): WaitingStore {
     take: atomic(async (dequeuings, { owner, leaseForMs }) => {
       if (dequeuings.length === 0) return [];
       const ids = dequeuings.map(({ taskId }) => taskId);
-      const places = await takeRows().execute({ ids: encodeTexts(ids) });
-      const byId = new Map(places.map((place) => [place.taskId, place]));
+      const removed = await takeRows().execute({ ids: encodeTexts(ids) });
+      const byId = new Map(removed.map((entry) => [entry.taskId, entry]));
       const rows = dequeuings
         .filter(({ taskId }) => byId.has(taskId))
         .map(({ taskId, sending }) => ({
@@ -221,29 +221,29 @@ export function createWaitingStore(context: Context): WaitingStore {
       const stored = await readTasks().execute({ ids: encodeTexts(moved) });
       const taskById = new Map(stored.map((task) => [task.taskId, task]));
       return ids.flatMap((taskId): TakenWaiting[] => {
-        const [task, place] = [taskById.get(taskId), byId.get(taskId)];
-        return task && place ? [{ task, place }] : [];
+        const [task, entry] = [taskById.get(taskId), byId.get(taskId)];
+        return task && entry ? [{ task, entry }] : [];
       });
     }),
 
     count: atomic(async (taken, { isSent, parks = [] }) => {
       await ownLimits.park(parks);
-      const places = [...taken.map(({ place }) => place), ...parks];
-      const changes = [...Map.groupBy(places, toLine).values()].map(([line]) => {
-        const group = taken.filter(({ place }) => line && toLine(place) === toLine(line));
-        const parking = parks.filter((place) => line && toLine(place) === toLine(line));
+      const leaving = [...taken.map(({ entry }) => entry), ...parks];
+      const changes = [...Map.groupBy(leaving, queueName).values()].map(([first]) => {
+        const group = taken.filter(({ entry }) => first && queueName(entry) === queueName(first));
+        const parking = parks.filter((entry) => first && queueName(entry) === queueName(first));
         // Those that came back, or were moved to the front, say nothing of how far the others are.
-        const counted = isSent ? group.filter(({ place }) => place.returns === 0).map(({ place }) => place.turn) : [];
+        const counted = isSent ? group.filter(({ entry }) => entry.returns === 0).map(({ entry }) => entry.turn) : [];
         return {
-          class: line?.class ?? '',
-          priority: line?.priority ?? 0,
+          class: first?.class ?? '',
+          priority: first?.priority ?? 0,
           tasks: group.length,
-          bytes: group.reduce((sum, { place }) => sum + place.bytes, 0),
-          parked: parking.length - group.filter(({ place }) => place.parked !== '').length,
+          bytes: group.reduce((sum, { entry }) => sum + entry.bytes, 0),
+          parked: parking.length - group.filter(({ entry }) => entry.parked !== '').length,
           turn: Math.max(0, ...counted),
         };
       });
-      await lines.count(changes);
+      await queues.count(changes);
     }),
 
     fallingBack: separate(({ class: name, nodes, waitedMs, limit }) =>
@@ -254,22 +254,22 @@ export function createWaitingStore(context: Context): WaitingStore {
       await db.update(waiting).set({ fallsBack: false }).where(eq(waiting.taskId, taskId));
     },
 
-    putBack: atomic(async ({ task, place }, { waitMs, counts, into }) => {
+    putBack: atomic(async ({ task, entry: former }, { waitMs, counts, into }) => {
       const { quota, billing, properties, action } = task;
       const price = { quota, billing, properties, action };
-      if (!(await stopSending(task, Math.floor(place.sinceMs / 1000), price))) return false;
+      if (!(await stopSending(task, Math.floor(former.sinceMs / 1000), price))) return false;
       const notBeforeMs = waitMs > 0 ? (await readNow()) + Math.min(waitMs, LONGEST_RETURN_MS) : 0;
       const entry = into
-        ? { ...place, class: into, turn: undefined, cost: TURN * task.slots, notBeforeMs }
-        : { ...place, class: await findClass(place.class), cost: 0, notBeforeMs };
-      await lines.enter([{ ...entry, returns: place.returns + (counts ? 1 : 0) }]);
+        ? { ...former, class: into, turn: undefined, cost: TURN * task.slots, notBeforeMs }
+        : { ...former, class: await findClass(former.class), cost: 0, notBeforeMs };
+      await queues.enter([{ ...entry, returns: former.returns + (counts ? 1 : 0) }]);
       return true;
     }),
 
-    putSent: atomic(async (task, place, waitMs) => {
+    putSent: atomic(async (task, added, waitMs) => {
       const atMs = await readNow();
       if (!(await stopSending(task, Math.floor(atMs / 1000)))) return false;
-      await lines.enter([toEntry(place, atMs, atMs + Math.max(1, Math.min(waitMs, LONGEST_RETURN_MS)))]);
+      await queues.enter([toEntry(added, atMs, atMs + Math.max(1, Math.min(waitMs, LONGEST_RETURN_MS)))]);
       return true;
     }),
 
@@ -306,7 +306,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       const atMs = due.length > 0 ? await readNow() : 0;
       const isOver = ({ sinceMs, deadlineMs }: WaitingRecord) =>
         deadlineMs <= atMs || sinceMs > atMs + CLOCK_LEEWAY_SECONDS * 1000;
-      const risen = due.filter((place) => !isOver(place));
+      const risen = due.filter((entry) => !isOver(entry));
       if (risen.length > 0) await raise(risen);
       return due.filter(isOver);
     }),
@@ -374,20 +374,20 @@ export function createWaitingStore(context: Context): WaitingStore {
       .returning();
     const byClass = new Map<string, WaitingClass>();
     for (const { class: name } of removed) if (!byClass.has(name)) byClass.set(name, await findClass(name));
-    const moved = removed.flatMap((place): Entry[] => {
-      const of = byClass.get(place.class);
+    const moved = removed.flatMap((entry): Entry[] => {
+      const of = byClass.get(entry.class);
       if (!of) return [];
-      const raised = place.raised + 1;
-      const { turn, ...rest } = place;
-      const next = { ...rest, class: of, cost: TURN, raised, priority: place.priority + 1 };
-      return [{ ...next, dueAtMs: nextDue({ ...place, raised }), ...(turn === 0 ? { turn } : {}) }];
+      const raised = entry.raised + 1;
+      const { turn, ...rest } = entry;
+      const next = { ...rest, class: of, cost: TURN, raised, priority: entry.priority + 1 };
+      return [{ ...next, dueAtMs: nextDue({ ...entry, raised }), ...(turn === 0 ? { turn } : {}) }];
     });
-    await lines.count(
-      [...Map.groupBy(removed, toLine).values()].flatMap((group) => {
+    await queues.count(
+      [...Map.groupBy(removed, queueName).values()].flatMap((group) => {
         const [first] = group;
         return first ? [{ ...first, ...addUp(group), tasks: group.length, parked: 0, turn: 0 }] : [];
       }),
     );
-    await lines.enter(moved);
+    await queues.enter(moved);
   }
 }

@@ -2,31 +2,31 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { WaitingClass, WaitingRecord } from '../../ports/index.ts';
 import { type Context, lazy } from '../context.ts';
 
-/** A class and a priority: those in a line are served in the order of their turns. */
-type Line = { class: string; priority: number };
+/** A class and a priority name a queue, whose tasks are served in the order of their turns. */
+type QueueKey = { class: string; priority: number };
 
-/** What leaves a line. `parked` is what its number of parked tasks grows by. */
-export type LineChange = Line & { tasks: number; bytes: number; parked: number; turn: number };
+/** What leaves a queue. `parked` is what its number of parked tasks grows by. */
+export type QueueChange = QueueKey & { tasks: number; bytes: number; parked: number; turn: number };
 
-/** What enters a line. `turn` absent: it gets the next of its user. */
+/** What enters a queue. `turn` absent: it gets the next of its user. */
 export type Entry = Omit<WaitingRecord, 'class' | 'turn'> & {
   class: WaitingClass;
   turn?: number | undefined;
   cost: number;
 };
 
-export const toLine = (place: Line): string => `${place.class} ${place.priority}`;
+export const queueName = ({ class: name, priority }: QueueKey): string => `${name} ${priority}`;
 
-export const addUp = (places: readonly Pick<WaitingRecord, 'bytes' | 'parked'>[]) => ({
-  bytes: places.reduce((sum, { bytes }) => sum + bytes, 0),
-  parked: places.filter(({ parked }) => parked !== '').length,
+export const addUp = (entries: readonly Pick<WaitingRecord, 'bytes' | 'parked'>[]) => ({
+  bytes: entries.reduce((sum, { bytes }) => sum + bytes, 0),
+  parked: entries.filter(({ parked }) => parked !== '').length,
 });
 
 const inOrder = (a: { class: string; priority: number }, b: { class: string; priority: number }): number =>
   a.class === b.class ? a.priority - b.priority : a.class < b.class ? -1 : 1;
 
 /**
- * Gives the tasks that enter a line their turns, and keeps the counters of its row. Lines are
+ * Gives the tasks that enter a queue their turns, and keeps the counters of its row. Queues are
  * changed in one order, so that two transactions never wait for each other.
  */
 export function createWaitingTurns({ db, dialect, tables: { waiting }, prepare }: Context) {
@@ -63,18 +63,18 @@ export function createWaitingTurns({ db, dialect, tables: { waiting }, prepare }
       .flatMap((group) => group.slice(0, 1).map((first) => ({ group, first })))
       .map(({ group, first }) => ({ group, first, class: first.class.class, priority: first.priority }))
       .sort(inOrder);
-    for (const { group, first, ...place } of sorted) {
+    for (const { group, first, ...queue } of sorted) {
       const counted = { tasks: group.length, ...addUp(group) };
-      const [row] = await addToClass()({ ...first.class, ...place, ...counted });
+      const [row] = await addToClass()({ ...first.class, ...queue, ...counted });
       const sent = Number(row?.[0] ?? 0);
       const rows: WaitingRecord[] = group
         .filter(({ turn }) => turn !== undefined)
         .map((entry) => toRow(entry, entry.turn ?? 0));
-      const unplaced = group.filter(({ turn }) => turn === undefined);
-      const byUser = [...Map.groupBy(unplaced, ({ userId }) => userId)].sort(([a], [b]) => a - b);
+      const withoutTurn = group.filter(({ turn }) => turn === undefined);
+      const byUser = [...Map.groupBy(withoutTurn, ({ userId }) => userId)].sort(([a], [b]) => a - b);
       for (const [userId, own] of byUser) {
         const cost = own.reduce((sum, entry) => sum + entry.cost, 0);
-        const [last] = await advanceTurn()({ ...place, userId, cost, next: sent + cost });
+        const [last] = await advanceTurn()({ ...queue, userId, cost, next: sent + cost });
         let turn = Number(last?.[0]) - cost;
         for (const entry of own) {
           turn += entry.cost;
@@ -91,7 +91,7 @@ export function createWaitingTurns({ db, dialect, tables: { waiting }, prepare }
     turn,
   });
 
-  async function count(changes: readonly LineChange[]): Promise<void> {
+  async function count(changes: readonly QueueChange[]): Promise<void> {
     for (const { class: name, priority, tasks, bytes, parked, turn } of [...changes].sort(inOrder))
       await takeFromClass()({ class: name, priority, tasks, bytes, parked, turn });
   }

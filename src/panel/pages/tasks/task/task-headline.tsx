@@ -7,7 +7,7 @@ import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { StatusLabel, TaskStatus, type Tone } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { IconAlert } from '../../../ui/icons.tsx';
-import { sayPlace, sayStart, sayWhole } from '../../queue/queue-place.ts';
+import { sayPosition, sayStart, sayWhole } from '../../queue/queue-position.ts';
 import { isFinished, isRefusedByVendor, parsePercent, sentAt, tookSeconds, vendorReasons } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-headline.module.css';
@@ -106,7 +106,7 @@ function TaskPlace({ queue, platform }: { queue: NonNullable<TaskDetail['queue']
   return (
     <div className={classes.place}>
       <span>
-        {sayPlace(queue, t, format)}
+        {sayPosition(queue, t, format)}
         {!isOwn && <span aria-hidden="true"> · </span>}
         {!isOwn && (start === null ? t('queue.noEstimate') : t('queue.startsAt', { when: start }))}
       </span>

@@ -24,17 +24,17 @@ const OF_THE_ACCOUNT: ReadonlySet<RefusalKind | undefined> = new Set([
 
 type Returned = { kind: 'waits'; task: TaskRecord } | { kind: 'ends' } | { kind: 'cancelled' };
 /**
- * What a dispatch took out of the line. `task`: as it was then, with the price that was accepted.
+ * What a dispatch took out of the queue. `task`: as it was then, with the price that was accepted.
  * `isTrial`: it tried whether a rest is over.
  */
-export type TakenPlace = { task: TaskRecord; place: WaitingRecord; isTrial: boolean };
-type Return = { task: TaskRecord; taken: TakenPlace | undefined; refusal: Refusal | undefined };
+export type TakenEntry = { task: TaskRecord; entry: WaitingRecord; isTrial: boolean };
+type Return = { task: TaskRecord; taken: TakenEntry | undefined; refusal: Refusal | undefined };
 
 /**
- * Lets a task wait again, or for the first time, that no vendor had room for. It keeps its turn,
+ * Lets a task wait again, or for the first time, that no vendor had a slot for. It keeps its turn,
  * and is not sent before a pause. Without a refusal no channel could take it just now.
  */
-export async function returnToLine(
+export async function returnToQueue(
   deps: TaskDeps,
   submission: Submission,
   { task, taken, refusal }: Return,
@@ -42,29 +42,29 @@ export async function returnToLine(
   const { store, node } = deps;
   if (!mayWait(deps, submission.caller.group) || (refusal ? !OF_THE_ACCOUNT.has(refusal.kind) : !taken))
     return { kind: 'ends' };
-  const place = taken?.place;
-  if ((place?.returns ?? 0) >= MAX_RETURNS) return { kind: 'ends' };
-  const waitMs = Math.min(2 ** (place?.returns ?? 0), LONGEST_PAUSE_SECONDS) * 1000;
+  const entry = taken?.entry;
+  if ((entry?.returns ?? 0) >= MAX_RETURNS) return { kind: 'ends' };
+  const waitMs = Math.min(2 ** (entry?.returns ?? 0), LONGEST_PAUSE_SECONDS) * 1000;
   const isBack = taken
     ? await putBack(deps, { task, taken, waitMs, counts: !taken.isTrial })
     : await putInLine(deps, submission, { task, waitMs });
   const stored = await store.tasks.byTaskId(task.taskId);
   if (isBack && stored) {
     node.waitingCounts.entered(toWaitingClass(submission).class);
-    if (!place) node.watchers.changed(stored);
+    if (!entry) node.watchers.changed(stored);
     return { kind: 'waits', task: stored };
   }
   return stored?.cancelRequested ? { kind: 'cancelled' } : { kind: 'ends' };
 }
 
-type PutBack = { task: TaskRecord; taken: Pick<TakenPlace, 'task' | 'place'>; waitMs: number; counts: boolean };
+type PutBack = { task: TaskRecord; taken: Pick<TakenEntry, 'task' | 'entry'>; waitMs: number; counts: boolean };
 
 /**
  * Puts a task back with the model and price that were accepted, if its wallet still has that.
  * False: it is not being sent any more, or was cancelled.
  */
 export async function putBack({ store, node }: TaskDeps, { task, taken, waitMs, counts }: PutBack): Promise<boolean> {
-  const { task: accepted, place } = taken;
+  const { task: accepted, entry } = taken;
   const options = { waitMs, counts };
   const { quota, billing: snapshot, properties, action } = accepted;
   const restored = { ...task, quota, billing: snapshot, properties, action };
@@ -72,13 +72,13 @@ export async function putBack({ store, node }: TaskDeps, { task, taken, waitMs, 
     return await node.money.replacing(async (tx, replace) => {
       const attempt = reservationNumber(task, RETURNED);
       await replace(tx, restored, { reserved: task.quota, attempt });
-      if (!(await tx.waiting.putBack({ task: restored, place }, options))) throw NOT_RETURNED;
+      if (!(await tx.waiting.putBack({ task: restored, entry }, options))) throw NOT_RETURNED;
       return true;
     });
   } catch (error) {
     if (error === NOT_RETURNED) return false;
     if (!(error instanceof AppError)) throw error;
-    return store.waiting.putBack({ task, place }, options);
+    return store.waiting.putBack({ task, entry }, options);
   }
 }
 
@@ -97,16 +97,16 @@ async function putInLine(
   { task, waitMs }: { task: TaskRecord; waitMs: number },
 ): Promise<boolean> {
   const { hold, ...stored } = await storeRequest(deps, submission);
-  const place = describePlace(deps, submission, { taskId: task.taskId, slots: task.slots, stored });
+  const entry = describeEntry(deps, submission, { taskId: task.taskId, slots: task.slots, stored });
   return deps.store.transaction(async (tx) => {
     if (!(await hold(tx, task))) return false;
     await recordQueued(deps, tx, task);
-    return tx.waiting.putSent(task, place, waitMs);
+    return tx.waiting.putSent(task, entry, waitMs);
   });
 }
 
 /** Where a submission waits. */
-export function describePlace(
+export function describeEntry(
   deps: TaskDeps,
   submission: Submission,
   { taskId, slots, stored }: { taskId: string; slots: number; stored: Pick<NewWaiting, 'request' | 'bytes' | 'node'> },

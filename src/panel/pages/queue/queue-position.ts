@@ -2,27 +2,35 @@ import type { TFunction } from 'i18next';
 import type { Format } from '../../ui/display/use-format.ts';
 
 /** Where a task stands that waits. */
-export type Place = {
+export type QueuePosition = {
   position: number | string;
   waits_for: 'capacity' | 'own_limit';
   estimated_start_at: number | null;
 };
 
-/** A place up to this one is exact. */
-export const exactPlaces = 1000;
+/** A position up to this one is exact. */
+export const exactPositions = 1000;
 
 /** An estimate that is nearer than this, or over, is no time to wait for. */
 const soonSeconds = 5;
 
-export function sayPlace({ position, waits_for }: Omit<Place, 'estimated_start_at'>, t: TFunction, format: Format) {
+export function sayPosition(
+  { position, waits_for }: Omit<QueuePosition, 'estimated_start_at'>,
+  t: TFunction,
+  format: Format,
+) {
   if (waits_for === 'own_limit') return t('queue.ownLimit');
   return typeof position === 'number'
     ? t('queue.place', { place: format.number(position) })
-    : t('queue.placeBeyond', { place: format.number(exactPlaces) });
+    : t('queue.placeBeyond', { place: format.number(exactPositions) });
 }
 
 /** "in 4 minutes"; null where nobody can tell. */
-export function sayStart({ estimated_start_at: at }: Pick<Place, 'estimated_start_at'>, t: TFunction, format: Format) {
+export function sayStart(
+  { estimated_start_at: at }: Pick<QueuePosition, 'estimated_start_at'>,
+  t: TFunction,
+  format: Format,
+) {
   if (at === null) return null;
   return at - Date.now() / 1000 < soonSeconds ? t('queue.soon') : format.ago(at);
 }
