@@ -68,15 +68,20 @@ export type AuthSettings = {
     telegram: { botName: string; botToken: string } | undefined;
     wechat: { serverAddress: string; serverToken: string; qrCodeUrl: string } | undefined;
   };
-  /** How many tasks a user may submit. */
-  modelRequests: ModelRequestNumbers & {
-    enabled: boolean;
-    windowSeconds: number;
-    /** Other numbers for the users or keys of a group. */
-    groups: ReadonlyMap<string, ModelRequestNumbers>;
-  };
-  /** Submissions of each user of a group within a minute; undefined: no such limit. */
+};
+
+/** How many tasks a user may submit. */
+export type ModelRequestSettings = {
+  /** In a sliding window; undefined: as many as there are. */
+  window: WindowLimits | undefined;
+  /** By each user of a group within a minute; undefined: no such limit. */
   requestsPerMinute: (group: string) => number | undefined;
+};
+
+export type WindowLimits = ModelRequestNumbers & {
+  seconds: number;
+  /** Other numbers for the users or keys of a group. */
+  groups: ReadonlyMap<string, ModelRequestNumbers>;
 };
 
 type ProviderClient = { clientId: string; clientSecret: string };

@@ -16,7 +16,7 @@ export { describeOwnLimits, MAX_OWN_LIMIT, type OwnLimitsView } from './accounts
 export type { AccountView } from './administration/list-accounts.ts';
 export { assertKeyAllows } from './api-keys/authenticate-api-key.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
-export type { AuthConfig, AuthSettings } from './config.ts';
+export type { AuthConfig, AuthSettings, ModelRequestSettings, WindowLimits } from './config.ts';
 export { isImportableHash } from './credentials/password-hashes.ts';
 export { findRelyingParty, type RelyingParty } from './credentials/relying-party.ts';
 export { authErrors, proofErrors } from './errors.ts';

@@ -73,6 +73,7 @@ export type Channels = {
   network(channel: ChannelRecord): ChannelNetwork;
   /**
    * What texts must not show: all keys of its channel, the proxy's password, the values of headers.
+   * The same list each time until something changes.
    */
   secrets(account: VendorAccount): readonly string[];
   /** Describes the proxy and the headers; undefined if they cannot be read. */
@@ -118,6 +119,8 @@ export function createChannels(deps: {
   /** Decrypted once for each record of the replica: every poll needs the key. */
   const openedKeys = new WeakMap<CredentialRecord, string>();
   const openedNetworks = new WeakMap<ChannelRecord, ChannelNetwork>();
+  /** Accounts of the replica are new ones after each change. */
+  const secretsOfAccounts = new WeakMap<VendorAccount, readonly string[]>();
 
   const replica = createReplica({
     topic: 'channels',
@@ -224,10 +227,15 @@ export function createChannels(deps: {
     },
     everyAccount: () => every,
     findBegun,
-    secrets({ channel, credential }) {
-      const others = (held.get(channel.id) ?? []).map((account) => account.credential);
+    secrets(account) {
+      const known = secretsOfAccounts.get(account);
+      if (known) return known;
+      const { channel, credential } = account;
+      const others = (held.get(channel.id) ?? []).map((other) => other.credential);
       const keys = [credential, ...others].flatMap((one) => openKey(one) ?? []);
-      return [...new Set([...keys, ...network(channel).secrets])];
+      const secrets = [...new Set([...keys, ...network(channel).secrets])];
+      secretsOfAccounts.set(account, secrets);
+      return secrets;
     },
     shownNetwork(channel) {
       const opened = openNetwork(secretBox, channel);

@@ -46,13 +46,17 @@ export function createAccountConcurrency(deps: {
     return { held, waiting };
   }
 
-  function startNext({ held, waiting }: Pool): void {
+  function begin({ held }: Pool, call: Waiting): void {
+    held.push(call);
+    call.end = capacity.beginRelay(call.scope);
+  }
+
+  function startNext(pool: Pool): void {
+    const { waiting } = pool;
     const hasFreeSlot = ({ scope }: Waiting): true | undefined => capacity.freeRelaySlots(scope) > 0 || undefined;
     for (let next = waiting.take(hasFreeSlot); next; next = waiting.take(hasFreeSlot)) {
-      const { job } = next;
-      held.push(job);
-      job.end = capacity.beginRelay(job.scope);
-      job.start();
+      begin(pool, next.job);
+      next.job.start();
     }
   }
 
@@ -75,28 +79,25 @@ export function createAccountConcurrency(deps: {
     enter({ owner, scope }, { waitMs, signal }) {
       const pool = pools.get(scope.pool) ?? openPool();
       pools.set(scope.pool, pool);
+      const call: Waiting = { owner, scope, end() {}, start() {} };
+      const give = () => () => leave(scope.pool, call);
+      if (pool.waiting.size === 0 && capacity.freeRelaySlots(scope) > 0) {
+        begin(pool, call);
+        return Promise.resolve(give());
+      }
       return new Promise((resolve) => {
-        let hasStarted = false;
-        /** Only a call that waits has one. */
-        let waits: AbortController | undefined;
-        const call: Waiting = {
-          owner,
-          scope,
-          end() {},
-          start() {
-            hasStarted = true;
-            waits?.abort();
-            resolve(() => leave(scope.pool, call));
-          },
+        const waits = new AbortController();
+        call.start = () => {
+          waits.abort();
+          resolve(give());
         };
         const giveUp = () => {
           if (pool.waiting.remove(call)) resolve(undefined);
         };
         pool.waiting.push(call);
         startNext(pool);
-        if (hasStarted) return;
+        if (waits.signal.aborted) return;
         if (waitMs <= 0) return giveUp();
-        waits = new AbortController();
         const ends = signal ? AbortSignal.any([waits.signal, signal]) : waits.signal;
         void clock.sleep(waitMs, ends).then(giveUp);
       });

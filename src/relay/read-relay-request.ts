@@ -16,7 +16,7 @@ import { writeJson } from './build-relay-request.ts';
 import { ENDPOINTS, mayBeFollowed } from './endpoints.ts';
 import { relayErrors } from './errors.ts';
 import { readReferences, referencesObject } from './read-references.ts';
-import { checkMembers, namesDuration, namesOfKind, plainName, readQuantities } from './request-members.ts';
+import { checkMembers, listNames, namesDuration, plainName, readQuantities } from './request-members.ts';
 import type { RelayedRequest, RelayIntent } from './types.ts';
 
 /** Limits of JSON in a form field. Its size is already limited with that of all fields. */
@@ -144,7 +144,7 @@ const VIDEOS = ['remix_video_id', 'video_id', 'video'];
  * under the name of a field, and a member written as `video[id]`.
  */
 function formValues(kind: RelayKind, { fields, files }: Multipart): JsonObject {
-  const single = [...namesOfKind(kind), ...VIDEOS];
+  const single = [...listNames(kind), ...VIDEOS];
   for (const name of [...Object.keys(fields), ...files.map(({ field }) => field)]) {
     const [first = '', ...members] = name.split(/[[\]]+/);
     if (members.length > 0 && (single.includes(first) || [first, ...members].some(namesVideoObject))) {

@@ -83,8 +83,14 @@ export async function refusalAnswer(
   return { status, headers: vendorHeaders(response, { whole: true }), body, replayed: false };
 }
 
-const secretsFrom = (secrets: readonly string[], shortest: number): string[] =>
-  secrets.flatMap((secret) => listKeySecrets(secret)).filter(({ length }) => length >= shortest);
+/** What is made of an account's secrets, by their list. */
+const derived = new WeakMap<readonly string[], readonly string[]>();
+
+function secretsFrom(secrets: readonly string[], shortest: number): string[] {
+  const all = derived.get(secrets) ?? secrets.flatMap((secret) => listKeySecrets(secret));
+  derived.set(secrets, all);
+  return all.filter(({ length }) => length >= shortest);
+}
 
 /** Redacts the channel's secrets in a whole answer. Short keys and large answers are skipped. */
 export function redactKey(body: Uint8Array, known: readonly string[]): Uint8Array {

@@ -66,9 +66,22 @@ const QUANTITY = /^\d{1,9}(\.\d{1,6})?$/;
 const DIGITS = /^\d{1,9}$/;
 const MAX_QUANTITY = 999_999_999;
 
+/** The names that the gateway reads of requests of a kind. `spellings`: each by its letters. */
+type Names = { all: readonly string[]; counts: string[]; limits: string[]; spellings: ReadonlyMap<string, string> };
+const namesByKind = new Map<RelayKind, Names>();
+
 /** The names that the gateway reads of a request of this kind. */
-export const namesOfKind = (kind: RelayKind): string[] =>
-  Object.entries(MEMBERS).flatMap(([name, { kinds }]) => (kinds === undefined || kinds.includes(kind) ? [name] : []));
+export const listNames = (kind: RelayKind): readonly string[] => findNames(kind).all;
+
+function findNames(kind: RelayKind): Names {
+  const known = namesByKind.get(kind);
+  if (known) return known;
+  const all = Object.keys(MEMBERS).filter((name) => MEMBERS[name]?.kinds?.includes(kind) ?? true);
+  const withRule = (rule: Rule) => all.filter((name) => MEMBERS[name]?.rule === rule);
+  const names = { all, counts: withRule('count'), limits: withRule('limit'), spellings: toSpellings(all) };
+  namesByKind.set(kind, names);
+  return names;
+}
 
 type Members = { kind: RelayKind; values: JsonObject; isForm: boolean };
 
@@ -77,9 +90,9 @@ type Members = { kind: RelayKind; values: JsonObject; isForm: boolean };
  * @throws tasks.relay_request_invalid naming the member
  */
 export function checkMembers({ kind, values, isForm }: Members): void {
-  const names = namesOfKind(kind);
-  refuseOtherSpellings(values, names);
-  for (const name of names) {
+  const { all, spellings } = findNames(kind);
+  refuseOtherSpellings(values, spellings);
+  for (const name of all) {
     const value = values[name];
     if (value === undefined || value === null) continue;
     switch (MEMBERS[name]?.rule) {
@@ -96,7 +109,7 @@ export function checkMembers({ kind, values, isForm }: Members): void {
         break;
       case 'options':
         if (!isObject(value)) throw invalid(name, 'must be an object');
-        refuseOtherSpellings(value as JsonObject, [INCLUDE_USAGE], `${name}.`);
+        refuseOtherSpellings(value as JsonObject, toSpellings([INCLUDE_USAGE]), `${name}.`);
         readFlag(value as JsonObject, INCLUDE_USAGE, (options) =>
           relayErrors.relay_request_invalid({ ...options, param: `${name}.${INCLUDE_USAGE}` }),
         );
@@ -118,10 +131,12 @@ export function plainName(name: string): string {
 /** The letters and digits of a name: what `sampleCount` and `sample_count` have in common. */
 const lettersOf = (name: string): string => plainName(name).replace(/[^a-z0-9]/g, '');
 
-function refuseOtherSpellings(values: JsonObject, names: readonly string[], prefix = ''): void {
-  const known = new Map(names.map((name) => [lettersOf(name), name]));
+const toSpellings = (names: readonly string[]): ReadonlyMap<string, string> =>
+  new Map(names.map((name) => [lettersOf(name), name]));
+
+function refuseOtherSpellings(values: JsonObject, spellings: Names['spellings'], prefix = ''): void {
   for (const name of Object.keys(values)) {
-    const plain = known.get(lettersOf(name));
+    const plain = spellings.get(lettersOf(name));
     if (plain === undefined || plain === name) continue;
     const message = `${JSON.stringify(name)} could be read as "${prefix}${plain}": write it like this, or leave it out.`;
     throw relayErrors.relay_request_invalid({ message, param: prefix + name });
@@ -157,25 +172,24 @@ const invalid = (name: string, rule: string) =>
     param: name,
   });
 
-const readNumbers = (rule: Rule, { kind, values }: Omit<Members, 'isForm'>): [name: string, number][] =>
-  namesOfKind(kind).flatMap((name): [string, number][] => {
-    const value = values[name];
-    return MEMBERS[name]?.rule === rule && value !== undefined && value !== null ? [[name, Number(value)]] : [];
-  });
+const readNumbers = (values: JsonObject, names: readonly string[]): { name: string; number: number }[] =>
+  names.filter((name) => (values[name] ?? null) !== null).map((name) => ({ name, number: Number(values[name]) }));
 
 /** The most results that checked members ask for. */
 export const mostResults = (members: Omit<Members, 'isForm'>): number =>
-  Math.max(1, ...readNumbers('count', members).map(([, count]) => count), ...innerCounts(members));
+  Math.max(1, ...readCounts(members).map(({ number }) => number), ...innerCounts(members));
+
+const readCounts = ({ kind, values }: Omit<Members, 'isForm'>) => readNumbers(values, findNames(kind).counts);
 
 /**
  * The largest limit that checked members name, for each result. `otherwise`: where none is named
  * that this API has, and in place of one that is 0. A name of another API only raises the limit.
  */
-export function largestLimit(members: Omit<Members, 'isForm'>, otherwise: number): number {
-  const named = readNumbers('limit', members);
-  const isLimited = named.some(([name]) => MEMBERS[name]?.lowers?.includes(members.kind));
-  const limits = named.map(([, limit]) => (limit === 0 ? otherwise : limit));
-  return Math.max(...limits, ...(isLimited ? [] : [otherwise]), ...thoughtLimits(members.values));
+export function largestLimit({ kind, values }: Omit<Members, 'isForm'>, otherwise: number): number {
+  const named = readNumbers(values, findNames(kind).limits);
+  const isLimited = named.some(({ name }) => MEMBERS[name]?.lowers?.includes(kind));
+  const limits = named.map(({ number }) => (number === 0 ? otherwise : number));
+  return Math.max(...limits, ...(isLimited ? [] : [otherwise]), ...thoughtLimits(values));
 }
 
 /** Limits of thoughts, which some vendors do not count among the tokens of an answer. */
@@ -207,11 +221,7 @@ function* listInner(value: Json): Generator<[name: string, value: Json]> {
 /** Counts of results that stand deeper in a request for a video, or in a form as `a[n]`. */
 function innerCounts({ kind, values }: Omit<Members, 'isForm'>): number[] {
   if (kind !== 'video') return [];
-  const counts = new Set(
-    namesOfKind(kind)
-      .filter((name) => MEMBERS[name]?.rule === 'count')
-      .map(lettersOf),
-  );
+  const counts = new Set(findNames(kind).counts.map(lettersOf));
   const inner = Object.entries(values).flatMap(([name, value]): [string, Json][] => [
     ...(name.endsWith(']') ? [[lastName(name), value ?? null] as [string, Json]] : []),
     ...listInner(value ?? null),
@@ -273,7 +283,7 @@ export function refuseUncounted(
 ): void {
   const counting = COUNTING[members.kind];
   if (counting && mostResults(members) > 1 && !counting.some((fact) => factKeys.includes(fact))) {
-    const [name] = readNumbers('count', members).find(([, count]) => count > 1) ?? ['n'];
+    const { name } = readCounts(members).find(({ number }) => number > 1) ?? { name: 'n' };
     throw invalid(name, 'must be 1: send one request for each result');
   }
   const other = OTHER_MODELS.find((name) => namesOther(asked.values[name] ?? null, asked.values.model ?? null));

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { AuthSettings } from '../auth/index.ts';
+import type { AuthSettings, ModelRequestSettings, WindowLimits } from '../auth/index.ts';
 import { isDomain } from './catalogue/option-rule.ts';
 import { configuredAddress, type NodeAddress, serverAddress, withoutSlash } from './public-address.ts';
 import type { OptionValues } from './read-options.ts';
@@ -46,16 +46,20 @@ export function authSettings(options: OptionValues, node: NodeAddress): AuthSett
     mail,
     challenge,
     providers: providerSettings(options),
-    modelRequests: {
-      enabled: options.flag('ModelRequestRateLimitEnabled'),
-      windowSeconds: options.number('ModelRequestRateLimitDurationMinutes') * 60,
-      total: options.number('ModelRequestRateLimitCount'),
-      success: options.number('ModelRequestRateLimitSuccessCount'),
-      groups: groupLimits(options),
-    },
-    requestsPerMinute: (group) => findGroupLimits(options, group).requests_per_minute,
   };
 }
+
+export const modelRequestSettings = (options: OptionValues): ModelRequestSettings => ({
+  window: options.flag('ModelRequestRateLimitEnabled')
+    ? {
+        seconds: options.number('ModelRequestRateLimitDurationMinutes') * 60,
+        total: options.number('ModelRequestRateLimitCount'),
+        success: options.number('ModelRequestRateLimitSuccessCount'),
+        groups: groupLimits(options),
+      }
+    : undefined,
+  requestsPerMinute: (group) => findGroupLimits(options, group).requests_per_minute,
+});
 
 function mailSettings(options: OptionValues, address: string): AuthSettings['mail'] {
   if (!canMail(options)) return undefined;
@@ -151,7 +155,7 @@ export const oidcSettings = (options: OptionValues): NonNullable<AuthSettings['p
 });
 
 /** Reads `{"group":[all, successful]}`; the catalogue has checked its shape. */
-function groupLimits(options: OptionValues): AuthSettings['modelRequests']['groups'] {
+function groupLimits(options: OptionValues): WindowLimits['groups'] {
   const groups = options.json('ModelRequestRateLimitGroup') as Record<string, [total: number, success: number]>;
   return new Map(Object.entries(groups).map(([group, [total, success]]) => [group, { total, success }]));
 }

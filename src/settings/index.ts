@@ -4,7 +4,7 @@
  * that follow from them, the trials of what they describe. May touch: the options' rows, the
  * network for trials, the types of `auth`. Never touches: accounts, money, tasks, plugins.
  */
-export { authSettings, findGroupLimits } from './auth-settings.ts';
+export { authSettings, findGroupLimits, modelRequestSettings } from './auth-settings.ts';
 export {
   DEFAULT_MARKET_SOURCES,
   MARKET_SOURCES,

@@ -119,8 +119,6 @@ export const testSettings = (change: Partial<AuthSettings['passkeys']> = {}): Au
     telegram: undefined,
     wechat: undefined,
   },
-  modelRequests: { enabled: false, windowSeconds: 60, total: 0, success: 1000, groups: new Map() },
-  requestsPerMinute: () => undefined,
 });
 
 /** The auth room of one node. */
@@ -159,6 +157,7 @@ export function openAuth(
     config: { ...config, ...(options.costlyPasswords ? {} : { passwordCost: CHEAP_COST }) },
     settings,
     settingsIn: options.settingsIn ?? (async () => settings()),
+    modelRequests: () => ({ window: undefined, requestsPerMinute: () => undefined }),
     ...(options.onSignIn ? { onSignIn: options.onSignIn } : {}),
   });
 }

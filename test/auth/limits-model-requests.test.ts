@@ -2,7 +2,7 @@
  * The limit of model requests, in memory and with lists in Redis that older nodes write too.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AuthSettings, RateLimitState, RequestPayer } from '../../src/auth/index.ts';
+import type { RateLimitState, RequestPayer, WindowLimits } from '../../src/auth/index.ts';
 import { createModelRequestLimit } from '../../src/auth/limits/limit-model-requests.ts';
 import { type Clock, randomBelow, silentLogger } from '../../src/kernel/index.ts';
 import { createMemoryCounters, createMemorySuccessLists } from '../../src/store/index.ts';
@@ -10,11 +10,9 @@ import type { Counters, SuccessLists } from '../../src/store/ports/index.ts';
 import { connectRedis, createRedisCounters, createRedisSuccessLists } from '../../src/store/redis.ts';
 import { startRedis, type TestRedis, withoutTimeout } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { testSettings } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
 
-type Numbers = AuthSettings['modelRequests'];
 type Redis = ReturnType<typeof connectRedis>;
 
 let server: TestRedis;
@@ -36,15 +34,22 @@ afterAll(async () => {
 const newUser = () => 1_000_000 + randomBelow(2 ** 40);
 
 function openLimit(
-  { byMinute = {}, ...change }: Partial<Numbers> & { byMinute?: Record<string, number> },
+  {
+    byMinute = {},
+    isOn = true,
+    ...change
+  }: Partial<WindowLimits> & { byMinute?: Record<string, number>; isOn?: boolean },
   stores: { counters: Counters; successLists: SuccessLists },
   clock: Clock = createTestClock(),
 ) {
-  const numbers: Numbers = { enabled: true, windowSeconds: 60, total: 0, success: 3, groups: new Map(), ...change };
+  const numbers: WindowLimits & { isOn: boolean } = {
+    ...{ isOn, seconds: 60, total: 0, success: 3, groups: new Map() },
+    ...change,
+  };
   const limit = createModelRequestLimit({
     ...stores,
     clock,
-    settings: () => ({ ...testSettings(), modelRequests: numbers, requestsPerMinute: (group) => byMinute[group] }),
+    settings: () => ({ window: numbers.isOn ? numbers : undefined, requestsPerMinute: (group) => byMinute[group] }),
   });
   const states: RateLimitState[] = [];
   const admit = (user: number | RequestPayer, group: string) => {
@@ -127,7 +132,7 @@ for (const [name, open] of [
     });
 
     test('the strictest of the limits of key, user and group holds, and each counts on its own', async () => {
-      const limit = openLimit({ enabled: false, byMinute: { slow: 3 } }, open(createTestClock()));
+      const limit = openLimit({ isOn: false, byMinute: { slow: 3 } }, open(createTestClock()));
       const [id, keyId] = [newUser(), newUser()];
       const payer = (minute: { user?: number; key?: number }, group = 'default', key = keyId): RequestPayer => ({
         user: { id, requestsPerMinute: minute.user ?? null },
@@ -154,7 +159,7 @@ for (const [name, open] of [
     });
 
     test('without a limit nothing is reported', async () => {
-      const limit = openLimit({ enabled: false }, open(createTestClock()));
+      const limit = openLimit({ isOn: false }, open(createTestClock()));
       await limit.succeed(newUser());
       expect(limit.states).toEqual([]);
     });
@@ -204,10 +209,10 @@ for (const [name, open] of [
     });
 
     test('while off it neither counts nor refuses; new limits apply from the next request', async () => {
-      const limit = openLimit({ enabled: false, success: 1, total: 1 }, open(createTestClock()));
+      const limit = openLimit({ isOn: false, success: 1, total: 1 }, open(createTestClock()));
       const user = newUser();
       for (let i = 0; i < 5; i += 1) await limit.succeed(user);
-      limit.numbers.enabled = true;
+      limit.numbers.isOn = true;
       await limit.succeed(user);
       await limit.refused(user);
       limit.numbers.success = 2;

@@ -2,7 +2,13 @@ import { type Auth, createAuth, rootHasOtherSignInMethod } from '../../auth/inde
 import { createSecretBox, type JsonObject, OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
 import { openSecrets } from '../../operations/secrets/load-secrets.ts';
 import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';
-import { authSettings, createSettingsService, readOptions, type SettingsService } from '../../settings/index.ts';
+import {
+  authSettings,
+  createSettingsService,
+  modelRequestSettings,
+  readOptions,
+  type SettingsService,
+} from '../../settings/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import type { AuditAction, Store } from '../../store/ports/index.ts';
 import { configuredNetwork, createSendMail, createUpstream } from '../../upstream/index.ts';
@@ -78,6 +84,7 @@ export async function withAccounts<T>(
       config: authConfig(config, secrets),
       settings: () => authSettings(options, node),
       settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
+      modelRequests: () => modelRequestSettings(options),
     });
     const settingsService = createSettingsService({
       store,

@@ -21,6 +21,7 @@ import {
   authSettings,
   createLiveOptions,
   createRiskLog,
+  modelRequestSettings,
   type NodeAddress,
   readOptions,
   serverAddress,
@@ -170,6 +171,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     config: authConfig(config, secrets),
     settings: () => authSettings(options, node),
     settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
+    modelRequests: () => modelRequestSettings(options),
   });
   // Mail stops after the listener has closed, and before the store and the options that it needs.
   shutdown.add('mail', () => auth.mail.stop(MAIL_GRACE_MS));

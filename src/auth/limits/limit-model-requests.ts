@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { Counters, KeyOwner, PresentedKey, SuccessLists } from '../../store/ports/index.ts';
-import type { AuthSettings } from '../config.ts';
+import type { ModelRequestSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 
 /** How much of a limit is left, this request counted. `resetSeconds`: until all of it is. */
@@ -26,7 +26,7 @@ export type ModelRequestLimit = (
   report: (state: RateLimitState) => void,
 ) => Promise<() => Promise<void>>;
 
-type Deps = { counters: Counters; successLists: SuccessLists; clock: Clock; settings: () => AuthSettings };
+type Deps = { counters: Counters; successLists: SuccessLists; clock: Clock; settings: () => ModelRequestSettings };
 
 type Note = (state: RateLimitState) => void;
 
@@ -41,8 +41,9 @@ export function createModelRequestLimit(deps: Deps): ModelRequestLimit {
   const { counters, successLists, clock } = deps;
 
   async function countWindow(payer: RequestPayer, note: Note): Promise<() => Promise<void>> {
-    const { enabled, windowSeconds, groups, ...everyone } = deps.settings().modelRequests;
-    if (!enabled) return async () => {};
+    const { window } = deps.settings();
+    if (!window) return async () => {};
+    const { seconds: windowSeconds, groups, ...everyone } = window;
     const { total, success } = groups.get(payer.group) ?? everyone;
 
     const list = String(payer.user.id);

@@ -1,7 +1,7 @@
 import type { Clock, Logger, ReportCacheSize, SecretBox } from '../../kernel/index.ts';
 import type { Counters, SessionCache, Store, SuccessLists } from '../../store/ports/index.ts';
 import type { SendMail, Upstream } from '../../upstream/index.ts';
-import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
+import type { AuthConfig, AuthSettings, ModelRequestSettings, SettingsIn } from '../config.ts';
 import { createAuthenticator } from '../credentials/authenticator.ts';
 import { createBackupCodes } from '../credentials/backup-codes.ts';
 import { createPasswordHashes } from '../credentials/password-hashes.ts';
@@ -58,6 +58,8 @@ export type AuthDeps = {
   config: AuthConfig;
   settings: () => AuthSettings;
   settingsIn: SettingsIn;
+  /** Read at each request for a task. */
+  modelRequests: () => ModelRequestSettings;
   reportCacheSize?: ReportCacheSize;
   /** Called for every sign-in and every failure, for the metrics. */
   onSignIn?: (sample: SignInSample) => void;
@@ -148,7 +150,7 @@ export function createAuth(deps: AuthDeps): Auth {
       critical: createRequestLimit(counters, { name: 'critical', ...critical }),
       user: createUserLimit(counters, critical),
       api: createRequestLimit(counters, { name: 'api', ...api }),
-      modelRequests: createModelRequestLimit({ counters, successLists, clock, settings }),
+      modelRequests: createModelRequestLimit({ counters, successLists, clock, settings: deps.modelRequests }),
     },
   };
 }

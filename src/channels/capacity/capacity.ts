@@ -13,7 +13,7 @@ import { forgetProbe, freeSlotsBelow, isGrowing, noteBegun, noteInFlight, probeA
 import { lockSlots } from './lock-slots.ts';
 import { createAccountWatches } from './outages.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
-import { createPoolIndex, findChannelPool, findPool, heldSlots, listPools } from './pools.ts';
+import { createPoolIndex, findChannelPool, findPool, heldSlots, keyText, listPools } from './pools.ts';
 import { createRelaySlots } from './relay-slots.ts';
 import { restPhase } from './rests.ts';
 import { createRunningSlots } from './running-slots.ts';
@@ -100,6 +100,7 @@ export function createCapacity(deps: {
 
   const levels = ({ pool, model }: Scope) => {
     const { limits, ...members } = pools.find(pool);
+    if (limits.length === 0) return [];
     return (model === '' ? [''] : ['', model]).flatMap((name) => {
       const limit = findStrictest(limits, name);
       return limit ? [{ pool, model: name, limit, ...members }] : [];
@@ -148,8 +149,7 @@ export function createCapacity(deps: {
   const nodeShare = (most: number): number => Math.max(1, Math.floor(most / nodes.count));
   const shareFor = (free: number): number => Math.floor((Math.max(0, free) + nodes.turn) / nodes.count);
 
-  const nameKey = ({ pool, model }: CapacityKey): string => JSON.stringify([pool, model]);
-  const isTooSoon = (key: CapacityKey): boolean => (startsFrom.get(nameKey(key)) ?? 0) > mono();
+  const isTooSoon = (key: CapacityKey): boolean => (startsFrom.get(keyText(key)) ?? 0) > mono();
   function freeSlots(scope: Scope): number {
     isTouched = true;
     const due = dueTrials(scope);
@@ -269,7 +269,7 @@ export function createCapacity(deps: {
   const notes = {
     begin,
     startsIn(key: CapacityKey, ms: number): void {
-      startsFrom.set(nameKey(key), mono() + ms);
+      startsFrom.set(keyText(key), mono() + ms);
       emitIn(key, ms);
     },
     trialTaken(key: CapacityKey): void {

@@ -1,4 +1,5 @@
 import type { CapacityKey, CountedAccount, DeclaredLimit, Repositories } from '../../store/ports/index.ts';
+import { keyText } from './pools.ts';
 import { COUNTED_MS, nextStartMs } from './running-slots.ts';
 import type { Dispatch, LockedSlots, Scope, Start } from './types.ts';
 
@@ -24,8 +25,6 @@ type Notes = {
   /** Another task has the trial. */
   trialTaken(key: CapacityKey): void;
 };
-
-const keyText = ({ pool, model }: CapacityKey): string => JSON.stringify([pool, model]);
 
 /**
  * Locks the slots of `scopes` for a transaction, and takes those of the tasks that it starts: a

@@ -12,6 +12,7 @@ import {
   setCeiling,
   startCeiling,
 } from './learned-ceiling.ts';
+import { keyText } from './pools.ts';
 import { NO_REST, nextRest, type Rest, restReason } from './rests.ts';
 import type { CeilingReason, Dispatch, RestReason } from './types.ts';
 import { NO_REFUSALS, type Refusals, weighAcceptance, weighRefusal } from './weigh-refusals.ts';
@@ -84,7 +85,7 @@ export function createPoolStates(deps: {
   const share = () => random.below(1000 * SPREAD) / 1000;
 
   function find({ pool, model }: CapacityKey): PoolState {
-    const key = JSON.stringify([pool, model]);
+    const key = keyText({ pool, model });
     const found = states.get(key);
     if (found) return found;
     const state: PoolState = {

@@ -1,4 +1,10 @@
-import { type ChannelRecord, type CountedAccount, type DeclaredLimits, STATUS } from '../../store/ports/index.ts';
+import {
+  type CapacityKey,
+  type ChannelRecord,
+  type CountedAccount,
+  type DeclaredLimits,
+  STATUS,
+} from '../../store/ports/index.ts';
 import { RELAY_TYPE } from '../check-channel.ts';
 import type { VendorAccount } from '../pick-account.ts';
 import { ownPool } from './declared-limits.ts';
@@ -8,6 +14,9 @@ import type { HeldSlots, Scope, Start } from './types.ts';
 export const findChannelPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>): string => pool || ownPool(id);
 /** The pool whose accounts share this account's limit. */
 export const findPool = ({ channel, credential }: VendorAccount): string => credential.pool || findChannelPool(channel);
+
+/** Pool and model in one text. The name of a pool has no line end. */
+export const keyText = ({ pool, model }: CapacityKey): string => `${pool}\n${model}`;
 
 /** A channel's own pool, and those that its credentials name. */
 export const listPools = (channel: ChannelRecord, accounts: readonly VendorAccount[]): string[] => [

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { CapacityKey, DeclaredLimit } from '../../store/ports/index.ts';
-import { heldSlots } from './pools.ts';
+import { heldSlots, keyText } from './pools.ts';
 import { COUNTED_MS, nextStartMs, type RunningSlots } from './running-slots.ts';
 import type { Capacity, HeldSlots, Scope } from './types.ts';
 
@@ -26,7 +26,7 @@ export function createRelaySlots(deps: {
   function noteStart({ pool, model, limit: { maxPerMinute, burst } }: CapacityKey & { limit: DeclaredLimit }): void {
     if (maxPerMinute === undefined) return;
     const nowMs = clock.monotonicMs();
-    const key = JSON.stringify([pool, model]);
+    const key = keyText({ pool, model });
     const own = [...(starts.get(key) ?? []).filter((at) => at > nowMs - COUNTED_MS), nowMs];
     starts.set(key, own);
     const rate = { maxPerMinute: nodeShare(maxPerMinute), ...(burst === undefined ? {} : { burst }) };

@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { CapacityKey } from '../../store/ports/index.ts';
+import { keyText } from './pools.ts';
 
 /**
  * Reports free slots after this many milliseconds, unless it has reported them earlier. It stays
@@ -11,7 +12,7 @@ export function createSlotNotices(
 ) {
   const dueTimes = new Map<string, number>();
   return (freed: CapacityKey, ms: number): void => {
-    const key = JSON.stringify([freed.pool, freed.model]);
+    const key = keyText(freed);
     const at = clock.monotonicMs() + ms;
     if ((dueTimes.get(key) ?? Number.POSITIVE_INFINITY) <= at) return;
     dueTimes.set(key, at);

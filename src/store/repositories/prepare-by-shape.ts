@@ -28,7 +28,7 @@ export function lazyByShape<Given extends object, T>(create: (given: Given) => T
 }
 
 const givenNames = (given: object): string[] =>
-  Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  Object.keys(given).filter((name) => (given as Record<string, unknown>)[name] !== undefined);
 
 /** A typed placeholder for `set` and `values`; its value is encoded as the column encodes. */
 export const columnPlaceholder = (name: string, column: Parameters<typeof sql.param>[1]): SQL =>

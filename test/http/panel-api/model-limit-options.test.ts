@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { createSecretBox } from '../../../src/kernel/index.ts';
-import { authSettings } from '../../../src/settings/auth-settings.ts';
+import { modelRequestSettings } from '../../../src/settings/auth-settings.ts';
 import { isOptionKey, ruleFor } from '../../../src/settings/catalogue/option-catalogue.ts';
 import { readOptions } from '../../../src/settings/read-options.ts';
 
@@ -44,26 +44,27 @@ describe('options of the limit of model requests', () => {
 
   const readSettings = (stored: Record<string, string>) => {
     const rows = Object.entries(stored).map(([key, value]) => ({ key, value }));
-    const node = { trustedOrigin: '', listening: 'http://localhost:3000', isLoopback: true };
-    return authSettings(readOptions(rows, createSecretBox(['a secret'])), node).modelRequests;
+    return modelRequestSettings(readOptions(rows, createSecretBox(['a secret']))).window;
   };
 
-  test('nothing stored: off, a thousand successes per minute', () => {
-    expect(readSettings({})).toEqual({ enabled: false, windowSeconds: 60, total: 0, success: 1000, groups: new Map() });
+  const ON = { [`${PREFIX}Enabled`]: 'true' };
+
+  test('off unless it is switched on, then a thousand successes per minute', () => {
+    expect(readSettings({})).toBeUndefined();
+    expect(readSettings(ON)).toEqual({ seconds: 60, total: 0, success: 1000, groups: new Map() });
   });
 
   test('stored values apply', () => {
     expect(
       readSettings({
-        [`${PREFIX}Enabled`]: 'true',
+        ...ON,
         [`${PREFIX}DurationMinutes`]: '5',
         [`${PREFIX}Count`]: '20',
         [`${PREFIX}SuccessCount`]: '10',
         [`${PREFIX}Group`]: '{"vip":[0,500],"__proto__":[1,2]}',
       }),
     ).toEqual({
-      enabled: true,
-      windowSeconds: 300,
+      seconds: 300,
       total: 20,
       success: 10,
       groups: new Map([
@@ -74,14 +75,15 @@ describe('options of the limit of model requests', () => {
   });
 
   test('a stored value that is not allowed (from an older database) is ignored', () => {
+    expect(readSettings({ [`${PREFIX}Enabled`]: 'perhaps' })).toBeUndefined();
     expect(
       readSettings({
-        [`${PREFIX}Enabled`]: 'perhaps',
+        ...ON,
         [`${PREFIX}DurationMinutes`]: '0',
         [`${PREFIX}Count`]: '-5',
         [`${PREFIX}SuccessCount`]: '0',
         [`${PREFIX}Group`]: '{"vip":[0,0]}',
       }),
-    ).toEqual(readSettings({}));
+    ).toEqual(readSettings(ON));
   });
 });
