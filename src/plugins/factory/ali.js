@@ -413,7 +413,10 @@ export function parseSubmitResponse(_ctx, { body }) {
 }
 
 /** What the vendor's codes mean; every kind of throttling is about the rate. */
-const REFUSALS = { Arrearage: 'balance', InvalidApiKey: 'credential', DataInspectionFailed: 'content' };
+const REFUSALS = {
+  ...{ Arrearage: 'balance', 'AllocationQuota.FreeTierOnly': 'balance' },
+  ...{ InvalidApiKey: 'credential', AccessDenied: 'credential', DataInspectionFailed: 'content' },
+};
 
 export function parseSubmitError({ body }) {
   const code = textAt(body, 'code');
@@ -428,10 +431,8 @@ export const buildQueryRequest = (ctx) => ({
 
 export const parseTaskResult = (_ctx, body) => readTask(body);
 
-/**
- * The vendor's own UNKNOWN (no such task, or one older than a day) is unknown here too, and so is a
- * success without a video: guessing would bill a video that nobody has.
- */
+// The vendor's own UNKNOWN (no such task, or one older than a day) is unknown here too, and so is a
+// success without a video: guessing would bill a video that nobody has.
 function readTask(body) {
   const output = objectAt(body, 'output');
   const named = textAt(output, 'task_status');

@@ -404,16 +404,19 @@ export function parseSubmitResponse(_ctx, { body }) {
 
 /** What the vendor's codes mean. */
 const REFUSALS = [
-  [/^(RateLimitExceeded\..+|RequestBurstTooFast)$/, 'rate'],
+  [/RateLimitExceeded(\.\w+)?$|^RequestBurstTooFast$/, 'rate'],
+  [/^(QuotaExceeded|InflightBatchsizeExceeded)$/, 'capacity'],
   [/^ServerOverloaded$/, 'vendor_busy'],
-  [/^(AccountOverdueError|ServiceOverdue|QuotaExceeded|SetLimitExceeded)$/, 'balance'],
-  [/^AuthenticationError$/, 'credential'],
-  [/^(Input|Output)\w*SensitiveContentDetected/, 'content'],
+  [/^(AccountOverdueError|(OperationDenied\.)?ServiceOverdue|QuotaExceeded\.\w+|SetLimitExceeded)$/, 'balance'],
+  [/^(AuthenticationError|AccessDenied|OperationDenied\.ServiceNotOpen)$/, 'credential'],
+  [/SensitiveContentDetected|RiskDetection$/, 'content'],
 ];
 
 export function parseSubmitError({ body }) {
   const [, kind] = REFUSALS.find(([code]) => code.test(textAt(objectAt(body, 'error'), 'code'))) ?? [];
-  return kind ? { kind, message: wordsOf(body) } : null;
+  // One code says that too many tasks are there, and that what was free is used up.
+  const isUsedUp = kind === 'capacity' && /free trial/i.test(wordsOf(body));
+  return kind ? { kind: isUsedUp ? 'balance' : kind, message: wordsOf(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {

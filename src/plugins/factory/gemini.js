@@ -285,13 +285,17 @@ export function parseSubmitResponse(_ctx, { body }) {
   return { taskId: body.name, taskData: body, ...(ended ? { immediate: result } : {}) };
 }
 
-/** Google has limits of starts alone; it may say when to try again. */
+/** Google has limits of starts alone; it may say when to try again. A wrong key gets 400. */
 export function parseSubmitError({ statusCode, body }) {
-  if (statusCode !== 429) return null;
   const error = isObject(body) && isObject(body.error) ? body.error : {};
-  const delay = (Array.isArray(error.details) ? error.details : []).find((detail) => isText(detail?.retryDelay));
+  const details = Array.isArray(error.details) ? error.details : [];
+  const message = isText(error.message) ? error.message : undefined;
+  if (error.status === 'PERMISSION_DENIED' || details.some((detail) => detail?.reason === 'API_KEY_INVALID'))
+    return { kind: 'credential', message };
+  if (statusCode !== 429) return null;
+  const delay = details.find((detail) => isText(detail?.retryDelay));
   const retryAfterSeconds = delay ? Number.parseFloat(delay.retryDelay) : undefined;
-  return { kind: 'rate', message: isText(error.message) ? error.message : undefined, retryAfterSeconds };
+  return { kind: 'rate', message, retryAfterSeconds };
 }
 
 /** The operation's name is a path: `models/<model>/operations/<id>`. */

@@ -361,13 +361,8 @@ export function parseSubmitResponse(_ctx, response) {
 
 /** What the vendor's codes mean. */
 const MEANINGS = {
-  1002: 'rate',
-  1004: 'credential',
-  1008: 'balance',
-  1026: 'content',
-  1027: 'content',
-  1039: 'rate',
-  1041: 'capacity',
+  ...{ 1002: 'rate', 1039: 'rate', 2045: 'rate', 1041: 'capacity', 1008: 'balance', 2056: 'balance' },
+  ...{ 1004: 'credential', 2049: 'credential', 1026: 'content', 1027: 'content' },
 };
 
 export function parseSubmitError({ body }) {

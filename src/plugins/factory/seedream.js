@@ -255,20 +255,20 @@ export function parseSubmitResponse(ctx, { body, headers }) {
 
 /** What the vendor's codes mean. */
 const REFUSALS = [
-  [
-    /^(RateLimitExceeded\..+|RequestBurstTooFast|ModelAccountRpmRateLimitExceeded|APIAccountRpmRateLimitExceeded)$/,
-    'rate',
-  ],
+  [/RateLimitExceeded(\.\w+)?$|^RequestBurstTooFast$/, 'rate'],
+  [/^(QuotaExceeded|InflightBatchsizeExceeded)$/, 'capacity'],
   [/^ServerOverloaded$/, 'vendor_busy'],
-  [/^(AccountOverdueError|ServiceOverdue|QuotaExceeded|SetLimitExceeded)$/, 'balance'],
-  [/^(AuthenticationError|AccessDenied)$/, 'credential'],
-  [/^(Input|Output)\w*SensitiveContentDetected/, 'content'],
+  [/^(AccountOverdueError|(OperationDenied\.)?ServiceOverdue|QuotaExceeded\.\w+|SetLimitExceeded)$/, 'balance'],
+  [/^(AuthenticationError|AccessDenied|OperationDenied\.ServiceNotOpen)$/, 'credential'],
+  [/SensitiveContentDetected|RiskDetection$/, 'content'],
   [/^(InvalidParameter|MissingParameter|InvalidEndpointOrModel)/, 'request'],
 ];
 
 export function parseSubmitError({ body }) {
   const [, kind] = REFUSALS.find(([code]) => code.test(textAt(errorOf(body), 'code'))) ?? [];
-  return kind ? { kind, message: wordsOf(body) } : null;
+  // One code says that too many tasks are there, and that what was free is used up.
+  const isUsedUp = kind === 'capacity' && /free trial/i.test(wordsOf(body));
+  return kind ? { kind: isUsedUp ? 'balance' : kind, message: wordsOf(body) } : null;
 }
 
 /** What was made: an image that was withheld is not charged. */
