@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { readDates, readPeriod } from '../../src/panel/pages/usage/usage-period.ts';
-import { type Axis, labelInterval, roundTicks, sides } from '../../src/panel/ui/chart/chart-axis.ts';
+import { type Axis, axes, labelInterval, roundTicks, sides } from '../../src/panel/ui/chart/chart-axis.ts';
 import { createFormat } from '../../src/panel/ui/display/use-format.ts';
 
 test('a column of money has one number of decimals: two, or up to four for small amounts', () => {
@@ -63,6 +63,15 @@ test('times below a chart stand evenly, and never closer than one is wide', () =
   expect(labelInterval(days(30), 316)).toBe(9);
   // Before the chart knows its width.
   expect(labelInterval([], 0)).toBe(0);
+});
+
+test('the last time below a chart has its label, and the others stand evenly before it', () => {
+  const days = Array.from({ length: 30 }, (_, day) => `Nov ${day + 1}`);
+  expect(axes.times(days, 316)).toMatchObject({ interval: 0, ticks: ['Nov 10', 'Nov 20', 'Nov 30'] });
+  expect(axes.times(days.slice(0, 2), 316)).toMatchObject({ ticks: ['Nov 1', 'Nov 2'] });
+  // A label that stands twice would be drawn at its first place.
+  expect(axes.times(['Sun', 'Mon', 'Sun'], 1062)).toMatchObject({ interval: 0 });
+  expect(axes.times(['Sun', 'Mon', 'Sun'], 1062)).not.toHaveProperty('ticks');
 });
 
 test('says an age in one short word', () => {

@@ -45,12 +45,20 @@ export function labelInterval(labels: readonly string[], width: number): number 
   return Math.max(0, Math.ceil(labels.length / fitting) - 1);
 }
 
+/** Counts from the last one, which says how new the figures are. */
+function placeLabels(labels: readonly string[], interval: number) {
+  // The chart library finds a point by its label: those of a second week would mean the first.
+  if (new Set(labels).size < labels.length) return { interval };
+  const last = labels.length - 1;
+  return { interval: 0, ticks: labels.filter((_, index) => (last - index) % (interval + 1) === 0) };
+}
+
 const label = { fontSize: 12, fill: 'currentColor', width: 0 };
 
 /** Axes whose labels are drawn as they are: none is measured, or broken into lines. */
 export const axes = {
   times: (labels: readonly string[], width: number) => ({
-    interval: labelInterval(labels, width),
+    ...placeLabels(labels, labelInterval(labels, width)),
     tick: { ...label, transform: 'translate(0, 10)' },
   }),
   values: (ticks: readonly number[], write: (value: number) => string) => ({
