@@ -86,7 +86,7 @@ function PluginGroups({ plugins }: { plugins: readonly PluginSummary[] }) {
     { heading: t('plugins.available'), rows: plugins.filter(({ channel_count: count }) => count === 0) },
   ].filter(({ rows }) => rows.length > 0);
   return groups.map(({ heading, rows }) => (
-    <section key={heading} aria-label={heading}>
+    <section key={heading} aria-label={heading} className={classes.group}>
       <Title order={2} fz={16} mb={10}>
         {heading}
       </Title>
