@@ -4,11 +4,12 @@ import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { newTaskId } from '../../src/kernel/index.ts';
-import { parsePercent } from '../../src/panel/pages/tasks/read-task.ts';
+import { findPictures, parsePercent } from '../../src/panel/pages/tasks/read-task.ts';
 import { readServerSentEvents } from '../../src/panel/pages/tasks/task/use-task.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { Administrator, ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
+import { makePng } from '../support/still-images.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
 import {
@@ -214,7 +215,7 @@ describe('a task', () => {
 
   testInFullRun('is retried as a new task, which is followed to its end', async () => {
     const { page, apiCalls } = await open(taskFor('a lighthouse'));
-    await page.getByRole('button', { name: 'Run again' }).click();
+    await page.getByRole('button', { name: 'Run again · $0.10', exact: true }).click();
     await waitForNotice(page, 'A new task with the same request was started.');
     await page.waitForURL((url) => url.pathname !== taskFor('a lighthouse'));
     expect(page.url()).toMatch(/\/tasks\/task_/);
@@ -243,6 +244,37 @@ describe('a task', () => {
     await waitForText(page, 'The vendor’s last response; keys are redacted.');
     for (const path of ['/users/1', '/channels/1', '/plugins/demo'])
       await page.locator(`dd a[href="${path}"]`).waitFor();
+  });
+
+  testInFullRun('is offered again at the price of today', async () => {
+    const price = (expression: string) =>
+      panel.root().call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression });
+    await price('0.03 * u("seconds")');
+    try {
+      const { page } = await open(taskFor('a lighthouse'));
+      await page.getByRole('button', { name: 'Run again · $0.15', exact: true }).waitFor();
+      await page.goto(`${panel.origin()}/tasks?layout=gallery&q=a%20lighthouse`);
+      await page.locator('[data-index="0"]').click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Run again · $0.15', exact: true }).waitFor();
+    } finally {
+      await price('0.02 * u("seconds")');
+    }
+  });
+
+  testInFullRun('shows the pictures it was given, and loads none of another site', async () => {
+    const result = `${panel.origin()}/v1/tasks/${ids.get('a lighthouse')}/artifacts/gone/content`;
+    const frames = ['https://pictures.example.org/frame.png', result];
+    const image = `data:image/png;base64,${makePng().toString('base64')}`;
+    const { body } = await submit(panel.gateway().url, key, { prompt: 'a framed one [duration=0.2]', image, frames });
+    const { page } = await open(`/tasks/${body.id}`);
+    const inputs = page.getByRole('region', { name: 'Inputs' });
+    const picture = inputs.getByRole('img', { name: 'Image', exact: true });
+    await picture.waitFor();
+    expect(await picture.evaluate((shown: HTMLImageElement) => shown.decode().then(() => shown.naturalWidth))).toBe(32);
+    await inputs.getByText('data:image/png;base64,…', { exact: true }).waitFor();
+    // What cannot be loaded is said.
+    await waitForCount(inputs.getByRole('img'), 1);
+    await inputs.getByText(/pictures\.example\.org.*\/artifacts\/gone\/content/).waitFor();
   });
 
   test('that runs is updated by a stream, and shows why it cannot be cancelled', async () => {
@@ -439,6 +471,19 @@ describe('parsing', () => {
       { event: 'message', data: '1\n2' },
     ]);
   });
+
+  const data = 'data:image/webp;base64,AAAA';
+  const result = '/v1/tasks/task_1/artifacts/image/content?access=a';
+  test.each<[unknown, string[]]>([
+    [data, [data]],
+    [{ parts: [{ url: data }, { url: data }, 'data:audio/mpeg;base64,AAAA'] }, [data]],
+    [`https://gate.example.org${result}`, [result]],
+    ['https://gate.example.org/api/user/logout', []],
+    [`https://elsewhere.example.org${result}`, []],
+    [7, []],
+  ])('the pictures of the input %p are %p', (input, pictures) =>
+    expect(findPictures(input, ['https://gate.example.org/', ''])).toEqual(pictures),
+  );
 
   test.each<[string, number | null]>([
     ['42%', 42],

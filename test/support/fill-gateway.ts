@@ -39,6 +39,10 @@ const prompts = [
   'An old tram climbs a hill at dusk',
 ];
 
+/** The first frame of a task: the sun over the sea. */
+const FRAME =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAADAAAAAbCAIAAAC1C5slAAAAeklEQVR42u3Oqw2AUBBE0S2EUiiFGkZTCQKBQCAQlEMVrwIUBkH4vAWxZBImuXImOZYaUGUCuaAWVP0PtMz1vgegDnEdNJspe7GPNa6JENQjqBzo/iWQDxoQ17Ume4kFnU3uPhz0NksjqBLIB02gig9UlBVVAgkkUHQrK6hwURypN2QAAAAASUVORK5CYII=';
+
 /** Tasks of the past: enough for a second page, and for charts with a shape. */
 const PAST_TASKS = 48;
 
@@ -148,8 +152,8 @@ async function storePlugins(admin: Administrator, market: MarketServer): Promise
 type Keys = { key: string; memberKey: string };
 
 async function runTasks(gateway: Gateway, admin: Administrator, { key, memberKey }: Keys): Promise<Filled['tasks']> {
-  const send = (prompt: string, { model = 'demo-video', seconds = 5, as = key } = {}) =>
-    ask(`${gateway.url}/v1/tasks/demo`, { token: as, body: { model, prompt, seconds } });
+  const send = (prompt: string, { model = 'demo-video', seconds = 5, as = key, image = '' } = {}) =>
+    ask(`${gateway.url}/v1/tasks/demo`, { token: as, body: { model, prompt, seconds, ...(image && { image }) } });
   const submit = async (...order: Parameters<typeof send>): Promise<string> => {
     const { status, body } = await send(...order);
     if (status !== 200) throw new Error(`a submission was answered ${status}: ${JSON.stringify(body)}`);
@@ -160,7 +164,7 @@ async function runTasks(gateway: Gateway, admin: Administrator, { key, memberKey
     const model = n % 3 === 0 ? 'demo-video-pro' : 'demo-video';
     await submit(prompt, { model, seconds: 3 + (n % 6), as: n % 4 === 1 ? memberKey : key });
   }
-  const finished = await submit(`${prompts[0]} [duration=0.3]`);
+  const finished = await submit(`${prompts[0]} [duration=0.3]`, { image: FRAME });
   const failed = await submit('A castle made of clouds [fail]');
   await send('Something that no vendor draws [submit=400]');
   const running = await submit('A forest that grows in one minute [duration=3600]');

@@ -47,6 +47,24 @@ export function artifactPath(url: string): string {
   return `${pathname}${search}`;
 }
 
+/** A result of this gateway, as a link leads to it. */
+const resultPath = /^\/v1\/tasks\/[^/]+\/artifacts\/[^/]+\/content$/;
+
+/**
+ * The pictures that an input holds or names, as addresses that the browser may load: those inside
+ * it, and results of the gateway at one of `addresses`. Other sites do not learn who looks at them.
+ */
+export function findPictures(input: unknown, addresses: readonly string[]): string[] {
+  if (typeof input === 'object' && input !== null)
+    return [...new Set(Object.values(input).flatMap((value) => findPictures(value, addresses)))];
+  if (typeof input !== 'string') return [];
+  if (/^data:image\//i.test(input)) return [input];
+  if (!URL.canParse(input)) return [];
+  const { origin, pathname, search } = new URL(input);
+  const isOwn = addresses.some((address) => URL.canParse(address) && new URL(address).origin === origin);
+  return isOwn && resultPath.test(pathname) ? [`${pathname}${search}`] : [];
+}
+
 /** "42%" as 42; null if the vendor reports no percentage. */
 export function parsePercent(progress: string): number | null {
   const value = Number.parseFloat(progress);

@@ -1,8 +1,10 @@
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../../api/types.ts';
+import { useGatewayStatus } from '../../../session/session-context.tsx';
 import { DescriptionList } from '../../../ui/display/figures.tsx';
 import { Section } from '../../../ui/page/section.tsx';
-import { readTaskBody } from '../read-task.ts';
+import { findPictures, readTaskBody } from '../read-task.ts';
 import { useUsageLabels } from './task-bill.tsx';
 import classes from './task-page.module.css';
 
@@ -12,12 +14,23 @@ const maxSetting = 160;
 /** What was sent: the whole prompt, and each setting by the plugin's name for it. */
 export function TaskInputs({ task, heading }: { task: TaskDetail; heading: string }) {
   const { t } = useTranslation();
+  const status = useGatewayStatus();
   const labels = useUsageLabels(task.platform, task.model);
   const settings = Object.entries(readTaskBody(task) ?? {}).filter(
     ([name, value]) => name !== 'model' && value !== task.input && value !== null && value !== '',
   );
   const isTold = task.input === '' || task.input === heading;
   if (settings.length === 0 && isTold) return null;
+  const addresses = [window.location.origin, status.data?.server_address ?? ''];
+  const show = (name: string, value: unknown): ReactNode => {
+    const text = typeof value === 'object' ? JSON.stringify(value) : labels.format(name, value);
+    const pictures = findPictures(value, addresses);
+    return pictures.length === 0 ? (
+      shorten(text)
+    ) : (
+      <Pictures pictures={pictures} label={labels.label(name)} text={text} />
+    );
+  };
   return (
     <Section heading={t('task.inputs')}>
       {task.input !== '' && (
@@ -27,15 +40,35 @@ export function TaskInputs({ task, heading }: { task: TaskDetail; heading: strin
         </div>
       )}
       {settings.length > 0 && (
-        <DescriptionList
-          entries={settings.map(([name, value]) => [labels.label(name), shorten(say(value, name, labels.format))])}
-        />
+        <DescriptionList entries={settings.map(([name, value]) => [labels.label(name), show(name, value)])} />
       )}
     </Section>
   );
 }
 
-const say = (value: unknown, name: string, format: (name: string, value: unknown) => string): string =>
-  typeof value === 'object' ? JSON.stringify(value) : format(name, value);
+type PicturesProps = { pictures: readonly string[]; label: string; text: string };
+
+/** Small pictures above what was sent; one that does not load leaves its text. */
+function Pictures({ pictures, label, text }: PicturesProps) {
+  const [failed, setFailed] = useState<readonly string[]>([]);
+  const shown = pictures.filter((path) => !failed.includes(path));
+  if (shown.length === 0) return shorten(text);
+  return (
+    <>
+      <span className={classes.pictures}>
+        {shown.map((path) => (
+          <img
+            key={path}
+            src={path}
+            alt={label}
+            loading="lazy"
+            onError={() => setFailed((before) => [...before, path])}
+          />
+        ))}
+      </span>
+      <span className={classes.sent}>{shorten(text.replaceAll(/(;base64,)[\w+/=]+/g, '$1…'))}</span>
+    </>
+  );
+}
 
 const shorten = (text: string): string => (text.length > maxSetting ? `${text.slice(0, maxSetting)}…` : text);

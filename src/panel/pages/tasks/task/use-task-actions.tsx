@@ -1,17 +1,19 @@
 import { Button, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { createIdempotencyKey, isOutcomeKnown } from '../../../api/idempotency-key.ts';
-import type { TaskDetail } from '../../../api/types.ts';
+import type { TaskDetail, TaskQuote } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
+import { useSession } from '../../../session/session-context.tsx';
 import { useApiMutation } from '../../../session/use-api.ts';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../../ui/display/notify.ts';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../../ui/page/links.tsx';
-import { isFinished, isRefusedByVendor } from '../read-task.ts';
+import { isFinished, isRefusedByVendor, readTaskBody } from '../read-task.ts';
 
 /** Longer than a vendor may take to accept a task. */
 const retryTimeoutMs = 150_000;
@@ -45,18 +47,40 @@ export function useRetry(taskId: string, onDone: (id: string) => void) {
   });
 }
 
+/** What the request of a task reserves today, in quota; null where that is not known. */
+function useTodaysPrice(task: TaskDetail, isWanted: boolean): number | null {
+  const session = useSession();
+  const body = readTaskBody(task);
+  const quote = useQuery({
+    queryKey: ['quote', task.id],
+    queryFn: () =>
+      session.send<TaskQuote>({
+        method: 'POST',
+        path: '/api/task/quote',
+        body: { plugin_key: task.platform, body },
+      }),
+    // A route of its own names the action, which a quote does not take.
+    enabled: isWanted && body !== null && task.request?.action === '',
+    retry: false,
+  });
+  return quote.data?.refused === null ? quote.data.quota : null;
+}
+
 type RetryButtonProps = {
   retry: ReturnType<typeof useRetry>;
   size?: 'xs' | 'sm';
   /** What the task reserved, in quota: about what it costs again. */
   cost?: number;
+  /** What it costs today, where that is known. */
+  price?: number | null;
   /** It is the usual next step. */
   isPrimary?: boolean;
 };
 
-export function RetryButton({ retry, size = 'sm', cost = 0, isPrimary = false }: RetryButtonProps) {
+export function RetryButton({ retry, size = 'sm', cost = 0, price = null, isPrimary = false }: RetryButtonProps) {
   const { t } = useTranslation();
   const format = useFormat();
+  const about = cost > 0 ? t('task.againFor', { amount: format.money(cost) }) : t('task.again');
   return (
     <Button
       variant={isPrimary ? 'filled' : 'default'}
@@ -64,7 +88,7 @@ export function RetryButton({ retry, size = 'sm', cost = 0, isPrimary = false }:
       loading={retry.isPending}
       onClick={() => retry.mutate()}
     >
-      {cost > 0 ? t('task.againFor', { amount: format.money(cost) }) : t('task.again')}
+      {price === null ? about : price > 0 ? `${t('task.again')} · ${format.money(price)}` : t('task.again')}
     </Button>
   );
 }
@@ -94,6 +118,7 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
     invalidates: [path, '/api/task?'],
     onSuccess: () => notifySuccess(t('task.cancelled')),
   });
+  const price = useTodaysPrice(task, isOwn && task.retryable);
   const confirmAndCancel = async (): Promise<void> => {
     const question = { title: t('task.cancelTitle'), text: t('task.cancelText'), action: t('task.cancel') };
     if (await confirm(question)) cancel.mutate();
@@ -103,7 +128,9 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
   const ended = isFinished(task);
   // What the vendor refused would be refused again.
   const shouldRetry = task.status === 'FAILURE' && task.retryable && !isRefusedByVendor(task);
-  const retryButton = task.retryable && <RetryButton retry={retry} cost={task.bill.reserved} isPrimary={shouldRetry} />;
+  const retryButton = task.retryable && (
+    <RetryButton retry={retry} cost={task.bill.reserved} price={price} isPrimary={shouldRetry} />
+  );
   const isWithVendor = task.timeline.some(({ kind, status }) => kind === 'transition' && status !== 'NOT_START');
   return {
     buttons: (
