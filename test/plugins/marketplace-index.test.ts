@@ -101,6 +101,10 @@ describe('what is not an index is refused', () => {
   });
 });
 
+test('a byte-order mark before the text means nothing', () => {
+  expect(readIndex(`\uFEFF${write([plugin()])}`, BASE)).toEqual(readIndex(write([plugin()]), BASE));
+});
+
 test('a whole entry', () => {
   const index = read([
     plugin({

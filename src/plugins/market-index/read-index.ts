@@ -45,7 +45,8 @@ const LOCALE = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/;
  * is on the origin of `base`. Fails if the text is not an index at all.
  */
 export function readIndex(text: string, base: URL): Result<MarketIndex, Sentence> {
-  const index = parseJson(text);
+  // Browsers drop the byte-order mark, which some editors write.
+  const index = parseJson(text.replace(/^\uFEFF/, ''));
   if (index === undefined) return err(sentence('market.not_json'));
   if (!isObject(index)) return err(sentence('market.not_object'));
   const { indexVersion, name, plugins } = index;
