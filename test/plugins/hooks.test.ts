@@ -160,6 +160,11 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
     { url, method: ' put ', body: 'raw' },
     { url, method: 'PUT', headers: {}, body: { kind: 'text', text: 'raw' } },
   ],
+  [
+    'members that are left out as null or an empty text',
+    { url, method: null, headers: null, body: 'raw', bodyType: '', responseType: null, action: '' },
+    { url, method: 'POST', headers: {}, body: { kind: 'text', text: 'raw' } },
+  ],
   ['no body', { url, method: 'GET', body: null }, { url, method: 'GET', headers: {}, body: { kind: 'none' } }],
   [
     'headers',

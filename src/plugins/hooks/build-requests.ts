@@ -5,6 +5,7 @@ import type { HookFailure, LoadedPlugin, Manifest } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 import {
   type DescriptorBody,
+  isLeftOut,
   type KnownFiles,
   readBody,
   readHeaders,
@@ -67,7 +68,8 @@ export function readSubmitRequest(
 ): Result<SubmitRequest, Sentence> {
   const read = readRequest(value, rules, 'POST');
   if (!read.ok) return read;
-  const { responseType = 'json' } = read.value.descriptor;
+  const { responseType: given } = read.value.descriptor;
+  const responseType = isLeftOut(given) ? 'json' : given;
   if (!(rules.manifest.submitResponseTypes as readonly unknown[]).includes(responseType)) {
     return err(sentence('hook.response_type', { types: rules.manifest.submitResponseTypes.join(', ') }));
   }

@@ -24,9 +24,12 @@ export function readHeaders(value: unknown): Result<Record<string, string>, Sent
   return ok(Object.fromEntries(entries) as Record<string, string>);
 }
 
+/** Members that a descriptor leaves out, however it does so. */
+export const isLeftOut = (value: unknown): boolean => value === undefined || value === null || value === '';
+
 /** The method in upper case, which is one of `allowed`, or `fallback` if there is none. */
 export function readMethod(value: unknown, fallback: string, allowed: readonly string[]): Result<string, Sentence> {
-  if (value === undefined || value === null || value === '') return ok(fallback);
+  if (isLeftOut(value)) return ok(fallback);
   const method = typeof value === 'string' ? value.trim().toUpperCase() : '';
   return allowed.includes(method)
     ? ok(method)
@@ -52,9 +55,10 @@ export function readText(descriptor: Record<string, unknown>, name: string): Res
 export type KnownFiles = readonly FileReference[] | 'unknown';
 
 export function readBody(descriptor: Record<string, unknown>, files: KnownFiles): Result<DescriptorBody, Sentence> {
-  const { body, bodyType, parts } = descriptor;
+  const { body, parts } = descriptor;
+  const bodyType = isLeftOut(descriptor.bodyType) ? 'json' : descriptor.bodyType;
   if (bodyType === 'multipart') return readParts(parts, files);
-  if (bodyType !== undefined && bodyType !== null && bodyType !== 'json') return err(sentence('hook.body_type'));
+  if (bodyType !== 'json') return err(sentence('hook.body_type'));
   if (body === undefined || body === null) return ok({ kind: 'none' });
   if (typeof body === 'string') return ok({ kind: 'text', text: body });
   const problem = findBadPlaceholder(body as Json, files);
