@@ -1,4 +1,4 @@
-import { hasHiddenCharacters, sha256Hex } from '../kernel/index.ts';
+import { hasHiddenCharacters, isGroupName, sha256Hex } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { type ImportedKey, ROLE, type Role, STATUS } from '../store/ports/index.ts';
 import { readRange } from '../upstream/index.ts';
@@ -110,7 +110,7 @@ function planGroup(
   remark: (effect: 'changed', code: string, message: string) => void,
 ): string | null {
   if (group === '' || group === owner.group) return null;
-  if (group !== 'auto' && owner.role >= ROLE.admin && /^[\w.-]{1,64}$/.test(group)) return group;
+  if (group !== 'auto' && owner.role >= ROLE.admin && isGroupName(group)) return group;
   const why =
     group === 'auto'
       ? 'groups are not chosen automatically here'

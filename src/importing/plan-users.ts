@@ -1,5 +1,5 @@
 import { isImportableHash, isUsername, readMailAddress } from '../auth/index.ts';
-import { hasHiddenCharacters, OperatorError, pluralize } from '../kernel/index.ts';
+import { hasHiddenCharacters, isGroupName, OperatorError, pluralize } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { ROLE, type Role, STATUS } from '../store/ports/index.ts';
 import { type PlanContext, type PlannedUser, readObject, toQuota, toUsed } from './plan-context.ts';
@@ -9,7 +9,6 @@ import { findFault, isDeleted, readNumber, readText } from './read-source.ts';
 
 /** Users that are read, checked and written at once. */
 const USERS_AT_ONCE = 100;
-const GROUP = /^[\w.-]{1,64}$/;
 const MAX_DISPLAY_NAME = 64;
 const MAX_REMARK = 255;
 const READ_AS_TEXT = ['username', 'password', 'email', 'group', 'aff_code'] as const;
@@ -210,7 +209,7 @@ function planUser(
   const role = planRole(readNumber(row, 'role') ?? 0, { hasRoot: seen.hasRoot, limited, remark });
   if (role === ROLE.root) seen.hasRoot = true;
   const group = readText(row, 'group').trim() || 'default';
-  if (!GROUP.test(group))
+  if (!isGroupName(group))
     remark('changed', 'group_left', 'the name of its group is not allowed here: it is in default');
   else if (!Object.hasOwn(readObject(context.options.get('GroupRatio') ?? '{"default":1,"vip":1,"svip":1}'), group)) {
     remark('note', 'group_unknown', `its group ${group} has no ratio there: 1 is used`);
@@ -239,7 +238,7 @@ function planUser(
       role,
       status: readNumber(row, 'status') === STATUS.enabled ? STATUS.enabled : STATUS.disabled,
       email: address.email ?? null,
-      group: GROUP.test(group) ? group : 'default',
+      group: isGroupName(group) ? group : 'default',
       quota: toQuota(scale, quota),
       usedQuota: toUsed(scale, readNumber(row, 'used_quota')),
       requestCount: Math.max(0, readNumber(row, 'request_count') ?? 0),

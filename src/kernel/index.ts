@@ -106,6 +106,7 @@ export {
   escapeHiddenCharacters,
   escapeHiddenInJson,
   hasHiddenCharacters,
+  isGroupName,
   listSecrets,
   type Redactor,
   redactJson,

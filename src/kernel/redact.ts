@@ -173,6 +173,11 @@ const SEPARATOR = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 /** Whether a text must not be used as a name. */
 export const hasHiddenCharacters = (text: string): boolean => ANY.test(text) || !text.isWellFormed();
 
+const WORD = /^\S{1,64}$/u;
+
+/** Whether options may name a group like this: in any script, without blanks. */
+export const isGroupName = (name: string): boolean => WORD.test(name) && !hasHiddenCharacters(name);
+
 /** Removes hidden characters: separators become a space, others are dropped. */
 export const removeHiddenCharacters = (text: string): string =>
   text

@@ -136,6 +136,19 @@ describeEachStore(
       expect(await snapshot(store)).toEqual(before);
     });
 
+    test('keeps groups whose names are in another script, with their ratios', async () => {
+      const { store } = opened();
+      const groups = '{"default":1,"专线":0.5,"官转（特价）":0.8}';
+      const path = sampleFile(
+        `update options set value = '${groups}' where key = 'GroupRatio'`,
+        `update users set "group" = '专线' where username = 'alice'`,
+      );
+      const report = await importFrom(store, path);
+      expect((await store.users.byLogin('alice'))?.group).toBe('专线');
+      expect((await store.options.all()).find(({ key }) => key === 'groups')?.value).toBe(groups);
+      expect(codes(report, 'user').filter((code) => code.startsWith('2 '))).toEqual(['2 note invitations']);
+    });
+
     test('gives no passkey to an account with another id, which its authenticator does not know', async () => {
       const { store } = opened();
       await addUser(store, { username: 'first' });

@@ -1,4 +1,12 @@
-import { BUDGET_PERIODS, isBudget, isObject, isTimeZone, MAX_QUOTA, parseJson } from '../../kernel/index.ts';
+import {
+  BUDGET_PERIODS,
+  isBudget,
+  isGroupName,
+  isObject,
+  isTimeZone,
+  MAX_QUOTA,
+  parseJson,
+} from '../../kernel/index.ts';
 import { DEFAULT_MARKET_SOURCES, parseMarketSources, writeMarketSources } from './market-sources.ts';
 import { boolean, choice, integer, json, type OptionRules, text } from './option-rule.ts';
 
@@ -6,7 +14,6 @@ import { boolean, choice, integer, json, type OptionRules, text } from './option
 const MAX_MODEL_REQUESTS = 1_000_000;
 const MINUTES_OF_A_DAY = 1440;
 const MAX_GROUPS = 1000;
-const GROUP_NAME = /^[\w.-]{1,64}$/;
 
 const isModelLimit = (value: unknown): boolean =>
   Array.isArray(value) &&
@@ -50,7 +57,7 @@ export const limitOptions = {
       const valid =
         isObject(groups) &&
         Object.keys(groups).length <= MAX_GROUPS &&
-        Object.entries(groups).every(([name, limits]) => GROUP_NAME.test(name) && isOwnLimits(limits));
+        Object.entries(groups).every(([name, limits]) => isGroupName(name) && isOwnLimits(limits));
       return valid
         ? undefined
         : `a JSON object of at most ${MAX_GROUPS} group names to objects of ${OWN_LIMITS.join(', ')}, whole numbers from 1 to ${MAX_MODEL_REQUESTS}`;
@@ -70,8 +77,8 @@ export const billingOptions = {
     ...json('{"default":1}', (value) => {
       const groups = parseJson(value);
       const valid =
-        isObject(groups) && Object.entries(groups).every(([name, ratio]) => GROUP_NAME.test(name) && isRatio(ratio));
-      return valid ? undefined : 'a JSON object of group names (letters, digits, . _ -) to ratios of at least 0';
+        isObject(groups) && Object.entries(groups).every(([name, ratio]) => isGroupName(name) && isRatio(ratio));
+      return valid ? undefined : 'a JSON object of group names (without blanks) to ratios of at least 0';
     }),
   },
   /** Group name to what each of its users may spend in each period. */
@@ -82,7 +89,7 @@ export const billingOptions = {
       const valid =
         isObject(budgets) &&
         Object.keys(budgets).length <= MAX_GROUPS &&
-        Object.entries(budgets).every(([name, budget]) => GROUP_NAME.test(name) && isBudget(budget));
+        Object.entries(budgets).every(([name, budget]) => isGroupName(name) && isBudget(budget));
       return valid
         ? undefined
         : `a JSON object of at most ${MAX_GROUPS} group names to {"amount", "period"}: a whole number of quota from 1 to ${MAX_QUOTA}, and ${BUDGET_PERIODS.join(', ')}`;

@@ -1,4 +1,4 @@
-import { isObject, parseJson } from '../../kernel/index.ts';
+import { isGroupName, isObject, parseJson } from '../../kernel/index.ts';
 import { boolean, choice, integer, json, type OptionKind, type OptionRules } from './option-rule.ts';
 
 /** A hundred years. */
@@ -48,7 +48,6 @@ export const retentionOptions = {
   'retention.hours': { proof: 'none', ...integer(4, 1, 24) },
 } satisfies OptionRules;
 
-const GROUP = /^[\w.-]{1,64}$/;
 const MAX_GROUPS = 1000;
 const MAX_GB = 1_000_000;
 
@@ -60,7 +59,7 @@ const byGroup = (initial: string, allows: (value: number) => boolean, wanted: st
       isObject(groups) &&
       Object.keys(groups).length <= MAX_GROUPS &&
       Object.entries(groups).every(
-        ([name, number]) => GROUP.test(name) && typeof number === 'number' && allows(number),
+        ([name, number]) => isGroupName(name) && typeof number === 'number' && allows(number),
       );
     return valid ? undefined : `a JSON object of group names, or default, to ${wanted}`;
   });
