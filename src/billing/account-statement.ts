@@ -1,6 +1,6 @@
 import { CLOCK_LEEWAY_SECONDS, nextTurn, type StoredSentence } from '../kernel/index.ts';
 import {
-  countTo,
+  countingLimit,
   type LedgerReason,
   type LedgerStore,
   type Paged,
@@ -162,7 +162,7 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
     async list(userId, filter, { page, pageSize }) {
       const skipped = (page - 1) * pageSize;
       const found: Group[] = [];
-      const counted = countTo(skipped + pageSize);
+      const counted = countingLimit(skipped + pageSize);
       let seen = 0;
       for await (const group of groups(userId)) {
         if (!matches(group.opening, filter)) continue;

@@ -5,16 +5,23 @@
 
 export { fileErrors } from './errors.ts';
 export {
-  type HeldBody,
   hasInputsToKeep,
-  holdBody,
   keepInputs,
-  retryableRequest,
+  type StoredBody,
   type StoredInputs,
+  storeBody,
   storeBytes,
+  toRetryRequest,
 } from './keep-inputs.ts';
-export { findRetryBlock, type RetryBlock, restoreHeldBody, restoreRequest } from './restore-inputs.ts';
+export { findRetryBlock, type RetryBlock, restoreRequest, restoreStoredBody } from './restore-inputs.ts';
 export { scheduleResultCopies } from './schedule-result-copies.ts';
 export { createSmallFiles, type SmallFiles } from './small-files.ts';
 export { resultCleanUpSteps } from './sweep-files.ts';
-export type { ExtractedFile, ExtractedFiles, KeptFiles, RequestBody, RequestFile, ResultSettings } from './types.ts';
+export type {
+  ExtractedFile,
+  ExtractedFiles,
+  RequestBody,
+  RequestFile,
+  ResultSettings,
+  ResultStorage,
+} from './types.ts';

@@ -19,11 +19,11 @@ export type StoredInputs = {
 export const inputKey = (index: number): string => `input:${index}`;
 
 /** Whether a request has files to keep. */
-export const hasInputsToKeep = ({ kept }: Pick<FileDeps, 'kept'>, request: StorableRequest): boolean =>
-  kept.settings().keepInputs && retryableRequest(request) === undefined;
+export const hasInputsToKeep = ({ storage }: Pick<FileDeps, 'storage'>, request: StorableRequest): boolean =>
+  storage.settings().keepInputs && toRetryRequest(request) === undefined;
 
-/** `timeoutMs`: how long the files may take to store. `quota`: what the task will reserve. */
-type InputsToKeep = StorableRequest & { requestId: string; userId: number; timeoutMs: number; quota: number };
+/** `timeoutMs`: how long the files may take to store. `reservation`: what the task will reserve. */
+type InputsToKeep = StorableRequest & { requestId: string; userId: number; timeoutMs: number; reservation: number };
 
 /**
  * Stores the files of a request before its task is written. A process that dies in between leaves
@@ -32,19 +32,19 @@ type InputsToKeep = StorableRequest & { requestId: string; userId: number; timeo
  */
 export async function keepInputs(
   deps: FileDeps,
-  { requestId, userId, timeoutMs, quota, ...request }: InputsToKeep,
+  { requestId, userId, timeoutMs, reservation, ...request }: InputsToKeep,
 ): Promise<StoredInputs> {
   const deadline = deadlineSignal(deps.clock, timeoutMs);
   const logFields = { request_id: requestId };
   try {
     const owner = await deps.store.users.byId(userId);
     // The reservation will be refused. Nothing is stored for those who cannot pay.
-    if (!owner || owner.quota < quota) return { execution: {} };
-    const { quotaFor, daysFor } = deps.kept.settings();
-    const quotaBytes = quotaFor(owner.group);
+    if (!owner || owner.quota < reservation) return { execution: {} };
+    const { storageQuotaFor, daysFor } = deps.storage.settings();
+    const quotaBytes = storageQuotaFor(owner.group);
     const used = quotaBytes === undefined ? 0 : (await deps.store.results.usage(userId)).bytes;
-    const room = quotaBytes === undefined ? Number.POSITIVE_INFINITY : quotaBytes - used;
-    const stored = await storeAll(deps, { request, room, signal: deadline.signal });
+    const left = quotaBytes === undefined ? Number.POSITIVE_INFINITY : quotaBytes - used;
+    const stored = await storeAll(deps, { request, left, signal: deadline.signal });
     if (!stored.ok) {
       deps.logger.info({ ...logFields, reason: stored.error }, 'the files of a request were not kept');
       return { execution: { inputsLost: stored.error } };
@@ -67,11 +67,12 @@ export async function keepInputs(
   }
 }
 
-type Storing = { request: StorableRequest; room: number; signal: AbortSignal };
+/** `left`: the bytes that their owner may still keep. */
+type Storing = { request: StorableRequest; left: number; signal: AbortSignal };
 
 async function storeAll(
   deps: FileDeps,
-  { request: { body, intent }, room, signal }: Storing,
+  { request: { body, intent }, left: most, signal }: Storing,
 ): Promise<Result<KeptInputs, InputLoss>> {
   const { model, action, requestBody = null } = intent;
   const text = JSON.stringify(requestBody);
@@ -80,9 +81,9 @@ async function storeAll(
   const kept: KeptInputs = { model, action, body: bodyIsFile ? null : requestBody, ...describeForm(body), files: [] };
   const described = JSON.stringify({ ...kept, body: null, files: sources.map(({ described }) => described) });
   if (described.length > MAX_STORED) return err('too_large');
-  let left = room;
+  let left = most;
   for (const source of sources) {
-    const stored = await storeOne(deps, source, { room: left, signal });
+    const stored = await storeOne(deps, source, { left, signal });
     if (!stored.ok) return stored;
     left -= stored.value.bytes;
     kept.files.push({ ...source.described, sha256: stored.value.sha256, size: stored.value.bytes });
@@ -90,8 +91,8 @@ async function storeAll(
   return ok(kept);
 }
 
-/** A body as it is stored until its task is sent: its files stand in the storage for kept files. */
-export type HeldBody = { kind: RequestBody['kind']; fields?: Record<string, string[]>; tokenPrefix?: string } & {
+/** A body as it is stored until its task is sent: its files stand in the result storage. */
+export type StoredBody = { kind: RequestBody['kind']; fields?: Record<string, string[]>; tokenPrefix?: string } & {
   files: KeptInput[];
   value?: Json;
 };
@@ -100,16 +101,16 @@ export type HeldBody = { kind: RequestBody['kind']; fields?: Record<string, stri
  * Stores the files of a request whose task waits. What stands in the body is in the answer.
  * `tx.results.hold` counts them as needed.
  */
-export async function holdBody(
+export async function storeBody(
   deps: FileDeps,
   body: RequestBody,
   signal: AbortSignal,
-): Promise<Result<HeldBody, InputLoss>> {
-  const held: HeldBody = { kind: body.kind, files: [], ...describeForm(body) };
+): Promise<Result<StoredBody, InputLoss>> {
+  const held: StoredBody = { kind: body.kind, files: [], ...describeForm(body) };
   if (body.kind === 'json') held.value = body.value;
   if (body.kind === 'form') held.fields = body.fields;
   for (const source of listSources(body)) {
-    const stored = await storeOne(deps, source, { room: Number.POSITIVE_INFINITY, signal });
+    const stored = await storeOne(deps, source, { left: Number.POSITIVE_INFINITY, signal });
     if (!stored.ok) return stored;
     held.files.push({ ...source.described, sha256: stored.value.sha256, size: stored.value.bytes });
   }
@@ -118,37 +119,37 @@ export async function holdBody(
 
 /** Stores bytes; a row must count them as needed within the hour. */
 export const storeBytes = (deps: FileDeps, bytes: Uint8Array, signal: AbortSignal) =>
-  storeOne(deps, bytesSource(bytes), { room: Number.POSITIVE_INFINITY, signal });
+  storeOne(deps, bytesSource(bytes), { left: Number.POSITIVE_INFINITY, signal });
 
 async function storeOne(
-  { store, kept: place }: FileDeps,
-  { size, kept, stream }: RequestSource,
-  { room, signal }: { room: number; signal: AbortSignal },
+  { store, storage }: FileDeps,
+  source: RequestSource,
+  { left, signal }: { left: number; signal: AbortSignal },
 ): Promise<Result<StoredFile, InputLoss>> {
-  if (size > place.maxFileBytes) return err('too_large');
-  if (size > room) return err('quota');
-  if (kept && (await isReady(kept))) return ok(kept);
-  const stored = await place.files.put(stream(), { maxBytes: Math.min(place.maxFileBytes, room), signal });
+  if (source.size > storage.maxFileBytes) return err('too_large');
+  if (source.size > left) return err('quota');
+  if (source.stored && (await isReady(source.stored))) return ok(source.stored);
+  const stored = await storage.files.put(source.stream(), { maxBytes: Math.min(storage.maxFileBytes, left), signal });
   if (!stored.ok) return err(stored.error.kind);
   return (await isReady(stored.value)) ? stored : err('unavailable');
 
   /** A sweep may have deleted an equal file before the announcement. */
   async function isReady(file: StoredFile): Promise<boolean> {
-    return (await store.results.expectFile(file)) && (await place.files.size(file.sha256)) === file.bytes;
+    return (await store.results.expectFile(file)) && (await storage.files.size(file.sha256)) === file.bytes;
   }
 }
 
 function listSources(body: RequestBody): RequestSource[] {
   if (body.kind === 'multipart') {
-    return body.files.map(({ ref, field, filename, mimeType, size, stream, kept }) => ({
+    return body.files.map(({ ref, field, filename, mimeType, size, stream, stored }) => ({
       described: { as: 'part', ref, field, filename, mimeType },
-      ...{ size, stream, kept },
+      ...{ size, stream, stored },
     }));
   }
   const files = body.kind === 'json' ? (body.extracted?.files ?? []) : [];
-  return files.map(({ size, decodedSize, hasLineEnds, stream, kept }) => ({
+  return files.map(({ size, decodedSize, hasLineEnds, stream, stored }) => ({
     described: { as: 'text', decodedSize, hasLineEnds },
-    ...{ size, stream, kept },
+    ...{ size, stream, stored },
   }));
 }
 
@@ -181,7 +182,7 @@ export type RequestSource = {
   size: number;
   stream: () => AsyncIterable<Uint8Array>;
   /** Where it stands already. */
-  kept?: StoredFile | undefined;
+  stored?: StoredFile | undefined;
 };
 
 /** What a client asked for, as it is stored. */
@@ -191,7 +192,7 @@ export type StorableRequest = {
 };
 
 /** What a retry of the task needs; undefined when the request cannot be repeated from the row. */
-export function retryableRequest({ body, intent }: StorableRequest): TaskExecution['request'] {
+export function toRetryRequest({ body, intent }: StorableRequest): TaskExecution['request'] {
   const hasFiles =
     body.kind === 'multipart' ? body.files.length > 0 : body.kind === 'json' && body.extracted !== undefined;
   const { model, action, requestBody = null } = intent;

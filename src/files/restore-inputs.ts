@@ -1,11 +1,11 @@
 import { type Json, parseJson, type Sentence, sentence } from '../kernel/index.ts';
 import type { InputLoss, KeptInput, KeptInputs, TaskRecord } from '../store/ports/index.ts';
 import { fileErrors } from './errors.ts';
-import { type HeldBody, inputKey } from './keep-inputs.ts';
+import { inputKey, type StoredBody } from './keep-inputs.ts';
 import type { ExtractedFile, FileDeps, RequestBody, RequestFile } from './types.ts';
 
-type Files = Pick<FileDeps['kept']['files'], 'open'>;
-type Deps = Pick<FileDeps, 'store' | 'kept'>;
+type Files = Pick<FileDeps['storage']['files'], 'open'>;
+type Deps = Pick<FileDeps, 'store' | 'storage'>;
 
 const LOSSES: Readonly<Record<InputLoss, Sentence>> = {
   quota: sentence('tasks.inputs_quota'),
@@ -35,8 +35,8 @@ export async function restoreRequest(deps: Deps, task: TaskRecord): Promise<Rest
   if (!inputs) throw fileErrors.request_not_kept();
   if (!(await areKept(deps, { task, inputs, look: true }))) throw fileErrors.inputs_gone();
   const { model, action } = inputs;
-  const requestBody = await readBody(deps.kept.files, inputs);
-  return { model, action, requestBody, body: restoreBody(deps.kept.files, inputs, requestBody) };
+  const requestBody = await readBody(deps.storage.files, inputs);
+  return { model, action, requestBody, body: restoreBody(deps.storage.files, inputs, requestBody) };
 }
 
 /** Why an ended task cannot be run again, as the code of the error that a retry would get. */
@@ -52,13 +52,13 @@ export async function findRetryBlock(deps: Deps, task: TaskRecord): Promise<Retr
 }
 
 async function areKept(
-  { store, kept }: Deps,
+  { store, storage }: Deps,
   { task, inputs: { files }, look }: { task: TaskRecord; inputs: KeptInputs; look: boolean },
 ): Promise<boolean> {
   const rows = new Map((await store.results.listInputs(task.taskId)).map((row) => [row.artifactKey, row.sha256]));
   if (!files.every(({ sha256 }, index) => rows.get(inputKey(index)) === sha256)) return false;
   if (!look) return true;
-  const sizes = await Promise.all(files.map(({ sha256 }) => kept.files.size(sha256)));
+  const sizes = await Promise.all(files.map(({ sha256 }) => storage.files.size(sha256)));
   return files.every(({ size }, index) => sizes[index] === size);
 }
 
@@ -71,8 +71,8 @@ async function readBody(files: Files, inputs: KeptInputs): Promise<Json> {
   return value;
 }
 
-/** The body that `holdBody` stored; its files are read when they are needed. */
-export function restoreHeldBody(files: Files, { kind, value = null, fields = {}, ...held }: HeldBody): RequestBody {
+/** The body that `storeBody` stored; its files are read when they are needed. */
+export function restoreStoredBody(files: Files, { kind, value = null, fields = {}, ...held }: StoredBody): RequestBody {
   if (kind === 'none') return { kind };
   if (kind === 'form') return { kind, fields };
   const form = kind === 'multipart' ? { fields } : {};
@@ -98,9 +98,9 @@ function restoreBody(files: Files, inputs: KeptInputs, value: Json): RequestBody
   return { kind: 'json', value, extracted: { prefix, files: texts } };
 }
 
-const readable = (files: Files, { sha256, size }: KeptInput): Pick<RequestFile, 'size' | 'stream' | 'kept'> => ({
+const readable = (files: Files, { sha256, size }: KeptInput): Pick<RequestFile, 'size' | 'stream' | 'stored'> => ({
   size,
-  kept: { sha256, bytes: size },
+  stored: { sha256, bytes: size },
   async *stream() {
     const opened = await files.open(sha256);
     if (!opened) throw new Error('a kept file of a request is missing');

@@ -8,11 +8,11 @@ import type { FileDeps } from './types.ts';
  * `sweep-files.ts` removes them when their days are over.
  */
 export async function scheduleResultCopies(
-  { kept, clock }: Pick<FileDeps, 'kept' | 'clock'>,
+  { storage, clock }: Pick<FileDeps, 'storage' | 'clock'>,
   tx: Pick<Repositories, 'results'>,
   { taskId, userId, properties }: Pick<TaskRecord, 'taskId' | 'userId' | 'properties'>,
 ): Promise<boolean> {
-  const { keep } = kept.settings();
+  const { keep } = storage.settings();
   const isWanted = keep === 'all' ? properties.keep !== false : keep === 'asked' && properties.keep === true;
   if (!isWanted) return false;
   const everything = { taskId, userId, artifactKey: '', kind: '', createdAt: clock.unix() };

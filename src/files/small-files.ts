@@ -1,5 +1,5 @@
 import type { ReportCacheSize } from '../kernel/index.ts';
-import type { FileStore, ResultRecord } from '../store/ports/index.ts';
+import type { FileStore, KeptResultRecord } from '../store/ports/index.ts';
 
 /** Larger files are sent by the operating system, which costs less than a copy in memory. */
 const MAX_FILE_BYTES = 64 * 1024;
@@ -8,7 +8,7 @@ const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
 export type SmallFiles = {
   /** A kept file whole; undefined where it is not small, or not there as recorded. */
-  read(file: Pick<ResultRecord, 'bytes'> & { sha256: string }): Promise<Uint8Array | undefined>;
+  read(file: Pick<KeptResultRecord, 'bytes'> & { sha256: string }): Promise<Uint8Array | undefined>;
 };
 
 /**

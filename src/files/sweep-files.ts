@@ -20,14 +20,14 @@ const MANY_UNKNOWN = 20;
 
 /** What the hourly clean-up deletes of kept results: rows first, then their files. */
 export function resultCleanUpSteps(deps: FileDeps): CleanUpStep[] {
-  const { store, clock, kept } = deps;
+  const { store, clock, storage } = deps;
   return [
     { step: 'expired results', deleteBatch: (limit) => store.results.forgetExpired(clock.unix(), limit) },
     { step: 'results of deleted users', deleteBatch: (limit) => store.results.forgetOfDeletedUsers(limit) },
     { step: 'previews', deleteBatch: (limit) => makePreviewRoom(deps, limit) },
     { step: 'files of results', deleteBatch: (limit) => deleteUnused(deps, limit) },
     { step: 'files without results', deleteBatch: createOrphanSweep(deps) },
-    { step: 'interrupted copies', deleteBatch: () => kept.files.sweep(clock.unix() - PARTIAL_SECONDS) },
+    { step: 'interrupted copies', deleteBatch: () => storage.files.sweep(clock.unix() - PARTIAL_SECONDS) },
   ];
 }
 
@@ -35,15 +35,15 @@ export function resultCleanUpSteps(deps: FileDeps): CleanUpStep[] {
  * Leaves a tenth of the room for previews free for those of the next hour. The user with the most
  * loses their oldest first, so that nobody pushes out what others have.
  */
-async function makePreviewRoom({ store, kept }: FileDeps, limit: number): Promise<number> {
+async function makePreviewRoom({ store, storage }: FileDeps, limit: number): Promise<number> {
   const { bytes, largestUserId } = await store.previews.usage();
-  if (largestUserId === undefined || bytes <= kept.settings().previewBytes * 0.9) return 0;
+  if (largestUserId === undefined || bytes <= storage.settings().previewBytes * 0.9) return 0;
   return store.previews.forgetOldest(largestUserId, Math.min(limit, PREVIEWS_A_BATCH));
 }
 
-async function deleteUnused({ store, clock, kept }: FileDeps, limit: number): Promise<number> {
+async function deleteUnused({ store, clock, storage }: FileDeps, limit: number): Promise<number> {
   const unused = await store.results.takeUnused(clock.unix() - UNUSED_SECONDS, limit);
-  for (const sha256 of unused) await deleteTaken({ store, kept }, sha256);
+  for (const sha256 of unused) await deleteTaken({ store, storage }, sha256);
   return unused.length;
 }
 
@@ -51,8 +51,8 @@ async function deleteUnused({ store, clock, kept }: FileDeps, limit: number): Pr
  * The row goes last: as long as it is there, no result can begin to need the file. A process that
  * dies in between leaves the row, and the next run deletes again.
  */
-async function deleteTaken({ store, kept }: Pick<FileDeps, 'store' | 'kept'>, sha256: string): Promise<void> {
-  await kept.files.delete(sha256);
+async function deleteTaken({ store, storage }: Pick<FileDeps, 'store' | 'storage'>, sha256: string): Promise<void> {
+  await storage.files.delete(sha256);
   await store.results.deleted(sha256);
 }
 
@@ -60,13 +60,13 @@ async function deleteTaken({ store, kept }: Pick<FileDeps, 'store' | 'kept'>, sh
  * Deletes files that have no row: their process died after the copy and before the commit. Goes
  * through the storage page by page, and on from there in the next run.
  */
-function createOrphanSweep({ store, clock, kept, logger }: FileDeps): CleanUpStep['deleteBatch'] {
+function createOrphanSweep({ store, clock, storage, logger }: FileDeps): CleanUpStep['deleteBatch'] {
   let after = '';
   return async (limit) => {
     // A database that never kept anything was given the storage of another.
     if ((await store.results.files('', 1)).length === 0) return 0;
     for (let compared = 0; compared < COMPARED_FILES; ) {
-      const page = await kept.files.list(after, limit);
+      const page = await storage.files.list(after, limit);
       const last = page.at(-1)?.sha256;
       if (last === undefined) {
         after = '';
@@ -88,7 +88,7 @@ function createOrphanSweep({ store, clock, kept, logger }: FileDeps): CleanUpSte
       let deleted = 0;
       for (const { sha256 } of orphans) {
         if (!(await store.results.takeOrphan(sha256, clock.unix()))) continue;
-        await deleteTaken({ store, kept }, sha256);
+        await deleteTaken({ store, storage }, sha256);
         deleted += 1;
       }
       if (deleted > 0) return deleted;

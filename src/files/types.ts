@@ -5,7 +5,7 @@ export type FileDeps = {
   store: Store;
   clock: Clock;
   logger: Logger;
-  kept: KeptFiles;
+  storage: ResultStorage;
 };
 
 /** What administrators decide about kept results; may change while the gateway runs. */
@@ -17,7 +17,7 @@ export type ResultSettings = {
   /** Days for which the results of a group's users are kept; 0: without end. */
   daysFor(group: string): number;
   /** Bytes that a user of a group may keep; undefined: no limit. */
-  quotaFor(group: string): number | undefined;
+  storageQuotaFor(group: string): number | undefined;
   /** USD for a GB (10^9 bytes) and day that users of a group pay; 0: nothing. */
   usdPerGbDayFor(group: string): number;
   /** Whether downloads are redirected to the storage, where that makes links. */
@@ -26,8 +26,8 @@ export type ResultSettings = {
   previewBytes: number;
 };
 
-/** The storage for kept files, and what administrators decide about it. */
-export type KeptFiles = {
+/** Where files are kept, and what administrators decide about it. */
+export type ResultStorage = {
   files: FileStore;
   settings: () => ResultSettings;
   /** RESULTS_MAX_FILE_MB in bytes. */
@@ -44,7 +44,7 @@ export type RequestFile = {
   mimeType: string;
   size: number;
   /** Set for a file of an earlier task that is kept, and stands there already. */
-  kept?: StoredFile;
+  stored?: StoredFile;
   /**
    * Reads the whole file from its beginning; works until the request is released. A chunk is valid
    * until you ask for the next.
@@ -66,7 +66,7 @@ export type ExtractedFile = {
   /** The Base64 contains line breaks, escaped as in JSON. */
   hasLineEnds: boolean;
   /** As in `RequestFile`, for what stood between the quotes. */
-  kept?: StoredFile;
+  stored?: StoredFile;
   /**
    * Reads what stood between the quotes from its beginning; works until the request is released. A
    * chunk is valid until you ask for the next.

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
 import type { RelayKind } from '../store/ports/index.ts';
 import { relayErrors } from './errors.ts';
-import { plainName } from './request-members.ts';
+import { normalizeMemberName } from './request-members.ts';
 import type { Reference } from './types.ts';
 
 /** More references to earlier answers than any conversation has. */
@@ -46,7 +46,10 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
   const isVideo = kind === 'video';
   if (kind === 'chat' && Array.isArray(values.messages)) refuseStoredAudio(values.messages);
   for (const [param, value] of Object.entries(values)) {
-    if ((isResponse && IN_RESPONSES.has(plainName(param))) || (isVideo && VIDEOS.has(plainName(param)))) {
+    if (
+      (isResponse && IN_RESPONSES.has(normalizeMemberName(param))) ||
+      (isVideo && VIDEOS.has(normalizeMemberName(param)))
+    ) {
       refuseOtherSpelling(param, param);
     }
     if (isResponse && param === 'previous_response_id' && isText(value)) {
@@ -83,7 +86,8 @@ export const referencesObject = (kind: RelayKind, name: string): boolean =>
 function addStoredItems(found: Reference[], input: readonly Json[]): void {
   for (const item of input) {
     if (!isObject(item)) continue;
-    for (const name of Object.keys(item)) if (IN_ITEMS.has(plainName(name))) refuseOtherSpelling(name, 'input');
+    for (const name of Object.keys(item))
+      if (IN_ITEMS.has(normalizeMemberName(name))) refuseOtherSpelling(name, 'input');
     if (isText(item.id) && !isWhole(item))
       found.push({ param: 'input', kind: 'item', objectId: readId(item.id, 'input') });
   }
@@ -91,7 +95,7 @@ function addStoredItems(found: Reference[], input: readonly Json[]): void {
 
 /** A vendor that ignores case would look up what the gateway has not checked. */
 function refuseOtherSpelling(name: string, param: string): void {
-  const plain = plainName(name);
+  const plain = normalizeMemberName(name);
   if (plain === name) return;
   const message = `${JSON.stringify(name)} could be read as "${plain}": write it like this, or leave it out.`;
   throw relayErrors.relay_request_invalid({ message, param });
@@ -131,7 +135,7 @@ function addReferences(found: Reference[], { kind, member, value, param = member
     if (part && isText(inner)) {
       if (inner !== '') found.push({ param, kind: part, objectId: readId(inner, param) });
     } else if ((part || referencesObject(kind, name)) && isNamed(inner)) throw shared(param, name);
-    const plain = plainName(name);
+    const plain = normalizeMemberName(name);
     if (plain !== name && isNamed(inner) && (PARTS.has(plain) || referencesObject(kind, plain)))
       refuseOtherSpelling(name, param);
   });

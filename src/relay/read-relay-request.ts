@@ -16,7 +16,7 @@ import { writeJson } from './build-relay-request.ts';
 import { ENDPOINTS, mayBeFollowed } from './endpoints.ts';
 import { relayErrors } from './errors.ts';
 import { readReferences, referencesObject } from './read-references.ts';
-import { checkMembers, listNames, namesDuration, plainName, readQuantities } from './request-members.ts';
+import { checkMembers, listNames, namesDuration, normalizeMemberName, readQuantities } from './request-members.ts';
 import type { RelayedRequest, RelayIntent } from './types.ts';
 
 /** Limits of JSON in a form field. Its size is already limited with that of all fields. */
@@ -77,7 +77,7 @@ const SPOKEN: ReadonlySet<string> = new Set(['input', 'text', 'ssml', 'prompt', 
 /** The texts of which the vendor may speak one; a list of them is one text. */
 const listSpoken = (values: JsonObject): string[] =>
   Object.entries(values).flatMap(([name, value]) =>
-    SPOKEN.has(plainName(name)) && value !== null && value !== undefined
+    SPOKEN.has(normalizeMemberName(name)) && value !== null && value !== undefined
       ? [typeof value === 'string' ? value : JSON.stringify(value)]
       : [],
   );
@@ -154,7 +154,7 @@ function formValues(kind: RelayKind, { fields, files }: Multipart): JsonObject {
   for (const name of single) {
     // Many servers take a file without a name for a text.
     const isFile = files.some(
-      ({ field, filename }) => plainName(field) === name && (name !== 'video' || filename === ''),
+      ({ field, filename }) => normalizeMemberName(field) === name && (name !== 'video' || filename === ''),
     );
     if ((fields[name]?.length ?? 0) > 1 || isFile) throw notOnce(name);
   }

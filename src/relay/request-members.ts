@@ -122,14 +122,14 @@ export function checkMembers({ kind, values, isForm }: Members): void {
  * Unicode's folding, and some end a text at a NUL: `Model`, `STREAM`, `ſtream` and `model\0x` would
  * reach them as what the gateway has not read.
  */
-export function plainName(name: string): string {
+export function normalizeMemberName(name: string): string {
   const end = name.indexOf('\0');
   const text = end === -1 ? name : name.slice(0, end);
   return text.length > MAX_NAME || /^[a-z0-9_]*$/.test(text) ? text : text.normalize('NFKC').toLowerCase().trim();
 }
 
 /** The letters and digits of a name: what `sampleCount` and `sample_count` have in common. */
-const lettersOf = (name: string): string => plainName(name).replace(/[^a-z0-9]/g, '');
+const lettersOf = (name: string): string => normalizeMemberName(name).replace(/[^a-z0-9]/g, '');
 
 const toSpellings = (names: readonly string[]): ReadonlyMap<string, string> =>
   new Map(names.map((name) => [lettersOf(name), name]));

@@ -1,6 +1,6 @@
 import { resultCleanUpSteps } from '../files/index.ts';
 import { type CleanUpStep, holdSlotUntilSent, type Sentence } from '../kernel/index.ts';
-import { LONGEST_RESULT_TRIES_MS, PREVIEW_KIND, type ResultRecord, type TaskRecord } from '../store/ports/index.ts';
+import { type KeptResultRecord, LONGEST_RESULT_TRIES_MS, PREVIEW_KIND, type TaskRecord } from '../store/ports/index.ts';
 import type { ContentRequest } from '../vendors/index.ts';
 import { createStorageCharge } from './copies/charge-storage.ts';
 import { createResultWorker, type ResultStats } from './copies/result-worker.ts';
@@ -42,7 +42,7 @@ export type Results = {
   /** Results of all nodes: pending, kept, and lost within a week; bytes and number of the files. */
   depth(): Promise<{ pending: number; kept: number; lost: number; bytes: number; files: number }>;
   /** What is kept of a task, or is to be. */
-  ofTask(taskId: string): Promise<ResultRecord[]>;
+  ofTask(taskId: string): Promise<KeptResultRecord[]>;
   /** What a user keeps, and on which terms. */
   usage(user: { id: number; group: string }): Promise<KeptUsage>;
   /** Tries again what was not kept of a task. Returns how many results that are. */
@@ -83,8 +83,8 @@ export type Results = {
 
 /** Results that stay when their vendor drops them: pending, copied by any node, served, swept. */
 export function createResults(deps: ResultDeps): Results {
-  const { store, clock, kept } = deps;
-  const ofTask = async (taskId: string): Promise<ResultRecord[]> =>
+  const { store, clock, storage } = deps;
+  const ofTask = async (taskId: string): Promise<KeptResultRecord[]> =>
     (await store.results.ofTasks([taskId])).filter(({ kind }) => kind !== PREVIEW_KIND);
   const worker = createResultWorker(deps);
   return {
@@ -95,15 +95,15 @@ export function createResults(deps: ResultDeps): Results {
     stop: worker.stop,
     wake: worker.wake,
     stats: worker.stats,
-    findFault: async () => (await kept.files.findFault()) ?? worker.stats().storageError,
+    findFault: async () => (await storage.files.findFault()) ?? worker.stats().storageError,
     depth: () => store.results.depth(clock.unix() - LOST_SECONDS),
     ofTask,
     async usage({ id, group }) {
-      const { keep, keepInputs, quotaFor, daysFor, usdPerGbDayFor } = kept.settings();
+      const { keep, keepInputs, storageQuotaFor, daysFor, usdPerGbDayFor } = storage.settings();
       return {
         ...(await store.results.usage(id)),
         isOffered: keep !== 'off' || keepInputs,
-        quotaBytes: quotaFor(group) ?? null,
+        quotaBytes: storageQuotaFor(group) ?? null,
         days: daysFor(group),
         usdPerGbDay: usdPerGbDayFor(group),
       };

@@ -15,7 +15,7 @@ export type CopyFailure = {
 /** Dependencies inside the room. */
 export type ResultDeps = Pick<
   TaskDeps,
-  'store' | 'clock' | 'logger' | 'vendors' | 'pin' | 'kept' | 'telemetry' | 'node'
+  'store' | 'clock' | 'logger' | 'vendors' | 'pin' | 'storage' | 'telemetry' | 'node'
 > & {
   links: LinkDeps;
   memory: {

@@ -23,7 +23,7 @@ export { createS3Files } from './files/s3/s3-files.ts';
 export { createS3Objects } from './files/s3/s3-objects.ts';
 export type { BucketLocation, SendToBucket } from './files/s3/types.ts';
 export { createFileOnce } from './files/write-file.ts';
-export { LATEST_MIGRATION } from './migrate/plan.ts';
+export { LATEST_MIGRATION } from './migrate/pending-migrations.ts';
 export { copyDatabase, databaseVersion, revertStore } from './migrate/revert.ts';
 export { type MoveReport, moveDatabase } from './move-database.ts';
 export { migrateStore, openStore, type StoreOptions } from './open-store.ts';

@@ -1,6 +1,6 @@
 import { type Clock, isoTime, type Logger, sha256Hex } from '../kernel/index.ts';
 import { storeErrors, toStoreError } from './drivers/errors.ts';
-import { MOVE_NOTE } from './migrate/plan.ts';
+import { MOVE_NOTE } from './migrate/pending-migrations.ts';
 import { migrateStore, openStore } from './open-store.ts';
 import {
   type MovedRow,

@@ -2,7 +2,7 @@ import type { Clock, Logger } from '../kernel/index.ts';
 import type { BindRepositories, Driver } from './drivers/connection.ts';
 import { storeErrors, toStoreError } from './drivers/errors.ts';
 import { migrateSqlite, pendingSqlite } from './migrate/migrate-sqlite.ts';
-import { requireNotMoved } from './migrate/plan.ts';
+import { requireNotMoved } from './migrate/pending-migrations.ts';
 import type { Store } from './ports/index.ts';
 import { createRepositories, withTransactions } from './repositories/index.ts';
 import { tablesFor } from './schema/index.ts';

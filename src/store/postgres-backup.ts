@@ -1,7 +1,7 @@
 /** The entrance to what only backups of PostgreSQL need; loaded only for them. */
 export {
+  adoptRestoredSchema,
   beginPostgresRestore,
   endPostgresRestore,
-  settleRestored,
   withPostgresSnapshot,
 } from './snapshot/postgres-snapshot.ts';

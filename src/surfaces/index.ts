@@ -5,7 +5,7 @@
  */
 
 export { type Batches, createBatches } from './batches/batches.ts';
-export { type BatchRequest, plainBatch, readBatch, readBatchLines } from './batches/read-batch.ts';
+export { type BatchRequest, readBatch, readBatchLines, withBatchDefaults } from './batches/read-batch.ts';
 export type { CountRequest } from './batches/run-batches.ts';
 export { surfaceErrors } from './errors.ts';
 export type { CallableModel, NamedModel } from './list-models.ts';

@@ -1,5 +1,5 @@
 import type { Billing } from '../billing/index.ts';
-import type { KeptFiles } from '../files/index.ts';
+import type { ResultStorage } from '../files/index.ts';
 import type { Clock, Logger, ReportCacheSize, Sentence } from '../kernel/index.ts';
 import type { WebhookServices } from '../notifications/index.ts';
 import type { LoadedPlugin, Pin, ProtocolName } from '../plugins/index.ts';
@@ -55,7 +55,7 @@ export type TaskDeps = {
   billing: Billing;
   /** Pins the serving plugin generation. Release every pin. */
   pin: () => Pin;
-  kept: KeptFiles;
+  storage: ResultStorage;
   webhooks: WebhookServices;
   limits: TaskLimits;
   telemetry: TaskTelemetry;

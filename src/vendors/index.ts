@@ -11,7 +11,7 @@
  */
 
 export { BASE64_FROM, BASE64_KEEP, createBase64Cutter, restoreMedia } from './answer/cut-base64.ts';
-export { ASK_AGAIN_SECONDS, hookCause, hookError, pluginAway, tooManyForUser } from './answer/hook-errors.ts';
+export { ASK_AGAIN_SECONDS, hookCause, hookError, pluginUnavailable, tooManyForUser } from './answer/hook-errors.ts';
 export {
   EventTooLarge,
   readReportedFields,
@@ -27,7 +27,6 @@ export {
   isRepeatable,
   type VendorOutcome,
 } from './answer/retry-advice.ts';
-export { askVendor } from './content/ask-vendor.ts';
 export { checkRedirects, pointsToSelf } from './content/check-redirects.ts';
 export {
   CONTENT_HEADERS,
@@ -37,8 +36,8 @@ export {
   pickHeaders,
 } from './content/fetch-content.ts';
 export { createDownloadLimit } from './content/limit-downloads.ts';
+export { locateContent } from './content/locate-content.ts';
 export { vendorErrors } from './errors.ts';
-export { type RunAccountHook, readBalance, readToldLimits } from './request/ask-account.ts';
 export {
   artifactContext,
   batchContext,
@@ -49,6 +48,7 @@ export {
   upstreamContext,
 } from './request/build-contexts.ts';
 export { buildUpstreamRequest, CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './request/build-upstream-request.ts';
+export { type RunAccountHook, readBalance, readToldLimits } from './request/query-account.ts';
 export { fileToken, findFiles, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
 export { createSendToVendor } from './request/send-to-vendor.ts';
 export { createVendorCallbacks } from './request/vendor-callbacks.ts';

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lastDue } from '../../src/operations/backup/due-backups.ts';
+import { latestDueBackup } from '../../src/operations/backup/due-backups.ts';
 import { openBackdoor } from '../support/backdoor.ts';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { startMailServer } from '../support/smtp.ts';
@@ -50,7 +50,7 @@ test('that one has failed, with the reason', async () => {
 });
 
 test('that none was made for more than a day', async () => {
-  const { id } = lastDue(unixNow(), 3);
+  const { id } = latestDueBackup(unixNow(), 3);
   const started = unixNow() - 60 * 3600;
   const { mail } = await startScheduled(temporaryFolder(), [
     `insert into backup_runs (id, trigger_kind, status, place, owner, lease_until, started_at, ended_at)

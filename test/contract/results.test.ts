@@ -3,9 +3,9 @@ import { quoted, randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
 import {
   ANSWER_KIND,
   type CopiedFile,
+  type KeptResultRecord,
   type PendingResult,
   type ResultLease,
-  type ResultRecord,
   type Store,
 } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
@@ -29,14 +29,14 @@ const copied = (text: string, change: Partial<CopiedFile> = {}): CopiedFile => (
   keptUntil: 0,
   ...change,
 });
-const readLease = ({ id, leaseOwner, leaseSeq }: ResultRecord): ResultLease => ({
+const readLease = ({ id, leaseOwner, leaseSeq }: KeptResultRecord): ResultLease => ({
   id,
   leaseOwner: leaseOwner ?? '',
   leaseSeq,
 });
 /** All that is due: one claim takes one of each user. */
-async function claim(store: Store, owner = 'node-1', limit = 10): Promise<ResultRecord[]> {
-  const claimed: ResultRecord[] = [];
+async function claim(store: Store, owner = 'node-1', limit = 10): Promise<KeptResultRecord[]> {
+  const claimed: KeptResultRecord[] = [];
   for (let more = 1; more > 0 && claimed.length < limit; ) {
     const found = await store.results.claim({ owner, limit: limit - claimed.length, leaseForMs: 60_000 });
     more = found.length;
@@ -46,7 +46,7 @@ async function claim(store: Store, owner = 'node-1', limit = 10): Promise<Result
 }
 
 /** Wants one result, claims it, and returns its claim. */
-async function claimNew(store: Store, change: Partial<PendingResult> = {}): Promise<ResultRecord> {
+async function claimNew(store: Store, change: Partial<PendingResult> = {}): Promise<KeptResultRecord> {
   const result = wanted(change);
   await store.results.want([result], DAY);
   const found = (await claim(store, 'node-1', 100)).find(({ taskId }) => taskId === result.taskId);
@@ -69,7 +69,7 @@ describeEachStore('kept results', (opened) => {
     await Promise.all([store.results.want([result], DAY), other.results.want([result], DAY)]);
     const claims = (await Promise.all([claim(store), claim(other, 'node-2'), claim(store)])).flat();
     expect(claims).toHaveLength(1);
-    const [mine] = claims as [ResultRecord];
+    const [mine] = claims as [KeptResultRecord];
     const stale = { ...readLease(mine), leaseSeq: mine.leaseSeq - 1 };
     expect(await store.results.renew(readLease(mine), 60_000)).toBe(true);
     expect(await store.results.renew(stale, 60_000)).toBe(false);
@@ -95,7 +95,7 @@ describeEachStore('kept results', (opened) => {
       ...{ eventId: `msg_${randomAlnum(27)}`, taskId, userId, apiKeyId: 1, event: 'task.artifacts_kept' as const },
       ...{ url: 'https://receiver.example', host: 'receiver.example', payload: { n: 1 }, createdAt: 1 },
     };
-    const end = (at: Store, one: ResultRecord, isLost: boolean) =>
+    const end = (at: Store, one: KeptResultRecord, isLost: boolean) =>
       at.transaction(async (tx) => {
         expect(await tx.results.lockTask(taskId)).toBe(true);
         if (isLost) await tx.results.postpone(readLease(one), { inMs: null, reason: quoted('gone') });
@@ -104,7 +104,7 @@ describeEachStore('kept results', (opened) => {
       });
     const noticed = async () => (await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 9 })).total;
     const claimed = (await claim(store, 'node-1', 100)).filter((one) => one.taskId === taskId);
-    const [video, sound] = claimed as [ResultRecord, ResultRecord];
+    const [video, sound] = claimed as [KeptResultRecord, KeptResultRecord];
     expect((await Promise.all([end(store, video, false), end(other, sound, true)])).toSorted()).toEqual([false, true]);
     expect(await noticed()).toBe(1);
 
@@ -176,14 +176,14 @@ describeEachStore('kept results', (opened) => {
     expect(await claim(store)).toEqual([]);
     expect(await store.results.untilDue()).toBeGreaterThan(3_000_000);
     expect(await store.results.retry(first.id, DAY)).toBe(true);
-    const [again] = (await claim(store)) as [ResultRecord];
+    const [again] = (await claim(store)) as [KeptResultRecord];
     expect(await store.results.postpone(readLease(again), { inMs: null, reason: quoted('gone') })).toBe(true);
     expect(await store.results.find(first.taskId, 'video')).toMatchObject({ state: 'lost', reason: 'gone' });
     expect(await store.results.depth(0)).toMatchObject({ lost: 1 });
 
     const late = wanted();
     await store.results.want([late], -1);
-    const [over] = (await claim(store)) as [ResultRecord];
+    const [over] = (await claim(store)) as [KeptResultRecord];
     await store.results.postpone(readLease(over), { inMs: 1000, reason: quoted('too late') });
     expect(await store.results.find(late.taskId, 'video')).toMatchObject({ state: 'lost', reason: 'too late' });
     await store.results.forget(first.taskId);
@@ -260,7 +260,7 @@ describeEachStore('kept results', (opened) => {
     const other = await openAnother();
     const { id: userId } = await addUser(store);
     const claimed = [await claimNew(store, { userId }), await claimNew(store, { userId })] as const;
-    const keepWithin = (by: Store, result: ResultRecord, text: string) =>
+    const keepWithin = (by: Store, result: KeptResultRecord, text: string) =>
       by.results.keep(readLease(result), copied(text, { quotaBytes: 7 }));
     const outcomes = await Promise.all([keepWithin(store, claimed[0], 'four'), keepWithin(other, claimed[1], 'five')]);
     expect(outcomes.sort()).toEqual(['kept', 'over_quota']);
@@ -292,7 +292,7 @@ describeEachStore('kept results', (opened) => {
     await store.results.want([wanted({ userId: other }), late], DAY);
     const turn = (change: { after?: number; except?: number[] } = {}) =>
       store.results.claim({ owner: 'node-7', limit: 2, leaseForMs: 60_000, after: many - 1, ...change });
-    const readUsers = (claimed: ResultRecord[]) => claimed.map(({ userId }) => userId);
+    const readUsers = (claimed: KeptResultRecord[]) => claimed.map(({ userId }) => userId);
     expect(readUsers(await turn())).toEqual([many, other]);
     expect(readUsers(await turn({ after: other }))).toEqual([third]);
     expect(readUsers(await turn({ except: [many] }))).toEqual([]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { isMade, lastDue } from '../../src/operations/backup/due-backups.ts';
+import { latestDueBackup, wasMade } from '../../src/operations/backup/due-backups.ts';
 import { chooseKept } from '../../src/operations/backup/prune-backups.ts';
 import type { Manifest } from '../../src/operations/backup/types.ts';
 import type { BackupRun, BackupTrigger } from '../../src/store/ports/index.ts';
@@ -48,9 +48,9 @@ describe('which backups stay', () => {
 
 test('a backup is due from its hour in UTC on, until the next day at that hour', () => {
   const at = (hour: number, minute: number) => Date.UTC(2026, 4, 10, hour, minute) / 1000;
-  expect(lastDue(at(3, 0), 3)).toEqual({ id: 'daily 2026-05-10', at: at(3, 0) });
-  expect(lastDue(at(23, 59), 3).id).toBe('daily 2026-05-10');
-  expect(lastDue(at(2, 59), 3)).toEqual({ id: 'daily 2026-05-09', at: at(3, 0) - DAY });
+  expect(latestDueBackup(at(3, 0), 3)).toEqual({ id: 'daily 2026-05-10', at: at(3, 0) });
+  expect(latestDueBackup(at(23, 59), 3).id).toBe('daily 2026-05-10');
+  expect(latestDueBackup(at(2, 59), 3)).toEqual({ id: 'daily 2026-05-09', at: at(3, 0) - DAY });
 });
 
 test.each(['Asia/Tokyo', 'America/Los_Angeles', 'Europe/Berlin'])('a node in %s has the day of all others', (zone) => {
@@ -61,7 +61,7 @@ test.each(['Asia/Tokyo', 'America/Los_Angeles', 'Europe/Berlin'])('a node in %s 
     for (let hour = 0; hour < 48; hour += 1) {
       const now = Date.UTC(2026, 9, 24, hour) / 1000;
       const day = hour < 3 ? '23' : hour < 27 ? '24' : '25';
-      expect(lastDue(now, 3).id).toBe(`daily 2026-10-${day}`);
+      expect(latestDueBackup(now, 3).id).toBe(`daily 2026-10-${day}`);
     }
   } finally {
     if (own === undefined) delete process.env.TZ;
@@ -71,10 +71,10 @@ test.each(['Asia/Tokyo', 'America/Los_Angeles', 'Europe/Berlin'])('a node in %s 
 
 test('a clock that steps back repeats no backup, and one that was far ahead suppresses none', () => {
   const run = (startedAt: number) => ({ id: 'x', trigger: 'schedule', status: 'done', startedAt }) as BackupRun;
-  const due = lastDue(START, 3);
-  expect(isMade([run(due.at - 1)], due)).toBe(false);
-  expect(isMade([run(due.at + DAY)], due)).toBe(true);
-  expect(isMade([run(due.at + 2 * DAY)], due)).toBe(false);
-  expect(isMade([{ ...run(due.at), trigger: 'manual' }], due)).toBe(false);
-  expect(isMade([{ ...run(due.at), status: 'failed' }], due)).toBe(false);
+  const due = latestDueBackup(START, 3);
+  expect(wasMade([run(due.at - 1)], due)).toBe(false);
+  expect(wasMade([run(due.at + DAY)], due)).toBe(true);
+  expect(wasMade([run(due.at + 2 * DAY)], due)).toBe(false);
+  expect(wasMade([{ ...run(due.at), trigger: 'manual' }], due)).toBe(false);
+  expect(wasMade([{ ...run(due.at), status: 'failed' }], due)).toBe(false);
 });

@@ -8,7 +8,7 @@ import { restoreBackup } from '../../src/operations/backup/restore-backup.ts';
 import { runBackup } from '../../src/operations/backup/run-backup.ts';
 import { verifyBackup } from '../../src/operations/backup/verify-backup.ts';
 import { checkBackups } from '../../src/operations/doctor/check-backups.ts';
-import { openWhileRunning } from '../../src/operations/storage/open-while-running.ts';
+import { openSharedStore } from '../../src/operations/storage/open-shared-store.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { addUser } from '../support/add-user.ts';
@@ -66,7 +66,7 @@ test.each<[string, string, 'role' | 'url']>([
   const databaseUrl = await databaseIn(from, by);
   const config = configFor(databaseUrl);
   await migrateStore({ ...deps, databaseUrl, dataDir: config.dataDir, synchronous: 'FULL' });
-  const store = await openWhileRunning(config);
+  const store = await openSharedStore(config);
   await addUser(store, { username: 'somebody', balance: 5 });
   await store.close();
   // Another program in the same database, with tables of the same names.
@@ -80,8 +80,8 @@ test.each<[string, string, 'role' | 'url']>([
   const made = await runBackup({ config, version, to, trigger: 'manual', seal: undefined, signal });
   if (!made) throw new Error('no backup was made');
   const target = configFor(await databaseIn(into, by));
-  const place = openBackupLocation({ ...deps, config: target }, to);
-  const all = { ...deps, version, config: target, place, signal };
+  const location = openBackupLocation({ ...deps, config: target }, to);
+  const all = { ...deps, version, config: target, location, signal };
   expect(await verifyBackup(all, made.manifest, { unseal: undefined, readResults: false })).toMatchObject({
     results: 0,
   });
@@ -113,7 +113,7 @@ test('tables in two schemas: the backup is refused when it is made, and by the d
     signal,
   });
   await expect(made).rejects.toThrow('newer, public');
-  const store = await openWhileRunning(config);
+  const store = await openSharedStore(config);
   const options = { flag: () => true, number: () => 3 } as unknown as OptionValues;
   const found = await checkBackups({ store, clock: systemClock, config, options });
   expect(found).toContainEqual({ check: 'backups', level: 'error', message: expect.stringContaining('newer, public') });
@@ -127,8 +127,8 @@ test('a database with tables where the dump is loaded first is refused and stays
   const made = await runBackup({ config, version, to, trigger: 'manual', seal: undefined, signal });
   const target = configFor(await databaseIn('public'));
   await run(target.databaseUrl, 'create schema app', 'create table app.mine (id int)');
-  const place = openBackupLocation({ ...deps, config: target }, to);
-  const all = { ...deps, version, config: target, place, signal };
+  const location = openBackupLocation({ ...deps, config: target }, to);
+  const all = { ...deps, version, config: target, location, signal };
   await expect(restoreBackup(all, made?.manifest as never, { unseal: undefined })).rejects.toThrow('schema app');
   await run(target.databaseUrl, 'drop table app.mine');
 });
@@ -149,8 +149,8 @@ test('planted schema: what acts by itself in a backup is left out, and ours is r
   const to = { kind: 'folder', path: temporaryFolder() } as const;
   const made = await runBackup({ config, version, to, trigger: 'manual', seal: undefined, signal });
   const target = configFor(await databaseIn('public'));
-  const place = openBackupLocation({ ...deps, config: target }, to);
-  const all = { ...deps, version, config: target, place, signal };
+  const location = openBackupLocation({ ...deps, config: target }, to);
+  const all = { ...deps, version, config: target, location, signal };
   const { notes } = await restoreBackup(all, made?.manifest as never, { unseal: undefined });
   for (const name of [
     'trigger promote',

@@ -1,4 +1,4 @@
-/** What the daily backup removes from its place, and what it leaves there. */
+/** What the daily backup removes from its location, and what it leaves there. */
 import { expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,14 +20,14 @@ function openFolder() {
   const folder = join(temporaryFolder(), 'backups');
   mkdirSync(folder);
   const deps = { config: {} as Config, clock: systemClock, logger: silentLogger };
-  const place = openBackupLocation(deps, { kind: 'folder', path: folder });
+  const location = openBackupLocation(deps, { kind: 'folder', path: folder });
   return {
-    place,
-    prune: () => pruneBackups(place, { keep: ONE_OF_EACH, installation: 'a', now: NOW }),
+    location,
+    prune: () => pruneBackups(location, { keep: ONE_OF_EACH, installation: 'a', now: NOW }),
     /** The kept result with this content, last changed this many days ago; returns its path. */
     async keep(content: string, days: number): Promise<string> {
       const source = new Blob([content]).stream();
-      await place.results.put(source, { maxBytes: 1000, signal: new AbortController().signal });
+      await location.results.put(source, { maxBytes: 1000, signal: new AbortController().signal });
       const digest = sha256(content);
       const [path] = [...new Bun.Glob(`results/**/${digest}`).scanSync({ cwd: folder, absolute: true })];
       if (path === undefined) throw new Error('the file of the result is not where the test looks');
@@ -71,81 +71,81 @@ function openFolder() {
 }
 
 test('backups that need not stay go, with the results that only they list', async () => {
-  const place = openFolder();
+  const location = openFolder();
   const [shared, old, fresh] = [
-    await place.keep('shared', 30),
-    await place.keep('old', 30),
+    await location.keep('shared', 30),
+    await location.keep('old', 30),
     // That of a backup in the making, which has no list yet.
-    await place.keep('fresh', 1),
+    await location.keep('fresh', 1),
   ];
-  place.backUp(1, ['shared', 'old'], { trigger: 'schedule' });
-  place.backUp(2, ['shared'], { trigger: 'manual' });
-  place.backUp(9, ['shared']);
-  expect(await place.prune()).toBe(1);
-  expect(place.ids()).toEqual([idFor(2), idFor(9)]);
+  location.backUp(1, ['shared', 'old'], { trigger: 'schedule' });
+  location.backUp(2, ['shared'], { trigger: 'manual' });
+  location.backUp(9, ['shared']);
+  expect(await location.prune()).toBe(1);
+  expect(location.ids()).toEqual([idFor(2), idFor(9)]);
   expect([existsSync(shared), existsSync(old), existsSync(fresh)]).toEqual([true, false, true]);
-  expect(await place.prune()).toBe(0);
+  expect(await location.prune()).toBe(0);
 });
 
 test('what an interrupted backup left goes after two days', async () => {
-  const place = openFolder();
-  place.backUp(7, [], { manifest: false });
-  place.backUp(9, []);
-  place.backUp(10, [], { manifest: false });
-  expect(await place.prune()).toBe(0);
-  expect(place.ids()).toEqual([idFor(9), idFor(10)]);
+  const location = openFolder();
+  location.backUp(7, [], { manifest: false });
+  location.backUp(9, []);
+  location.backUp(10, [], { manifest: false });
+  expect(await location.prune()).toBe(0);
+  expect(location.ids()).toEqual([idFor(9), idFor(10)]);
 });
 
 test('while a manifest cannot be read, no result goes: it may be listed there', async () => {
-  const place = openFolder();
-  const old = await place.keep('old', 30);
-  place.backUp(1, ['old']);
-  place.backUp(2, ['old']);
-  place.backUp(9, []);
-  place.damage(2);
-  expect(await place.prune()).toBe(1);
-  expect(place.ids()).toEqual([idFor(2), idFor(9)]);
+  const location = openFolder();
+  const old = await location.keep('old', 30);
+  location.backUp(1, ['old']);
+  location.backUp(2, ['old']);
+  location.backUp(9, []);
+  location.damage(2);
+  expect(await location.prune()).toBe(1);
+  expect(location.ids()).toEqual([idFor(2), idFor(9)]);
   expect(existsSync(old)).toBe(true);
 });
 
 test('a backup whose manifest cannot be read for a moment does not count as unfinished', async () => {
-  const place = openFolder();
-  for (const day of [1, 2, 9]) place.backUp(day, []);
-  place.hideManifest(1);
-  await expect(place.prune()).rejects.toThrow('cannot be read');
-  expect(place.ids()).toEqual([idFor(1), idFor(2), idFor(9)]);
+  const location = openFolder();
+  for (const day of [1, 2, 9]) location.backUp(day, []);
+  location.hideManifest(1);
+  await expect(location.prune()).rejects.toThrow('cannot be read');
+  expect(location.ids()).toEqual([idFor(1), idFor(2), idFor(9)]);
 });
 
-test('backups of another installation in the same place stay, with their results', async () => {
-  const place = openFolder();
-  const theirs = await place.keep('theirs', 30);
-  place.backUp(1, ['theirs'], { installation: 'b' });
-  place.backUp(2, ['theirs'], { installation: 'b' });
-  place.backUp(3, []);
-  place.backUp(9, []);
-  expect(await place.prune()).toBe(1);
-  expect(place.ids()).toEqual([idFor(1), idFor(2), idFor(9)]);
+test('backups of another installation in the same location stay, with their results', async () => {
+  const location = openFolder();
+  const theirs = await location.keep('theirs', 30);
+  location.backUp(1, ['theirs'], { installation: 'b' });
+  location.backUp(2, ['theirs'], { installation: 'b' });
+  location.backUp(3, []);
+  location.backUp(9, []);
+  expect(await location.prune()).toBe(1);
+  expect(location.ids()).toEqual([idFor(1), idFor(2), idFor(9)]);
   expect(existsSync(theirs)).toBe(true);
 });
 
 test('while a backup may be in the making, no result goes: it counts on what it found', async () => {
-  const place = openFolder();
-  const counted = await place.keep('counted', 30);
-  place.backUp(1, ['counted']);
-  place.backUp(9, []);
-  place.backUp(10, [], { manifest: false });
-  expect(await place.prune()).toBe(1);
-  expect([place.ids(), existsSync(counted)]).toEqual([[idFor(9), idFor(10)], true]);
+  const location = openFolder();
+  const counted = await location.keep('counted', 30);
+  location.backUp(1, ['counted']);
+  location.backUp(9, []);
+  location.backUp(10, [], { manifest: false });
+  expect(await location.prune()).toBe(1);
+  expect([location.ids(), existsSync(counted)]).toEqual([[idFor(9), idFor(10)], true]);
 });
 
-test('two installations in one place: a backup that begins while another prunes keeps its files', async () => {
+test('two installations in one location: a backup that begins while another prunes keeps its files', async () => {
   const opened = openFolder();
   const shared = await opened.keep('shared', 30);
   opened.backUp(1, ['shared']);
   opened.backUp(9, []);
-  const list = opened.place.results.list;
+  const list = opened.location.results.list;
   // The other one begins after the backups were listed, finds the file, and counts on it.
-  opened.place.results.list = (after, limit) => {
+  opened.location.results.list = (after, limit) => {
     if (after === '') opened.backUp(10, ['shared'], { installation: 'b' });
     return list(after, limit);
   };
@@ -153,21 +153,21 @@ test('two installations in one place: a backup that begins while another prunes 
   expect(existsSync(shared)).toBe(true);
 });
 
-test('two installations in one place: what another removes after it was found is copied again', async () => {
-  const { place, keep } = openFolder();
+test('two installations in one location: what another removes after it was found is copied again', async () => {
+  const { location, keep } = openFolder();
   const source = openFolder();
   await keep('kept', 30);
   await source.keep('kept', 30);
-  const deps = { place, config: { dataDir: temporaryFolder() } as Config, clock: systemClock, logger: silentLogger };
+  const deps = { location, config: { dataDir: temporaryFolder() } as Config, clock: systemClock, logger: silentLogger };
   const made = { ...deps, version: '1.2.3', signal: new AbortController().signal };
   const wanted = async function* () {
     yield { sha256: sha256('kept'), bytes: 4 };
   };
-  const input = { id: idFor(10), from: source.place.results };
+  const input = { id: idFor(10), from: source.location.results };
   const results = await copyResults(made, { ...input, wanted: wanted() });
-  await place.results.delete(sha256('kept'));
+  await location.results.delete(sha256('kept'));
   await keepResults(made, { ...input, results });
-  expect(await place.results.size(sha256('kept'))).toBe(4);
-  for (const each of [place, source.place]) await each.results.delete(sha256('kept'));
+  expect(await location.results.size(sha256('kept'))).toBe(4);
+  for (const each of [location, source.location]) await each.results.delete(sha256('kept'));
   await expect(keepResults(made, { ...input, results })).rejects.toThrow('was removed from');
 });

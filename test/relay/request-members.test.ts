@@ -3,7 +3,7 @@ import type { AppError, JsonObject } from '../../src/kernel/index.ts';
 import {
   checkMembers,
   largestLimit,
-  plainName,
+  normalizeMemberName,
   readQuantities,
   refuseUncounted,
 } from '../../src/relay/request-members.ts';
@@ -13,8 +13,8 @@ const NO_LIMIT = 4096;
 
 test('a name is read as vendors may read it', () => {
   const names = ['model', 'Model', ' model', 'ｍodel', 'model\0', `model\0${'x'.repeat(100)}`, 'Model\0x'];
-  for (const name of names) expect(plainName(name)).toBe('model');
-  expect(plainName('models')).toBe('models');
+  for (const name of names) expect(normalizeMemberName(name)).toBe('model');
+  expect(normalizeMemberName('models')).toBe('models');
 });
 
 describe('the limit of an answer', () => {

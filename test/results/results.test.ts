@@ -6,7 +6,7 @@ import { CONTENT_PARTS } from '../../src/operations/retention/strip-content.ts';
 import type { Content } from '../../src/results/types.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { createFolderFiles } from '../../src/store/index.ts';
-import type { FileStore, ResultRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import type { FileStore, KeptResultRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { changeSealedKey } from '../support/accounts.ts';
@@ -32,7 +32,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     Object.assign(engine.keeping, {
       keep: 'off',
       daysFor: () => 0,
-      quotaFor: () => undefined,
+      storageQuotaFor: () => undefined,
       usdPerGbDayFor: () => 0,
       previewBytes: 1_000_000,
     });
@@ -49,8 +49,8 @@ const describeKeeping = (opened: () => OpenedStore) => {
     engine.finishJobs();
     return ended(store, task.taskId);
   }
-  const readResults = ({ taskId }: TaskRecord): Promise<ResultRecord[]> => store.results.ofTasks([taskId]);
-  const kept = (task: TaskRecord, state = 'kept'): Promise<ResultRecord> =>
+  const readResults = ({ taskId }: TaskRecord): Promise<KeptResultRecord[]> => store.results.ofTasks([taskId]);
+  const kept = (task: TaskRecord, state = 'kept'): Promise<KeptResultRecord> =>
     until(`a result of ${task.taskId} is ${state}`, async () =>
       (await readResults(task)).find((row) => row.state === state && row.artifactKey !== ''),
     );
@@ -267,7 +267,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
 
   test('a full account is told to its owner, and the task is unharmed', async () => {
     const caller = await addCaller(store);
-    Object.assign(engine.keeping, { keep: 'all', quotaFor: () => 10 });
+    Object.assign(engine.keeping, { keep: 'all', storageQuotaFor: () => 10 });
     const full = await make(caller);
     const waiting = await until('it was tried', async () =>
       (await readResults(full)).find(({ attempts }) => attempts > 0),
@@ -277,7 +277,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
       { kept: 'pending', kept_reason: waiting.reason },
     ]);
     expect((await download(full)).status).toBe(200);
-    engine.keeping.quotaFor = () => undefined;
+    engine.keeping.storageQuotaFor = () => undefined;
     expect(await engine.results.retry(full.taskId)).toBe(1);
     await kept(full);
     expect(await engine.results.usage(caller.user)).toMatchObject({ results: 1, quotaBytes: null });

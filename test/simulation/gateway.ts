@@ -113,10 +113,10 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
       ownAddresses: () => ['http://gateway.example'],
     },
     pin: () => plugins.pin(),
-    kept: {
+    storage: {
       files: parts.files,
       settings: () => ({
-        ...{ keep: 'asked', keepInputs: false, daysFor: () => 0, quotaFor: () => undefined },
+        ...{ keep: 'asked', keepInputs: false, daysFor: () => 0, storageQuotaFor: () => undefined },
         ...{ usdPerGbDayFor: () => 0, redirects: false, previewBytes: 0 },
       }),
       maxFileBytes: 10_000_000,

@@ -406,7 +406,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: RELAY_BILLING,
-        search: '    await replace(tx, { ...asTask(relay), ...change }, { reserved: relay.quota, attempt });\n',
+        search: '    await replace(tx, { ...toReservedTask(relay), ...change }, { reserved: relay.quota, attempt });\n',
         replace: '',
       },
     ],

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { copyDatabase, databaseVersion, migrateStore, openStore, replaceSqlite } from '../../src/store/index.ts';
 import { RESTORED_NODE } from '../../src/store/ports/index.ts';
-import { finishReplacement, replacingSteps } from '../../src/store/snapshot/replace-sqlite.ts';
+import { finishReplacement, replacementSteps } from '../../src/store/snapshot/replace-sqlite.ts';
 import { markCopy } from '../../src/store/sqlite/refuse-foreign-log.ts';
 import { NEW_WAITING, newTask } from '../contract/each-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -116,7 +116,7 @@ test('a kill between any two steps leaves the old or the new database intact, an
     const mark = Number(file.query('pragma application_id').values()[0]?.[0]);
     file.close();
     const kept = `${pathFor(left)}.replaced-1`;
-    const all = replacingSteps(left, { mark, kept });
+    const all = replacementSteps(left, { mark, kept });
     for (const step of all.slice(0, steps)) step();
     isEnd = steps === all.length;
     const keys = await keysIn(left);

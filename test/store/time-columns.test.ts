@@ -53,8 +53,8 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'credentials.balance_at': {
     longest: 'the present; a balance is read again an hour after it',
-    comparedBy: 'operations/watches/watch-upstream-accounts.ts',
-    shownBy: ['channels/upstream-accounts.test.ts', 'are read again where the last time is from the future'],
+    comparedBy: 'operations/watches/watch-vendor-accounts.ts',
+    shownBy: ['channels/vendor-accounts.test.ts', 'are read again where the last time is from the future'],
   },
   'batches.due_at': {
     longest: 'LONGEST_BATCH_PAUSE_MS',

@@ -22,15 +22,15 @@ type Change = Partial<BucketLocation> & {
 /** The files and the marker of the bucket `results` of a server on this machine. */
 export function openBucketFiles(
   endpoint: string,
-  { secretAccessKey = S3_KEYS.secretAccessKey, partBytes, answerMs = 5000, minFreeBytes = 0, ...place }: Change = {},
+  { secretAccessKey = S3_KEYS.secretAccessKey, partBytes, answerMs = 5000, minFreeBytes = 0, ...location }: Change = {},
 ): { files: FileStore; marker: BucketMarker; spoolFolder: string; close(): Promise<void> } {
   const upstream = createUpstream({ allowPrivate: true, clock: systemClock, logger: silentLogger });
   const spoolFolder = join(temporaryFolder(), 'spool');
   const limits = { connectTimeoutMs: answerMs, headersTimeoutMs: answerMs, idleTimeoutMs: answerMs };
   const access = {
-    place: {
+    location: {
       ...{ endpoint, bucket: 'results', prefix: 'kept/here', region: 'us-east-1', pathStyle: true, sse: '' },
-      ...place,
+      ...location,
     } satisfies BucketLocation,
     credentials: { ...S3_KEYS, secretAccessKey },
     send: (request: Parameters<SendToBucket>[0]) =>

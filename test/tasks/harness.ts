@@ -98,7 +98,7 @@ export async function startEngine(
     keep: 'off',
     keepInputs: false,
     daysFor: () => 0,
-    quotaFor: () => undefined,
+    storageQuotaFor: () => undefined,
     usdPerGbDayFor: () => 0,
     redirects: false,
     previewBytes: 1_000_000,
@@ -136,7 +136,7 @@ export async function startEngine(
     },
     billing,
     pin: () => plugins.pin(),
-    kept: { files, settings: () => keeping, maxFileBytes: 10_000_000 },
+    storage: { files, settings: () => keeping, maxFileBytes: 10_000_000 },
     webhooks: {
       upstream: receivers,
       urls: createCallbackUrls({ names: [], ranges: RECEIVERS }),

@@ -31,7 +31,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     await engine.start();
   });
   afterEach(async () => {
-    Object.assign(engine.keeping, { keepInputs: true, daysFor: () => 0, quotaFor: () => undefined });
+    Object.assign(engine.keeping, { keepInputs: true, daysFor: () => 0, storageQuotaFor: () => undefined });
     for (const other of engines.splice(0)) await other.stop();
   });
   afterAll(() => engine.stop());
@@ -135,7 +135,7 @@ const describeInputs = (opened: () => OpenedStore) => {
 
   test('files that do not fit are told as the reason; the task is unharmed', async () => {
     const caller = await addCaller(store);
-    engine.keeping.quotaFor = () => 500;
+    engine.keeping.storageQuotaFor = () => 500;
     const task = await send(caller, form({ input_reference: randomBytes(1000) }));
     expect([task.status, await engine.surfaces.retryBlock(task)]).toEqual(['SUCCESS', 'inputs_not_kept']);
     await expect(again(caller, task)).rejects.toMatchObject({

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { openReservedNotes } from '../../src/operations/storage/reserved-notes.ts';
+import { openPreallocatedNotes } from '../../src/operations/storage/preallocated-notes.ts';
 import { openStore } from '../../src/store/index.ts';
 import { createUnrecordedJobs } from '../../src/tasks/index.ts';
 import { newTask, readLease } from '../contract/each-store.ts';
@@ -23,13 +23,13 @@ test('a job that could not be recorded survives the process, and is recorded whe
   const job = { taskId: task.taskId, channelId: 3, upstreamTaskId: 'job-1', at: 1000 };
   const away = { ...store, tasks: { ...store.tasks, byTaskId: () => Promise.reject(new Error('full')) } };
   const deps = { clock: systemClock, logger: silentLogger };
-  const before = openReservedNotes(path, silentLogger);
+  const before = openPreallocatedNotes(path, silentLogger);
   const lost = createUnrecordedJobs({ ...deps, store: away }, before);
   lost.add(job);
   expect(lost.list()).toEqual([{ ...job, isRecorded: false }]);
   before.close();
 
-  const after = openReservedNotes(path, silentLogger);
+  const after = openPreallocatedNotes(path, silentLogger);
   const found = createUnrecordedJobs({ ...deps, store }, after);
   found.start();
   expect(found.list()).toEqual([{ ...job, isRecorded: false }]);
@@ -50,7 +50,7 @@ test('a job that could not be recorded survives the process, and is recorded whe
 
 test('a note that was torn is dropped, and the others are read', () => {
   const path = join(temporaryFolder(), 'taskgate.jobs');
-  const notes = openReservedNotes(path, silentLogger);
+  const notes = openPreallocatedNotes(path, silentLogger);
   const job = { taskId: 'task_1', channelId: 3, upstreamTaskId: 'job-1', at: 1000 };
   notes.write(0, '{"taskId":"task_');
   notes.write(5, JSON.stringify(job));

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Registry } from 'prom-client';
-import { createDeferredHistogram } from '../../src/telemetry/metrics/instruments.ts';
+import { createDeferredHistogram } from '../../src/telemetry/metrics/deferred-histogram.ts';
 
 test.each([1, 499, 500, 1203])('a reader of a deferred histogram sees each of %d observations once', async (count) => {
   const registry = new Registry();

@@ -20,10 +20,10 @@ import { type CommandInput, option, stopSignals, UsageError } from './command.ts
 import { readSettings } from './read-settings.ts';
 
 /**
- * Runs `work` with the place of `--from` or BACKUP_TO; a signal to stop aborts `signal`.
+ * Runs `work` with the location of `--from` or BACKUP_TO; a signal to stop aborts `signal`.
  *
- * @throws `OperatorError` where the place is a folder that is not there: a wrong name is not a
- * place without backups
+ * @throws `OperatorError` where the location is a folder that is not there: a wrong name is not a
+ * location without backups
  */
 export async function withBackupLocation<T>(
   input: CommandInput,
@@ -32,25 +32,25 @@ export async function withBackupLocation<T>(
   // On the day of a restore the secrets may be in the backup alone.
   const { config } = readSettings(input, { needsSecrets: false });
   const base = { config, clock: systemClock, logger: silentLogger };
-  const place = openBackupLocation(base, readBackupLocation(config, option(input, 'from')));
+  const location = openBackupLocation(base, readBackupLocation(config, option(input, 'from')));
   try {
-    if (place.folder !== undefined && !existsSync(place.folder)) {
-      throw new OperatorError(`there is no folder ${place.folder}: --from and BACKUP_TO say where backups are`);
+    if (location.folder !== undefined && !existsSync(location.folder)) {
+      throw new OperatorError(`there is no folder ${location.folder}: --from and BACKUP_TO say where backups are`);
     }
-    return await work({ ...base, version: VERSION, place, signal: stopSignals() });
+    return await work({ ...base, version: VERSION, location, signal: stopSignals() });
   } finally {
-    await place.close();
+    await location.close();
   }
 }
 
 /** The backup that `--id` names, or the newest. */
-export const chosenBackup = (input: CommandInput, { place }: BackupDeps): Promise<Manifest> =>
-  findBackup(place, option(input, 'id'));
+export const chosenBackup = (input: CommandInput, { location }: BackupDeps): Promise<Manifest> =>
+  findBackup(location, option(input, 'id'));
 
 /**
- * The place that `given` names, or else BACKUP_TO. A relative folder is one of the current
+ * The location that `given` names, or else BACKUP_TO. A relative folder is one of the current
  * directory.
- * @throws `UsageError` without a place, or with one that is neither a folder nor a bucket
+ * @throws `UsageError` without a location, or with one that is neither a folder nor a bucket
  */
 export function readBackupLocation(
   { backupTo }: Pick<BackupConfig, 'backupTo'>,

@@ -53,7 +53,7 @@ export async function composeGateway(foundation: Foundation, isDrained: () => bo
   const services = await composeServices(foundation);
   const { auth, billing, channels, plugins, node } = services;
   const { tasks, batches, relay, results, webhooks, unrecorded } = services.taskRooms;
-  const { backups, balanceWatch, channelWatch, clockCheck, dataCheck, disks, upstreamAccounts } = services.watches;
+  const { backups, balanceWatch, channelWatch, clockCheck, dataCheck, disks, vendorAccounts } = services.watches;
   const { lag } = services.observed;
   let { port } = config;
   const listeners: Listening[] = [];
@@ -111,11 +111,11 @@ export async function composeGateway(foundation: Foundation, isDrained: () => bo
         dataCheck.start();
         channelWatch.start();
         balanceWatch.start();
-        upstreamAccounts.start();
+        vendorAccounts.start();
       }
       shutdown.add('watch of channels', () => channelWatch.stop());
       shutdown.add('watch of balances', () => balanceWatch.stop());
-      shutdown.add('balances at vendors', () => upstreamAccounts.stop());
+      shutdown.add('balances at vendors', () => vendorAccounts.stop());
       shutdown.add('backups', () => backups.stop());
       shutdown.add('check of the data', () => dataCheck.stop());
       const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => lag.takeMaxMs() });

@@ -134,7 +134,7 @@ export function composeHttp(
         sendTestWebhook: (receiver) => webhooks.test(receiver),
       }),
       tryChannel,
-      readAccounts: watches.upstreamAccounts.read,
+      readAccounts: watches.vendorAccounts.read,
     },
     taskRooms: { tasks, surfaces, batches, results, relay, reports, webhooks },
     accounts: {

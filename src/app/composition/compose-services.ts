@@ -8,14 +8,14 @@ import { systemRandom } from '../../kernel/index.ts';
 import { createCallbackUrls } from '../../notifications/index.ts';
 import { createBackups } from '../../operations/backup/backup-schedule.ts';
 import { createDataCheck } from '../../operations/doctor/weekly-check.ts';
-import { openReservedNotes } from '../../operations/storage/reserved-notes.ts';
+import { openPreallocatedNotes } from '../../operations/storage/preallocated-notes.ts';
 import { openResultFiles } from '../../operations/storage/result-files.ts';
 import { createNotices } from '../../operations/watches/queue-notices.ts';
 import { createBalanceWatch } from '../../operations/watches/watch-balances.ts';
 import { createChannelWatch } from '../../operations/watches/watch-channels.ts';
 import { createClockCheck } from '../../operations/watches/watch-clock.ts';
 import { createDiskWatch } from '../../operations/watches/watch-disks.ts';
-import { createUpstreamAccounts } from '../../operations/watches/watch-upstream-accounts.ts';
+import { createVendorAccountWatch } from '../../operations/watches/watch-vendor-accounts.ts';
 import { createPluginService } from '../../plugins/index.ts';
 import {
   authSettings,
@@ -196,7 +196,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       .findFault()
       .then((fault) => fault === undefined || logger.error({ fault: fault.message }, UNSHARED_RESULTS))
       .catch((error) => logger.warn({ err: error }, 'the result storage could not be inspected'));
-  const jobNotes = openReservedNotes(join(config.dataDir, JOBS_FILE), logger);
+  const jobNotes = openPreallocatedNotes(join(config.dataDir, JOBS_FILE), logger);
   shutdown.add('notes of jobs', () => jobNotes.close());
   const meter = measureTasks(metrics.registry);
   const taskRooms = composeTasks({
@@ -222,7 +222,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     },
     billing,
     pin: () => plugins.pin(),
-    kept: {
+    storage: {
       files: files.files,
       settings: () => resultSettings(options),
       maxFileBytes: config.resultsMaxFileMb * MIB,
@@ -288,7 +288,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     isMailed: () => options.flag('alerts.failing_channels') && authSettings(options, node).mail !== undefined,
     notices,
   });
-  const upstreamAccounts = createUpstreamAccounts({
+  const vendorAccounts = createVendorAccountWatch({
     ...{ store, clock, logger, channels, sandbox },
     send: createSendToVendor({ upstream, channels }),
     pin: () => plugins.pin(),
@@ -334,7 +334,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     billing,
     auth,
     taskRooms,
-    watches: { clockCheck, disks, backups, dataCheck, channelWatch, balanceWatch, upstreamAccounts, notices },
+    watches: { clockCheck, disks, backups, dataCheck, channelWatch, balanceWatch, vendorAccounts, notices },
     observed: { metrics, tracing, lag, reportCacheSize },
     upstream,
     node,

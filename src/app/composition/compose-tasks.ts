@@ -1,6 +1,6 @@
 import type { Billing } from '../../billing/index.ts';
 import type { CapacityService } from '../../channels/index.ts';
-import { createSmallFiles, type KeptFiles } from '../../files/index.ts';
+import { createSmallFiles, type ResultStorage } from '../../files/index.ts';
 import type { Clock, JsonObject, Logger, ReportCacheSize } from '../../kernel/index.ts';
 import { createWebhooks, type WebhookServices, type Webhooks } from '../../notifications/index.ts';
 import type { Pin, PluginOutcome } from '../../plugins/index.ts';
@@ -56,7 +56,7 @@ export type TaskParts = {
   };
   billing: Billing;
   pin: () => Pin;
-  kept: KeptFiles;
+  storage: ResultStorage;
   webhooks: WebhookServices;
   limits: TaskLimits & { links: LinkLimits };
   telemetry: Omit<TaskTelemetry, 'outcomes'> & {
@@ -99,7 +99,7 @@ export function composeTasks(parts: TaskParts): TaskServices {
   const unrecorded = createUnrecordedJobs({ store, clock, logger }, jobNotes);
   const deps: TaskDeps = {
     ...{ store, clock, logger, limits },
-    ...{ billing: parts.billing, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
+    ...{ billing: parts.billing, pin: parts.pin, storage: parts.storage, webhooks: parts.webhooks },
     vendors: {
       ...{ clock, channels, serviceAccounts, ownAddresses },
       send: createSendToVendor({ upstream, channels }),
@@ -128,12 +128,12 @@ export function composeTasks(parts: TaskParts): TaskServices {
     },
   });
   const resultDeps: ResultDeps = {
-    ...{ store, clock, logger, vendors: deps.vendors, pin: deps.pin, kept: deps.kept },
+    ...{ store, clock, logger, vendors: deps.vendors, pin: deps.pin, storage: deps.storage },
     ...{ telemetry: deps.telemetry, node: deps.node },
     links: openLinks(parts, reportCacheSize),
     memory: {
       resolvedLinks: createResolvedLinks({ clock, ...(reportCacheSize && { reportCacheSize }) }),
-      smallFiles: createSmallFiles(parts.kept, reportCacheSize),
+      smallFiles: createSmallFiles(parts.storage, reportCacheSize),
     },
     wakeWebhooks: () => webhooks.taskChanged(),
     findRelayed: relay.linkedVideo,

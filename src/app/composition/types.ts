@@ -11,7 +11,7 @@ import type { BalanceWatch } from '../../operations/watches/watch-balances.ts';
 import type { ChannelWatch } from '../../operations/watches/watch-channels.ts';
 import type { ClockCheck } from '../../operations/watches/watch-clock.ts';
 import type { DiskWatch } from '../../operations/watches/watch-disks.ts';
-import type { UpstreamAccounts } from '../../operations/watches/watch-upstream-accounts.ts';
+import type { VendorAccountWatch } from '../../operations/watches/watch-vendor-accounts.ts';
 import type { HookCall, PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { LiveOptions, NodeAddress, SettingsService, SettingWarning } from '../../settings/index.ts';
@@ -72,7 +72,7 @@ type Watches = {
   dataCheck: DataCheck;
   channelWatch: ChannelWatch;
   balanceWatch: BalanceWatch;
-  upstreamAccounts: UpstreamAccounts;
+  vendorAccounts: VendorAccountWatch;
   notices: Notices;
 };
 

@@ -66,7 +66,7 @@ export const resultSettings = (options: OptionValues): ResultSettings => ({
   keep: options.choice('results.keep'),
   keepInputs: options.flag('results.keep_inputs'),
   daysFor: (group) => ofGroup(options.json('results.days'), group),
-  quotaFor: (group) => ofGroup(options.json('results.quota_gb'), group) * GB || undefined,
+  storageQuotaFor: (group) => ofGroup(options.json('results.quota_gb'), group) * GB || undefined,
   usdPerGbDayFor: (group) => ofGroup(options.json('results.price_gb_day'), group),
   previewBytes: options.number('results.previews_mb') * MB,
   redirects: options.flag('results.s3_redirect'),

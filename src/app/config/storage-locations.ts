@@ -37,8 +37,8 @@ export const backupLocation: ValueKind<StorageLocation> = {
 
 /** `variables`: how the names of the variables for its credentials begin. */
 function readBucket(value: string, variables: 'RESULTS' | 'BACKUP'): Result<StorageLocation, string> {
-  const [place = '', search = ''] = splitAt(value.slice('s3:'.length), '?');
-  const [bucket = '', path = ''] = splitAt(place.startsWith('//') ? place.slice(2) : '', '/');
+  const [location = '', search = ''] = splitAt(value.slice('s3:'.length), '?');
+  const [bucket = '', path = ''] = splitAt(location.startsWith('//') ? location.slice(2) : '', '/');
   if (bucket.includes('@')) {
     return err(`credentials belong into ${variables}_S3_ACCESS_KEY_ID and ${variables}_S3_SECRET_ACCESS_KEY`);
   }

@@ -2,7 +2,8 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import { type CapacityService, type Channels, mapModel } from '../../channels/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
-import { boundedLabel, readFromStore } from '../../telemetry/metrics/instruments.ts';
+import { boundedLabel } from '../../telemetry/metrics/deferred-histogram.ts';
+import { readFromStore } from '../../telemetry/metrics/read-from-store.ts';
 
 /** Series of one metric; all further models share `other`. */
 const MAX_MODELS = 200;

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Channels } from '../../channels/index.ts';
 import type { Results } from '../../results/index.ts';
-import { readFromStore, withinDeadline } from '../../telemetry/metrics/instruments.ts';
+import { readFromStore, withinDeadline } from '../../telemetry/metrics/read-from-store.ts';
 
 /** Channels that are named; those beyond share a label elsewhere too. */
 const MAX_CHANNELS = 200;

@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 import type { TaskMeter } from '../../tasks/index.ts';
-import { boundedLabel, createDeferredHistogram } from '../../telemetry/metrics/instruments.ts';
+import { boundedLabel, createDeferredHistogram } from '../../telemetry/metrics/deferred-histogram.ts';
 
 /** Channels and plugins with series of their own; all others share `other`. */
 const MAX_CHANNELS = 200;

@@ -8,7 +8,7 @@ import type { DiskWatch } from '../../operations/watches/watch-disks.ts';
 import type { Results } from '../../results/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
-import { readFromStore, withinDeadline } from '../../telemetry/metrics/instruments.ts';
+import { readFromStore, withinDeadline } from '../../telemetry/metrics/read-from-store.ts';
 import { VERSION } from '../version.ts';
 
 /** Seconds; fine-grained around the aim: 99 of 100 polls within a second of their due time. */

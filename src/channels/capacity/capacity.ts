@@ -7,11 +7,11 @@ import {
   type Store,
 } from '../../store/ports/index.ts';
 import type { VendorAccount } from '../pick-account.ts';
+import { createAccountWatches } from './account-watches.ts';
 import { credentialPool, findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
 import { forgetProbe, freeSlotsBelow, isGrowing, noteBegun, noteInFlight, probeAtMs } from './learned-ceiling.ts';
 import { lockSlots } from './lock-slots.ts';
-import { createAccountWatches } from './outages.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
 import { createPoolIndex, findChannelPool, findPool, heldSlots, keyText, listPools } from './pools.ts';
 import { createRelaySlots } from './relay-slots.ts';

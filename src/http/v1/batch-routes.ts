@@ -3,10 +3,10 @@ import { createJsonScanner, isJsonType, type Json, toStream } from '../../kernel
 import {
   type Batches,
   type BatchRequest,
-  plainBatch,
   readBatch,
   readBatchLines,
   surfaceErrors,
+  withBatchDefaults,
 } from '../../surfaces/index.ts';
 import type { ClientRequest } from '../../tasks/index.ts';
 import { digestJson } from '../../tasks/index.ts';
@@ -38,7 +38,7 @@ export function batchRoutes(kit: Kit, deps: V1Deps & { batches: Batches }) {
         const batch =
           text === undefined
             ? await readBatch(value, (id) => batches.inputText(api.user.id, id))
-            : plainBatch(readBatchLines(text));
+            : withBatchDefaults(readBatchLines(text));
         for (const model of listModels(batch)) deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
         const made = await batches.create(toCaller(api), { requestId, request: client, batch });
         if (made.replayed) set.headers[REPLAYED] = 'true';

@@ -29,10 +29,10 @@ export async function removeStaleWork(dataDir: string, now: number): Promise<voi
 /** Opens a backup location. @throws `OperatorError` for a bucket without credentials */
 export function openBackupLocation(
   { config, clock, logger }: Pick<BackupDeps, 'config' | 'clock' | 'logger'>,
-  place: StorageLocation,
+  location: StorageLocation,
 ): BackupLocation {
-  if (place.kind === 'folder') {
-    const folder = resolve(place.path);
+  if (location.kind === 'folder') {
+    const folder = resolve(location.path);
     return {
       name: folder,
       folder,
@@ -45,7 +45,7 @@ export function openBackupLocation(
   if (credentials.accessKeyId === '' || credentials.secretAccessKey === '') {
     throw new OperatorError(sentence('backup.no_s3_keys'));
   }
-  const { send, close } = openBucketSender(place, { config, clock, logger, transfers: 4 });
+  const { send, close } = openBucketSender(location, { config, clock, logger, transfers: 4 });
   const options = {
     credentials,
     send,
@@ -53,20 +53,20 @@ export function openBackupLocation(
     spoolFolder: join(resolve(config.dataDir), WORK_FOLDER, 'upload'),
     minFreeBytes: 0,
   };
-  const prefix = place.prefix === '' ? RESULTS_FOLDER : `${place.prefix}/${RESULTS_FOLDER}`;
+  const prefix = location.prefix === '' ? RESULTS_FOLDER : `${location.prefix}/${RESULTS_FOLDER}`;
   return {
-    name: `s3://${place.bucket}${place.prefix === '' ? '' : `/${place.prefix}`}`,
+    name: `s3://${location.bucket}${location.prefix === '' ? '' : `/${location.prefix}`}`,
     folder: undefined,
-    objects: createS3Objects({ ...options, place, isOwn: (key) => isBackupId(key.split('/')[0] ?? '') }),
-    results: createS3Files({ ...options, place: { ...place, prefix } }),
+    objects: createS3Objects({ ...options, location, isOwn: (key) => isBackupId(key.split('/')[0] ?? '') }),
+    results: createS3Files({ ...options, location: { ...location, prefix } }),
     close,
   };
 }
 
 /** Where BACKUP_TO leads, safe to show; null: it is not set. */
-export function describeLocation({ backupTo: place }: Pick<BackupConfig, 'backupTo'>): string | null {
-  if (place.kind === 'folder') return place.path || null;
-  return `s3://${place.bucket}${place.prefix === '' ? '' : `/${place.prefix}`}`;
+export function describeLocation({ backupTo: location }: Pick<BackupConfig, 'backupTo'>): string | null {
+  if (location.kind === 'folder') return location.path || null;
+  return `s3://${location.bucket}${location.prefix === '' ? '' : `/${location.prefix}`}`;
 }
 
 /** Runs that are looked through. A failed day has one row, so that is more than a year. */
@@ -88,15 +88,15 @@ export async function requireKnownFolder(
   throw new OperatorError(sentence('backup.not_mounted', { place: name }));
 }
 
-/** Stores a file of a backup. @throws `OperatorError` when the place does not take it */
+/** Stores a file of a backup. @throws `OperatorError` when the location does not take it */
 export async function putPart(
-  { place, signal }: Pick<BackupDeps, 'place' | 'signal'>,
+  { location, signal }: Pick<BackupDeps, 'location' | 'signal'>,
   key: string,
   source: AsyncIterable<Uint8Array>,
 ): Promise<StoredFile> {
-  const put = await place.objects.put(key, source, { signal });
+  const put = await location.objects.put(key, source, { signal });
   if (put.ok) return put.value;
-  throw new OperatorError(sentence('backup.write', { place: place.name, fault: toSentence(put.error) }));
+  throw new OperatorError(sentence('backup.write', { place: location.name, fault: toSentence(put.error) }));
 }
 
 /** A text as a source of bytes. */

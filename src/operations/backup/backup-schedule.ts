@@ -15,12 +15,12 @@ import { describeLocation } from './backup-location.ts';
 import {
   claimNotification,
   describeNotPruned,
-  isMade,
-  lastDue,
+  latestDueBackup,
   noteSchedule,
   pruningFault,
   RETRY_SECONDS,
   scheduledSince,
+  wasMade,
 } from './due-backups.ts';
 import type { BackupConfig } from './types.ts';
 
@@ -110,7 +110,7 @@ export function createBackups(deps: Deps): Backups {
       logger.error({ reason }, 'a backup failed');
       if (!words.includes('--schedule')) return;
       // It is tried again each hour, or each minute where it failed before it began.
-      const due = lastDue(clock.unix(), options.number('backup.hour'));
+      const due = latestDueBackup(clock.unix(), options.number('backup.hour'));
       await notices.write(async (tx, queue) => {
         if (!(await claimNotification(tx.options, 'failed', due))) return;
         const mail = { kind: 'backup_failed', reason } as const;
@@ -124,12 +124,12 @@ export function createBackups(deps: Deps): Backups {
   async function makeIfDue(): Promise<void> {
     if (place === null || !options.flag('backup.daily')) return;
     const now = clock.unix();
-    const due = lastDue(now, options.number('backup.hour'));
+    const due = latestDueBackup(now, options.number('backup.hour'));
     const runs = await store.backups.latest(SHOWN_RUNS);
     const run = runs.find((each) => each.id === due.id);
     const isWaiting =
       run?.status === 'failed' && now - run.endedAt < RETRY_SECONDS && run.endedAt <= now + CLOCK_SECONDS;
-    if (run?.status === 'running' || isWaiting || isMade(runs, due)) return;
+    if (run?.status === 'running' || isWaiting || wasMade(runs, due)) return;
     await make(['--schedule']);
   }
 
@@ -149,7 +149,7 @@ export function createBackups(deps: Deps): Backups {
   async function overdueHours(latest: BackupRun | undefined): Promise<{ hours: number; isFirst: boolean } | undefined> {
     const done = await lastDone();
     const from = Math.max(done?.startedAt ?? 0, await scheduledSince(store.options));
-    const { at } = lastDue(clock.unix(), options.number('backup.hour'));
+    const { at } = latestDueBackup(clock.unix(), options.number('backup.hour'));
     // What was due before the last one counts once this one has had its time as well.
     const limit = clock.unix() - at > OVERDUE_SECONDS ? at : at - DAY_SECONDS;
     if (from === 0 || from >= limit || latest?.status === 'running') return undefined;
@@ -166,7 +166,7 @@ export function createBackups(deps: Deps): Backups {
     if (latest?.status === 'failed' || failure !== undefined) return;
     const overdue = await overdueHours(latest);
     if (!overdue) return;
-    const due = lastDue(clock.unix(), options.number('backup.hour'));
+    const due = latestDueBackup(clock.unix(), options.number('backup.hour'));
     const { hours } = overdue;
     await notices.write(async (tx, queue) => {
       if (!(await claimNotification(tx.options, 'overdue', due))) return;

@@ -24,8 +24,8 @@ export async function createBackup(
 ): Promise<CreatedBackup> {
   const { store, config, version, clock, signal } = deps;
   await removeStaleWork(resolve(config.dataDir), clock.unix());
-  // A place that does not let go of them may still take a backup.
-  await deps.place.objects.sweep(clock.unix() - UNFINISHED_SECONDS).catch(() => 0);
+  // A location that does not let go of them may still take a backup.
+  await deps.location.objects.sweep(clock.unix() - UNFINISHED_SECONDS).catch(() => 0);
   const installation = await findInstallation(store);
   const id = newBackupId(clock.nowMs());
   const createdAt = clock.unix();
@@ -90,7 +90,7 @@ function listWarnings({ secrets, results }: Pick<Manifest, 'secrets' | 'results'
 const PAGE = 1000;
 
 /**
- * Copies the files of kept results that the place does not have yet, and stores the list of all.
+ * Copies the files of kept results that the location does not have yet, and stores the list of all.
  * Both sides come in order of their digests, so they are compared as they are read. A file that is
  * gone by then is counted as missing; the clean-up may have removed it.
  */
@@ -98,7 +98,7 @@ export async function copyResults(
   deps: BackupDeps,
   { id, wanted, from }: { id: string; wanted: AsyncIterable<{ sha256: string; bytes: number }>; from: FileStore },
 ): Promise<Manifest['results']> {
-  const { place, config, signal } = deps;
+  const { location, config, signal } = deps;
   const folder = join(resolve(config.dataDir), WORK_FOLDER);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const listPath = join(folder, RESULTS_PART);
@@ -106,7 +106,7 @@ export async function copyResults(
   const list = await open(listPath, 'wx', 0o600);
   const figures = { count: 0, total_bytes: 0, missing: 0 };
   try {
-    const there = createListCursor(place.results);
+    const there = createListCursor(location.results);
     for await (const { sha256, bytes } of wanted) {
       signal.throwIfAborted();
       if (!(await there.has(sha256)) && !(await copyOne(deps, from, sha256))) {
@@ -128,7 +128,7 @@ export async function copyResults(
 
 /**
  * Copies again what was removed since `copyResults` found it: another installation that uses the
- * place may have pruned its backups since. The backup has its first part in the place by now,
+ * location may have pruned its backups since. The backup has its first part in the location by now,
  * so nobody begins to prune beside it.
  * @throws `OperatorError` where a file cannot be had any more
  */
@@ -136,11 +136,11 @@ export async function keepResults(
   deps: BackupDeps,
   { id, results, from }: { id: string; results: Manifest['results']; from: FileStore },
 ): Promise<void> {
-  const there = createListCursor(deps.place.results);
-  for await (const { sha256 } of listResults(deps.place, { id, results })) {
+  const there = createListCursor(deps.location.results);
+  for await (const { sha256 } of listResults(deps.location, { id, results })) {
     deps.signal.throwIfAborted();
     if ((await there.has(sha256)) || (await copyOne(deps, from, sha256))) continue;
-    throw new OperatorError(sentence('backup.result_removed', { sha: sha256, place: deps.place.name }));
+    throw new OperatorError(sentence('backup.result_removed', { sha: sha256, place: deps.location.name }));
   }
 }
 
@@ -163,17 +163,17 @@ function createListCursor(files: FileStore) {
   };
 }
 
-async function copyOne({ place, signal }: BackupDeps, from: FileStore, sha256: string): Promise<boolean> {
+async function copyOne({ location, signal }: BackupDeps, from: FileStore, sha256: string): Promise<boolean> {
   const opened = await from.open(sha256);
   if (!opened) return false;
   const bytes = opened instanceof ReadableStream ? opened : opened.stream();
-  const put = await place.results.put(bytes, { maxBytes: Number.POSITIVE_INFINITY, signal });
+  const put = await location.results.put(bytes, { maxBytes: Number.POSITIVE_INFINITY, signal });
   if (!put.ok) {
     const fault = toSentence(put.error);
-    throw new OperatorError(sentence('backup.result_write', { place: place.name, fault }));
+    throw new OperatorError(sentence('backup.result_write', { place: location.name, fault }));
   }
   if (put.value.sha256 === sha256) return true;
   // Its bytes are not what its name says: the file is useless.
-  await place.results.delete(put.value.sha256);
+  await location.results.delete(put.value.sha256);
   return false;
 }

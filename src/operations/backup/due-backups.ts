@@ -21,7 +21,7 @@ export type DueBackup = { id: string; at: number };
  * The latest moment at which a daily backup was due. Days are those of UTC: nodes in two time zones
  * share one day, and no day has an hour twice.
  */
-export function lastDue(now: number, hour: number): DueBackup {
+export function latestDueBackup(now: number, hour: number): DueBackup {
   const today = Math.floor(now / DAY_SECONDS) * DAY_SECONDS + hour * 3600;
   const at = today <= now ? today : today - DAY_SECONDS;
   return { id: nameRun(at), at };
@@ -37,7 +37,7 @@ const nameRun = (at: number): string => `daily ${isoTime(at * 1000).slice(0, 10)
  * One that is more than a day ahead of what was due was made under a wrong clock, and does not
  * count.
  */
-export const isMade = (runs: readonly BackupRun[], { id, at }: DueBackup): boolean =>
+export const wasMade = (runs: readonly BackupRun[], { id, at }: DueBackup): boolean =>
   runs.some(
     (run) =>
       run.status === 'done' &&

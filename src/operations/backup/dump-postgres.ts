@@ -18,7 +18,7 @@ const MAX_LINE = 256 * 1024 * 1024;
  * read from the same state.
  */
 export async function dumpPostgres(deps: BackupDeps, id: string): Promise<DumpedDatabase> {
-  const { config, clock, place } = deps;
+  const { config, clock, location } = deps;
   const { databaseUrl } = config;
   return withPostgresSnapshot({ databaseUrl, clock }, async ({ snapshot, reading }) => {
     const schema = requireOneSchema(await reading.backups.schemas());
@@ -31,7 +31,7 @@ export async function dumpPostgres(deps: BackupDeps, id: string): Promise<Dumped
     await requireConsistent(reading);
     const results: { sha256: string; bytes: number }[] = [];
     for await (const file of neededFiles(reading.results)) results.push(file);
-    const stored = await place.objects.open(`${id}/${PART}`);
+    const stored = await location.objects.open(`${id}/${PART}`);
     if (!stored || (await digestStream(stored)).sha256 !== part.sha256) {
       throw new OperatorError(sentence('backup.other_bytes'));
     }
@@ -53,10 +53,10 @@ async function* toAsync<T>(items: readonly T[]): AsyncGenerator<T> {
  * @throws `OperatorError` when it is damaged or holds something else than its manifest says
  */
 export async function verifyPostgres(deps: BackupDeps, manifest: Manifest): Promise<void> {
-  const { place } = deps;
+  const { location } = deps;
   const { id, database, counts } = manifest;
-  await requirePart(place, id, database);
-  const input = await openPart(place, id, database);
+  await requirePart(location, id, database);
+  const input = await openPart(location, id, database);
   const reading = runPostgresProgram(deps, { program: 'pg_restore', args: ['--file=-'], input });
   const found = await countRows(reading.output());
   const same =
@@ -100,7 +100,7 @@ async function countRows(text: AsyncIterable<Uint8Array>) {
  * @throws `OperatorError` where there is none, or more than one
  */
 export async function schemaOfDump(deps: BackupDeps, { id, database }: Manifest): Promise<string> {
-  const input = await openPart(deps.place, id, database);
+  const input = await openPart(deps.location, id, database);
   const reading = runPostgresProgram(deps, { program: 'pg_restore', args: ['--schema-only', '--file=-'], input });
   const found = new Set<string>();
   for await (const line of readLines(reading.output(), MAX_LINE)) {

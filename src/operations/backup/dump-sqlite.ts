@@ -31,7 +31,7 @@ export async function dumpSqlite(deps: BackupDeps, id: string): Promise<DumpedDa
     const { stream, plain } = compressFile(join(folder, DATABASE));
     const part = await putPart(deps, `${id}/${PART}`, stream);
     const unpacked = plain();
-    const stored = await deps.place.objects.open(`${id}/${PART}`);
+    const stored = await deps.location.objects.open(`${id}/${PART}`);
     const read = stored && (await decompress(stored, unpacked.bytes, async () => {}));
     if (read?.packed.sha256 !== part.sha256 || read.plain.sha256 !== unpacked.sha256) {
       throw new OperatorError(sentence('backup.other_bytes'));

@@ -71,20 +71,20 @@ function isManifest(value: unknown): value is Manifest {
   return isPart(results) && isCount(results.count) && isCount(results.total_bytes) && isCount(results.missing);
 }
 
-/** The backups of a place, the newest first. `unfinished`: ids without a manifest. */
-export async function listBackups(place: BackupLocation): Promise<{
+/** The backups of a location, the newest first. `unfinished`: ids without a manifest. */
+export async function listBackups(location: BackupLocation): Promise<{
   backups: Manifest[];
   unfinished: string[];
   /** Ids whose manifest cannot be understood, with the reason. */
   unreadable: { id: string; reason: string }[];
 }> {
-  const { folders } = await place.objects.list('');
+  const { folders } = await location.objects.list('');
   const backups: Manifest[] = [];
   const unfinished: string[] = [];
   const unreadable: { id: string; reason: string }[] = [];
   for (const id of folders.filter(isBackupId).sort().reverse()) {
     try {
-      const manifest = await readManifest(place, id);
+      const manifest = await readManifest(location, id);
       if (manifest) backups.push(manifest);
       else unfinished.push(id);
     } catch (error) {
@@ -99,15 +99,15 @@ export async function listBackups(place: BackupLocation): Promise<{
  * The backup with this id, or the newest one.
  * @throws `OperatorError` when there is none
  */
-export async function findBackup(place: BackupLocation, id: string | undefined): Promise<Manifest> {
+export async function findBackup(location: BackupLocation, id: string | undefined): Promise<Manifest> {
   if (id === undefined) {
-    const [newest] = (await listBackups(place)).backups;
+    const [newest] = (await listBackups(location)).backups;
     if (newest) return newest;
-    throw new OperatorError(`there is no backup in ${place.name}`);
+    throw new OperatorError(`there is no backup in ${location.name}`);
   }
-  const manifest = await readManifest(place, id);
+  const manifest = await readManifest(location, id);
   if (manifest) return manifest;
-  throw new OperatorError(`there is no backup ${id.slice(0, 40)} in ${place.name}, or it was not finished`);
+  throw new OperatorError(`there is no backup ${id.slice(0, 40)} in ${location.name}, or it was not finished`);
 }
 
 /** Among the options, and none of the catalogue. A restored database gets a new one. */

@@ -6,7 +6,7 @@ import type { BackupLocation, Manifest } from './types.ts';
 export type Keep = { daily: number; weekly: number; monthly: number };
 type Pruning = {
   keep: Keep;
-  /** Only backups of this one go: others may use the same place. */
+  /** Only backups of this one go: others may use the same location. */
   installation: string;
   /** Unix seconds. */
   now: number;
@@ -57,8 +57,8 @@ export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthl
  * files go only while no other backup has appeared, and a backup looks for its files once more
  * before it counts. Returns how many backups went.
  */
-export async function pruneBackups(place: BackupLocation, { keep, installation, now }: Pruning): Promise<number> {
-  const { backups, unfinished, unreadable } = await listBackups(place);
+export async function pruneBackups(location: BackupLocation, { keep, installation, now }: Pruning): Promise<number> {
+  const { backups, unfinished, unreadable } = await listBackups(location);
   const [own, foreign] = [true, false].map((isOwn) =>
     backups.filter((each) => (each.installation === installation) === isOwn),
   );
@@ -66,12 +66,12 @@ export async function pruneBackups(place: BackupLocation, { keep, installation, 
   for (const { id } of foreign ?? []) kept.add(id);
   const removed = backups.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
   const old = unfinished.filter((id) => readSeconds(id) < now - UNFINISHED_SECONDS);
-  for (const id of [...removed, ...old]) await removeFiles(place, id);
-  await place.results.sweep(now - UNFINISHED_SECONDS);
+  for (const id of [...removed, ...old]) await removeFiles(location, id);
+  await location.results.sweep(now - UNFINISHED_SECONDS);
   // What cannot be read may list any file, and one in the making counts on what it has found.
   if (removed.length > 0 && unreadable.length === 0 && unfinished.length === old.length) {
     const staying = backups.filter(({ id }) => kept.has(id));
-    await removeUnlisted(place, { staying, now, known: new Set(backups.map(({ id }) => id)) });
+    await removeUnlisted(location, { staying, now, known: new Set(backups.map(({ id }) => id)) });
   }
   return removed.length;
 }
@@ -83,19 +83,19 @@ async function removeFiles({ objects }: BackupLocation, id: string): Promise<voi
 
 type Unlisted = { staying: readonly Manifest[]; now: number; known: ReadonlySet<string> };
 
-async function removeUnlisted(place: BackupLocation, { staying, now, known }: Unlisted): Promise<void> {
+async function removeUnlisted(location: BackupLocation, { staying, now, known }: Unlisted): Promise<void> {
   const listed = new Set<string>();
-  for (const manifest of staying) for await (const { sha256 } of listResults(place, manifest)) listed.add(sha256);
+  for (const manifest of staying) for await (const { sha256 } of listResults(location, manifest)) listed.add(sha256);
   for (let after = ''; ; ) {
-    const page = await place.results.list(after, PAGE);
+    const page = await location.results.list(after, PAGE);
     const last = page.at(-1);
     if (!last) return;
     after = last.sha256;
     const unlisted = page.filter((file) => !listed.has(file.sha256) && file.changedAt < now - UNFINISHED_SECONDS);
     for (let at = 0; at < unlisted.length; at += AT_ONCE) {
-      const { folders } = await place.objects.list('');
+      const { folders } = await location.objects.list('');
       if (folders.some((id) => isBackupId(id) && !known.has(id))) return;
-      for (const { sha256 } of unlisted.slice(at, at + AT_ONCE)) await place.results.delete(sha256);
+      for (const { sha256 } of unlisted.slice(at, at + AT_ONCE)) await location.results.delete(sha256);
     }
   }
 }

@@ -26,10 +26,14 @@ const damaged = (id: string, file: string) =>
  * Writes the SQLite database of a backup to a new file.
  * @throws `OperatorError` when it is damaged
  */
-export async function unpackDatabase(place: BackupLocation, { id, database }: Manifest, path: string): Promise<void> {
+export async function unpackDatabase(
+  location: BackupLocation,
+  { id, database }: Manifest,
+  path: string,
+): Promise<void> {
   const { unpacked } = database;
   if (!unpacked) throw new OperatorError(`the backup ${id} has no SQLite database`);
-  const stream = await openPart(place, id, database);
+  const stream = await openPart(location, id, database);
   const read = await writeNewFile(path, (write) => decompress(stream, unpacked.bytes, write)).catch((error) => {
     if (error instanceof Error && 'code' in error && /^E(NOSPC|DQUOT)/.test(String(error.code))) {
       throw new OperatorError(`the disk is full: the database needs ${Math.ceil(unpacked.bytes / 1024 / 1024)} MB`);
@@ -40,8 +44,8 @@ export async function unpackDatabase(place: BackupLocation, { id, database }: Ma
 }
 
 /** @throws `OperatorError` when the file is not what the manifest says */
-export async function requirePart(place: BackupLocation, id: string, part: StoredPart): Promise<void> {
-  const { sha256, bytes } = await digestStream(await openPart(place, id, part));
+export async function requirePart(location: BackupLocation, id: string, part: StoredPart): Promise<void> {
+  const { sha256, bytes } = await digestStream(await openPart(location, id, part));
   if (sha256 !== part.sha256 || bytes !== part.bytes) throw damaged(id, part.file);
 }
 
@@ -49,10 +53,10 @@ export async function requirePart(place: BackupLocation, id: string, part: Store
  * @throws `OperatorError` when they are not in the backup, are damaged, or `unseal` does not open
  * them
  */
-export async function openSecrets(place: BackupLocation, { id, secrets, database }: Manifest, unseal: Unseal) {
+export async function openSecrets(location: BackupLocation, { id, secrets, database }: Manifest, unseal: Unseal) {
   if (!secrets) throw new OperatorError(`the backup ${id} was made without secrets`);
-  await requirePart(place, id, secrets);
-  const sealed = await readBytes(await openPart(place, id, secrets), MAX_SECRETS_BYTES);
+  await requirePart(location, id, secrets);
+  const sealed = await readBytes(await openPart(location, id, secrets), MAX_SECRETS_BYTES);
   if (!sealed) throw damaged(id, secrets.file);
   const text = await unseal(sealed);
   if (text === undefined) {
@@ -69,11 +73,11 @@ export async function openSecrets(place: BackupLocation, { id, secrets, database
  * @throws `OperatorError` when the list is damaged
  */
 export async function* listResults(
-  place: BackupLocation,
+  location: BackupLocation,
   { id, results }: Pick<Manifest, 'id' | 'results'>,
 ): AsyncGenerator<{ sha256: string; bytes: number }> {
   const digest = createDigest();
-  const stream = await openPart(place, id, results);
+  const stream = await openPart(location, id, results);
   const hashed = async function* () {
     for await (const chunk of stream) {
       digest.add(chunk);

@@ -32,9 +32,8 @@ const MOST_NAMED = 10;
 type Opened = { session: string[]; crypto: string[] };
 
 /**
- * Restores a backup into an empty place, so that a gateway can start on it. Interrupted, it has
- * restored nothing; the next call begins again.
- * `unseal` undefined: without the secrets.
+ * Restores a backup into an empty location, so that a gateway can start on it. Interrupted, it has
+ * restored nothing; the next call begins again. `unseal` undefined: without the secrets.
  * @throws `OperatorError`, or an error of the store, with the reason
  */
 export async function restoreBackup(
@@ -42,7 +41,7 @@ export async function restoreBackup(
   manifest: Manifest,
   { unseal }: { unseal: Unseal | undefined },
 ): Promise<RestoredBackup> {
-  const { config, place } = deps;
+  const { config, location } = deps;
   requireKnownLayout(manifest);
   const wanted = config.databaseUrl === '' ? 'sqlite' : 'postgres';
   if (manifest.database.kind === 'postgres' && wanted === 'sqlite') {
@@ -51,7 +50,7 @@ export async function restoreBackup(
     );
   }
   // First, so that a wrong passphrase changes nothing.
-  const secrets = unseal ? await openSecrets(place, manifest, unseal) : undefined;
+  const secrets = unseal ? await openSecrets(location, manifest, unseal) : undefined;
   if (wanted === 'sqlite') return restoreSqlite(deps, manifest, { secrets });
   if (manifest.database.kind === 'sqlite') return restoreAcross(deps, manifest, secrets);
   const { restorePostgres } = await import('./restore-postgres.ts');
@@ -81,9 +80,11 @@ async function restoreAcross(
   for (const name of readdirSync(dataDir))
     if (name.startsWith(ACROSS_FOLDER) && join(dataDir, name) !== across)
       rmSync(join(dataDir, name), { recursive: true, force: true });
-  const { resultsLocation: place } = config;
+  const { resultsLocation: location } = config;
   const resultsLocation =
-    place.kind === 'folder' && place.path === '' ? { ...place, path: join(dataDir, RESULTS_FOLDER) } : place;
+    location.kind === 'folder' && location.path === ''
+      ? { ...location, path: join(dataDir, RESULTS_FOLDER) }
+      : location;
   const isRestored = existsSync(join(across, 'taskgate.db'));
   const there = { ...config, databaseUrl: '', dataDir: across, resultsLocation };
   const restored: RestoredBackup = isRestored
@@ -115,7 +116,7 @@ async function restoreSqlite(
   const unlock = lockDataDir(dataDir);
   try {
     const { folder, resumed } = beginSqliteRestore(dataDir);
-    await unpackDatabase(deps.place, manifest, join(folder, 'taskgate.db'));
+    await unpackDatabase(deps.location, manifest, join(folder, 'taskgate.db'));
     const foreign = removeForeignSchema(folder);
     const past = await withCheckedCopy(deps, folder, async (store, counts) => {
       if (!sameCounts(counts, manifest.counts)) {
@@ -163,13 +164,13 @@ async function restoreResults(
   manifest: Manifest,
   resumed: boolean,
 ): Promise<Pick<RestoredBackup, 'results' | 'notes'>> {
-  const { config, clock, place, signal } = deps;
+  const { config, clock, location, signal } = deps;
   const { files, close } = openUnguardedFiles(config, { clock, logger: silentLogger });
   try {
     if (!resumed && manifest.results.count > 0) await requireEmpty(files);
     let results = 0;
     let missing = 0;
-    for await (const { sha256 } of listResults(place, manifest)) {
+    for await (const { sha256 } of listResults(location, manifest)) {
       signal.throwIfAborted();
       if (await restoreOne(deps, files, sha256)) results += 1;
       else missing += 1;
@@ -201,9 +202,9 @@ async function requireEmpty(files: FileStore): Promise<void> {
   );
 }
 
-async function restoreOne({ place, signal }: BackupDeps, files: FileStore, sha256: string): Promise<boolean> {
+async function restoreOne({ location, signal }: BackupDeps, files: FileStore, sha256: string): Promise<boolean> {
   if ((await files.size(sha256)) !== undefined) return true;
-  const opened = await place.results.open(sha256);
+  const opened = await location.results.open(sha256);
   if (!opened) return false;
   const bytes = opened instanceof ReadableStream ? opened : opened.stream();
   const put = await files.put(bytes, { maxBytes: Number.POSITIVE_INFINITY, signal });

@@ -1,7 +1,7 @@
 import { OperatorError, silentLogger } from '../../kernel/index.ts';
 import { openStore } from '../../store/index.ts';
 import type { InvalidatedState, Store } from '../../store/ports/index.ts';
-import { beginPostgresRestore, endPostgresRestore, settleRestored } from '../../store/postgres-backup.ts';
+import { adoptRestoredSchema, beginPostgresRestore, endPostgresRestore } from '../../store/postgres-backup.ts';
 import { requireConsistent, sameCounts } from './check-copy.ts';
 import { schemaOfDump } from './dump-postgres.ts';
 import { databaseName, runPostgresProgram } from './postgres-programs.ts';
@@ -29,10 +29,10 @@ export async function restorePostgres(
   manifest: Manifest,
   endPast: (store: Store) => Promise<InvalidatedState>,
 ): Promise<RestoredPostgres> {
-  const { config, clock, place } = deps;
+  const { config, clock, location } = deps;
   const { databaseUrl } = config;
   const { id, database } = manifest;
-  await requirePart(place, id, database);
+  await requirePart(location, id, database);
   const schema = await schemaOfDump(deps, manifest);
   const { loaded, toMove, resumed } = await beginPostgresRestore(databaseUrl, { backup: id, schema });
   if (!loaded && !toMove) {
@@ -41,12 +41,12 @@ export async function restorePostgres(
     const loading = runPostgresProgram(deps, {
       program: 'pg_restore',
       args: [...args, `--dbname=${databaseName(databaseUrl)}`],
-      input: await openPart(place, id, database),
+      input: await openPart(location, id, database),
     });
     await loading.ended();
   }
   // Again where an earlier run got so far: it has then nothing to do.
-  const foreign = await settleRestored(databaseUrl, { schema, migration: database.migration });
+  const foreign = await adoptRestoredSchema(databaseUrl, { schema, migration: database.migration });
   const store = await openStore({
     databaseUrl,
     dataDir: config.dataDir,

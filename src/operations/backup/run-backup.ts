@@ -18,11 +18,11 @@ import { type OptionValues, readOptions } from '../../settings/index.ts';
 import { lockBackups } from '../../store/index.ts';
 import type { BackupTrigger, Store } from '../../store/ports/index.ts';
 import { readSecrets } from '../secrets/load-secrets.ts';
-import { openWhileRunning } from '../storage/open-while-running.ts';
+import { openSharedStore } from '../storage/open-shared-store.ts';
 import type { StorageLocation } from '../storage/result-files.ts';
 import { openBackupLocation, requireKnownFolder, WORK_FOLDER } from './backup-location.ts';
 import { createBackup } from './create-backup.ts';
-import { type DueBackup, describeNotPruned, lastDue, notePruning, RETRY_SECONDS } from './due-backups.ts';
+import { type DueBackup, describeNotPruned, latestDueBackup, notePruning, RETRY_SECONDS } from './due-backups.ts';
 import { findInstallation } from './manifest.ts';
 import { type Keep, pruneBackups } from './prune-backups.ts';
 import type { BackupConfig, BackupLocation, CreatedBackup, Seal } from './types.ts';
@@ -48,7 +48,7 @@ export type BackupRequest = {
   clock?: Clock;
   logger?: Logger;
   /** Runs once the backup is recorded, which it cannot undo; returns what did not work. */
-  afterwards?: (at: { place: BackupLocation; store: Store }) => Promise<Sentence[]>;
+  afterwards?: (at: { location: BackupLocation; store: Store }) => Promise<Sentence[]>;
 };
 
 /**
@@ -59,14 +59,14 @@ export type BackupRequest = {
 export async function runBackup(request: BackupRequest): Promise<CreatedBackup | undefined> {
   const { config, clock = systemClock, logger = silentLogger } = request;
   const dataDir = resolve(config.dataDir);
-  const place = openBackupLocation({ config, clock, logger }, request.to);
+  const location = openBackupLocation({ config, clock, logger }, request.to);
   try {
-    const store = await openWhileRunning({ ...config, dataDir }, { clock, logger });
+    const store = await openSharedStore({ ...config, dataDir }, { clock, logger });
     try {
       const unlock = store.dialect === 'sqlite' ? lockBackups(dataDir) : () => {};
       if (!unlock) return undefined;
       try {
-        return await recordRun(request, { store, place, clock, logger });
+        return await recordRun(request, { store, location, clock, logger });
       } finally {
         unlock();
       }
@@ -74,13 +74,13 @@ export async function runBackup(request: BackupRequest): Promise<CreatedBackup |
       await store.close();
     }
   } finally {
-    await place.close();
+    await location.close();
   }
 }
 
 async function recordRun(
   request: BackupRequest,
-  { store, place, clock, logger }: { store: Store; place: BackupLocation; clock: Clock; logger: Logger },
+  { store, location, clock, logger }: { store: Store; location: BackupLocation; clock: Clock; logger: Logger },
 ): Promise<CreatedBackup | undefined> {
   const { config, trigger, run, seal } = request;
   const secrets = readSecrets(config);
@@ -89,21 +89,21 @@ async function recordRun(
   const leaseForMs = LEASE_MS[store.dialect];
   const alone = store.dialect === 'sqlite';
   const dueAt = due ? { dueAt: due.at } : {};
-  const begun = { trigger, place: place.name, leaseForMs, retrySeconds: RETRY_SECONDS, alone, ...dueAt };
+  const begun = { trigger, place: location.name, leaseForMs, retrySeconds: RETRY_SECONDS, alone, ...dueAt };
   if (!(await store.backups.begin({ ...lease, ...begun }))) return undefined;
   const lost = new AbortController();
   const signal = AbortSignal.any([request.signal, lost.signal]);
   const ended = new AbortController();
   const renewing = renewUntilEnd({ store, clock, lease, leaseForMs, lost, ended: ended.signal });
   try {
-    if (!request.acceptFolder) await requireKnownFolder(store, place);
+    if (!request.acceptFolder) await requireKnownFolder(store, location);
     const made = await createBackup(
-      { config, version: request.version, clock, logger, place, signal, store },
+      { config, version: request.version, clock, logger, location, signal, store },
       { trigger, secrets, seal },
     );
     const said = joinWarnings(made.warnings);
     await store.backups.end(lease, { status: 'done', backup: made.manifest.id, bytes: made.bytes, said });
-    const later = await request.afterwards?.({ place, store });
+    const later = await request.afterwards?.({ location, store });
     return { ...made, warnings: [...made.warnings, ...(later ?? [])] };
   } catch (error) {
     const said = describeFailure(error, request.signal);
@@ -166,9 +166,9 @@ export function runScheduledBackup(
   return runBackup({
     ...request,
     trigger: 'schedule',
-    run: async (store) => lastDue(systemClock.unix(), (await readStoredOptions(store)).number('backup.hour')),
-    async afterwards({ place, store }) {
-      const fault = await removeOld({ place, store, options: await readStoredOptions(store) }).then(
+    run: async (store) => latestDueBackup(systemClock.unix(), (await readStoredOptions(store)).number('backup.hour')),
+    async afterwards({ location, store }) {
+      const fault = await removeOld({ location, store, options: await readStoredOptions(store) }).then(
         () => undefined,
         (error) => describeFailure(error, request.signal),
       );
@@ -178,8 +178,8 @@ export function runScheduledBackup(
   });
 }
 
-async function removeOld(deps: { place: BackupLocation; store: Store; options: OptionValues }): Promise<void> {
-  const { place, store, options } = deps;
+async function removeOld(deps: { location: BackupLocation; store: Store; options: OptionValues }): Promise<void> {
+  const { location, store, options } = deps;
   const now = systemClock.unix();
   await store.backups.deleteOld(now - RUN_SECONDS, BATCH);
   const keep: Keep = {
@@ -187,5 +187,5 @@ async function removeOld(deps: { place: BackupLocation; store: Store; options: O
     weekly: options.number('backup.keep_weekly'),
     monthly: options.number('backup.keep_monthly'),
   };
-  await pruneBackups(place, { keep, installation: await findInstallation(store), now });
+  await pruneBackups(location, { keep, installation: await findInstallation(store), now });
 }

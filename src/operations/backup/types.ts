@@ -1,7 +1,7 @@
 import type { Clock, Logger, Sentence } from '../../kernel/index.ts';
 import type { BackupTrigger, DatabaseCounts, FileStore, ObjectStore } from '../../store/ports/index.ts';
 import type { Secrets, SecretsConfig } from '../secrets/load-secrets.ts';
-import type { DatabaseConfig } from '../storage/open-while-running.ts';
+import type { DatabaseConfig } from '../storage/open-shared-store.ts';
 import type { ResultFilesConfig, StorageLocation } from '../storage/result-files.ts';
 
 /** A file of a backup as it is stored. */
@@ -28,7 +28,7 @@ export type Manifest = {
   counts: { users: number; tasks: number; ledger_entries: number; ledger_sum: string };
   /** Null: they are not in the backup. */
   secrets: (StoredPart & { sealed_with: 'passphrase' | 'recipients' }) | null;
-  /** The list of kept results; their files are shared by all backups of the place. */
+  /** The list of kept results; their files are shared by all backups of the location. */
   results: StoredPart & { count: number; total_bytes: number; missing: number };
 };
 
@@ -69,7 +69,7 @@ export type BackupDeps = {
   version: string;
   clock: Clock;
   logger: Logger;
-  place: BackupLocation;
+  location: BackupLocation;
   signal: AbortSignal;
 };
 
@@ -88,6 +88,6 @@ export type DumpedDatabase = {
   counts: DatabaseCounts;
   /** Where the digests of its kept results are: one `sha256 bytes` a line. */
   results: AsyncIterable<{ sha256: string; bytes: number }>;
-  /** Removes what it needed beside the place. */
+  /** Removes what it needed beside the location. */
   close(): Promise<void>;
 };

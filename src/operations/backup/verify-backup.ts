@@ -30,13 +30,13 @@ export async function verifyBackup(
     const { verifyPostgres } = await import('./dump-postgres.ts');
     await verifyPostgres(deps, manifest);
   }
-  const { place, signal } = deps;
+  const { location, signal } = deps;
   if (manifest.secrets) {
-    if (unseal) await openSecrets(place, manifest, unseal);
-    else await requirePart(place, manifest.id, manifest.secrets);
+    if (unseal) await openSecrets(location, manifest, unseal);
+    else await requirePart(location, manifest.id, manifest.secrets);
   }
   let results = 0;
-  for await (const { sha256, bytes } of listResults(place, manifest)) {
+  for await (const { sha256, bytes } of listResults(location, manifest)) {
     signal.throwIfAborted();
     await requireResult(deps, { sha256, bytes, readResults });
     results += 1;
@@ -53,7 +53,7 @@ async function verifySqlite(deps: BackupDeps, manifest: Manifest): Promise<void>
   const folder = newVerifyFolder(dataDir);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   try {
-    await unpackDatabase(deps.place, manifest, join(folder, 'taskgate.db'));
+    await unpackDatabase(deps.location, manifest, join(folder, 'taskgate.db'));
     await withCheckedCopy(deps, folder, async (_store, counts) => {
       if (!sameCounts(counts, manifest.counts)) {
         throw new OperatorError(sentence('backup.not_as_manifest', { id: manifest.id }));
@@ -65,17 +65,17 @@ async function verifySqlite(deps: BackupDeps, manifest: Manifest): Promise<void>
 }
 
 async function requireResult(
-  { place }: BackupDeps,
+  { location }: BackupDeps,
   { sha256, bytes, readResults }: { sha256: string; bytes: number; readResults: boolean },
 ): Promise<void> {
-  const size = await place.results.size(sha256);
+  const size = await location.results.size(sha256);
   if (size === undefined)
-    throw new OperatorError(sentence('backup.result_missing', { sha: sha256, place: place.name }));
-  if (size !== bytes) throw new OperatorError(sentence('backup.result_size', { sha: sha256, place: place.name }));
+    throw new OperatorError(sentence('backup.result_missing', { sha: sha256, place: location.name }));
+  if (size !== bytes) throw new OperatorError(sentence('backup.result_size', { sha: sha256, place: location.name }));
   if (!readResults) return;
-  const opened = await place.results.open(sha256);
+  const opened = await location.results.open(sha256);
   const stream = opened instanceof ReadableStream ? opened : opened?.stream();
   if (!stream || (await digestStream(stream)).sha256 !== sha256) {
-    throw new OperatorError(sentence('backup.result_damaged', { sha: sha256, place: place.name }));
+    throw new OperatorError(sentence('backup.result_damaged', { sha: sha256, place: location.name }));
   }
 }

@@ -2,7 +2,7 @@ import type { Clock, SecretBox } from '../../kernel/index.ts';
 import { CLOCK_LEEWAY_SECONDS, pluralize } from '../../kernel/index.ts';
 import { describeMissingAddress, type NodeAddress, readOptions, taskPublicAddress } from '../../settings/index.ts';
 import type { Store, WalletImbalance } from '../../store/ports/index.ts';
-import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../nodes/announce-node.ts';
+import { hasOnlyWorkers, NODE_ALIVE_SECONDS, ONLY_WORKERS } from '../nodes/announce-node.ts';
 import { findUnreadable } from '../secrets/reseal-secrets.ts';
 
 import { LISTED } from '../watches/check-ledger.ts';
@@ -286,7 +286,7 @@ async function checkClock(store: Store, clock: Clock): Promise<Finding> {
 
 async function checkNodes(store: Store): Promise<Finding> {
   const nodes = await store.nodes.alive(NODE_ALIVE_SECONDS);
-  if (onlyWorkers(nodes)) return { check: 'nodes', level: 'warning', message: ONLY_WORKERS };
+  if (hasOnlyWorkers(nodes)) return { check: 'nodes', level: 'warning', message: ONLY_WORKERS };
   return {
     check: 'nodes',
     level: 'ok',

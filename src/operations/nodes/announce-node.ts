@@ -10,7 +10,7 @@ const HEARTBEAT_MS = { sqlite: 15_000, postgres: 10_000 };
 export const ONLY_WORKERS =
   'every running node is a worker, so that ended sessions and used sign-in flows are never cleaned up: run one with NODE_ROLE=master';
 
-export const onlyWorkers = (nodes: readonly NodeRecord[]): boolean =>
+export const hasOnlyWorkers = (nodes: readonly NodeRecord[]): boolean =>
   nodes.length > 0 && nodes.every(({ role }) => role === 'worker');
 
 export type NodePresence = {
@@ -69,7 +69,7 @@ export async function announceNode(options: {
   function warnWithoutMaster(nodes: readonly NodeRecord[]): void {
     const isNew = clock.monotonicMs() - startedMs < NODE_ALIVE_SECONDS * 1000;
     if (warned || role !== 'worker' || isNew) return;
-    warned = onlyWorkers(nodes);
+    warned = hasOnlyWorkers(nodes);
     if (warned) logger.warn({}, ONLY_WORKERS);
   }
 

@@ -1,6 +1,6 @@
 import { sentence } from '../../kernel/index.ts';
 import type { AliveNode, Store } from '../../store/ports/index.ts';
-import { NODE_ALIVE_SECONDS, onlyWorkers } from '../nodes/announce-node.ts';
+import { hasOnlyWorkers, NODE_ALIVE_SECONDS } from '../nodes/announce-node.ts';
 import type { AttentionItem } from './types.ts';
 
 /** A node that ended without removing its row is reported this long after its last heartbeat. */
@@ -27,7 +27,7 @@ export async function listNodeAttention(store: Pick<Store, 'dialect' | 'nodes'>)
     const said = sentence('attention.node_versions', { versions: versions.join(', ') });
     items.push({ code: 'node_versions_differ', severity: 'warning', target: system, ...said });
   }
-  if (onlyWorkers(alive)) {
+  if (hasOnlyWorkers(alive)) {
     items.push({ code: 'no_master', severity: 'warning', target: system, ...sentence('attention.no_master') });
   }
   return items;

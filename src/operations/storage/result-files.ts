@@ -49,10 +49,10 @@ const toFolder = ({ dataDir }: Pick<ResultFilesConfig, 'dataDir'>, { path }: { p
 /** The storage for kept results. */
 export function openResultFiles(config: ResultFilesConfig, { clock, logger, store }: Deps): Opened {
   const { files, marker, close } = openUnguardedFiles(config, { clock, logger });
-  const { resultsLocation: place } = config;
+  const { resultsLocation: location } = config;
   if (marker) return { files: guardBucket(files, { marker, store, clock }), close };
   return {
-    files: place.kind === 'folder' ? guardFolder(files, { folder: toFolder(config, place), store }) : files,
+    files: location.kind === 'folder' ? guardFolder(files, { folder: toFolder(config, location), store }) : files,
     close,
   };
 }
@@ -63,13 +63,13 @@ export async function acceptResultFiles(
   { clock, logger, store }: Deps,
 ): Promise<{ name: string; missing: number }> {
   const { files, marker, close } = openUnguardedFiles(config, { clock, logger });
-  const { resultsLocation: place } = config;
+  const { resultsLocation: location } = config;
   try {
-    if (place.kind === 'folder') {
-      const folder = toFolder(config, place);
+    if (location.kind === 'folder') {
+      const folder = toFolder(config, location);
       return { name: folder, ...(await acceptFolder(files, { folder, store })) };
     }
-    const name = `s3://${[place.bucket, place.prefix].filter((part) => part !== '').join('/')}`;
+    const name = `s3://${[location.bucket, location.prefix].filter((part) => part !== '').join('/')}`;
     return { name, ...(marker ? await acceptBucket(files, { marker, store }) : { missing: 0 }) };
   } finally {
     await close();
@@ -81,32 +81,32 @@ export function openUnguardedFiles(
   config: ResultFilesConfig,
   { clock, logger }: Pick<Deps, 'clock' | 'logger'>,
 ): Unguarded {
-  const { resultsLocation: place, artifactGlobalConcurrency } = config;
+  const { resultsLocation: location, artifactGlobalConcurrency } = config;
   const minFreeBytes = config.resultsMinFreeMb * MIB;
-  if (place.kind === 'folder') {
-    const files = createFolderFiles({ folder: toFolder(config, place), minFreeBytes });
+  if (location.kind === 'folder') {
+    const files = createFolderFiles({ folder: toFolder(config, location), minFreeBytes });
     return { files, close: async () => {} };
   }
   // Downloads by link, and as many again with API keys.
   const transfers = 2 * artifactGlobalConcurrency;
-  const { send, close } = openBucketSender(place, { config, clock, logger, transfers });
+  const { send, close } = openBucketSender(location, { config, clock, logger, transfers });
   const credentials = { accessKeyId: config.resultsS3KeyId, secretAccessKey: config.resultsS3Secret };
   const spoolFolder = join(resolve(config.dataDir), SPOOL_FOLDER);
-  const access = { place, credentials, send, clock };
+  const access = { location, credentials, send, clock };
   const files = createS3Files({ ...access, spoolFolder, minFreeBytes });
   return { files, marker: createBucketMarker(access), close };
 }
 
 /** What sends requests to a bucket that the operator has chosen; no user can choose one. */
 export function openBucketSender(
-  place: BucketLocation,
+  location: BucketLocation,
   { config, clock, logger, transfers }: { config: NetworkConfig; clock: Clock; logger: Logger; transfers: number },
 ): { send: SendToBucket; close: () => Promise<void> } {
   const upstream = createUpstream({
     ...{ allowPrivate: false, clock, logger, transfers },
     network: configuredNetwork(config),
   });
-  const privateHosts = [canonicalHost(new URL(bucketUrl(place)))];
+  const privateHosts = [canonicalHost(new URL(bucketUrl(location)))];
   const send: SendToBucket = (request) =>
     upstream.request({
       ...request,

@@ -26,8 +26,8 @@ import {
 } from '../relay-answers.ts';
 import type { RelayAnswer, RelayCall, RelayDeps } from '../types.ts';
 import { createUsageReader } from '../usage/read-usage.ts';
+import { awaitsUsage, rebillByReportedUsage } from '../usage/rebill-relay.ts';
 import { refundFailedJob } from '../usage/reserve-and-bill.ts';
-import { awaitsUsage, settleLate } from '../usage/settle-late.ts';
 import { watchForFailure } from '../watch-for-failure.ts';
 import { completeVideo } from './complete-video.ts';
 import { describeVideo } from './describe-relay.ts';
@@ -277,7 +277,7 @@ function watchOutcome(deps: TaskDeps, { relayId, kind }: RelayObject, isEvents: 
       events?.end();
       const used = usageReader?.end('ended');
       if (watch.hasFailed()) await refundFailedJob(deps, relayId);
-      else if (used?.isFinal) await settleLate(deps, relayId, used.facts);
+      else if (used?.isFinal) await rebillByReportedUsage(deps, relayId, used.facts);
       return undefined;
     },
   };

@@ -8,7 +8,7 @@ import { findVendorIds, storeVendorIds } from '../objects/vendor-ids.ts';
 import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from '../relay-answers.ts';
 import { estimateSpokenSeconds } from '../sound/estimate-spoken-seconds.ts';
 import type { Delivery, RelayAnswer, RelayDeps } from '../types.ts';
-import { asksToThink, calculateBill } from '../usage/calculate-bill.ts';
+import { calculateBill, requestsReasoning } from '../usage/calculate-bill.ts';
 import { createUsageReader, type UsageReader } from '../usage/read-usage.ts';
 import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
 import { watchForFailure } from '../watch-for-failure.ts';
@@ -30,7 +30,7 @@ export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promis
   const factKeys = expression === null ? [] : deps.billing.prices.listFactKeys(expression);
   const needed = reports.filter((fact) => factKeys.includes(fact));
   const isEvents = readMediaEssence(response) === 'text/event-stream';
-  const thinks = asksToThink(intent);
+  const thinks = requestsReasoning(intent);
   const usageReader = needed.length > 0 ? createUsageReader(relay.kind, { isEvents, needed, thinks }) : undefined;
   const isStream = isEvents || (streams === 'bytes' && !isJsonType(readMediaEssence(response)));
   if (isStream && intent.isFollowed) {

@@ -6,9 +6,9 @@ import { createVendorIdFinder, storeVendorIds } from '../objects/vendor-ids.ts';
 import { readEvents } from '../read-events.ts';
 import { MAX_ANSWER_BYTES, type ReadOn, streamThrough, type Transfer, vendorHeaders } from '../relay-answers.ts';
 import type { AnswerEnd, Delivery, RelayAnswer, RelayDeps } from '../types.ts';
-import { calculateBill, goesOnAtVendor, hasThoughtUnseen } from '../usage/calculate-bill.ts';
+import { calculateBill, hidesReasoning, runsInBackground } from '../usage/calculate-bill.ts';
 import { hasLargeFile } from '../usage/estimate-input-tokens.ts';
-import { mostPlausible } from '../usage/estimate-usage.ts';
+import { plausibleMaxima } from '../usage/estimate-usage.ts';
 import type { UsageReader } from '../usage/read-usage.ts';
 import { removeUsageEvent } from '../usage/remove-usage-event.ts';
 import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
@@ -117,10 +117,10 @@ function readWhilePassing(deps: RelayDeps, delivery: Delivery, usageReader: Usag
 function readOnFor(deps: RelayDeps, delivery: Delivery, usageReader: UsageReader): ReadOn | undefined {
   const { clock } = deps;
   if (usageReader.isSettled() || deps.shared.stopping.aborted) return undefined;
-  const goesOn = goesOnAtVendor(delivery.intent);
+  const goesOn = runsInBackground(delivery.intent);
   const last = deadlineSignal(clock, goesOn ? READ_TO_END_MS : READ_ON_MS, deps.shared.stopping);
-  const most = mostPlausible(delivery).output_tokens;
-  const thinksUnseen = hasThoughtUnseen(deps.shared, delivery);
+  const most = plausibleMaxima(delivery).output_tokens;
+  const thinksUnseen = hidesReasoning(deps.shared, delivery);
   const { body } = delivery.request.client;
   const owesFile = hasLargeFile(delivery.intent.values, body.kind === 'json' ? body.extracted : undefined);
   let sinceMs = clock.monotonicMs();

@@ -15,8 +15,8 @@ const UNKNOWN_END =
   'The gateway stopped before the vendor had answered, or could not keep the answer, and refunded it. The vendor may have made it.';
 
 /** Whether answers can be kept, and every living node can read a request as a task. */
-export const mayFollow = async ({ node, kept }: RelayDeps): Promise<boolean> =>
-  node.features.has('relay_tasks@1') && (await kept.files.findFault()) === undefined;
+export const mayFollow = async ({ node, storage }: RelayDeps): Promise<boolean> =>
+  node.features.has('relay_tasks@1') && (await storage.files.findFault()) === undefined;
 
 /**
  * Begins a request whose client follows it as a task, and answers 202 as soon as its money is

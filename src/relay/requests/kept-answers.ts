@@ -96,7 +96,7 @@ async function isJsonText(body: Uint8Array): Promise<boolean> {
 export async function openKeptAnswer(deps: TaskDeps, relayId: string): Promise<ReadableStream<Uint8Array> | undefined> {
   const kept = await deps.store.results.find(relayId, ANSWER_KIND);
   if (!kept?.sha256 || kept.keptUntil <= deps.clock.unix()) return undefined;
-  const content = await deps.kept.files.open(kept.sha256);
+  const content = await deps.storage.files.open(kept.sha256);
   return content instanceof Blob ? content.stream() : content;
 }
 

@@ -6,7 +6,7 @@ import type { TaskDeps } from '../../tasks/index.ts';
 import { ENDPOINTS, keepsObject } from '../endpoints.ts';
 import { readMediaEssence } from '../relay-answers.ts';
 import type { AnswerEnd, Delivery, RelayDeps, RelayIntent, RelayShared } from '../types.ts';
-import { mostPlausible } from './estimate-usage.ts';
+import { plausibleMaxima } from './estimate-usage.ts';
 import type { UsageFacts, UsageReader } from './read-usage.ts';
 import type { billRelay } from './reserve-and-bill.ts';
 
@@ -45,7 +45,7 @@ export function calculateBill(
   const httpStatus = response.status;
   if (!usageReader) return { httpStatus, trouble: NO_USAGE };
   const { facts, isReported, isFinal, hasResult } = usageReader.end(how === 'whole' ? 'ended' : how);
-  const goesOn = goesOnAtVendor(intent);
+  const goesOn = runsInBackground(intent);
   const { reports, answers } = ENDPOINTS[intent.kind];
   const isOver = how === 'whole' || how === 'ended' || (how === 'broke' && !usageReader.owesCount());
   if (isOver && !goesOn && !isReported && !hasResult && !answers?.test(readMediaEssence(response)))
@@ -61,7 +61,7 @@ export function calculateBill(
 }
 
 /** Whether the vendor goes on with it after its answer, and without its client. */
-export const goesOnAtVendor = ({ kind, values }: Pick<RelayIntent, 'kind' | 'values'>): boolean =>
+export const runsInBackground = ({ kind, values }: Pick<RelayIntent, 'kind' | 'values'>): boolean =>
   values.background === true && keepsObject(kind);
 
 /**
@@ -73,17 +73,17 @@ function refuseReport(
   delivery: Delivery,
   { usageReader, facts }: { usageReader: UsageReader; facts: UsageFacts },
 ): Sentence | undefined {
-  const allowed = mostPlausible(delivery);
+  const allowed = plausibleMaxima(delivery);
   const most = {
     ...allowed,
     output_tokens: Math.max(allowed.output_tokens, REPORT_MARGIN * usageReader.countedTokens()),
     images: Math.max(allowed.images, REPORT_MARGIN * usageReader.countedImages()),
   };
-  return refuseBeyond(deps, delivery.relay, { facts, most });
+  return refuseImplausibleReport(deps, delivery.relay, { facts, most });
 }
 
 /** Refuses a report in which any fact exceeds its limit. The operator is told. */
-export function refuseBeyond(
+export function refuseImplausibleReport(
   { logger, telemetry }: Pick<TaskDeps, 'logger' | 'telemetry'>,
   { relayId, channelId, model }: RelayRecord,
   { facts, most }: { facts: UsageFacts; most: Record<ReportedFact, number> },
@@ -105,13 +105,13 @@ const modelKey = ({ account: { channel }, intent: { model } }: Pick<Delivery, 'a
   `${channel.id} ${mapModel(channel.modelMapping, model)}`;
 
 /** Whether an earlier answer of the model told of thoughts that did not come as text. */
-export const hasThoughtUnseen = (
+export const hidesReasoning = (
   { thinkingModels }: Pick<RelayShared, 'thinkingModels'>,
   delivery: Pick<Delivery, 'account' | 'intent'>,
 ): boolean => thinkingModels.has(modelKey(delivery));
 
 /** Whether the request makes the model think before it answers. */
-export const asksToThink = ({ values }: Pick<RelayIntent, 'values'>): boolean =>
+export const requestsReasoning = ({ values }: Pick<RelayIntent, 'values'>): boolean =>
   THINKING.some((name) => {
     const value: Json = (values as JsonObject)[name] ?? false;
     const switches = isObject(value) ? [value.type, value.effort, value.enabled] : [value];

@@ -96,7 +96,7 @@ const MOST_TOOL_CALLS = 1000;
 const LEAST_SECONDS = 60;
 
 /** The most of each fact that a vendor can plausibly report of any request. */
-export const MOST_OF_ANY: Readonly<Record<ReportedFact, number>> = {
+export const PLAUSIBLE_MAXIMA: Readonly<Record<ReportedFact, number>> = {
   input_tokens: REPORT_MARGIN * MOST_INPUT_TOKENS,
   cached_tokens: REPORT_MARGIN * MOST_INPUT_TOKENS,
   output_tokens: REPORT_MARGIN * MOST_OUTPUT_TOKENS,
@@ -110,7 +110,7 @@ export const MOST_OF_ANY: Readonly<Record<ReportedFact, number>> = {
  * of any model, times a margin. The length that was read of a sound limits it less than its bytes
  * do: its sender may have written it so that it seems short.
  */
-export function mostPlausible({
+export function plausibleMaxima({
   intent,
   request,
   relay,
@@ -122,7 +122,7 @@ export function mostPlausible({
   const namesCount = count > 1 || intent.facts.n !== undefined;
   const seconds = typeof reserved === 'number' ? Math.max(reserved, bySize) : Number.POSITIVE_INFINITY;
   return {
-    ...MOST_OF_ANY,
+    ...PLAUSIBLE_MAXIMA,
     output_tokens: REPORT_MARGIN * count * largestLimit(intent, MOST_OUTPUT_TOKENS),
     images: REPORT_MARGIN * (namesCount ? count : MOST_IMAGES),
     seconds: REPORT_MARGIN * Math.max(seconds, LEAST_SECONDS),

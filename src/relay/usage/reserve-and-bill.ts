@@ -108,7 +108,7 @@ export async function moveRelay(
   const isMoved = await deps.node.money.replacing(async (tx, replace) => {
     const { relayId, leaseOwner } = relay;
     if (!(await tx.relays.move(relayId, leaseOwner, { ...change, leaseForMs: SUBMIT_LEASE_MS }))) return false;
-    await replace(tx, { ...asTask(relay), ...change }, { reserved: relay.quota, attempt });
+    await replace(tx, { ...toReservedTask(relay), ...change }, { reserved: relay.quota, attempt });
     return true;
   });
   if (!isMoved) throw taskErrors.submission_interrupted({ shouldRetry: false });
@@ -167,7 +167,7 @@ async function writeBill(
 ): Promise<boolean> {
   const { clock, billing, node } = deps;
   const used = usage ? { ...relay, billing: { ...relay.billing, completionFacts: usage } } : relay;
-  const bill = billing.finalBill(asTask(used), trouble);
+  const bill = billing.finalBill(toReservedTask(used), trouble);
   // At once: its client may ask for the next before this is written.
   relay.hold?.bill(bill.quota);
   const ending = { ...bill, status: 'BILLED' as const, httpStatus, finishedAt: clock.unix() };
@@ -179,8 +179,8 @@ async function writeBill(
       if (mustBeKept && !isKept) throw relayErrors.answer_not_kept({ shouldRetry: false });
       return true;
     },
-    ended: { task: asTask(relay), bill },
-    owes: relay.hold && asTask(relay),
+    ended: { task: toReservedTask(relay), bill },
+    owes: relay.hold && toReservedTask(relay),
   });
   if (written) deps.telemetry.meter?.spent(relay.channelId, bill.quota);
   return written;
@@ -231,7 +231,7 @@ export async function refundRelay(
   };
   try {
     const stored: OpenRelay = relay.hold ? relay : ((await store.relays.byRelayId(relayId)) ?? relay);
-    const bill = billing.noBill(asTask(stored));
+    const bill = billing.noBill(toReservedTask(stored));
     stored.hold?.bill(bill.quota);
     const ending = { ...bill, status: 'REFUNDED' as const, httpStatus, finishedAt: clock.unix() };
     const isRefunded = await node.money.close({
@@ -243,8 +243,8 @@ export async function refundRelay(
         if (kept) await tx.results.keepFiles(kept);
         return true;
       },
-      ended: { task: asTask(stored), bill, refund: { reason } },
-      owes: stored.hold && asTask(stored),
+      ended: { task: toReservedTask(stored), bill, refund: { reason } },
+      owes: stored.hold && toReservedTask(stored),
     });
     const hasSucceeded = httpStatus >= 200 && httpStatus < 300;
     if (isRefunded && (hasSucceeded || by === 'anyone_after_expiry')) {
@@ -269,10 +269,10 @@ export async function refundFailedJob(deps: TaskDeps, relayId: string): Promise<
     const relay = await store.relays.byRelayId(relayId);
     if (relay?.status !== 'BILLED') return;
     const isRefunded = await store.transaction(async (tx) => {
-      const bill = billing.noBill(asTask(relay));
+      const bill = billing.noBill(toReservedTask(relay));
       const ending = { billing: bill.billing, finishedAt: clock.unix() };
       if (!(await tx.relays.refundBilled(relayId, relay.quota, ending))) return false;
-      await billing.refundSettled(tx, asTask(relay), { bill, reason: sentence('relay.job_failed') });
+      await billing.refundSettled(tx, toReservedTask(relay), { bill, reason: sentence('relay.job_failed') });
       return true;
     });
     if (isRefunded) logger.info({ relay_id: relayId, channel_id: relay.channelId }, 'failed relayed job refunded');
@@ -291,7 +291,7 @@ export async function refundInterrupted(deps: TaskDeps): Promise<void> {
   }
 }
 
-export const asTask = ({ hold: _, ...relay }: OpenRelay) => ({
+export const toReservedTask = ({ hold: _, ...relay }: OpenRelay) => ({
   ...relay,
   taskId: relay.relayId,
   platform: RELAY_PLUGIN_KEY,

@@ -8,8 +8,8 @@ import {
   readContentRequest,
 } from '../../plugins/index.ts';
 import {
-  askVendor,
   batchContext,
+  locateContent,
   queryContext,
   responseInfo,
   restoreMedia,
@@ -50,7 +50,7 @@ async function askForResult(deps: ResultDeps, source: ResultSource): Promise<str
     : await buildQueryRequest(plugin, own, options);
   if (!built.ok) throw artifactHookError(built.error);
   const { signal } = client;
-  const answer = await askVendor(deps.vendors, { plugin, channel, credential, described: built.value, signal });
+  const answer = await locateContent(deps.vendors, { plugin, channel, credential, described: built.value, signal });
   const { body, uncut } = answer;
   const response = responseInfo(answer);
   const parsed = isBatch

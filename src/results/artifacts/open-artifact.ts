@@ -13,10 +13,10 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import { traceEvent } from '../../tasks/index.ts';
 import {
   artifactContext,
-  askVendor,
   type ContentRequest,
   fetchContent,
   hookCause,
+  locateContent,
   pickHeaders,
   resolveCredential,
   upstreamContext,
@@ -174,7 +174,7 @@ async function lookUp(deps: ResultDeps, source: ArtifactSource): Promise<FoundLi
   if (first.kind !== 'ask') return first.kind === 'found' ? first : undefined;
   // Other downloads may wait for the same look-up, so it does not end with this client's request.
   const { plugin } = source;
-  const answer = await askVendor(deps.vendors, { plugin, channel, credential, described: first.request });
+  const answer = await locateContent(deps.vendors, { plugin, channel, credential, described: first.request });
   const { status, headers, body } = answer;
   const second = await resolve(source, { ...context, response: { statusCode: status, headers, body } });
   if (second.kind === 'found') return second;

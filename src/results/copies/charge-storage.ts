@@ -8,7 +8,7 @@ const GB = 1_000_000_000;
  * key, so that neither a repetition nor another node charges it again; what fails is charged by the
  * next run of the same day.
  */
-export function createStorageCharge({ store, clock, kept }: ResultDeps): CleanUpStep {
+export function createStorageCharge({ store, clock, storage }: ResultDeps): CleanUpStep {
   let chargedDay = '';
   return {
     step: 'storage charges',
@@ -16,7 +16,7 @@ export function createStorageCharge({ store, clock, kept }: ResultDeps): CleanUp
       const at = clock.unix();
       const day = new Date(at * 1000).toISOString().slice(0, 10);
       if (day === chargedDay) return 0;
-      const { usdPerGbDayFor } = kept.settings();
+      const { usdPerGbDayFor } = storage.settings();
       for (const { userId, walletId, group, bytes } of await store.results.usageByUser()) {
         const quota = Math.round((bytes / GB) * usdPerGbDayFor(group) * QUOTA_PER_USD);
         if (quota === 0) continue;

@@ -9,7 +9,7 @@ import {
   sentence,
   toSentence,
 } from '../../kernel/index.ts';
-import type { CopiedFile, FileFault, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
+import type { CopiedFile, FileFault, KeptResultRecord, TaskRecord } from '../../store/ports/index.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import type { Content, CopyFailure, ResultDeps } from '../types.ts';
@@ -40,7 +40,7 @@ export const pauseAfter = (attempts: number): number =>
 /** The artifacts of a task as pending results. */
 export async function listResults(
   deps: ResultDeps,
-  result: ResultRecord,
+  result: KeptResultRecord,
 ): Promise<Result<Parameters<ResultDeps['store']['results']['list']>[1], CopyFailure>> {
   const task = await deps.store.tasks.byTaskId(result.taskId);
   if (!task) return err(lost(sentence('results.task_gone')));
@@ -67,14 +67,14 @@ export async function listResults(
  */
 export async function copyResult(
   deps: ResultDeps,
-  result: ResultRecord,
+  result: KeptResultRecord,
   signal: AbortSignal,
 ): Promise<Result<CopiedFile, CopyFailure>> {
-  const { store, clock, kept } = deps;
+  const { store, clock, storage } = deps;
   const [task, owner] = await Promise.all([store.tasks.byTaskId(result.taskId), store.users.byId(result.userId)]);
   if (task?.hiddenAt !== 0 || !owner) return err(lost(sentence('results.task_deleted')));
-  const settings = kept.settings();
-  const quotaBytes = settings.quotaFor(owner.group);
+  const settings = storage.settings();
+  const quotaBytes = settings.storageQuotaFor(owner.group);
   const room = await findRoom(deps, { userId: owner.id, quota: quotaBytes });
   if (room <= 0) return err({ reason: sentence('results.storage_full'), inMs: FULL_PAUSE_MS });
   let content: Content;
@@ -85,7 +85,7 @@ export async function copyResult(
     return err(toFailure(error, result));
   }
   const announced = Number(content.headers['content-length'] ?? 0);
-  const maxBytes = Math.min(kept.maxFileBytes, room);
+  const maxBytes = Math.min(storage.maxFileBytes, room);
   const again = (reason?: Sentence) =>
     err<CopyFailure>({ ...(reason && { reason }), inMs: pauseAfter(result.attempts) });
   try {
@@ -94,11 +94,11 @@ export async function copyResult(
     const stored =
       announced > maxBytes
         ? err<FileFault>({ kind: 'too_large', ...sentence('place.bytes', { max: maxBytes }) })
-        : await kept.files.put(requirePace(readChunks(content.body), clock), { maxBytes, signal });
+        : await storage.files.put(requirePace(readChunks(content.body), clock), { maxBytes, signal });
     if (stored.ok) {
       const { sha256, bytes } = stored.value;
       // A sweep may have deleted an equal file between the copy and this announcement.
-      const isThere = (await store.results.expectFile(stored.value)) && (await kept.files.size(sha256)) === bytes;
+      const isThere = (await store.results.expectFile(stored.value)) && (await storage.files.size(sha256)) === bytes;
       if (!isThere) return again();
       const days = settings.daysFor(owner.group);
       const keptAt = clock.unix();
@@ -106,7 +106,7 @@ export async function copyResult(
       const keptUntil = days === 0 ? 0 : keptAt + days * 86_400;
       return ok({ ...stored.value, mimeType, keptAt, keptUntil, quotaBytes });
     }
-    return err(toCopyFailure(stored.error, { isQuota: maxBytes < kept.maxFileBytes, attempts: result.attempts }));
+    return err(toCopyFailure(stored.error, { isQuota: maxBytes < storage.maxFileBytes, attempts: result.attempts }));
   } catch (error) {
     signal.throwIfAborted();
     if (error === tooSlow) return again(toSentence(tooSlow));
@@ -160,7 +160,7 @@ const lost = (reason: Sentence): CopyFailure => ({ reason, inMs: null });
 
 function toFailure(
   error: unknown,
-  { attempts, reasonSentence: former }: Pick<ResultRecord, 'attempts' | 'reasonSentence'>,
+  { attempts, reasonSentence: former }: Pick<KeptResultRecord, 'attempts' | 'reasonSentence'>,
 ): CopyFailure {
   if (!(error instanceof AppError) || !error.code.startsWith('tasks.')) throw error;
   const isGone = ['tasks.artifact_gone', 'tasks.artifact_not_found'].includes(error.code);

@@ -1,11 +1,11 @@
 import { inStep, isoTime, type Sentence, sentence, sha256Hex } from '../../kernel/index.ts';
 import {
+  type KeptResultRecord,
   LONGEST_RESULT_TRIES_MS,
   LONGEST_WEBHOOK_TRIES_MS,
   PREVIEW_KIND,
   type Repositories,
   type ResultLease,
-  type ResultRecord,
   type TaskRecord,
 } from '../../store/ports/index.ts';
 import { taskNotice } from '../../tasks/index.ts';
@@ -123,9 +123,9 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
     return [...new Set(users)].filter((user) => users.filter((other) => other === user).length >= USER_COPIES);
   }
 
-  const toLease = ({ id, leaseSeq }: ResultRecord): ResultLease => ({ id, leaseOwner: owner, leaseSeq });
+  const toLease = ({ id, leaseSeq }: KeptResultRecord): ResultLease => ({ id, leaseOwner: owner, leaseSeq });
 
-  function begin(result: ResultRecord): void {
+  function begin(result: KeptResultRecord): void {
     const ended = attempt(result)
       .catch(async (error) => {
         if (stopping.signal.aborted) return;
@@ -145,7 +145,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
     underway.add(copy);
   }
 
-  async function attempt(result: ResultRecord): Promise<void> {
+  async function attempt(result: KeptResultRecord): Promise<void> {
     const lease = toLease(result);
     const held = holdLease(lease);
     try {
@@ -192,7 +192,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
     return { lost: lost.signal, stop: () => ended.abort() };
   }
 
-  async function postpone(result: ResultRecord, lease: ResultLease, failure: CopyFailure): Promise<void> {
+  async function postpone(result: KeptResultRecord, lease: ResultLease, failure: CopyFailure): Promise<void> {
     storageError = failure.storageError ?? storageError;
     const isWritten = await settleResult(deps, result, {
       write: (tx) => tx.results.postpone(lease, failure),
@@ -240,7 +240,7 @@ const toEventId = (taskId: string): string => `msg_${sha256Hex(`${EVENT}\0${task
  */
 async function settleResult<T>(
   deps: Pick<ResultDeps, 'store' | 'clock' | 'wakeWebhooks'>,
-  { taskId, kind }: Pick<ResultRecord, 'taskId' | 'kind'>,
+  { taskId, kind }: Pick<KeptResultRecord, 'taskId' | 'kind'>,
   { write, isSettled }: { write: (tx: Repositories) => Promise<T>; isSettled: (written: T) => boolean },
 ): Promise<T> {
   const { store } = deps;

@@ -47,8 +47,8 @@ export async function acceptPreview(deps: ResultDeps, offered: OfferedPreview): 
 export type PreviewFault = { kind: 'no_room' | 'unavailable'; place?: Sentence };
 
 /** Whether one more preview of this size fits into what all of them may take. */
-async function hasPreviewRoom({ store, kept }: Pick<ResultDeps, 'store' | 'kept'>): Promise<boolean> {
-  const { previewBytes } = kept.settings();
+async function hasPreviewRoom({ store, storage }: Pick<ResultDeps, 'store' | 'storage'>): Promise<boolean> {
+  const { previewBytes } = storage.settings();
   return previewBytes > 0 && (await store.previews.usage()).bytes < previewBytes;
 }
 
@@ -57,24 +57,31 @@ async function hasPreviewRoom({ store, kept }: Pick<ResultDeps, 'store' | 'kept'
  * to the store.
  */
 export async function storePreview(
-  deps: Pick<ResultDeps, 'store' | 'clock' | 'kept'>,
+  deps: Pick<ResultDeps, 'store' | 'clock' | 'storage'>,
   { image, group, signal }: { image: StillImage; group: string; signal: AbortSignal },
 ): Promise<Result<CopiedFile, PreviewFault>> {
-  const { store, clock, kept } = deps;
+  const { store, clock, storage } = deps;
   if (!(await hasPreviewRoom(deps))) return err({ kind: 'no_room' });
-  const { daysFor, quotaFor } = kept.settings();
+  const { daysFor, storageQuotaFor } = storage.settings();
   const { type: mimeType, width, height, bytes } = image;
   const source = (async function* () {
     yield bytes;
   })();
-  const stored = await kept.files.put(source, { maxBytes: bytes.byteLength, signal });
+  const stored = await storage.files.put(source, { maxBytes: bytes.byteLength, signal });
   if (!stored.ok) return err({ kind: 'unavailable', place: toSentence(stored.error) });
   // A sweep may have deleted an equal file between the copy and this announcement.
   const { sha256 } = stored.value;
-  const isThere = (await store.results.expectFile(stored.value)) && (await kept.files.size(sha256)) !== undefined;
+  const isThere = (await store.results.expectFile(stored.value)) && (await storage.files.size(sha256)) !== undefined;
   if (!isThere) return err({ kind: 'unavailable' });
   const days = daysFor(group);
   const keptAt = clock.unix();
   const keptUntil = days === 0 ? 0 : keptAt + days * 86_400;
-  return ok({ ...stored.value, mimeType, keptAt, keptUntil, size: { width, height }, quotaBytes: quotaFor(group) });
+  return ok({
+    ...stored.value,
+    mimeType,
+    keptAt,
+    keptUntil,
+    size: { width, height },
+    quotaBytes: storageQuotaFor(group),
+  });
 }

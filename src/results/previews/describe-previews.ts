@@ -1,4 +1,4 @@
-import type { ResultRecord, TaskRecord } from '../../store/ports/index.ts';
+import type { KeptResultRecord, TaskRecord } from '../../store/ports/index.ts';
 import { previewedKey } from '../artifacts/artifact-keys.ts';
 import { createLinkIssuer } from '../links/issue-artifact-links.ts';
 import type { ResultDeps } from '../types.ts';
@@ -7,12 +7,12 @@ import type { ResultDeps } from '../types.ts';
 export type Preview = { url: string; width: number; height: number; type: string };
 
 export const describePreview = (
-  { artifactKey, width, height, mimeType }: Pick<ResultRecord, 'artifactKey' | 'width' | 'height' | 'mimeType'>,
+  { artifactKey, width, height, mimeType }: Pick<KeptResultRecord, 'artifactKey' | 'width' | 'height' | 'mimeType'>,
   linkTo: (artifactKey: string) => { url: string },
 ): Preview => ({ url: linkTo(artifactKey).url, width, height, type: mimeType });
 
 /** The vendor's picture shows more than what was drawn of a sound. */
-const isPicture = ({ artifactKey }: ResultRecord): boolean =>
+const isPicture = ({ artifactKey }: KeptResultRecord): boolean =>
   !/^audio(?:[^a-z]|$)/i.test(previewedKey(artifactKey) ?? '');
 
 /** One preview of each of these tasks that has any, by the task's id; for lists. */

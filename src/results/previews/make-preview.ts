@@ -1,6 +1,6 @@
 import { AppError, err, quoted, type Result, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
-import { type CopiedFile, PREVIEW_KIND, type ResultRecord, type TaskRecord } from '../../store/ports/index.ts';
+import { type CopiedFile, type KeptResultRecord, PREVIEW_KIND, type TaskRecord } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
 import { previewedKey, previewKey } from '../artifacts/artifact-keys.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
@@ -22,7 +22,7 @@ const later = (reason?: Sentence): CopyFailure => ({ ...(reason && { reason }), 
  */
 export async function makePreview(
   deps: ResultDeps,
-  result: ResultRecord,
+  result: KeptResultRecord,
   signal: AbortSignal,
 ): Promise<Result<CopiedFile, CopyFailure>> {
   const { store } = deps;
@@ -66,7 +66,7 @@ type Chosen = { task: TaskRecord; key: string; signal: AbortSignal };
 /** The kept copy of an artifact, or else the vendor's. @throws tasks.artifact_* */
 async function openSource(deps: ResultDeps, { task, key, signal }: Chosen): Promise<ReadableStream<Uint8Array>> {
   const kept = await deps.store.results.find(task.taskId, key);
-  const file = kept?.state === 'kept' && kept.sha256 !== null ? await deps.kept.files.open(kept.sha256) : undefined;
+  const file = kept?.state === 'kept' && kept.sha256 !== null ? await deps.storage.files.open(kept.sha256) : undefined;
   if (file) return file instanceof ReadableStream ? file : file.stream();
   const client = { method: 'GET' as const, headers: {}, signal, requestId: 'SYSTEM' };
   const { status, body }: Content = await openArtifact(deps, { task, choice: { key }, client });
@@ -111,7 +111,7 @@ type Listed = Pick<Artifact, 'key' | 'type'>;
 const hasPicture = (artifacts: readonly Listed[], artifact: Listed): boolean =>
   artifact.type === 'image' || (artifact.type === 'video' && findPicture(artifacts, artifact) !== undefined);
 
-type WantDeps = Pick<ResultDeps, 'store' | 'clock' | 'logger' | 'kept' | 'node'>;
+type WantDeps = Pick<ResultDeps, 'store' | 'clock' | 'logger' | 'storage' | 'node'>;
 
 /**
  * Orders the previews of a task that somebody looks at for the first time. `known`: its results. A
@@ -120,9 +120,9 @@ type WantDeps = Pick<ResultDeps, 'store' | 'clock' | 'logger' | 'kept' | 'node'>
 export async function schedulePreviews(
   deps: WantDeps,
   { taskId, userId }: Pick<TaskRecord, 'taskId' | 'userId'>,
-  { artifacts, known }: { artifacts: readonly Listed[]; known: readonly ResultRecord[] },
+  { artifacts, known }: { artifacts: readonly Listed[]; known: readonly KeptResultRecord[] },
 ): Promise<void> {
-  if (deps.kept.settings().previewBytes === 0 || !deps.node.canStore()) return;
+  if (deps.storage.settings().previewBytes === 0 || !deps.node.canStore()) return;
   const wanted = artifacts
     .filter((artifact) => hasPicture(artifacts, artifact))
     .map(({ key }) => previewKey(key))

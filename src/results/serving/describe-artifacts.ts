@@ -1,6 +1,6 @@
 import type { StoredSentence } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
-import { PREVIEW_KIND, type ResultRecord, type ResultState, type TaskRecord } from '../../store/ports/index.ts';
+import { type KeptResultRecord, PREVIEW_KIND, type ResultState, type TaskRecord } from '../../store/ports/index.ts';
 import { previewKey } from '../artifacts/artifact-keys.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import { resultErrors } from '../errors.ts';
@@ -131,7 +131,7 @@ const nameLegacy = ({ kept, bytes, sha256, kept_until, kept_reason, kept_reason_
 async function listKeptOrListed(
   deps: Pick<ResultDeps, 'pin' | 'telemetry'>,
   task: TaskRecord,
-  results: readonly ResultRecord[],
+  results: readonly KeptResultRecord[],
 ): ReturnType<typeof listTaskArtifacts> {
   try {
     return await listTaskArtifacts(deps, task);
@@ -144,7 +144,7 @@ async function listKeptOrListed(
   }
 }
 
-function describeKept({ state, sha256, bytes, keptUntil, reason, reasonSentence }: ResultRecord): KeptState {
+function describeKept({ state, sha256, bytes, keptUntil, reason, reasonSentence }: KeptResultRecord): KeptState {
   const file = sha256 === null ? {} : { bytes, sha256, ...(keptUntil === 0 ? {} : { kept_until: keptUntil }) };
   const why = {
     ...(reason === '' ? {} : { kept_reason: reason }),

@@ -1,5 +1,5 @@
 import { AppError, matchesEntityTag, toStream } from '../../kernel/index.ts';
-import { type LinkedResult, PREVIEW_KIND, type ResultRecord, type TaskRecord } from '../../store/ports/index.ts';
+import { type KeptResultRecord, type LinkedResult, PREVIEW_KIND, type TaskRecord } from '../../store/ports/index.ts';
 import type { ContentRequest } from '../../vendors/index.ts';
 import { previewedKey } from '../artifacts/artifact-keys.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
@@ -15,7 +15,7 @@ import { isDisplayed, readMediaType, writeMediaType } from './media-types.ts';
  */
 export async function openContent(
   deps: ResultDeps,
-  download: { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest; result?: ResultRecord },
+  download: { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest; result?: KeptResultRecord },
 ): Promise<Content> {
   if (download.task.status !== 'SUCCESS') throw resultErrors.artifact_not_ready();
   let away: AppError | undefined;
@@ -57,7 +57,7 @@ export async function openKept(
 ): Promise<Content | undefined> {
   const kept = result && isKept(result) ? result : await findKept(deps, task, choice);
   if (!kept) return undefined;
-  const { files, settings } = deps.kept;
+  const { files, settings } = deps.storage;
   const isPreview = kept.kind === PREVIEW_KIND;
   if (settings().redirects && client.method === 'GET' && !isPreview) {
     const link = files.presign(kept.sha256, { seconds: REDIRECT_SECONDS, ...servedAs(kept.mimeType) });
@@ -110,7 +110,7 @@ async function findKept(
 
 /** Conditions and ranges of RFC 9110; the entity tag is the digest. */
 async function answer(
-  { kept: { files }, memory: { smallFiles } }: Pick<ResultDeps, 'kept' | 'memory'>,
+  { storage: { files }, memory: { smallFiles } }: Pick<ResultDeps, 'storage' | 'memory'>,
   kept: Kept,
   client: ContentRequest,
 ): Promise<Content | undefined> {

@@ -2,7 +2,7 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
 import type { FileStore } from '../ports/index.ts';
-import { isDigest, onlyDigests } from './only-digests.ts';
+import { guardFileNames, isDigest } from './guard-file-names.ts';
 import { createFileWriter, listEntries, removeOldFiles, statOrNothing } from './write-file.ts';
 
 /** Files in the making; a file's place under its digest is taken by renaming it. */
@@ -19,7 +19,7 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
 
   const writeFile = createFileWriter({ folder, partial, minFreeBytes });
 
-  return onlyDigests({
+  return guardFileNames({
     kind: 'folder',
     findFault: async () => undefined,
 

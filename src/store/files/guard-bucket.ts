@@ -57,7 +57,7 @@ export function guardBucket(
     if (!(await isOurs(marked !== undefined))) return (await look()).state === 'own' ? undefined : FOREIGN;
     if (name === undefined) await store.options.putIfAbsent(FOLDER_OPTION, marked ?? randomAlnum(24));
     const kept = await store.options.get(FOLDER_OPTION);
-    if (marked === undefined && kept !== undefined) await marker.place(kept);
+    if (marked === undefined && kept !== undefined) await marker.write(kept);
     const after = await look();
     if (after.state === 'own') return undefined;
     return after.state === 'foreign' ? FOREIGN : sentence('place.bucket_unmarkable');
@@ -141,14 +141,14 @@ export type BucketMarker = {
   /** Undefined: there is none. Empty: there is something else in its place. */
   read(signal?: AbortSignal): Promise<string | undefined>;
   /** Writes it unless it is there, as far as the server can tell. A read afterwards shows. */
-  place(name: string): Promise<void>;
+  write(name: string): Promise<void>;
   replace(name: string): Promise<void>;
 };
 
 /** All rejects with `store.results_unavailable`. */
 export function createBucketMarker(access: Parameters<typeof openBucket>[0]): BucketMarker {
   const bucket: Bucket = openBucket(access);
-  const { sse } = access.place;
+  const { sse } = access.location;
 
   const write = (name: string, condition: Record<string, string>) => {
     const encrypted: Record<string, string> = sse === '' ? {} : { 'x-amz-server-side-encryption': sse };
@@ -179,7 +179,7 @@ export function createBucketMarker(access: Parameters<typeof openBucket>[0]): Bu
   return {
     read,
     replace,
-    async place(name) {
+    async write(name) {
       const written = await write(name, { 'if-none-match': '*' });
       if (written.ok) return written.value.discard();
       const { status } = written.error;

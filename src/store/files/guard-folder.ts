@@ -6,9 +6,9 @@ import { resultsUnavailable } from '../drivers/errors.ts';
 import type { FileStore, Store } from '../ports/index.ts';
 import { toFileFault } from './write-file.ts';
 
-/** The row of the options with the name of the database's place; no administrator sets it. */
+/** The row of the options with the name of the database's storage; no administrator sets it. */
 export const FOLDER_OPTION = 'results.folder_name';
-/** Files looked for in a place that an earlier version filled without marking it. */
+/** Files looked for in a location that an earlier version filled without marking it. */
 export const SAMPLE = 20;
 
 type FolderMemory = Pick<Store, 'options' | 'results'>;
@@ -112,7 +112,7 @@ export async function acceptFolder(files: FileStore, { folder, store }: Guarded)
   return { missing: await countMissing(files, store) };
 }
 
-/** Files that results need and that are not in the place. */
+/** Files that results need and that are not there. */
 export async function countMissing(files: FileStore, store: Pick<Store, 'results'>): Promise<number> {
   let missing = 0;
   for (let after = ''; ; ) {
@@ -126,7 +126,7 @@ export async function countMissing(files: FileStore, store: Pick<Store, 'results
   }
 }
 
-/** Names the folder or bucket; a database remembers which name its place has. */
+/** Names the folder or bucket; a database remembers which name its storage has. */
 export const MARKER = '.taskgate-results';
 const NAME = /^[A-Za-z0-9]{24}$/;
 
@@ -172,12 +172,12 @@ const placeNew = (from: string, to: string): Promise<void> =>
 async function placeMarker(
   folder: string,
   name: string,
-  place: (from: string, to: string) => Promise<void>,
+  move: (from: string, to: string) => Promise<void>,
 ): Promise<boolean> {
   const temporary = join(folder, `${MARKER}.${randomAlnum(8)}`);
   try {
     await writeFile(temporary, `${name}\n`, { mode: 0o600, flush: true });
-    await place(temporary, join(folder, MARKER));
+    await move(temporary, join(folder, MARKER));
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;

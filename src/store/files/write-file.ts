@@ -16,8 +16,8 @@ type FilePut = {
  * Returns a function that writes a file into `partial`, flushes it to the disk and then renames it:
  * a file at its path is complete. `minFreeBytes`: writing stops before the disk has less than this.
  */
-export function createFileWriter(place: { folder: string; partial: string; minFreeBytes: number }) {
-  const { folder, partial, minFreeBytes } = place;
+export function createFileWriter(target: { folder: string; partial: string; minFreeBytes: number }) {
+  const { folder, partial, minFreeBytes } = target;
 
   async function write(handle: FileHandle, source: AsyncIterable<Uint8Array>, limit: FilePut) {
     const written = await writeHashed(handle, source, { ...limit, minFreeBytes, folder: partial });

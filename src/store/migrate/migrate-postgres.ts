@@ -7,16 +7,16 @@ import { withConnection } from '../postgres/open-postgres.ts';
 import { tablesFor } from '../schema/index.ts';
 import {
   CREATE_HISTORY,
-  CREATE_LEFT,
-  checkAhead,
+  CREATE_REVERTED,
+  checkPending,
   findMoves,
-  isLeft,
   pendingMigrations,
   READ_HISTORY,
-  READ_LEFT,
-  requireNone,
+  READ_REVERTED,
+  refuseFindings,
   requireReversible,
-} from './plan.ts';
+  wasReverted,
+} from './pending-migrations.ts';
 
 /**
  * An arbitrary lock number: the ASCII codes of `taskgate`. Nodes that start together migrate one
@@ -33,7 +33,7 @@ export const pendingPostgres = (databaseUrl: string, dryRun = false): Promise<st
     const applied = await history(sql);
     const pending = pendingMigrations(migrations, applied);
     if (dryRun) {
-      await checkAhead(pending, applied.length === 0 && (await hasUsers(sql)), (query) => values(sql, query));
+      await checkPending(pending, applied.length === 0 && (await hasUsers(sql)), (query) => values(sql, query));
       await checkRights(sql, pending.length > 0);
     }
     return pending.map(({ name }) => name);
@@ -61,7 +61,7 @@ export const revertPostgres = (databaseUrl: string, steps: readonly Migration[])
     sql.begin(async (tx) => {
       await tx.unsafe(LOCK);
       await tx.unsafe('set local statement_timeout = 0');
-      await tx.unsafe(CREATE_LEFT);
+      await tx.unsafe(CREATE_REVERTED);
       for (const step of steps) {
         await requireReversible(step, (query) => values(tx, query));
         await tx.unsafe(findMoves(step).back);
@@ -113,7 +113,7 @@ async function checkRights(sql: SQL, migrates: boolean): Promise<void> {
 
 async function leftIn(sql: SQL): Promise<unknown[][]> {
   const exists = await values(sql, "select to_regclass('left_migrations') is not null");
-  return exists[0]?.[0] === true ? values(sql, READ_LEFT) : [];
+  return exists[0]?.[0] === true ? values(sql, READ_REVERTED) : [];
 }
 
 async function history(sql: SQL): Promise<number[]> {
@@ -132,8 +132,8 @@ const runOne = (sql: SQL, migration: Migration, now: number): Promise<boolean> =
     await tx.unsafe(CREATE_HISTORY);
     // Another node may have run it while this one waited for the lock.
     if ((await history(tx)).includes(migration.number)) return false;
-    for (const check of migration.checks) requireNone(migration, check, await values(tx, check.query));
-    if (isLeft(migration, await leftIn(tx))) {
+    for (const check of migration.checks) refuseFindings(migration, check, await values(tx, check.query));
+    if (wasReverted(migration, await leftIn(tx))) {
       await tx.unsafe('delete from left_migrations where number = $1', [migration.number]);
       await tx.unsafe(findMoves(migration).again);
     } else await tx.unsafe(migration.sql.postgres);

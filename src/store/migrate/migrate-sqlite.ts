@@ -15,14 +15,14 @@ import {
 import { requireOneFile } from '../sqlite/refuse-foreign-log.ts';
 import {
   CREATE_HISTORY,
-  checkAhead,
+  checkPending,
   findMoves,
-  isLeft,
   pendingMigrations,
   READ_HISTORY,
-  READ_LEFT,
-  requireNone,
-} from './plan.ts';
+  READ_REVERTED,
+  refuseFindings,
+  wasReverted,
+} from './pending-migrations.ts';
 
 /**
  * Names of the migrations that the database in `dataDir` lacks; creates nothing. `dryRun`: rejects
@@ -36,7 +36,7 @@ export async function pendingSqlite(dataDir: string, dryRun = false): Promise<st
     const applied = history(file);
     const pending = pendingMigrations(migrations, applied);
     const isForeign = applied.length === 0 && hasTable(file, 'users');
-    if (dryRun) await checkAhead(pending, isForeign, (query) => file.query(query).values());
+    if (dryRun) await checkPending(pending, isForeign, (query) => file.query(query).values());
     return pending.map(({ name }) => name);
   } catch (error) {
     throw toStoreError(error);
@@ -94,7 +94,7 @@ function history(file: SqliteFile): number[] {
 }
 
 const leftIn = (file: SqliteFile): unknown[][] =>
-  hasTable(file, 'left_migrations') ? file.query(READ_LEFT).values() : [];
+  hasTable(file, 'left_migrations') ? file.query(READ_REVERTED).values() : [];
 
 const hasTable = (file: SqliteFile, name: string): boolean =>
   file.query("select 1 from sqlite_master where type = 'table' and name = ?").values(name).length > 0;
@@ -118,8 +118,8 @@ function runOne(file: SqliteFile, migration: Migration, now: number): void {
     file.run(CREATE_HISTORY);
     // Another process may have run it by now.
     if (history(file).includes(migration.number)) return;
-    for (const check of migration.checks) requireNone(migration, check, file.query(check.query).values());
-    if (isLeft(migration, leftIn(file))) {
+    for (const check of migration.checks) refuseFindings(migration, check, file.query(check.query).values());
+    if (wasReverted(migration, leftIn(file))) {
       file.query('delete from left_migrations where number = ?').run(migration.number);
       file.run(findMoves(migration).again);
     } else file.run(migration.sql.sqlite);

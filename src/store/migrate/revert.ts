@@ -5,7 +5,13 @@ import { toStoreError } from '../drivers/errors.ts';
 import { lockDataDir } from '../sqlite/lock-data-dir.ts';
 import { copySqliteFile, openSqliteFile, sqlitePath } from '../sqlite/open-sqlite.ts';
 import { requireOneFile } from '../sqlite/refuse-foreign-log.ts';
-import { CREATE_LEFT, findMoves, READ_HISTORY, refuseIrreversible, requireReversible } from './plan.ts';
+import {
+  CREATE_REVERTED,
+  findMoves,
+  READ_HISTORY,
+  refuseIrreversible,
+  requireReversible,
+} from './pending-migrations.ts';
 
 type Place = { databaseUrl: string; dataDir: string };
 
@@ -74,7 +80,7 @@ async function revertSqlite(dataDir: string, steps: readonly Migration[]): Promi
       // Nobody else writes: the lock of the data directory is held.
       for (const step of steps) await requireReversible(step, (query) => file.query(query).values());
       file.transaction(() => {
-        file.run(CREATE_LEFT);
+        file.run(CREATE_REVERTED);
         for (const step of steps) {
           const { number, name } = step;
           file.run(findMoves(step).back);

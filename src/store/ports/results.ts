@@ -8,7 +8,7 @@ export type ResultState = 'pending' | 'kept' | 'lost';
  * A file that the gateway keeps, or is to keep: an artifact of a task or its preview, a file of a
  * task's request (`input:N`, `waiting:N`), or a relayed answer.
  */
-export type ResultRecord = {
+export type KeptResultRecord = {
   id: number;
   taskId: string;
   /** Empty: stands for all artifacts of the task, which are not listed yet. */
@@ -42,7 +42,7 @@ export type ResultRecord = {
 };
 
 /** Proof of a claim, which each write of the attempt must name. */
-export type ResultLease = Pick<ResultRecord, 'id' | 'leaseSeq'> & { leaseOwner: string };
+export type ResultLease = Pick<KeptResultRecord, 'id' | 'leaseSeq'> & { leaseOwner: string };
 
 /** `after`, `except`: users; see `claim`. */
 export type ResultClaim = {
@@ -77,17 +77,17 @@ export const heldKey = (index: number): string => `waiting:${index}`;
  * Files of a task's request, or its answer, which are in their place and announced by `expectFile`.
  * `kind`: `INPUT_KIND` unless given.
  */
-export type NewKeptFiles = Pick<ResultRecord, 'taskId' | 'userId' | 'keptAt' | 'keptUntil'> & {
+export type NewKeptFiles = Pick<KeptResultRecord, 'taskId' | 'userId' | 'keptAt' | 'keptUntil'> & {
   kind?: typeof INPUT_KIND | typeof ANSWER_KIND;
-  files: readonly (Pick<ResultRecord, 'artifactKey' | 'bytes'> & { sha256: string })[];
+  files: readonly (Pick<KeptResultRecord, 'artifactKey' | 'bytes'> & { sha256: string })[];
   /** Bytes that the user may keep, with these; undefined: no limit. */
   quotaBytes?: number | undefined;
 };
 
-export type PendingResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
+export type PendingResult = Pick<KeptResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
 
 /** A file that was copied whole and stands in its place. */
-export type CopiedFile = Pick<ResultRecord, 'bytes' | 'mimeType' | 'keptAt' | 'keptUntil'> & {
+export type CopiedFile = Pick<KeptResultRecord, 'bytes' | 'mimeType' | 'keptAt' | 'keptUntil'> & {
   sha256: string;
   /** The size of a preview in pixels. */
   size?: { width: number; height: number } | undefined;
@@ -111,7 +111,7 @@ export interface ResultStore {
    * user after `after` and skipping those in `except`. Fewer than `limit` does not mean that
    * nothing else is due.
    */
-  claim(claim: ResultClaim): Promise<ResultRecord[]>;
+  claim(claim: ResultClaim): Promise<KeptResultRecord[]>;
   /** Extends a claim. False when it was lost. */
   renew(lease: ResultLease, forMs: number): Promise<boolean>;
   /**
@@ -144,9 +144,9 @@ export interface ResultStore {
   /** Makes a lost or pending result due now, given up `forMs` from now. False: there is none. */
   retry(id: number, forMs: number): Promise<boolean>;
   /** Not an input. */
-  find(taskId: string, artifactKey: string): Promise<ResultRecord | undefined>;
+  find(taskId: string, artifactKey: string): Promise<KeptResultRecord | undefined>;
   /** All results of these tasks and their previews, without their inputs. */
-  ofTasks(taskIds: readonly string[]): Promise<ResultRecord[]>;
+  ofTasks(taskIds: readonly string[]): Promise<KeptResultRecord[]>;
   /**
    * Keeps the files of a task's request, in the transaction that inserts it, or a relayed answer,
    * in the one that bills it. False: they do not fit into the quota, or one is being deleted; then
@@ -154,7 +154,7 @@ export interface ResultStore {
    */
   keepFiles(kept: NewKeptFiles): Promise<boolean>;
   /** The kept files of a task's request. */
-  listInputs(taskId: string): Promise<ResultRecord[]>;
+  listInputs(taskId: string): Promise<KeptResultRecord[]>;
   /** Forgets them and releases their files. Returns how many there were. */
   forgetInputs(taskId: string): Promise<number>;
   /** Forgets the files that a task was sent with after it had waited (`heldKey`), as above. */
@@ -223,7 +223,7 @@ export interface PreviewStore {
     file: CopiedFile,
   ): Promise<'kept' | 'exists' | 'no_task' | 'over_quota' | 'being_deleted'>;
   /** The kept previews of these tasks, each task's in the order in which they came. */
-  ofTasks(taskIds: readonly string[]): Promise<ResultRecord[]>;
+  ofTasks(taskIds: readonly string[]): Promise<KeptResultRecord[]>;
   /** Bytes of all previews, and the user who has the most of them. */
   usage(): Promise<{ bytes: number; largestUserId: number | undefined }>;
   /** Forgets about `limit` previews of a user, the oldest first, and releases their files. */

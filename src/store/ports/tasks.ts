@@ -1,6 +1,6 @@
 /** The state changes of tasks, and the keys that make a submission idempotent. */
 import type { Sentence } from '../../kernel/index.ts';
-import type { ResultRecord } from './results.ts';
+import type { KeptResultRecord } from './results.ts';
 import type { TaskListStore } from './task-list.ts';
 import type { TaskEventKind, TaskEventRecord, TaskRecord, TaskShown, TaskStatus, TaskSummary } from './task-records.ts';
 
@@ -111,14 +111,14 @@ export type LinkedTask = {
   /** Absent: it was deleted. */
   owner?: { status: number; linkVersion: number };
   /** The artifact as the gateway keeps it, or is to keep it. */
-  result?: ResultRecord;
+  result?: KeptResultRecord;
 };
 
 /** What decides on a link to a kept result, and that result; a few columns of one statement. */
 export type LinkedResult = {
   task: Pick<TaskRecord, 'taskId' | 'status' | 'hiddenAt' | 'finishTime' | 'linkVersions'>;
   owner: { status: number; linkVersion: number };
-  result: Pick<ResultRecord, 'artifactKey' | 'kind' | 'state' | 'sha256' | 'bytes' | 'keptAt' | 'mimeType'>;
+  result: Pick<KeptResultRecord, 'artifactKey' | 'kind' | 'state' | 'sha256' | 'bytes' | 'keptAt' | 'mimeType'>;
 };
 
 export type SeenTask = { taskId: string; status: TaskStatus | ''; polls: number };

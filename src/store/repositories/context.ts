@@ -202,7 +202,7 @@ function lookUpTogether<Row extends Sought>(
     async run(sought) {
       const rows = await query().execute({ sought: encodeTexts([...new Set(sought)]) });
       const found = Map.groupBy(rows, (row) => String(row.sought));
-      return sought.map((value) => ok(found.get(plainText(value)) ?? []));
+      return sought.map((value) => ok(found.get(toJsonSafeText(value)) ?? []));
     },
     maxSize: MAX_SOUGHT,
     maxRunning: LOOK_UPS_AT_ONCE,
@@ -308,7 +308,7 @@ const LEEWAY_MS = CLOCK_LEEWAY_SECONDS * 1000;
  * Makes text safe for a JSON document that the database parses: PostgreSQL refuses NUL and lone
  * surrogates there.
  */
-export const plainText = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
+export const toJsonSafeText = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
 /** What stands in the column beside the text of a sentence. */
 export const encodeSentence = (said: Sentence): string => JSON.stringify(withoutMessage(said));
@@ -318,7 +318,7 @@ export const decodeSentence = (value: unknown): StoredSentence | null =>
   value === null || value === undefined ? null : (JSON.parse(String(value)) as StoredSentence);
 
 /** The value of `amongTexts`. */
-export const encodeTexts = (texts: readonly string[]): string => JSON.stringify(texts.map(plainText));
+export const encodeTexts = (texts: readonly string[]): string => JSON.stringify(texts.map(toJsonSafeText));
 
 /** Whether a change has no field to write; the builder would refuse it. */
 export const isEmpty = (change: object): boolean => Object.values(change).every((value) => value === undefined);

@@ -55,7 +55,7 @@ export const whereGiven = <Filter extends object>(
 ): SQL | undefined =>
   and(...givenNames(filter).map((name) => conditions[name as keyof Filter]?.(sql`${sql.placeholder(name)}`)));
 
-/** How far lists are counted that do not grow with each task or change (`countTo`). */
+/** How far lists are counted that do not grow with each task or change (`countingLimit`). */
 const countToEnd = (): number => Number.MAX_SAFE_INTEGER - 1;
 
 /** A list of the rows of a table: `items` selects them in their order. */

@@ -88,7 +88,7 @@ export function beginPostgresRestore(
  * Moves what was loaded into `schema` to the current one, and leaves nothing there that acts by
  * itself but what this program makes, in one transaction. Returns the names of what went.
  */
-export function settleRestored(
+export function adoptRestoredSchema(
   databaseUrl: string,
   { schema, migration }: { schema: string; migration: number },
 ): Promise<string[]> {

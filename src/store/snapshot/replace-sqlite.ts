@@ -14,7 +14,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { migrations } from '../../../migrations/index.ts';
 import { isObject, isoTime, parseJson } from '../../kernel/index.ts';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
-import { pendingMigrations } from '../migrate/plan.ts';
+import { pendingMigrations } from '../migrate/pending-migrations.ts';
 import { END_WAITING } from '../ports/index.ts';
 import { flushFile, flushFolder, writeFlushed } from '../sqlite/flush.ts';
 import { lockBackups, lockDataDir, requireFreeDataDir } from '../sqlite/lock-data-dir.ts';
@@ -57,7 +57,7 @@ export function replaceSqlite({
     finishReplacement(dataDir);
     const mark = prepareCopy(dataDir, resolve(file));
     const kept = existsSync(sqlitePath(dataDir)) ? keptPath(dataDir, now) : undefined;
-    for (const step of replacingSteps(dataDir, { mark, kept: kept ?? '' })) step();
+    for (const step of replacementSteps(dataDir, { mark, kept: kept ?? '' })) step();
     return kept;
   } finally {
     rmSync(join(dataDir, WORK_FOLDER), { recursive: true, force: true });
@@ -67,7 +67,7 @@ export function replaceSqlite({
 }
 
 /** The steps in their order; after each of them the process may die. */
-export function replacingSteps(dataDir: string, intent: Intent): (() => void)[] {
+export function replacementSteps(dataDir: string, intent: Intent): (() => void)[] {
   const path = sqlitePath(dataDir);
   const prepared = sqlitePath(join(dataDir, WORK_FOLDER));
   const draft = join(dataDir, DRAFT_FILE);

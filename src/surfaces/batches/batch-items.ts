@@ -51,7 +51,7 @@ const IN_PROGRESS = taskErrors.idempotency_in_progress().code;
 const PAUSE_SECONDS = 5;
 
 /** After how many seconds to try again what was refused for now; undefined: it is refused. */
-export function whenAgain(error: unknown): number | undefined {
+export function retryAfterSeconds(error: unknown): number | undefined {
   if (isStoreUnavailable(error)) return PAUSE_SECONDS;
   if (!(error instanceof AppError) || FINAL.has(error.code)) return undefined;
   const isForNow = error.kind === 'unavailable' || error.kind === 'rate_limited' || error.code === IN_PROGRESS;

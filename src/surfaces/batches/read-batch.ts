@@ -62,7 +62,7 @@ export function readBatchLines(text: string, endpoint: Json = null): Pick<BatchR
 }
 
 /** A batch that comes as JSON lines has no other members. */
-export const plainBatch = (lines: Pick<BatchRequest, 'items' | 'endpoint'>): BatchRequest => ({
+export const withBatchDefaults = (lines: Pick<BatchRequest, 'items' | 'endpoint'>): BatchRequest => ({
   ...lines,
   ...{ inputFileId: '', allOrNone: false, metadata: {} },
 });

@@ -11,7 +11,7 @@ import {
 import { type Caller, cancelTask, isWaiting, taskErrors, toStoredFailure } from '../../tasks/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import type { SurfaceDeps } from '../types.ts';
-import { itemKey, quoteItem, submitItem, whenAgain } from './batch-items.ts';
+import { itemKey, quoteItem, retryAfterSeconds, submitItem } from './batch-items.ts';
 import { writeBatchNotice } from './batch-object.ts';
 import { MAX_BATCH_ITEMS } from './read-batch.ts';
 
@@ -231,7 +231,7 @@ async function sendItem(
     // It may be a task even so, which then says what came of it.
     const known = await findTask(deps, item, batch.userId);
     if (known) return known;
-    const again = whenAgain(error);
+    const again = retryAfterSeconds(error);
     return again === undefined ? refuse(error) : again;
   }
 }
@@ -294,7 +294,7 @@ async function validate(
       const quote = await quoteItem(deps, { caller, requestId: batch.requestId }, item);
       quota += quote.quota;
     } catch (error) {
-      again = whenAgain(error);
+      again = retryAfterSeconds(error);
       if (again !== undefined) return;
       refused += 1;
       await store.batches.endItem(item, { status: 'failed', taskId: null, error: toStoredFailure(error) });

@@ -3,7 +3,7 @@ import { deadlineSignal, isObject, type Json, type JsonObject, userOwner } from 
 import { relayErrors } from '../../relay/index.ts';
 import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import { type Caller, type ClientRequest, observeTask, taskErrors } from '../../tasks/index.ts';
-import { pluginAway, protocolContext } from '../../vendors/index.ts';
+import { pluginUnavailable, protocolContext } from '../../vendors/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { streamResponse } from './follow-response.ts';
@@ -31,7 +31,7 @@ export async function retrieveResponse(
   const deadline = deadlineSignal(deps.clock, DEADLINE_MS, request.signal);
   try {
     const plugin = await findResponseRenderer(pin.generation, task);
-    if (!plugin && task.status === 'SUCCESS' && pin.generation.mayReturn(task)) throw pluginAway();
+    if (!plugin && task.status === 'SUCCESS' && pin.generation.mayReturn(task)) throw pluginUnavailable();
     const model = task.properties.originModelName;
     const context = protocolContext(request, {
       manifest: plugin?.manifest,
@@ -45,7 +45,7 @@ export async function retrieveResponse(
       task,
     );
     if (ended) return ended;
-    throw pluginAway();
+    throw pluginUnavailable();
   } finally {
     deadline.end();
     pin.release();
@@ -96,7 +96,7 @@ export async function resumeResponse(
   const plugin = await findResponseRenderer(pin.generation, created, true);
   if (!plugin && created.status !== 'FAILURE' && pin.generation.mayReturn(created)) {
     releaseAll();
-    throw pluginAway();
+    throw pluginUnavailable();
   }
   if (plugin && !plugin.has('protocols.proto_responses.renderEvents')) {
     releaseAll();

@@ -100,7 +100,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   }
 
   async function readFiles(): Promise<void> {
-    hasFiles = (await deps.kept.files.findFault().catch(() => 'not readable')) === undefined;
+    hasFiles = (await deps.storage.files.findFault().catch(() => 'not readable')) === undefined;
   }
 
   const toScope = (account: VendorAccount, model: string): Scope =>

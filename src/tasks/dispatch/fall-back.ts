@@ -1,5 +1,5 @@
 import { mapModel, serves } from '../../channels/index.ts';
-import { retryableRequest } from '../../files/index.ts';
+import { toRetryRequest } from '../../files/index.ts';
 import { AppError, sentence, userOwner } from '../../kernel/index.ts';
 import type { Generation, LoadedPlugin } from '../../plugins/index.ts';
 import type { AcceptedPrice, TaskExecution, TaskRecord, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
@@ -226,7 +226,7 @@ const LEFT = new Error('the task left its queue');
 /** What a repeat of the task is made from. */
 function withRequest(execution: TaskExecution, { intent, request }: PreparedSubmission): TaskExecution {
   const { request: repeatable, inputs, ...rest } = execution;
-  const again = repeatable && retryableRequest({ body: request.body, intent });
+  const again = repeatable && toRetryRequest({ body: request.body, intent });
   if (!inputs) return again ? { ...rest, request: again } : rest;
   const { model, action, requestBody = null } = intent;
   // A body that is kept as a file is that of the former model.

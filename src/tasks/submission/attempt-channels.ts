@@ -8,7 +8,7 @@ import { toLease } from '../state/finish-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
 import { createRefusalLog, type FailedAttempt, skipUnreadableChannel } from './classify-refusal.ts';
-import { failSubmission, withStoredReservation } from './fail-submission.ts';
+import { failSubmission, readStoredReservation } from './fail-submission.ts';
 import type { SubmissionState } from './forbid-unsafe-retry.ts';
 import { moveTask } from './move-task.ts';
 import { type PreparedSubmission, prepareSubmission } from './prepare-submission.ts';
@@ -132,7 +132,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
         if (task || isOfVendor(error)) logUnprepared(deps, error, { ...logFields, channel: channel.name });
         if (task) {
           await failSubmission(deps, {
-            task: await withStoredReservation(deps, task),
+            task: await readStoredReservation(deps, task),
             error,
             releasesIdempotencyKey: retryable,
           });

@@ -39,7 +39,7 @@ const describeError = (error: unknown): Sentence =>
  * The task with the reservation that the store has: a move may have been committed although its
  * acknowledgement was lost.
  */
-export async function withStoredReservation(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
+export async function readStoredReservation(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
   return stored ? { ...task, quota: stored.quota, billing: stored.billing } : task;
 }

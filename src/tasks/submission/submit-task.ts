@@ -1,4 +1,4 @@
-import { hasInputsToKeep, keepInputs, retryableRequest, type StoredInputs } from '../../files/index.ts';
+import { hasInputsToKeep, keepInputs, type StoredInputs, toRetryRequest } from '../../files/index.ts';
 import { AppError, newTaskId, sentence } from '../../kernel/index.ts';
 import { chooseCallback } from '../../notifications/index.ts';
 import type { Repositories, TaskRecord } from '../../store/ports/index.ts';
@@ -104,7 +104,7 @@ async function storeInputs(deps: TaskDeps, prepared: PreparedSubmission, local: 
       requestId: prepared.requestId,
       userId: prepared.caller.user.id,
       timeoutMs: deps.limits.submitTimeoutMs,
-      quota: prepared.quote.quota,
+      reservation: prepared.quote.quota,
     }),
   );
 }
@@ -169,7 +169,7 @@ async function insertTask(
   };
   const { request, intent, originTasks } = submission;
   const stores = mayStore(submission);
-  const storedRequest = originTasks || !stores ? undefined : retryableRequest({ body: request.body, intent });
+  const storedRequest = originTasks || !stores ? undefined : toRetryRequest({ body: request.body, intent });
   const trace = deps.telemetry.tracer?.context();
   const insert: Opening<Opened>['insert'] = async (tx: Repositories, begun, isParked): Promise<Opened> => {
     const createdAt = deps.clock.unix();

@@ -1,4 +1,4 @@
-import { type HeldBody, holdBody, restoreHeldBody } from '../../files/index.ts';
+import { restoreStoredBody, type StoredBody, storeBody } from '../../files/index.ts';
 import { deadlineSignal, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import {
@@ -19,7 +19,7 @@ type StoredRequest = Pick<ClientRequest, 'method' | 'path' | 'params' | 'query' 
   requestId: string;
   generation: number;
   background: boolean;
-  body: HeldBody;
+  body: StoredBody;
   model: string;
   action: string;
   /** Absent where it is the body's own value. */
@@ -40,7 +40,7 @@ export type WaitingRequest = Pick<WaitingRecord, 'request' | 'bytes' | 'node'> &
 export async function storeRequest(deps: TaskDeps, submission: Submission): Promise<WaitingRequest> {
   const { request, intent, originTasks, surface, requestId, generation } = submission;
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs);
-  const held = await holdBody(deps, request.body, deadline.signal).finally(deadline.end);
+  const held = await storeBody(deps, request.body, deadline.signal).finally(deadline.end);
   if (!held.ok) {
     deps.logger.warn(
       { request_id: requestId, reason: held.error },
@@ -110,7 +110,7 @@ export async function restoreSubmission(
     ...{ surface, requestId, generation, plugin, caller },
     request: {
       ...{ method, path, params, query, contentType, accept },
-      body: restoreHeldBody(deps.kept.files, body),
+      body: restoreStoredBody(deps.storage.files, body),
       release: async () => {},
     },
     intent: { model, action, requestBody: 'requestBody' in stored ? stored.requestBody : value },

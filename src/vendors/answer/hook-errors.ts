@@ -45,5 +45,5 @@ export function hookCause(failure: HookFailure): Error {
 export const ASK_AGAIN_SECONDS = 60;
 
 /** For a task whose plugin is switched off or cannot be loaded just now. */
-export const pluginAway = () =>
+export const pluginUnavailable = () =>
   vendorErrors.plugin_unavailable({ message: sentence('tasks.plugin_away'), retryAfterSeconds: ASK_AGAIN_SECONDS });

@@ -84,10 +84,10 @@ async function chooseSeal(input: CommandInput, config: Config): Promise<Seal | u
   );
 }
 
-/** Lists the backups of a place, the newest first. */
+/** Lists the backups of a location, the newest first. */
 export async function list(input: CommandInput): Promise<ExitCode> {
-  return withBackupLocation(input, async ({ place }) => {
-    const found = await listBackups(place);
+  return withBackupLocation(input, async ({ location }) => {
+    const found = await listBackups(location);
     const rows = found.backups.map(({ id, created_at, version, database, counts, results, secrets }) =>
       [
         id,
@@ -99,11 +99,11 @@ export async function list(input: CommandInput): Promise<ExitCode> {
       ].join('  '),
     );
     const lines = [
-      ...(rows.length === 0 ? [`there is no backup in ${place.name}`] : rows),
+      ...(rows.length === 0 ? [`there is no backup in ${location.name}`] : rows),
       ...found.unreadable.map(({ id, reason }) => `${id}  ${reason}`),
       ...found.unfinished.map((id) => `${id}  not finished: it is not a backup`),
     ];
-    answer(input, { ok: true, place: place.name, ...found }, lines.join('\n'));
+    answer(input, { ok: true, place: location.name, ...found }, lines.join('\n'));
     return EXIT.ok;
   });
 }

@@ -26,15 +26,15 @@ export type Bucket = {
   keyPrefix: string;
 };
 
-type BucketDeps = { place: BucketLocation; credentials: BucketCredentials; send: SendToBucket; clock: Clock };
+type BucketDeps = { location: BucketLocation; credentials: BucketCredentials; send: SendToBucket; clock: Clock };
 
 /** Signed requests to one bucket. Faults are values; only an aborted `signal` rejects. */
-export function openBucket({ place, credentials, send, clock }: BucketDeps): Bucket {
-  const base = bucketUrl(place);
-  const keyPrefix = place.prefix === '' ? '' : `${place.prefix}/`;
-  const signingKey: SigningKey = { ...credentials, region: place.region };
+export function openBucket({ location, credentials, send, clock }: BucketDeps): Bucket {
+  const base = bucketUrl(location);
+  const keyPrefix = location.prefix === '' ? '' : `${location.prefix}/`;
+  const signingKey: SigningKey = { ...credentials, region: location.region };
   const toAddress = (key: string | undefined): string =>
-    key === undefined ? `${base}${place.pathStyle ? '' : '/'}` : `${base}/${keyPrefix}${key}`;
+    key === undefined ? `${base}${location.pathStyle ? '' : '/'}` : `${base}/${keyPrefix}${key}`;
 
   async function sendOnce(request: BucketRequest): Promise<Result<BucketAnswer, BucketFault>> {
     const { method, key, query = {}, headers = {}, body } = request;

@@ -1,7 +1,7 @@
 import { type Clock, err, toSentence } from '../../../kernel/index.ts';
 import { resultsUnavailable } from '../../drivers/errors.ts';
 import type { FileStore, StoredFile } from '../../ports/index.ts';
-import { isDigest, onlyDigests } from '../only-digests.ts';
+import { guardFileNames, isDigest } from '../guard-file-names.ts';
 import { removeOldFiles, toFileFault, writeHashed } from '../write-file.ts';
 import { expectAnswer, findChildren, openBucket, readList, readText } from './call-bucket.ts';
 import type { BucketCredentials, BucketLocation, SendToBucket } from './types.ts';
@@ -21,7 +21,7 @@ const WHOLE_BYTES = 1024 * 1024;
 const FRESH_MS = 30 * 60_000;
 
 export type S3FilesOptions = {
-  place: BucketLocation;
+  location: BucketLocation;
   credentials: BucketCredentials;
   send: SendToBucket;
   clock: Clock;
@@ -34,7 +34,7 @@ export type S3FilesOptions = {
 
 /** Files in a bucket, as `PREFIX/digest`. All but `put` reject with `store.results_unavailable`. */
 export function createS3Files(options: S3FilesOptions): FileStore {
-  const { place, clock, spoolFolder, minFreeBytes, partBytes } = options;
+  const { location, clock, spoolFolder, minFreeBytes, partBytes } = options;
   const bucket = openBucket(options);
 
   /** Whether the file is there, and will be for a while. */
@@ -48,7 +48,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
     return Number(length?.[0]) === bytes && now - Date.parse(changed?.[0] ?? '') < FRESH_MS;
   }
 
-  return onlyDigests({
+  return guardFileNames({
     kind: 's3',
     findFault: async () => undefined,
 
@@ -57,7 +57,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
         return await withSpoolFile(spoolFolder, async (handle) => {
           const written = await writeHashed(handle, source, { maxBytes, signal, minFreeBytes, folder: spoolFolder });
           if (!written.ok || (await isFresh(written.value, signal))) return written;
-          const upload = { handle, file: written.value, sse: place.sse, ...(partBytes ? { partBytes } : {}) };
+          const upload = { handle, file: written.value, sse: location.sse, ...(partBytes ? { partBytes } : {}) };
           const sent = await uploadFile(bucket, upload, signal);
           return sent.ok ? written : err({ kind: sent.error.kind, ...toSentence(sent.error) });
         });

@@ -17,7 +17,7 @@ export type S3ObjectsOptions = S3FilesOptions & {
  * Named files in a bucket, as `PREFIX/key`. All but `put` reject with `store.backups_unavailable`.
  */
 export function createS3Objects(options: S3ObjectsOptions): ObjectStore {
-  const { place, spoolFolder, minFreeBytes, partBytes, isOwn } = options;
+  const { location, spoolFolder, minFreeBytes, partBytes, isOwn } = options;
   const bucket = openBucket(options);
 
   return {
@@ -27,7 +27,7 @@ export function createS3Objects(options: S3ObjectsOptions): ObjectStore {
           const limit = { maxBytes: Number.POSITIVE_INFINITY, signal, minFreeBytes, folder: spoolFolder };
           const written = await writeHashed(handle, source, limit);
           if (!written.ok) return written;
-          const upload = { handle, file: written.value, key, sse: place.sse, ...(partBytes ? { partBytes } : {}) };
+          const upload = { handle, file: written.value, key, sse: location.sse, ...(partBytes ? { partBytes } : {}) };
           const sent = await uploadFile(bucket, upload, signal);
           return sent.ok ? written : err({ kind: sent.error.kind, ...toSentence(sent.error) });
         });

@@ -48,7 +48,7 @@ export type SendToBucket = (request: SentRequest) => Promise<Result<BucketAnswer
 
 export type BucketRequest = {
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE';
-  /** Below the place's prefix. Without it the request is for the bucket. */
+  /** Below the location's prefix. Without it the request is for the bucket. */
   key?: string;
   query?: Record<string, string>;
   headers?: Record<string, string>;

@@ -1,7 +1,7 @@
 import { and, asc, eq, getTableColumns, gt, lte, sql } from 'drizzle-orm';
 import { type JsonObject, sha256Hex } from '../../../kernel/index.ts';
 import type { AuditAction, AuditChainName, AuditFault, AuditRecord, LogStore } from '../../ports/index.ts';
-import { atomic, type Context, lazy, plainText } from '../context.ts';
+import { atomic, type Context, lazy, toJsonSafeText } from '../context.ts';
 import { columnPlaceholder, columnPlaceholders, countAll, lazyByShape } from '../prepare-by-shape.ts';
 
 type ChainedRow = Omit<AuditRecord, 'id'> & { prevHash: string };
@@ -100,7 +100,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
         row.ip,
         row.action,
         row.target,
-      ].map(plainText) as [string, string, string, string, string];
+      ].map(toJsonSafeText) as [string, string, string, string, string];
       const stored = { ...row, username, authMethod, ip, action, target, prevHash: headHash };
       const hash = hashEntry(stored);
       const appended = { ...stored, chain: name, hash };

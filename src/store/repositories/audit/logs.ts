@@ -1,6 +1,12 @@
 import { and, desc, eq, getTableColumns, gte, lt, lte, sql } from 'drizzle-orm';
-import { type AuditFilter, countTo, type LogStore, type NewUsageRow, type UsageFilter } from '../../ports/index.ts';
-import { type Context, containsText, escapeLike, lazy, plainText, type RecordColumns } from '../context.ts';
+import {
+  type AuditFilter,
+  countingLimit,
+  type LogStore,
+  type NewUsageRow,
+  type UsageFilter,
+} from '../../ports/index.ts';
+import { type Context, containsText, escapeLike, lazy, type RecordColumns, toJsonSafeText } from '../context.ts';
 import { createPages, lazyByShape, whereGiven } from '../prepare-by-shape.ts';
 import { buildUsageTime } from '../usage/figures.ts';
 import { createAuditChains } from './audit-chains.ts';
@@ -68,7 +74,7 @@ export function createLogStore(context: Context): LogStore {
       where: matches(filter),
       items: selectUsage().where(matches(filter)).orderBy(desc(usageLogs.id)),
     }),
-    countTo,
+    countingLimit,
   );
   const usagePart = lazyByShape((filter: UsageFilter & { before?: number }) =>
     selectUsage().where(matches(filter)).orderBy(desc(usageLogs.id)).limit(sql.placeholder('limit')).prepare(),
@@ -83,7 +89,7 @@ export function createLogStore(context: Context): LogStore {
         where: matchesAudit(filter),
         items: selectAudit(filter),
       }),
-      countTo,
+      countingLimit,
     );
   const auditPages = buildAuditPages();
   const selectAuditPart = (filter: AuditFilter & { before?: number }) =>
@@ -132,7 +138,7 @@ const encodeUsage = (row: NewUsageRow): Record<keyof typeof USAGE, string | numb
   task_id: row.taskId,
   channel_id: row.channelId,
   plugin_key: row.pluginKey,
-  model: plainText(row.model),
+  model: toJsonSafeText(row.model),
   kind: row.kind,
   quota: row.quota,
   detail: JSON.stringify(row.detail),

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import { type Sentence, withoutMessage } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
-import { countTo, type LedgerStore, type ReservationVerdict } from '../../ports/index.ts';
+import { countingLimit, type LedgerStore, type ReservationVerdict } from '../../ports/index.ts';
 import { atomic, type Context, lazy } from '../context.ts';
 import { columnPlaceholder, createPages } from '../prepare-by-shape.ts';
 import { createAccountStatements, isOfOwnWallet } from './account-statements.ts';
@@ -51,7 +51,7 @@ export function createLedgerStore(context: Context): LedgerStore {
         items: db.select().from(entries).where(own).orderBy(desc(entries.id)),
       };
     },
-    countTo,
+    countingLimit,
   );
 
   const moveWallet = lazy(() =>

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Budget } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
 import { type LedgerStore, type ReservationVerdict, STATUS } from '../../ports/index.ts';
-import { atomic, type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
+import { atomic, type Context, encodeSentence, lazy, type RecordColumns, toJsonSafeText } from '../context.ts';
 import { type Balances, decideReservations, type KeyRow, type Reservation } from './decide-reservations.ts';
 import { type CountedBudget, createBudgetSums, findBudgets, type SumChange } from './enforce-budgets.ts';
 
@@ -305,7 +305,7 @@ const encodeLine = (line: Omit<Line, 'kind'> & { kind: string }, budgets: readon
   kind: line.kind,
   attempt: line.attempt,
   amount: line.amount,
-  note: plainText(line.note?.message ?? ''),
+  note: toJsonSafeText(line.note?.message ?? ''),
   note_sentence: line.note ? encodeSentence(line.note) : null,
   created_at: line.at,
   budgets: budgets.length === 0 ? '' : JSON.stringify(budgets),

@@ -1,8 +1,8 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { ResultRecord, ResultStore } from '../../ports/index.ts';
+import type { KeptResultRecord, ResultStore } from '../../ports/index.ts';
 import { atomic, type Context, lazy } from '../context.ts';
 
-type CountedFile = Pick<ResultRecord, 'bytes' | 'keptAt'> & { sha256: string };
+type CountedFile = Pick<KeptResultRecord, 'bytes' | 'keptAt'> & { sha256: string };
 
 /** How many results need a kept file. Call both in the transaction that changes the results. */
 export type FileReferences = {
@@ -12,7 +12,7 @@ export type FileReferences = {
    * Counts each result of these that has a file once less, and returns how many results they are.
    * Files that nothing needs any more stay until the sweep takes them.
    */
-  release(forgotten: readonly Pick<ResultRecord, 'sha256'>[]): Promise<number>;
+  release(forgotten: readonly Pick<KeptResultRecord, 'sha256'>[]): Promise<number>;
 };
 
 export function createFileReferences({ nowMs, now, prepare }: Context): FileReferences {

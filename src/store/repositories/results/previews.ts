@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
-import { ANSWER_KIND, PREVIEW_KIND, type PreviewStore, type ResultRecord } from '../../ports/index.ts';
+import { ANSWER_KIND, type KeptResultRecord, PREVIEW_KIND, type PreviewStore } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, lazy } from '../context.ts';
 import { columnPlaceholders } from '../prepare-by-shape.ts';
 import { createFileReferences } from './file-references.ts';
@@ -120,7 +120,7 @@ export function createPreviewStore(context: Context): PreviewStore {
   };
 }
 
-type PendingResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
+type PendingResult = Pick<KeptResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
 
 /** Writes what is to be kept, for `forMs`; what a task has already stays as it is. */
 export function createPendingInsert({ db, tables: { keptResults: results }, nowMs, now }: Context) {

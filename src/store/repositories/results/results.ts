@@ -2,11 +2,11 @@ import { and, eq, gt, inArray, isNotNull, lte, not, type SQL, sql } from 'drizzl
 import {
   ANSWER_KIND,
   INPUT_KIND,
+  type KeptResultRecord,
   LONGEST_LEASE_MS,
   LONGEST_RESULT_PAUSE_MS,
   LONGEST_RESULT_TRIES_MS,
   PREVIEW_KIND,
-  type ResultRecord,
   type ResultStore,
 } from '../../ports/index.ts';
 import { STORED_PENDING } from '../../schema/dialect-columns.ts';
@@ -167,7 +167,7 @@ export function createResultStore(context: Context): ResultStore {
       .prepare(),
   );
   /** Bytes that the owner of a result keeps. */
-  async function usageWith({ id }: Pick<ResultRecord, 'id'>): Promise<number> {
+  async function usageWith({ id }: Pick<KeptResultRecord, 'id'>): Promise<number> {
     const [owner] = await findOwner()({ id });
     return owner ? sumKept(Number(owner[0])) : 0;
   }

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Fence, LeaseBinding } from '../../drivers/memory-leases.ts';
 import type { TaskAdvance, TaskStore } from '../../ports/index.ts';
-import { atomic, type Context, lazy, plainText, type RecordColumns } from '../context.ts';
+import { atomic, type Context, lazy, type RecordColumns, toJsonSafeText } from '../context.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 
 /**
@@ -156,7 +156,7 @@ export function groupBySize(rows: readonly string[]): string[][] {
  */
 function encodeAdvance({ lease, change, nextPollInMs }: TaskAdvance, fence: Fence): Row {
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value));
-  const text = (value: string | undefined) => (value === undefined ? undefined : plainText(value));
+  const text = (value: string | undefined) => (value === undefined ? undefined : toJsonSafeText(value));
   return {
     task_id: lease.taskId,
     seq: lease.leaseSeq,

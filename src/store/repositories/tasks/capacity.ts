@@ -7,7 +7,7 @@ import type {
   RestEventRecord,
   ScopeCount,
 } from '../../ports/index.ts';
-import { atomic, type Context, encodeTexts, isFromFuture, lazy, plainText } from '../context.ts';
+import { atomic, type Context, encodeTexts, isFromFuture, lazy, toJsonSafeText } from '../context.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 
 /** A start that is further ahead was written under a wrong clock. */
@@ -152,7 +152,9 @@ export function createCapacityStore(context: Context): CapacityStore {
 
     lock: atomic(async (asked) => {
       if (dialect === 'sqlite' || asked.length === 0) return;
-      const wanted = new Set(asked.map(({ pool, model }) => JSON.stringify([plainText(pool), plainText(model)])));
+      const wanted = new Set(
+        asked.map(({ pool, model }) => JSON.stringify([toJsonSafeText(pool), toJsonSafeText(model)])),
+      );
       const values = { asked: JSON.stringify([...wanted].map(toKey)), ...now() };
       if ((await lockAll()(values)).length === wanted.size) return;
       await createRows()(values);
@@ -164,7 +166,7 @@ export function createCapacityStore(context: Context): CapacityStore {
         accounts.map((each) => ({
           no,
           ...toRow(each),
-          model: plainText(model),
+          model: toJsonSafeText(model),
           starts: starts ? 1 : 0,
           relays_except,
         })),
@@ -182,7 +184,7 @@ export function createCapacityStore(context: Context): CapacityStore {
     },
 
     async running(except, node) {
-      const known = JSON.stringify(except.map((id) => ({ id: plainText(id) })));
+      const known = JSON.stringify(except.map((id) => ({ id: toJsonSafeText(id) })));
       return (await countRunning()({ known, node, ...now() })).map(([channelId, credentialId, model, ...counts]) => ({
         channelId: Number(channelId),
         credentialId: credentialId === null ? null : Number(credentialId),
@@ -240,7 +242,10 @@ const toKey = (text: string): CapacityKey => {
   return { pool, model };
 };
 
-const plain = ({ pool, model }: CapacityKey): CapacityKey => ({ pool: plainText(pool), model: plainText(model) });
+const plain = ({ pool, model }: CapacityKey): CapacityKey => ({
+  pool: toJsonSafeText(pool),
+  model: toJsonSafeText(model),
+});
 
 /** Those that are kept of a channel and reason: many of one leave room for the others. */
 const KEPT = 50;
@@ -258,7 +263,7 @@ function createRestEvents({ db, tables: { restEvents }, nowMs, prepare, now }: C
   return {
     /** `forMs`: how long it rests from now on; 0: no longer. */
     async note(event: RestEvent, forMs: number): Promise<void> {
-      await insert({ ...event, model: plainText(event.model), forMs, ...now() });
+      await insert({ ...event, model: toJsonSafeText(event.model), forMs, ...now() });
       const isOfReason = and(eq(restEvents.channelId, event.channelId), eq(restEvents.reason, event.reason));
       const [oldest] = await db
         .select({ id: restEvents.id })

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { NewTask, TaskRecord, TaskStore } from '../../ports/index.ts';
-import { type Context, lazy, plainText, type RecordColumns } from '../context.ts';
+import { type Context, lazy, type RecordColumns, toJsonSafeText } from '../context.ts';
 import { groupBySize } from './advance-tasks.ts';
 
 /** What a new task is given; the rest has the defaults of the table. */
@@ -96,7 +96,7 @@ const encode = (task: NewTask): Record<keyof typeof GIVEN | 'lease_for' | 'count
   group: task.group,
   channel_id: task.channelId,
   credential_id: task.credentialId ?? null,
-  action: plainText(task.action),
+  action: toJsonSafeText(task.action),
   quota: task.quota,
   properties: JSON.stringify(task.properties),
   execution: JSON.stringify(task.execution),
@@ -106,7 +106,7 @@ const encode = (task: NewTask): Record<keyof typeof GIVEN | 'lease_for' | 'count
   callback_url: task.callbackUrl ?? null,
   source_hash: task.sourceHash ?? '',
   phase: task.phase ?? NEW_TASK.phase,
-  upstream_model: plainText(task.upstreamModel ?? ''),
+  upstream_model: toJsonSafeText(task.upstreamModel ?? ''),
   slots: task.slots ?? NEW_TASK.slots,
   waiting_since: task.waitingSince ?? 0,
   lease_for: task.leaseForMs,

@@ -1,6 +1,6 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
 import { hasEnded, type NewTaskEvent, type TaskEventKind, type TaskStore } from '../../ports/index.ts';
-import { atomic, type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
+import { atomic, type Context, encodeSentence, lazy, type RecordColumns, toJsonSafeText } from '../context.ts';
 
 /**
  * The most rows in the timeline of a task. Rows that end it or move its money are written beyond
@@ -70,7 +70,7 @@ export function createTaskEvents({ db, tables, prepare, lists: { records } }: Co
     notePassedOver: atomic(async (taskId, { at, channels }) => {
       const [row] = await passedOver().execute({ taskId });
       const known = row ? row.detail.split(BETWEEN) : [];
-      const detail = plainText([...known, ...channels].slice(-MAX_PASSED_OVER).join(BETWEEN));
+      const detail = toJsonSafeText([...known, ...channels].slice(-MAX_PASSED_OVER).join(BETWEEN));
       if (row) await db.update(events).set({ at, detail }).where(eq(events.id, row.id));
       else await addEvent({ taskId, at, kind: 'passed_over', status: 'NOT_START', detail });
     }),
@@ -87,7 +87,7 @@ function encode({ taskId, at, kind, status, class: errorClass = '', httpStatus =
     status,
     class: errorClass,
     http_status: httpStatus,
-    detail: plainText(typeof detail === 'string' ? detail : detail.message),
+    detail: toJsonSafeText(typeof detail === 'string' ? detail : detail.message),
     detail_sentence: typeof detail === 'string' ? null : encodeSentence(detail),
     always: ends || ALWAYS_WRITTEN.has(kind) ? 'yes' : 'no',
   };

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import {
-  countTo,
+  countingLimit,
   LIST_LIMITS,
   type TaskListFilter,
   type TaskListStore,
@@ -87,7 +87,7 @@ export function createTaskList(context: Context): TaskListStore {
   async function pageByCreation(filter: TaskListFilter, { from, until, sort }: PageRange) {
     const order = sort === 'oldest' ? 'asc' : 'desc';
     const sought = withoutText(filter);
-    const counted = Math.min(LIST_LIMITS.counted, countTo(until));
+    const counted = Math.min(LIST_LIMITS.counted, countingLimit(until));
     const ids: number[] = [];
     let total = 0;
     const { isCut } = await scan(filter, { size: TASKS_AT_ONCE, first: counted + 1, order }, async (slice) => {

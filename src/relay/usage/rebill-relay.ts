@@ -1,9 +1,9 @@
 import type { RelayRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../../tasks/index.ts';
-import { NO_USAGE, refuseBeyond } from './calculate-bill.ts';
-import { MOST_OF_ANY } from './estimate-usage.ts';
+import { NO_USAGE, refuseImplausibleReport } from './calculate-bill.ts';
+import { PLAUSIBLE_MAXIMA } from './estimate-usage.ts';
 import type { UsageFacts } from './read-usage.ts';
-import { asTask } from './reserve-and-bill.ts';
+import { toReservedTask } from './reserve-and-bill.ts';
 
 /** Whether a request is charged as reserved because its answer told no usage. */
 export const awaitsUsage = ({ status, billing }: Pick<RelayRecord, 'status' | 'billing'>): boolean =>
@@ -14,16 +14,19 @@ export const awaitsUsage = ({ status, billing }: Pick<RelayRecord, 'status' | 'b
  * usage that its object tells later, up or down. Several readers of the object may call it at once:
  * one of them does. After a failure of the store the next reader does.
  */
-export async function settleLate(deps: TaskDeps, relayId: string, facts: UsageFacts): Promise<void> {
+export async function rebillByReportedUsage(deps: TaskDeps, relayId: string, facts: UsageFacts): Promise<void> {
   const { store, billing, logger, telemetry } = deps;
   try {
     const relay = await store.relays.byRelayId(relayId);
     if (!relay || !awaitsUsage(relay)) return;
     const used = { ...relay, billing: { ...relay.billing, completionFacts: { ...facts } } };
-    const bill = billing.finalBill(asTask(used), refuseBeyond(deps, relay, { facts, most: MOST_OF_ANY }));
+    const bill = billing.finalBill(
+      toReservedTask(used),
+      refuseImplausibleReport(deps, relay, { facts, most: PLAUSIBLE_MAXIMA }),
+    );
     const isSettled = await store.transaction(async (tx) => {
       if (!(await tx.relays.rebill(relayId, relay.quota, bill))) return false;
-      await billing.settleLate(tx, asTask(relay), bill);
+      await billing.settleLate(tx, toReservedTask(relay), bill);
       return true;
     });
     if (isSettled) telemetry.meter?.spent(relay.channelId, bill.quota - relay.quota);

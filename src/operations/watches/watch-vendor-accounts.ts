@@ -21,7 +21,7 @@ const AT_ONCE = 8;
 const MAX_ARGS_BYTES = 512 * 1024;
 const MAX_RESULT_BYTES = 64 * 1024;
 
-export type UpstreamAccounts = {
+export type VendorAccountWatch = {
   /**
    * Asks the vendor about each enabled key of a channel now, until `signal` ends it. Returns about
    * how many.
@@ -49,7 +49,15 @@ type Hooks = { balance: RunAccountHook | undefined; limits: RunAccountHook | und
  * how: what is left, which is shown and warned of and stops nothing, and what they may run. Only
  * one of several nodes reads: the one that claims the time.
  */
-export function createUpstreamAccounts({ store, clock, logger, channels, send, sandbox, pin }: Deps): UpstreamAccounts {
+export function createVendorAccountWatch({
+  store,
+  clock,
+  logger,
+  channels,
+  send,
+  sandbox,
+  pin,
+}: Deps): VendorAccountWatch {
   const stopping = new AbortController();
   let watching: Promise<void> = Promise.resolve();
 

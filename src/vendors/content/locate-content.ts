@@ -20,7 +20,7 @@ type Look = {
  * `allowedHosts`, and an answer of bounded size.
  * @throws tasks.artifact_*
  */
-export async function askVendor(
+export async function locateContent(
   deps: VendorDeps,
   { plugin, channel, credential, described, signal }: Look,
 ): Promise<VendorAnswer> {

@@ -4,7 +4,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { createChannels } from '../../src/channels/index.ts';
 import { createSecretBox, listSecrets, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
-import { createUpstreamAccounts } from '../../src/operations/watches/watch-upstream-accounts.ts';
+import { createVendorAccountWatch } from '../../src/operations/watches/watch-vendor-accounts.ts';
 import type { CallOptions, LoadedPlugin } from '../../src/plugins/types.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
@@ -49,7 +49,7 @@ describeEachStore('accounts at vendors', (opened) => {
       plugins: { plugin: () => undefined, byChannelType: () => plugin && { key: 'vendor' } },
     });
     const upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger });
-    const balances = createUpstreamAccounts({
+    const balances = createVendorAccountWatch({
       ...{ ...common, channels, sandbox: runner },
       send: createSendToVendor({ upstream, channels }),
       pin: () => ({ generation: { byChannelType: () => plugin, plugins: new Map() } as never, release: () => {} }),

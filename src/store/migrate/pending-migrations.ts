@@ -6,9 +6,9 @@ import type { OptionStore } from '../ports/index.ts';
 export const CREATE_HISTORY =
   'create table if not exists schema_migrations (number integer primary key not null, name text not null, applied_at bigint not null)';
 /** Migrations that were taken back; what they made is still there. */
-export const CREATE_LEFT =
+export const CREATE_REVERTED =
   'create table if not exists left_migrations (number integer primary key not null, name text not null)';
-export const READ_LEFT = 'select number, name from left_migrations';
+export const READ_REVERTED = 'select number, name from left_migrations';
 export const READ_HISTORY = 'select number from schema_migrations order by number';
 
 /** The number of the latest migration that this program knows: a database is at it once open. */
@@ -34,7 +34,7 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
 }
 
 /** @throws `store.migration_refused` when a check of the migration has found something */
-export function requireNone(migration: Migration, { refusal }: MigrationCheck, found: readonly unknown[][]): void {
+export function refuseFindings(migration: Migration, { refusal }: MigrationCheck, found: readonly unknown[][]): void {
   if (found.length > 0) throw refused(migration, refusal(found.map(([text]) => String(text))));
 }
 
@@ -42,7 +42,7 @@ export function requireNone(migration: Migration, { refusal }: MigrationCheck, f
  * Whether what the migration makes was left in the database when it was taken back.
  * @throws `store.migration_refused` when a migration of another program has this number there
  */
-export function isLeft({ number, name }: Migration, left: readonly unknown[][]): boolean {
+export function wasReverted({ number, name }: Migration, left: readonly unknown[][]): boolean {
   const found = left.find((row) => Number(row[0]) === number);
   if (found && found[1] !== name) {
     throw storeErrors.migration_refused({
@@ -58,7 +58,7 @@ export function isLeft({ number, name }: Migration, left: readonly unknown[][]):
  * must have no tables of its own.
  * @throws `store.migration_refused`
  */
-export async function checkAhead(
+export async function checkPending(
   pending: readonly Migration[],
   isForeign: boolean,
   find: (query: string) => unknown[][] | Promise<unknown[][]>,
@@ -67,7 +67,7 @@ export async function checkAhead(
   if (first && isForeign) throw refused(first, FOREIGN);
   for (const migration of pending) {
     try {
-      for (const check of migration.checks) requireNone(migration, check, await find(check.query));
+      for (const check of migration.checks) refuseFindings(migration, check, await find(check.query));
     } catch (error) {
       if (migration === first || error instanceof AppError) throw error;
     }

@@ -7,9 +7,9 @@ export const isDigest = (name: string): boolean => DIGEST.test(name);
 
 /**
  * Reads and removes nothing under any other name. Names come from rows, and those of a restored
- * database may be a path that leads out of the place.
+ * database may be a path that leads out of the folder.
  */
-export function onlyDigests(files: FileStore): FileStore {
+export function guardFileNames(files: FileStore): FileStore {
   return {
     ...files,
     open: async (name, span) => (isDigest(name) ? files.open(name, span) : undefined),

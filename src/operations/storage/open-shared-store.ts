@@ -9,7 +9,7 @@ export type DatabaseConfig = { databaseUrl: string; dataDir: string; sqliteSynch
  * Opens the configured database without migrations and without sole ownership, so a gateway may be
  * running. Close it after use.
  */
-export const openWhileRunning = (
+export const openSharedStore = (
   { databaseUrl, dataDir, sqliteSynchronous: synchronous }: DatabaseConfig,
   { clock = systemClock, logger = silentLogger }: { clock?: Clock; logger?: Logger } = {},
 ): Promise<Store> => openStore({ databaseUrl, dataDir, synchronous, clock, logger, exclusive: false, migrate: false });

@@ -8,7 +8,7 @@ const SLOTS = 64;
 const NOTES_FILE_BYTES = SLOT_BYTES * SLOTS;
 
 /** Notes that can be written while the disk is full. */
-export type ReservedNotes = {
+export type PreallocatedNotes = {
   /** What an earlier process left: a text for each slot that has one. */
   read(): Map<number, string>;
   /** An empty text frees the slot. False: it could not be written, or does not fit. */
@@ -22,7 +22,7 @@ export type ReservedNotes = {
  * (a file system that copies on write may need a little all the same). Where the file cannot be
  * made, nothing is noted.
  */
-export function openReservedNotes(path: string, logger: Logger): ReservedNotes {
+export function openPreallocatedNotes(path: string, logger: Logger): PreallocatedNotes {
   const file = openFile(path, logger);
   const none = { read: () => new Map<number, string>(), write: () => false, slots: SLOTS, close() {} };
   if (file === undefined) return none;
