@@ -1,5 +1,5 @@
 /**
- * The panel's texts in all languages, held against the English ones, and those of the shipped
+ * The panel's texts in all languages, held against the English ones, and those of the factory
  * plugins. A text that a language lacks is shown in English, and a release is refused until it is
  * there.
  *
@@ -107,7 +107,7 @@ export function listMissingTexts(): string[] {
   });
 }
 
-/** The texts of shipped plugins that languages lack, as `fal.js: /meta/description: de`. */
+/** The texts of factory plugins that languages lack, as `fal.js: /meta/description: de`. */
 export async function listMissingPluginTexts(): Promise<string[]> {
   const files = readdirSync(plugins).filter((name) => name.endsWith('.js'));
   const missing = files.map(async (file) => {

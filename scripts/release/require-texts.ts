@@ -1,5 +1,5 @@
 /**
- * A release has every text of the panel and of the shipped plugins in every language. Between
+ * A release has every text of the panel and of the factory plugins in every language. Between
  * releases a missing one is shown in English.
  *
  * @throws when `missing` is not empty, with the list

@@ -13,7 +13,7 @@
  * - `worker/`: the thread in which a plugin is checked and compiled.
  * - `marketplace/`, `market-index/`, `signing/`: published plugins, their lists and signatures.
  * - `author/`: what `taskgate plugin` does for authors.
- * - `factory/`: the plugins that ship with the gateway.
+ * - `factory/`: the factory plugins: they ship with the gateway, and people read "built-in".
  */
 export type * from '../../contracts/v1.d.ts';
 export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';

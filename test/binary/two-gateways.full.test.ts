@@ -1,6 +1,6 @@
 /**
  * A channel of type 60 is an account at another gateway of this kind, ours or new-api: three
- * shipped plugins do the main job through it, with one key for all.
+ * factory plugins do the main job through it, with one key for all.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';

@@ -1,7 +1,7 @@
 /**
  * Somebody uploads a plugin of the same key as one that ships, while its tasks run: with fewer
  * models, other ids and other answers. No client sees a difference before the activation. After it,
- * what the shipped plugin began ends by the shipped plugin, also across a SIGKILL.
+ * what the factory plugin began ends by the factory plugin, also across a SIGKILL.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
@@ -126,7 +126,7 @@ for (const database of RULE_DATABASES) {
     });
 
     for (const { vendor, finished, running } of held) {
-      test(`${vendor.key}: no client sees a difference, and what the shipped plugin began ends by it`, async () => {
+      test(`${vendor.key}: no client sees a difference, and what the factory plugin began ends by it`, async () => {
         const { key } = vendor;
         expect(seen.get(key)?.finished).toEqual(readExpected(finished));
         expect(seen.get(key)?.before).toHaveLength(running ? 2 : 1);

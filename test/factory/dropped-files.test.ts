@@ -1,4 +1,4 @@
-/** No shipped plugin leaves out a file of a form unnoticed: it reaches the vendor or is refused. */
+/** No factory plugin leaves out a file of a form unnoticed: it reaches the vendor or is refused. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { AppError, toStream } from '../../src/kernel/index.ts';

@@ -1,5 +1,5 @@
 /**
- * Shipped plugins that make audio, behind `POST /v1/audio/speech`: the bytes, and the bill.
+ * Factory plugins that make audio, behind `POST /v1/audio/speech`: the bytes, and the bill.
  * And one that reads recordings, behind `POST /v1/audio/transcriptions`.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';

@@ -86,7 +86,7 @@ describe('languages', () => {
     expect(portuguese['a.days_one']).toBe('One day');
   });
 
-  test('a text of a shipped plugin that lacks a language is found, wherever the contract takes one', () => {
+  test('a text of a factory plugin that lacks a language is found, wherever the contract takes one', () => {
     const [both, english] = [{ en: 'Duration', de: 'Dauer' }, { en: 'Duration' }];
     const plugin = {
       meta: {

@@ -196,7 +196,7 @@ const NEWER: Record<string, string[]> = {
   sunoapi: ['/upstreams'],
 };
 
-test('of the shipped plugins exactly the newer names are named for hosts of the first contract', async () => {
+test('of the factory plugins exactly the newer names are named for hosts of the first contract', async () => {
   const folder = join(import.meta.dir, '../../src/plugins/factory');
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.js'))) {
     const source = readFileSync(join(folder, file), 'utf8');

@@ -280,7 +280,7 @@ describe("the channel's credential outside headers", () => {
   });
 });
 
-test('the plugins that ship with the gateway and the templates have no warnings', async () => {
+test('the factory plugins and the templates have no warnings', async () => {
   const folder = join(root, 'src/plugins/factory');
   const shipped = readdirSync(folder).filter((name) => name.endsWith('.js'));
   const created = newPlugin('Paper Films');

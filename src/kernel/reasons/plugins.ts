@@ -61,7 +61,7 @@ export const pluginsReasons = {
   'plugins.check_ended': 'its thread ended',
   'plugins.no_version': 'There is no stored version {{version}} of plugin {{plugin}}.',
   'plugins.no_version_factory':
-    'There is no stored version {{version}} of plugin {{plugin}}. The version that ships with the gateway is called {{factory}}.',
+    'There is no stored version {{version}} of plugin {{plugin}}. The built-in version is called {{factory}}.',
   'plugins.no_plugin': 'There is no plugin {{plugin}}.',
   'plugins.no_version_of': 'There is no version {{version}} of plugin {{plugin}}.',
   'plugins.takes_place':

@@ -68,7 +68,7 @@ export function offerPlugin(
 
 export type InstallState = 'not_installed' | 'up_to_date' | 'upgradable' | 'diverged';
 
-/** A version that this gateway has: stored in the database, or shipped with the gateway. */
+/** A version that this gateway has: stored in the database, or the factory version. */
 export type PresentVersion = { version: string; sourceHash: string };
 
 /**

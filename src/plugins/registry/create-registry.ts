@@ -44,7 +44,7 @@ export type RuntimeStatus = {
 export interface Registry {
   current(): Generation;
   pin(): Pin;
-  /** The plugins that ship with the gateway, by key. */
+  /** The factory plugins, by key. */
   factory(): ReadonlyMap<string, CompiledPlugin>;
   /**
    * Makes `plugin` the one under development, replacing an earlier one, and rebuilds. `undefined`:

@@ -106,7 +106,7 @@ type Deps = {
   sandbox: Sandbox;
   clock: Clock;
   logger: Logger;
-  /** The plugins that ship with the gateway. They were checked when it was built. */
+  /** The factory plugins. They were checked when it was built. */
   factory: readonly CompiledPlugin[];
   /** How often the database is read again, in ms, for changes without a notification. */
   syncFrequencyMs: number;

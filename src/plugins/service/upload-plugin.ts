@@ -55,7 +55,7 @@ export type UploadedPlugin = PluginDetail & {
 
 /**
  * Checks a source and stores it as a version. The first version of a key becomes active at once,
- * unless a plugin that ships with the gateway, or one under development, serves the key and is in
+ * unless a factory plugin, or one under development, serves the key and is in
  * use; later versions have to be activated. Uploading the same version with the same source again
  * only updates remark, icon and `enabled`.
  *

@@ -292,7 +292,7 @@ describe('the serving version', () => {
     ]);
   });
 
-  test('goes back to the plugin that ships with the gateway, and later uploads wait', async () => {
+  test('goes back to the factory plugin, and later uploads wait', async () => {
     const own = (version: string) => ({ source: acme(version, { key: 'demo', models: ['demo-own'] }) });
     await send('', own('9.0.0'));
     await send('/demo/models', { models: ['demo-own'] }, 'PUT');

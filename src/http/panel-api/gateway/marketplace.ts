@@ -221,7 +221,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
         detail: {
           summary: 'Install an offered version',
           description:
-            'The first version of a plugin serves at once, unless one that ships with the gateway is in use under its key; a later one waits until it is activated. outcome says which, in_use why, and preview what the activation would change.',
+            'The first version of a plugin serves at once, unless a built-in one is in use under its key; a later one waits until it is activated. outcome says which, in_use why, and preview what the activation would change.',
         },
       },
     );

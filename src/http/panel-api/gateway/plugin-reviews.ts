@@ -26,7 +26,7 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing, audit }: Review
       {
         root: true,
         query: strictObject({
-          from: version('A stored version, or factory: the one that ships with the gateway.'),
+          from: version('A stored version, or factory: the built-in one.'),
           to: version('A stored version, or factory.'),
         }),
         detail: {
@@ -50,7 +50,7 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing, audit }: Review
         root: true,
         bodyLimit: 'source',
         body: strictObject({
-          version: t.Optional(version('A stored version, or factory: the one that ships with the gateway.')),
+          version: t.Optional(version('A stored version, or factory: the built-in one.')),
           source: t.Optional(
             t.String({ minLength: 1, maxLength: 2 * 1024 * 1024, description: 'A module that is not stored.' }),
           ),
@@ -105,7 +105,7 @@ type MoveDeps = { plugins: PluginService; audit: RecordAudit };
 const to = t.String({
   minLength: 1,
   maxLength: 30,
-  description: 'The key of the plugin that takes its place: stored, or shipped with the gateway.',
+  description: 'The key of the plugin that takes its place: stored or built in.',
 });
 
 /** One plugin takes the place of another under a key of its own. */

@@ -91,7 +91,7 @@ const uploadOptions = {
   detail: {
     summary: 'Upload a plugin version',
     description:
-      'The first version of a key serves at once, unless a plugin that ships with the gateway is in use under it: by channels, prices, unfinished tasks or results of the last 30 days. Later ones wait for activation. outcome says which, in_use why, and preview what the activation would change. The same version with the same source only changes remark, icon and enabled. Errors, after which nothing has changed: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_PREVIEW_OUTDATED (409), PLUGIN_UNAVAILABLE (503).',
+      'The first version of a key serves at once, unless a built-in plugin is in use under it: by channels, prices, unfinished tasks or results of the last 30 days. Later ones wait for activation. outcome says which, in_use why, and preview what the activation would change. The same version with the same source only changes remark, icon and enabled. Errors, after which nothing has changed: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_PREVIEW_OUTDATED (409), PLUGIN_UNAVAILABLE (503).',
   },
 } as const;
 
@@ -167,7 +167,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
         detail: {
           summary: 'Get a plugin version with its source',
           description:
-            'plugin is null for one that ships with the gateway. If a stored source does not pass the checks, meta is null and errors lists the faults.',
+            'plugin is null for a built-in one. If a stored source does not pass the checks, meta is null and errors lists the faults.',
         },
       },
     )
@@ -272,7 +272,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
         detail: {
           summary: 'Enable or disable a plugin',
           description:
-            'Applies to its stored versions and to the one that ships with the gateway. PLUGIN_IN_USE (409, details: channels, in_flight_count): cascade or force is needed.',
+            'Applies to its stored versions and to the built-in one. PLUGIN_IN_USE (409, details: channels, in_flight_count): cascade or force is needed.',
         },
       },
     )
@@ -303,7 +303,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
         detail: {
           summary: "Limit the active version's models",
           description:
-            'Its protocol claims and routes serve only these models. Later uploads of the key, and versions that replace this one, take the narrowing over. A plugin that ships with the gateway is narrowed too, through upgrades; its id and created_at are 0. PLUGIN_INVALID: the plugin has no such model. PLUGIN_CONFLICT: another plugin has one of the models.',
+            'Its protocol claims and routes serve only these models. Later uploads of the key, and versions that replace this one, take the narrowing over. A built-in plugin is narrowed too, through upgrades; its id and created_at are 0. PLUGIN_INVALID: the plugin has no such model. PLUGIN_CONFLICT: another plugin has one of the models.',
         },
       },
     )
@@ -332,7 +332,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
         detail: {
           summary: 'Delete a stored version',
           description:
-            'The newest remaining version replaces the active one, otherwise the one that ships with the gateway. PLUGIN_INVALID, PLUGIN_CONFLICT: the replacement could not serve. PLUGIN_IN_USE: there is no replacement, and channels or tasks need the plugin.',
+            'The newest remaining version replaces the active one, otherwise the built-in one. PLUGIN_INVALID, PLUGIN_CONFLICT: the replacement could not serve. PLUGIN_IN_USE: there is no replacement, and channels or tasks need the plugin.',
         },
       },
     );

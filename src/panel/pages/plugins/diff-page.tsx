@@ -62,7 +62,7 @@ export function DiffPage() {
   );
 }
 
-/** Compares the sources of two versions. `factory` is the version shipped with the gateway. */
+/** Compares the sources of two versions. `factory` is the built-in version. */
 export function VersionDiff({ pluginKey, from, to }: { pluginKey: string; from: string; to: string }) {
   const { t } = useTranslation();
   const before = useApiQuery<PluginDetail>(withQuery(pluginPath(pluginKey), { version: from }), {
