@@ -116,7 +116,7 @@ export type SourceKeeper = {
   /** Call it in the transaction that inserts the task: it costs a statement once an hour. */
   keep(tx: Repositories, plugin: LoadedPlugin, at: number): Promise<void>;
   /** Call it once that transaction has been committed. */
-  kept(plugin: LoadedPlugin, at: number): void;
+  committed(plugin: LoadedPlugin, at: number): void;
 };
 
 export type LeaseRenewal = {

@@ -63,13 +63,13 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
   /** Makes room for a connection to this target where there is none; false while there is none. */
   function hasRoom(target: Target): boolean {
     if (target.open >= maxPerHost) return false;
-    // Requests that never end may hold all places: a host that has none gets one nevertheless.
+    // Requests that never end may hold all connections: a host that has none gets one nevertheless.
     if (connections.size < maxTotal + (target.open === 0 ? FOR_FIRST : 0)) return true;
     for (const other of targets.values()) {
       const oldest = other.idle.shift();
       if (!oldest) continue;
       idle -= 1;
-      // Its place is free when it has closed.
+      // Its slot is free when it has closed.
       oldest.destroy();
       break;
     }
@@ -95,7 +95,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     if (next) {
       const poorest = findPoorest();
       if (connections.size >= maxTotal && poorest && poorest.open + 1 < target.open) {
-        // Its place goes to a host with fewer connections.
+        // Its slot goes to a host with fewer connections.
         connection.destroy();
         return;
       }

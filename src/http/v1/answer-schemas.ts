@@ -23,7 +23,7 @@ const QueuePlace = {
   ...object({
     position: {
       anyOf: [{ ...WHOLE, minimum: 1 }, constant('over 1,000')],
-      description: 'Its place among the tasks that wait for the same model, exact up to 1,000.',
+      description: 'Its position among the tasks that wait for the same model, exact up to 1,000.',
     },
     waiting_since: WHOLE,
     waits_for: {

@@ -59,10 +59,10 @@ export async function toPage<T extends object>(
   { tasks, hasMore }: Page,
   describe: (task: Page['tasks'][number]) => T,
 ) {
-  const places = await queue.find(tasks);
+  const positions = await queue.find(tasks);
   const data = tasks.map((task) => {
-    const place = places.get(task.taskId);
-    return place ? { ...describe(task), queue: place } : describe(task);
+    const position = positions.get(task.taskId);
+    return position ? { ...describe(task), queue: position } : describe(task);
   });
   return toList(data, { first: tasks[0]?.taskId, last: tasks.at(-1)?.taskId, hasMore });
 }

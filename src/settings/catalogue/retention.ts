@@ -95,7 +95,7 @@ export const resultOptions = {
 } satisfies OptionRules;
 
 export const backupOptions = {
-  /** Whether a backup is made each day, at the place that BACKUP_TO names. */
+  /** Whether a backup is made each day, at the location that BACKUP_TO names. */
   'backup.daily': { proof: 'none', ...boolean(false) },
   /** The hour of the day, in UTC: no day has one twice. */
   'backup.hour': { proof: 'none', ...integer(3, 0, 23) },

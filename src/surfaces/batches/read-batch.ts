@@ -104,8 +104,8 @@ function readItem(
   return { position, customId: name, path: readPath(plugin, url ?? endpoint ?? undefined, { at, endpoint }), body };
 }
 
-function readPath(plugin: Json | undefined, url: Json | undefined, place: { at: string; endpoint: Json }): string {
-  const { at, endpoint } = place;
+function readPath(plugin: Json | undefined, url: Json | undefined, item: { at: string; endpoint: Json }): string {
+  const { at, endpoint } = item;
   if (plugin !== undefined) {
     if (typeof plugin !== 'string' || !/^[\w.-]{1,100}$/.test(plugin) || endpoint !== null)
       throw invalid(`${at}: plugin must be the key of a plugin, without endpoint or url.`, at);

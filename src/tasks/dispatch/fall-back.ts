@@ -213,7 +213,7 @@ async function changeQueue(deps: TaskDeps, { task, entry, requested, prepared }:
       throw error;
     });
   if (isMoved === true) {
-    node.sources.kept(plugin, clock.unix());
+    node.sources.committed(plugin, clock.unix());
     node.waitingCounts.entered(into.class);
     node.watchers.changed(task);
   }

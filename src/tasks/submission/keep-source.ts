@@ -23,7 +23,7 @@ export function createSourceKeeper(): SourceKeeper {
       const { sourceHash, key, version, source } = plugin;
       await tx.pluginSources.keep({ sourceHash, key, version, source, at });
     },
-    kept(plugin, at) {
+    committed(plugin, at) {
       if (!isNoted(plugin, at)) notedAt.set(plugin.sourceHash, at);
     },
   };

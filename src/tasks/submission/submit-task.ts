@@ -258,6 +258,6 @@ async function insertTask(
       return { task, dispatch };
     },
   });
-  deps.node.sources.kept(plugin, opened.task.createdAt);
+  deps.node.sources.committed(plugin, opened.task.createdAt);
   return opened;
 }

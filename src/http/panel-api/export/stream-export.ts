@@ -211,13 +211,13 @@ export function streamDocument(
  */
 const LIMITS = { users: 4, administrators: 4, account: 1 } as const;
 const RETRY_AFTER_SECONDS = 10;
-/** A client that reads a little now and then would otherwise keep its place without end. */
+/** A client that reads a little now and then would otherwise keep its slot without end. */
 const LONGEST_MS = 30 * 60_000;
 
 export type RunningExport = {
   /** Its signal aborts when the client or its access is gone, or the export took too long. */
   access: AccessWatch;
-  /** Gives the place back; may be called twice. */
+  /** Releases the slot; may be called twice. */
   end(): void;
 };
 

@@ -29,8 +29,8 @@ export function createTaskReader({ tasks, results, surfaces, channels }: TaskRea
   /** @throws tasks.task_not_found */
   async function readDetail(panel: PanelPrincipal, taskId: string) {
     const { task, events, ledger } = await tasks.detail(taskId, readableUser(panel));
-    const [[named], places] = await Promise.all([tasks.lists.byIds([task.id]), tasks.queue.find([task])]);
-    const queue = places.get(task.taskId);
+    const [[named], positions] = await Promise.all([tasks.lists.byIds([task.id]), tasks.queue.find([task])]);
+    const queue = positions.get(task.taskId);
     const { request } = task.execution;
     const block = await surfaces.retryBlock(task);
     const isOwn = task.userId === panel.user.id;

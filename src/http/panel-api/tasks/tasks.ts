@@ -25,10 +25,10 @@ export function panelTaskRoutes(
   const { readableUser, readDetail, listAccounts } = createTaskReader({ tasks, results, surfaces, channels });
 
   async function describeEach(panel: PanelPrincipal, found: readonly ListedTask[]) {
-    const [posters, places] = await Promise.all([results.posters(found), tasks.queue.find(found)]);
+    const [posters, positions] = await Promise.all([results.posters(found), tasks.queue.find(found)]);
     const described = found.map(async (task) => {
       const poster = posters.get(task.taskId);
-      const queue = places.get(task.taskId);
+      const queue = positions.get(task.taskId);
       return {
         ...describeListedTask(task, isAdmin(panel)),
         ...(poster && { poster }),
