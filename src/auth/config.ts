@@ -24,7 +24,7 @@ export type AuthSettings = {
   /** The time zone in which the days, weeks and months of budgets begin. */
   timezone: string;
   /** Whether people can sign in with a password. */
-  passwordLogin: boolean;
+  passwordSignIn: boolean;
   registration: {
     /**
      * Whether people can create accounts, by any method. Also false while a mail check or a captcha
@@ -100,7 +100,7 @@ type OidcSettings = ProviderClient & {
 type MailSettings = {
   host: string;
   port: number;
-  /** Empty: no login. */
+  /** Empty: no sign-in. */
   account: string;
   password: string;
   /** `gate@example.org` or `Our gate <gate@example.org>`. */

@@ -114,7 +114,7 @@ const RETRY_AFTER_SECONDS = 2;
 
 /**
  * Runs an operation and maps an unavailable store to `auth.unavailable`. That error clears no
- * cookies: nobody is logged out because a database was down. If the connection was lost during a
+ * cookies: nobody is signed out because a database was down. If the connection was lost during a
  * commit, the message says that the outcome is unknown. All other errors pass through.
  */
 export async function orUnavailable<T>(logger: Logger, operation: () => Promise<T>): Promise<T> {

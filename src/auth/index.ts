@@ -38,5 +38,5 @@ export {
 } from './service/clean-up-steps.ts';
 export { createAuth } from './service/create-auth.ts';
 export type { AccessWatch } from './service/watch-access.ts';
-export type { LoginResult } from './sessions/complete-login.ts';
+export type { SignInResult } from './sessions/complete-sign-in.ts';
 export type { SignedIn } from './sessions/describe-session.ts';

@@ -26,7 +26,7 @@ export function authSettings(options: OptionValues, node: NodeAddress): AuthSett
       attachment: options.choice('passkey.attachment_preference'),
     },
     timezone: options.text('billing.timezone'),
-    passwordLogin: options.flag('PasswordLoginEnabled'),
+    passwordSignIn: options.flag('PasswordLoginEnabled'),
     registration: {
       enabled: options.flag('RegisterEnabled') && canVerify && canChallenge,
       byPassword: options.flag('PasswordRegisterEnabled'),

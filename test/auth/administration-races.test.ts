@@ -103,7 +103,7 @@ for (const dialect of DATABASES) {
         const slow = openSlow((store) => end(store, admin));
         const account = { username: `late-${dialect}-${i}`, password: NEW_PASSWORD };
         await refusal(slow.administration.create(caller, account), 'auth.changed_meanwhile');
-        expect(await nodes.a.store.users.byLogin(account.username)).toBeUndefined();
+        expect(await nodes.a.store.users.byNameOrAddress(account.username)).toBeUndefined();
       }
     });
 

@@ -180,7 +180,7 @@ for (const dialect of RULE_DATABASES) {
         (error: unknown) => (error instanceof AppError ? error.code : String(error)),
       );
       expect(done).toBe(outcome);
-      expect((await store.users.byLogin(account.username)) !== undefined).toBe(outcome === 'done');
+      expect((await store.users.byNameOrAddress(account.username)) !== undefined).toBe(outcome === 'done');
     });
   });
 }

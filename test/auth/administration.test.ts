@@ -80,7 +80,7 @@ for (const dialect of RULE_DATABASES) {
         const lines = await store.ledger.list(made.id, { page: 1, pageSize: 10 });
         expect(lines.items.map(({ kind, amount }) => [kind, amount])).toEqual([['grant', 700]]);
         const login = { username: email, password: NEW_PASSWORD, origin: ORIGIN };
-        expect((await auth.passwords.logIn(login)).kind).toBe('session');
+        expect((await auth.passwords.signIn(login)).kind).toBe('session');
       });
 
       test('needs only a name and a password', async () => {
@@ -98,7 +98,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(create({ username: username.toUpperCase() }), 'auth.name_taken');
         const other = `n-${newUuid().slice(0, 20)}`;
         await refusal(create({ username: other, email: email.toUpperCase() }), 'auth.identity_taken');
-        expect(await store.users.byLogin(other)).toBeUndefined();
+        expect(await store.users.byNameOrAddress(other)).toBeUndefined();
       });
 
       test.each([
@@ -152,8 +152,8 @@ for (const dialect of RULE_DATABASES) {
         expect((await auth.authenticatePanel(`Bearer ${held.token}`)).user.id).toBe(user.id);
         expect(await useKey(held.key)).toBe('works');
         const login = { username: user.username, origin: ORIGIN };
-        await refusal(auth.passwords.logIn({ ...login, password: PASSWORD }), 'auth.invalid_credentials');
-        expect((await auth.passwords.logIn({ ...login, password: NEW_PASSWORD })).kind).toBe('session');
+        await refusal(auth.passwords.signIn({ ...login, password: PASSWORD }), 'auth.invalid_credentials');
+        expect((await auth.passwords.signIn({ ...login, password: NEW_PASSWORD })).kind).toBe('session');
       });
 
       test('of the address moves its claim; null frees it; an address of another user is refused', async () => {
@@ -210,7 +210,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(auth.authenticatePanel(`Bearer ${held.token}`), 'auth.user_disabled');
         await refusal(useKey(held.key), 'auth.api_key_user_disabled');
         const login = { username: user.username, password: PASSWORD, origin: ORIGIN };
-        await refusal(auth.passwords.logIn(login), 'auth.invalid_credentials');
+        await refusal(auth.passwords.signIn(login), 'auth.invalid_credentials');
 
         expect(await change(user.id, 'enable')).toMatchObject({ changed: true, user: { status: 1 } });
         expect((await auth.authenticatePanel(`Bearer ${held.token}`)).user.id).toBe(user.id);

@@ -66,14 +66,14 @@ for (const dialect of RULE_DATABASES) {
     test('ASVS 6.4.3: a password reset leaves the second factor on', async () => {
       const { user, app } = await addProtectedUser(auth, store, clock);
       await auth.passwords.reset({ username: user.username, password: NEW_PASSWORD, resetFactors: false });
-      const login = await auth.passwords.logIn({ username: user.username, password: NEW_PASSWORD, origin: ORIGIN });
+      const login = await auth.passwords.signIn({ username: user.username, password: NEW_PASSWORD, origin: ORIGIN });
       if (login.kind !== 'require_2fa') throw new Error('no second factor was asked');
       const flowToken = login.data.flow_token;
       await refusal(
-        auth.twoFactor.finishLogin({ flowToken, code: wrongCode(app), origin: ORIGIN }),
+        auth.twoFactor.finishSignIn({ flowToken, code: wrongCode(app), origin: ORIGIN }),
         'auth.code_invalid',
       );
-      expect((await auth.twoFactor.finishLogin({ flowToken, code: app.code(), origin: ORIGIN })).kind).toBe('session');
+      expect((await auth.twoFactor.finishSignIn({ flowToken, code: app.code(), origin: ORIGIN })).kind).toBe('session');
     });
 
     test('ASVS 6.5.1: an authenticator code works once across all operations', async () => {
@@ -85,7 +85,7 @@ for (const dialect of RULE_DATABASES) {
         'auth.code_invalid',
       );
       const flowToken = await firstStep(auth, user);
-      await refusal(auth.twoFactor.finishLogin({ flowToken, code, origin: ORIGIN }), 'auth.code_invalid');
+      await refusal(auth.twoFactor.finishSignIn({ flowToken, code, origin: ORIGIN }), 'auth.code_invalid');
       await refusal(auth.twoFactor.disable(principal, { code, origin: ORIGIN }), 'auth.code_invalid');
       // Nor does the code before it, which was still valid a moment ago.
       await refusal(auth.twoFactor.disable(principal, { code: app.code(-1), origin: ORIGIN }), 'auth.code_invalid');
@@ -96,7 +96,7 @@ for (const dialect of RULE_DATABASES) {
       const flows = await Promise.all(Array.from({ length: 2 }, () => firstStep(auth, user)));
       const code = app.code();
       const won = await race((node, origin) =>
-        node.twoFactor.finishLogin({ flowToken: flows[Number(node === auth)] ?? '', code, origin }),
+        node.twoFactor.finishSignIn({ flowToken: flows[Number(node === auth)] ?? '', code, origin }),
       );
       expect(won).toBe(1);
       expect(await store.sessions.countActive(user.id, clock.unix())).toBe(2);
@@ -143,7 +143,7 @@ for (const dialect of RULE_DATABASES) {
       ] as const) {
         const { user, app } = await addProtectedUser(auth, store, clock);
         const flowToken = await firstStep(auth, user);
-        const attempt = auth.twoFactor.finishLogin({ flowToken, code: app.code(ahead), origin: ORIGIN });
+        const attempt = auth.twoFactor.finishSignIn({ flowToken, code: app.code(ahead), origin: ORIGIN });
         if (good) expect((await attempt).kind).toBe('session');
         else await refusal(attempt, 'auth.code_invalid');
       }
@@ -154,7 +154,7 @@ for (const dialect of RULE_DATABASES) {
       const late = await firstStep(auth, user);
       clock.advance(300);
       await refusal(
-        auth.twoFactor.finishLogin({ flowToken: late, code: app.code(), origin: ORIGIN }),
+        auth.twoFactor.finishSignIn({ flowToken: late, code: app.code(), origin: ORIGIN }),
         'auth.flow_invalid',
       );
 
@@ -162,13 +162,13 @@ for (const dialect of RULE_DATABASES) {
       const asPasskeyLogin = newAuthenticator();
       const person = await createPerson(auth, store);
       await person.register(asPasskeyLogin);
-      const { options } = await auth.passkeys.login.begin();
+      const { options } = await auth.passkeys.signIn.begin();
       const credential = asPasskeyLogin.get(options.publicKey);
-      await refusal(auth.passkeys.login.finish({ flowToken, credential, origin: ORIGIN }), 'auth.flow_invalid');
+      await refusal(auth.passkeys.signIn.finish({ flowToken, credential, origin: ORIGIN }), 'auth.flow_invalid');
 
       const [code = '', next = ''] = backupCodes;
-      expect((await auth.twoFactor.finishLogin({ flowToken, code, origin: ORIGIN })).kind).toBe('session');
-      await refusal(auth.twoFactor.finishLogin({ flowToken, code: next, origin: ORIGIN }), 'auth.flow_invalid');
+      expect((await auth.twoFactor.finishSignIn({ flowToken, code, origin: ORIGIN })).kind).toBe('session');
+      await refusal(auth.twoFactor.finishSignIn({ flowToken, code: next, origin: ORIGIN }), 'auth.flow_invalid');
       expect(await store.twoFactor.countBackupCodes(user.id)).toBe(backupCodes.length - 1);
     });
 
@@ -176,9 +176,9 @@ for (const dialect of RULE_DATABASES) {
       const authenticator = newAuthenticator();
       const person = await createPerson(auth, store);
       await person.register(authenticator);
-      const { options, flow_token: flowToken } = await auth.passkeys.login.begin();
+      const { options, flow_token: flowToken } = await auth.passkeys.signIn.begin();
       const credential = authenticator.get(options.publicKey);
-      expect(await race((node, origin) => node.passkeys.login.finish({ flowToken, credential, origin }))).toBe(1);
+      expect(await race((node, origin) => node.passkeys.signIn.finish({ flowToken, credential, origin }))).toBe(1);
     });
 
     test('ASVS 6.3.1: after five wrong codes, codes are refused for five minutes from every address', async () => {
@@ -186,10 +186,10 @@ for (const dialect of RULE_DATABASES) {
       const nextOrigin = origins();
       const flowToken = await firstStep(auth, user);
       for (let i = 0; i < 5; i += 1) {
-        const attempt = other.twoFactor.finishLogin({ flowToken, code: wrongCode(app, i), origin: nextOrigin() });
+        const attempt = other.twoFactor.finishSignIn({ flowToken, code: wrongCode(app, i), origin: nextOrigin() });
         await refusal(attempt, 'auth.code_invalid');
       }
-      const right = () => auth.twoFactor.finishLogin({ flowToken, code: app.code(), origin: nextOrigin() });
+      const right = () => auth.twoFactor.finishSignIn({ flowToken, code: app.code(), origin: nextOrigin() });
       const locked = await refusal(right(), 'auth.code_locked');
       expect(locked.retryAfterSeconds).toBe(300);
       clock.advance(299);
@@ -204,7 +204,7 @@ for (const dialect of RULE_DATABASES) {
         const code = codes.pop();
         if (code === undefined) return signIn(auth, person.user);
         const flowToken = await firstStep(auth, person.user);
-        const result = await auth.twoFactor.finishLogin({ flowToken, code, origin: ORIGIN });
+        const result = await auth.twoFactor.finishSignIn({ flowToken, code, origin: ORIGIN });
         if (result.kind !== 'session') throw new Error('a second factor was asked again');
         return result;
       }

@@ -33,7 +33,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     const logIn = (password: string, username = user.username, ip = ORIGIN.ip) =>
-      auth.passwords.logIn({ username, password, origin: originFor(ip) });
+      auth.passwords.signIn({ username, password, origin: originFor(ip) });
     const signedIn = async (): Promise<PanelPrincipal> => auth.authenticatePanel(bearer(await signIn(auth, user)));
     const change = (principal: PanelPrincipal, currentPassword: string, newPassword: string) =>
       auth.passwords.change(principal, { currentPassword, newPassword, origin: ORIGIN });
@@ -191,7 +191,7 @@ test('ASVS 6.3.2: a new database has no account, and no known name and password 
         ['taskgate', 'taskgate'],
       ].entries()) {
         const origin = originFor(`192.0.2.${i + 1}`);
-        const attempt = auth.passwords.logIn({ username: username ?? '', password: password ?? '', origin });
+        const attempt = auth.passwords.signIn({ username: username ?? '', password: password ?? '', origin });
         await refusal(attempt, 'auth.invalid_credentials');
       }
       // Without the link printed on the terminal, set-up creates none either.

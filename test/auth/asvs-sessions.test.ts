@@ -130,7 +130,7 @@ for (const dialect of RULE_DATABASES) {
       [
         'logout',
         (signedIn: Awaited<ReturnType<typeof signIn>>) =>
-          auth.sessions.logOut({
+          auth.sessions.signOut({
             refreshToken: signedIn.refreshToken,
             authorization: undefined,
             expectedSid: undefined,

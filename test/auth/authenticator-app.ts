@@ -67,7 +67,7 @@ export async function addProtectedUser(auth: Auth, store: Store, clock: Clock): 
 
 /** The first step of a login: the flow's token. */
 export async function firstStep(auth: Auth, user: UserRecord, ip = ORIGIN.ip): Promise<string> {
-  const login = await auth.passwords.logIn({
+  const login = await auth.passwords.signIn({
     username: user.username,
     password: PASSWORD,
     origin: originFor(ip),

@@ -336,7 +336,7 @@ describeEachStore(
       let turns = 0;
       const asking = (async () => {
         for (; cleaning; turns += 1) {
-          await store.users.touchLogin(id, turns);
+          await store.users.recordSignIn(id, turns);
           await new Promise((resolve) => setImmediate(resolve));
         }
       })();

@@ -85,7 +85,7 @@ for (const dialect of RULE_DATABASES) {
       clock.advance(HOURS);
       const from = origins();
       const finish = async (code: string) =>
-        auth.twoFactor.finishLogin({ flowToken: await firstStep(auth, protectedUser), code, origin: from() });
+        auth.twoFactor.finishSignIn({ flowToken: await firstStep(auth, protectedUser), code, origin: from() });
       for (let i = 0; i < 5; i += 1) await refusal(finish(wrongCode(app)), 'auth.code_invalid');
       await refusal(finish(app.code()), 'auth.code_locked');
       expect(await auth.twoFactor.status(principal)).toMatchObject({ locked: true });

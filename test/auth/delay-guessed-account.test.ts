@@ -50,7 +50,7 @@ describe('guessing one account from many addresses', () => {
     return originFor(`10.${addresses >> 8}.${addresses & 255}.1`);
   };
   const guess = (username: string, password = 'not the password') =>
-    refusal(auth.passwords.logIn({ username, password, origin: elsewhere() }), 'auth.invalid_credentials');
+    refusal(auth.passwords.signIn({ username, password, origin: elsewhere() }), 'auth.invalid_credentials');
 
   test('a botnet: after 20 failures from all addresses answers wait one second, then two, up to eight', async () => {
     for (let i = 0; i < 30; i += 1) await guess(user.username);
@@ -79,11 +79,11 @@ describe('guessing one account from many addresses', () => {
     const { refreshToken } = await signIn(auth, user, origin);
     for (let i = 0; i < 30; i += 1) await guess(user.username);
     const wrong = { username: user.username, password: 'not the password', origin };
-    for (let i = 0; i < 5; i += 1) await refusal(auth.passwords.logIn(wrong), 'auth.invalid_credentials');
-    await refusal(auth.passwords.logIn(wrong), 'auth.too_many_attempts');
+    for (let i = 0; i < 5; i += 1) await refusal(auth.passwords.signIn(wrong), 'auth.invalid_credentials');
+    await refusal(auth.passwords.signIn(wrong), 'auth.too_many_attempts');
     slept.length = 0;
 
-    const { kind } = await auth.passwords.logIn({ ...wrong, password: PASSWORD, refreshToken });
+    const { kind } = await auth.passwords.signIn({ ...wrong, password: PASSWORD, refreshToken });
     expect([kind, slept]).toEqual(['session', []]);
     // The token was checked, not used up.
     expect((await refreshWith(auth, refreshToken)).kind).toBe('session');
@@ -106,7 +106,7 @@ describe('guessing one account from many addresses', () => {
     for (let i = 0; i < 30; i += 1) await guess(user.username);
     for (const [what, refreshToken] of Object.entries(tokens)) {
       slept.length = 0;
-      await auth.passwords.logIn({ username: user.username, password: PASSWORD, origin: elsewhere(), refreshToken });
+      await auth.passwords.signIn({ username: user.username, password: PASSWORD, origin: elsewhere(), refreshToken });
       expect([what, slept]).toEqual([what, [8]]);
     }
   });
@@ -115,7 +115,7 @@ describe('guessing one account from many addresses', () => {
     const origin = elsewhere();
     const { refreshToken } = await signIn(auth, user, origin);
     const wrong = () =>
-      auth.passwords.logIn({
+      auth.passwords.signIn({
         username: user.username,
         password: 'not the password',
         origin: elsewhere(),

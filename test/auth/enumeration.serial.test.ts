@@ -58,7 +58,7 @@ for (const dialect of RULE_DATABASES) {
     };
     const sendVerification = ({ email }: Person) => auth.registration.sendVerification({ email, origin: newOrigin() });
     const logIn = (username: string) =>
-      auth.passwords.logIn({ username, password: 'wrong password', origin: newOrigin() });
+      auth.passwords.signIn({ username, password: 'wrong password', origin: newOrigin() });
     const operations: Record<string, Operation> = {
       'login by name': { run: ({ username }) => logIn(username) },
       'login by address': { run: ({ email }) => logIn(email) },

@@ -18,13 +18,13 @@ for (const dialect of RULE_DATABASES) {
       const auth = openAuth(store);
       const user = await addUser(store, { username: 'kim.irish' });
       const guess = (username: string) =>
-        auth.passwords.logIn({ username, password: 'wrong password', origin: ORIGIN });
+        auth.passwords.signIn({ username, password: 'wrong password', origin: ORIGIN });
       for (let i = 0; i < 5; i += 1) await refusal(guess(user.username), 'auth.invalid_credentials');
       // A dotted capital I and the Kelvin sign.
       for (const spelling of ['KIM.IRISH', 'k\u0130m.irish', 'kim.\u0130r\u0130sh', '\u212Aim.irish', ' kim.irish ']) {
         await refusal(guess(spelling), 'auth.too_many_attempts');
       }
-      expect(await store.users.byLogin('KIM.IRISH')).toMatchObject({ id: user.id });
+      expect(await store.users.byNameOrAddress('KIM.IRISH')).toMatchObject({ id: user.id });
     });
   });
 }

@@ -97,7 +97,7 @@ export const testSettings = (change: Partial<AuthSettings['passkeys']> = {}): Au
     attachment: '',
     ...change,
   },
-  passwordLogin: true,
+  passwordSignIn: true,
   registration: {
     enabled: false,
     byPassword: true,
@@ -186,7 +186,7 @@ export async function enterQuickly(store: Store, clock: Clock): Promise<Extract<
 }
 
 export async function signIn(auth: Auth, user: UserRecord, origin = ORIGIN): Promise<SignedIn> {
-  const result = await auth.passwords.logIn({ username: user.username, password: PASSWORD, origin });
+  const result = await auth.passwords.signIn({ username: user.username, password: PASSWORD, origin });
   if (result.kind !== 'session') throw new Error('a second factor was asked');
   return result;
 }

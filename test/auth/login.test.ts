@@ -33,7 +33,7 @@ for (const dialect of RULE_DATABASES) {
     const logIn = (
       auth: Auth,
       { username, password, ip = ORIGIN.ip }: { username: string; password: string; ip?: string },
-    ) => auth.passwords.logIn({ username, password, origin: originFor(ip) });
+    ) => auth.passwords.signIn({ username, password, origin: originFor(ip) });
 
     describe('login', () => {
       test('by name in any case, with space around it, or by e-mail address', async () => {
@@ -51,7 +51,7 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('while passwords are off, the right one is refused like a wrong one', async () => {
-        const auth = openAuth(store, { settings: () => ({ ...testSettings(), passwordLogin: false }) });
+        const auth = openAuth(store, { settings: () => ({ ...testSettings(), passwordSignIn: false }) });
         const user = await addUser(store);
         for (const password of [PASSWORD, 'wrong password']) {
           await refusal(logIn(auth, { username: user.username, password }), 'auth.method_disabled');

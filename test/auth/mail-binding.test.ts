@@ -53,7 +53,7 @@ for (const dialect of RULE_DATABASES) {
       expect(await bind(` ${email.toUpperCase()}`, code)).toEqual({ email });
       expect(await store.users.byId(user.id)).toMatchObject({ email, authVersion: user.authVersion });
       expect(await readOwner(email)).toBe(user.id);
-      expect((await store.users.byLogin(email))?.id).toBe(user.id);
+      expect((await store.users.byNameOrAddress(email))?.id).toBe(user.id);
       await refusal(bind(email, code), 'auth.code_invalid');
     });
 
@@ -207,7 +207,7 @@ for (const dialect of RULE_DATABASES) {
     test('the last way to sign in cannot be removed', async () => {
       const { email } = newPerson();
       await bind(email, await codeFor(email));
-      settings = mailSettings({ passwordLogin: false });
+      settings = mailSettings({ passwordSignIn: false });
       await refusal(unbind(), 'auth.last_way_in');
       expect(await readOwner(email)).toBe(user.id);
     });

@@ -327,7 +327,7 @@ describe('mails to the owner of an account', () => {
       const row = await store.sessions.bySid(signedIn.bundle.session.sid);
       if (!row) throw new Error('there is no session');
       const other = await addUser(store, { email: address().replace('person', 'upgraded') });
-      await store.users.touchLogin(other.id, 1);
+      await store.users.recordSignIn(other.id, 1);
       await store.sessions.insert({ ...row, sid: `old-${other.id}`, userId: other.id, addressKey: '' });
       await signIn(auth, other, HOME);
       expect(await settled()).toBe(0);

@@ -44,7 +44,7 @@ for (const dialect of RULE_DATABASES) {
     const reset = (email: string, token: string, password = NEW_PASSWORD) =>
       auth.passwords.byMail.finish({ email, token, password, origin: newOrigin() });
     const logIn = (password: string) =>
-      auth.passwords.logIn({ username: user.username, password, origin: newOrigin() });
+      auth.passwords.signIn({ username: user.username, password, origin: newOrigin() });
 
     test('the link sets the typed password, ends every session and notifies the owner', async () => {
       const signedIn = await signIn(auth, user);

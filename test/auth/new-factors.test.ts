@@ -33,9 +33,9 @@ for (const dialect of RULE_DATABASES) {
     const methods = async (scope: ProofScope) => (await auth.proofs.describe(await root.principal(), scope)).methods;
     const signInAgain = async () => root.take((await signIn(auth, root.user)).bundle);
     const signInWithCode = async (code: string) => {
-      const first = await auth.passwords.logIn({ username: root.user.username, password: PASSWORD, origin: ORIGIN });
+      const first = await auth.passwords.signIn({ username: root.user.username, password: PASSWORD, origin: ORIGIN });
       if (first.kind !== 'require_2fa') throw new Error('no second factor was asked');
-      const second = await auth.twoFactor.finishLogin({ code, flowToken: first.data.flow_token, origin: ORIGIN });
+      const second = await auth.twoFactor.finishSignIn({ code, flowToken: first.data.flow_token, origin: ORIGIN });
       if (second.kind === 'session') root.take(second.bundle);
     };
     const byCode = async (code: string, scope: ProofScope) =>

@@ -16,7 +16,7 @@ const providerSettings = (idp: IdentityProvider, change: Changes = {}): AuthSett
   const base = testSettings();
   return {
     ...base,
-    passwordLogin: change.passwordLogin ?? true,
+    passwordSignIn: change.passwordLogin ?? true,
     registration: { ...base.registration, enabled: true, ...change.registration },
     providers: { ...base.providers, ...idp.settings(), ...change.providers },
   };
@@ -85,8 +85,8 @@ export async function logInAt(
 ) {
   const { query } = await goThere(auth, idp, { provider, affCode });
   const done = await present(auth, provider, { query });
-  if (done.action !== 'login' || done.login.kind !== 'session') throw new Error('no session came of it');
-  return done.login;
+  if (done.action !== 'login' || done.signIn.kind !== 'session') throw new Error('no session came of it');
+  return done.signIn;
 }
 
 /** A complete binding. */

@@ -201,12 +201,12 @@ for (const dialect of RULE_DATABASES) {
       await auth.twoFactor.enable(await me(), new TOTP({ secret }).generate({ timestamp: clock.nowMs() }));
       const { query } = await goThere(auth, idp, { provider: 'github' });
       const done = await present(auth, 'github', { query });
-      if (done.action !== 'login' || done.login.kind !== 'require_2fa')
+      if (done.action !== 'login' || done.signIn.kind !== 'require_2fa')
         throw new Error('no second factor was asked for');
       expect(await store.sessions.countIssued(login.bundle.user.id, 0)).toBe(1);
       await refusal(present(auth, 'github', { query }), 'auth.flow_invalid');
-      const flowToken = done.login.data.flow_token;
-      const second = await auth.twoFactor.finishLogin({ flowToken, code: codes[0] ?? '', origin: ORIGIN });
+      const flowToken = done.signIn.data.flow_token;
+      const second = await auth.twoFactor.finishSignIn({ flowToken, code: codes[0] ?? '', origin: ORIGIN });
       expect(second).toMatchObject({ kind: 'session', bundle: { user: { id: login.bundle.user.id } } });
     });
 
@@ -214,7 +214,7 @@ for (const dialect of RULE_DATABASES) {
       const ways = await Promise.all(Array.from({ length: 50 }, () => goThere(auth, idp, { provider: 'github' })));
       const outcomes = await Promise.all(ways.map(({ query }) => present(auth, 'github', { query })));
       const ids = outcomes.map((done) =>
-        done.action === 'login' && done.login.kind === 'session' ? done.login.bundle.user.id : 0,
+        done.action === 'login' && done.signIn.kind === 'session' ? done.signIn.bundle.user.id : 0,
       );
       expect(new Set(ids).size).toBe(1);
       expect((await store.identities.owner('github', person.id))?.userId).toBe(ids[0] ?? -1);
@@ -286,8 +286,8 @@ for (const dialect of RULE_DATABASES) {
         const caller = await signedIn(auth, store);
         const { query } = await goThere(auth, idp, { provider: 'github' });
         const done = await present(auth, 'github', { query, caller });
-        if (done.action !== 'login' || done.login.kind !== 'session') throw new Error('no session came of it');
-        expect(done.login.bundle.user.id).not.toBe(caller.user.id);
+        if (done.action !== 'login' || done.signIn.kind !== 'session') throw new Error('no session came of it');
+        expect(done.signIn.bundle.user.id).not.toBe(caller.user.id);
       });
     });
 

@@ -144,7 +144,7 @@ for (const dialect of RULE_DATABASES) {
       // none.
       for (const authorization of [refresh, apiKey, proof, setup]) {
         const request = { refreshToken: undefined, authorization, expectedSid: undefined, origin: ORIGIN };
-        expect(await auth.sessions.logOut(request)).toEqual({ revokedSid: null, clearCookies: true });
+        expect(await auth.sessions.signOut(request)).toEqual({ revokedSid: null, clearCookies: true });
       }
       await auth.authenticatePanel(bearer(signedIn));
     });

@@ -86,8 +86,8 @@ for (const dialect of RULE_DATABASES) {
         const request = { flowToken, credential: authenticator.get(options.publicKey) };
         await refusal(finish(await stranger.principal(), request), 'auth.flow_invalid');
         await refusal(finish(await auth.authenticatePanel(bearer(other)), request), 'auth.flow_invalid');
-        await refusal(auth.passkeys.login.finish({ ...request, origin: ORIGIN }), 'auth.flow_invalid');
-        const login = await auth.passkeys.login.begin();
+        await refusal(auth.passkeys.signIn.finish({ ...request, origin: ORIGIN }), 'auth.flow_invalid');
+        const login = await auth.passkeys.signIn.begin();
         const foreign = {
           flowToken: login.flow_token,
           credential: authenticator.get(login.options.publicKey),
@@ -258,7 +258,7 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('the last passkey cannot be deleted while passwords are off', async () => {
-        const noPasswords = openAuth(store, { clock, settings: () => ({ ...testSettings(), passwordLogin: false }) });
+        const noPasswords = openAuth(store, { clock, settings: () => ({ ...testSettings(), passwordSignIn: false }) });
         const proof = await person.confirm(authenticator, 'passkey.delete');
         const me = await person.principal();
         const [{ id } = { id: 0 }] = await auth.passkeys.list(me);
@@ -304,8 +304,8 @@ for (const dialect of RULE_DATABASES) {
     test('while passkeys are off, owners can list, rename and delete them only', async () => {
       const node = switchedOff();
       const me = await person.principal();
-      const { registration, login, confirmation } = node.passkeys;
-      const honest = await auth.passkeys.login.begin();
+      const { registration, signIn: login, confirmation } = node.passkeys;
+      const honest = await auth.passkeys.signIn.begin();
       const credential = authenticator.get(honest.options.publicKey);
       const created = newAuthenticator().create({ challenge: 'A'.repeat(43), rp: {}, user: { id: 'MQ' } });
       const flowToken = honest.flow_token;

@@ -65,9 +65,9 @@ export async function createPerson(auth: Auth, store: Store, change: Partial<New
 
 /** One login with the newest passkey of `authenticator`. */
 export async function logInWith(auth: Auth, authenticator: SoftwareAuthenticator, deviation: Deviation = {}) {
-  const { options, flow_token: flowToken } = await auth.passkeys.login.begin();
+  const { options, flow_token: flowToken } = await auth.passkeys.signIn.begin();
   const credential = authenticator.get(options.publicKey, deviation);
-  return auth.passkeys.login.finish({ flowToken, credential, origin: ORIGIN });
+  return auth.passkeys.signIn.finish({ flowToken, credential, origin: ORIGIN });
 }
 
 /** A logger that collects its warnings. */

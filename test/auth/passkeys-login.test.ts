@@ -37,13 +37,13 @@ for (const dialect of RULE_DATABASES) {
     const issued = (who: Person) => store.sessions.countIssued(who.user.id, 0);
 
     test('requires no name, reveals no credential, and returns the common login result', async () => {
-      const { options, flow_token: flowToken, expires_at: expiresAt } = await auth.passkeys.login.begin();
+      const { options, flow_token: flowToken, expires_at: expiresAt } = await auth.passkeys.signIn.begin();
       expect(expiresAt).toBe(clock.unix() + 300);
       expect(options.publicKey).toMatchObject({ rpId: 'localhost', userVerification: 'preferred', timeout: 300_000 });
       expect(options.publicKey.allowCredentials).toBeUndefined();
       clock.advance(60);
       const credential = authenticator.get(options.publicKey);
-      const result = await auth.passkeys.login.finish({ flowToken, credential, origin: ORIGIN });
+      const result = await auth.passkeys.signIn.finish({ flowToken, credential, origin: ORIGIN });
       if (result.kind !== 'session') throw new Error('a second factor was asked');
       expect(result.bundle.user).toMatchObject({ id: person.user.id, passkeys: 1 });
       expect(result.bundle.session).toMatchObject({ login_method: 'passkey', current: true, ip: ORIGIN.ip });
@@ -82,9 +82,9 @@ for (const dialect of RULE_DATABASES) {
         ["another user's handle", { userHandle: Buffer.from('999999').toString('base64url') }, /handle/],
       ];
       test.each(wrong)('%s', async (_name, deviation, reason) => {
-        const { options, flow_token: flowToken } = await auth.passkeys.login.begin();
+        const { options, flow_token: flowToken } = await auth.passkeys.signIn.begin();
         const finish = (change: Deviation) =>
-          auth.passkeys.login.finish({
+          auth.passkeys.signIn.finish({
             flowToken,
             credential: authenticator.get(options.publicKey, change),
             origin: ORIGIN,
@@ -96,17 +96,17 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('a disabled owner, a deleted owner, and a deleted passkey', async () => {
-        const { options, flow_token: flowToken } = await auth.passkeys.login.begin();
+        const { options, flow_token: flowToken } = await auth.passkeys.signIn.begin();
         const credential = authenticator.get(options.publicKey);
         for (const present of [{ ...person.user, status: 2 as const }, undefined]) {
           const users = overriding(store.users, { byId: async () => present });
           const node = openAuth(overriding(store, { users }), { clock });
-          const attempt = node.passkeys.login.finish({ flowToken, credential, origin: ORIGIN });
+          const attempt = node.passkeys.signIn.finish({ flowToken, credential, origin: ORIGIN });
           const error = await refusal(attempt, 'auth.invalid_credentials');
           shapes.add(JSON.stringify([error.kind, error.message, error.param, error.details, error.retryAfterSeconds]));
         }
         await store.passkeys.deleteAll(person.user.id);
-        const attempt = auth.passkeys.login.finish({ flowToken, credential, origin: ORIGIN });
+        const attempt = auth.passkeys.signIn.finish({ flowToken, credential, origin: ORIGIN });
         const error = await refusal(attempt, 'auth.invalid_credentials');
         shapes.add(JSON.stringify([error.kind, error.message, error.param, error.details, error.retryAfterSeconds]));
       });
@@ -118,7 +118,7 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('garbage in every field', async () => {
-        const { options, flow_token: flowToken } = await auth.passkeys.login.begin();
+        const { options, flow_token: flowToken } = await auth.passkeys.signIn.begin();
         const honest = authenticator.get(options.publicKey);
         for (const response of [
           { clientDataJSON: '' },
@@ -132,10 +132,10 @@ for (const dialect of RULE_DATABASES) {
           { userHandle: 'A'.repeat(86) },
         ]) {
           const credential = { ...honest, response: { ...honest.response, ...response } };
-          const attempt = auth.passkeys.login.finish({ flowToken, credential, origin: ORIGIN });
+          const attempt = auth.passkeys.signIn.finish({ flowToken, credential, origin: ORIGIN });
           await refusal(attempt, 'auth.invalid_credentials');
         }
-        expect((await auth.passkeys.login.finish({ flowToken, credential: honest, origin: ORIGIN })).kind).toBe(
+        expect((await auth.passkeys.signIn.finish({ flowToken, credential: honest, origin: ORIGIN })).kind).toBe(
           'session',
         );
       });
@@ -149,13 +149,13 @@ for (const dialect of RULE_DATABASES) {
 
     describe('flows', () => {
       test('replay of a login', async () => {
-        const { options, flow_token: flowToken } = await auth.passkeys.login.begin();
+        const { options, flow_token: flowToken } = await auth.passkeys.signIn.begin();
         const login = { flowToken, credential: authenticator.get(options.publicKey), origin: ORIGIN };
-        await auth.passkeys.login.finish(login);
-        await refusal(auth.passkeys.login.finish(login), 'auth.flow_invalid');
+        await auth.passkeys.signIn.finish(login);
+        await refusal(auth.passkeys.signIn.finish(login), 'auth.flow_invalid');
         // Nor with a new flow: the signature covers the other challenge.
-        const { flow_token: another } = await auth.passkeys.login.begin();
-        await refusal(auth.passkeys.login.finish({ ...login, flowToken: another }), 'auth.invalid_credentials');
+        const { flow_token: another } = await auth.passkeys.signIn.begin();
+        await refusal(auth.passkeys.signIn.finish({ ...login, flowToken: another }), 'auth.invalid_credentials');
       });
 
       test('cross-use: flows of other purposes, an expired one and an invented one', async () => {
@@ -167,22 +167,22 @@ for (const dialect of RULE_DATABASES) {
         ];
         for (const { options, flow_token: flowToken } of foreign) {
           const credential = authenticator.get(options.publicKey);
-          await refusal(auth.passkeys.login.finish({ flowToken, credential, origin: ORIGIN }), 'auth.flow_invalid');
+          await refusal(auth.passkeys.signIn.finish({ flowToken, credential, origin: ORIGIN }), 'auth.flow_invalid');
         }
-        const { options, flow_token: flowToken } = await auth.passkeys.login.begin();
+        const { options, flow_token: flowToken } = await auth.passkeys.signIn.begin();
         const credential = authenticator.get(options.publicKey);
         const login = { flowToken, credential, origin: ORIGIN };
-        await refusal(auth.passkeys.login.finish({ ...login, flowToken: 'A'.repeat(43) }), 'auth.flow_invalid');
+        await refusal(auth.passkeys.signIn.finish({ ...login, flowToken: 'A'.repeat(43) }), 'auth.flow_invalid');
         clock.advance(300);
-        await refusal(auth.passkeys.login.finish(login), 'auth.flow_invalid');
+        await refusal(auth.passkeys.signIn.finish(login), 'auth.flow_invalid');
       });
 
       test('50 concurrent completions of one flow: one session', async () => {
         const before = await issued(person);
-        const { options, flow_token: flowToken } = await auth.passkeys.login.begin();
+        const { options, flow_token: flowToken } = await auth.passkeys.signIn.begin();
         const outcomes = await Promise.allSettled(
           Array.from({ length: 50 }, () =>
-            auth.passkeys.login.finish({
+            auth.passkeys.signIn.finish({
               flowToken,
               credential: authenticator.get(options.publicKey),
               origin: ORIGIN,
@@ -197,10 +197,10 @@ for (const dialect of RULE_DATABASES) {
         const counting = newAuthenticator({ counts: true });
         await person.register(counting, { proof: await person.confirm(authenticator, 'passkey.register') });
         const before = await issued(person);
-        const flows = await Promise.all(Array.from({ length: 50 }, () => auth.passkeys.login.begin()));
+        const flows = await Promise.all(Array.from({ length: 50 }, () => auth.passkeys.signIn.begin()));
         const outcomes = await Promise.allSettled(
           flows.map(({ options, flow_token: flowToken }) =>
-            auth.passkeys.login.finish({
+            auth.passkeys.signIn.finish({
               flowToken,
               credential: counting.get(options.publicKey, { counter: 77 }),
               origin: ORIGIN,
@@ -215,12 +215,12 @@ for (const dialect of RULE_DATABASES) {
         const counting = newAuthenticator({ counts: true });
         await person.register(counting, { proof: await person.confirm(authenticator, 'passkey.register') });
         const full = openAuth(store, { clock, config: { activeSessionLimit: 1 } });
-        const { options, flow_token: flowToken } = await full.passkeys.login.begin();
+        const { options, flow_token: flowToken } = await full.passkeys.signIn.begin();
         const login = { flowToken, credential: counting.get(options.publicKey), origin: ORIGIN };
-        await refusal(full.passkeys.login.finish(login), 'auth.session_limit');
+        await refusal(full.passkeys.signIn.finish(login), 'auth.session_limit');
         const busy = openAuth(store, { clock, config: { sessionIssuanceLimit: 1 } });
-        await refusal(busy.passkeys.login.finish(login), 'auth.session_issuance_limit');
-        expect((await auth.passkeys.login.finish(login)).kind).toBe('session');
+        await refusal(busy.passkeys.signIn.finish(login), 'auth.session_issuance_limit');
+        expect((await auth.passkeys.signIn.finish(login)).kind).toBe('session');
       });
     });
 
@@ -275,9 +275,9 @@ for (const dialect of RULE_DATABASES) {
       const write = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`);
       const logger = { debug: write, info: write, warn: write, error: write, child: () => logger };
       const node = openAuth(store, { clock, logger });
-      const { options, flow_token: flowToken } = await node.passkeys.login.begin();
+      const { options, flow_token: flowToken } = await node.passkeys.signIn.begin();
       const credential = authenticator.get(options.publicKey);
-      const result = await node.passkeys.login.finish({ flowToken, credential, origin: ORIGIN });
+      const result = await node.passkeys.signIn.finish({ flowToken, credential, origin: ORIGIN });
       expect(lines.join()).toContain('signed in');
       const secrets = [flowToken, options.publicKey.challenge, credential.response.signature, credential.id];
       if (result.kind === 'session') secrets.push(result.refreshToken, result.bundle.access_token);

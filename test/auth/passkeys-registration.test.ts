@@ -184,7 +184,7 @@ for (const dialect of RULE_DATABASES) {
         const { finish } = auth.passkeys.registration;
         await refusal(finish(await stranger.principal(), request), 'auth.flow_invalid');
         await refusal(finish(await auth.authenticatePanel(bearer(secondSession)), request), 'auth.flow_invalid');
-        const login = await auth.passkeys.login.begin();
+        const login = await auth.passkeys.signIn.begin();
         const me = await person.principal();
         await refusal(finish(me, { ...request, flowToken: login.flow_token }), 'auth.flow_invalid');
         for (const invented of ['', 'x', 'A'.repeat(43), `${flowToken}A`, `${flowToken}\0`]) {
@@ -202,7 +202,7 @@ for (const dialect of RULE_DATABASES) {
         const { options, flow_token: flowToken } = await begin(person, proof);
         const credential = authenticator.get(options.publicKey);
         const origin = ORIGIN;
-        await refusal(auth.passkeys.login.finish({ flowToken, credential, origin }), 'auth.flow_invalid');
+        await refusal(auth.passkeys.signIn.finish({ flowToken, credential, origin }), 'auth.flow_invalid');
         const me = await person.principal();
         await refusal(auth.passkeys.confirmation.finish(me, { flowToken, credential }), 'auth.flow_invalid');
       });

@@ -226,7 +226,7 @@ for (const dialect of RULE_DATABASES) {
         expectedSid: undefined,
         origin: ORIGIN,
       };
-      expect(await auth.sessions.logOut(request)).toEqual({ revokedSid: null, clearCookies: true });
+      expect(await auth.sessions.signOut(request)).toEqual({ revokedSid: null, clearCookies: true });
       expect(await speaker(token)).toEqual(['pat', user.id]);
     });
 

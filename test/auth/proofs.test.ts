@@ -241,7 +241,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(withToken(auth, proof_token), 'auth.unauthorized');
         await refusal(auth.authenticatePanel(proof_token), 'auth.unauthorized');
         await refusal(
-          auth.twoFactor.finishLogin({ flowToken: proof_token, code: '123456', origin: ORIGIN }),
+          auth.twoFactor.finishSignIn({ flowToken: proof_token, code: '123456', origin: ORIGIN }),
           'auth.flow_invalid',
         );
         expect((await readPrincipal(auth, signedIn)).kind).toBe('session');

@@ -125,7 +125,7 @@ describe('the challenge', () => {
 
   test('lock-out: sign-in works without the verifier; everything else fails closed', async () => {
     await server.stop();
-    expect((await auth.passwords.logIn({ username, password: PASSWORD, origin })).kind).toBe('session');
+    expect((await auth.passwords.signIn({ username, password: PASSWORD, origin })).kind).toBe('session');
     await refusal(auth.passwords.byMail.request({ email, challengeToken: 'x', origin }), 'auth.challenge_failed');
   });
 
@@ -144,7 +144,7 @@ describe('the challenge', () => {
 
   test('no verifier is called while none is configured', async () => {
     settings = mailSettings();
-    await auth.passwords.logIn({ username, password: PASSWORD, origin });
+    await auth.passwords.signIn({ username, password: PASSWORD, origin });
     expect(server.asked).toEqual([]);
   });
 });

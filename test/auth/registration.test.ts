@@ -40,7 +40,7 @@ for (const dialect of RULE_DATABASES) {
       await ask(email);
       return codeIn(await mailbox.next(email));
     }
-    const signIn = (username: string) => auth.passwords.logIn({ username, password: PASSWORD, origin: newOrigin() });
+    const signIn = (username: string) => auth.passwords.signIn({ username, password: PASSWORD, origin: newOrigin() });
 
     test('a name and a password create an account that can sign in', async () => {
       open();
@@ -195,7 +195,7 @@ for (const dialect of RULE_DATABASES) {
       const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => register(username)));
       const won = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
       expect(won).toHaveLength(1);
-      expect((await store.users.byLogin(username))?.quota).toBe(70);
+      expect((await store.users.byNameOrAddress(username))?.quota).toBe(70);
     });
 
     describe('quota', () => {

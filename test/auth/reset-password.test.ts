@@ -26,7 +26,7 @@ for (const dialect of RULE_DATABASES) {
       user = await addUser(store);
     });
 
-    const logIn = (password: string) => auth.passwords.logIn({ username: user.username, password, origin: ORIGIN });
+    const logIn = (password: string) => auth.passwords.signIn({ username: user.username, password, origin: ORIGIN });
     const reset = (resetFactors: boolean, node = auth) =>
       node.passwords.reset({ username: user.username, password: NEW_PASSWORD, resetFactors });
 

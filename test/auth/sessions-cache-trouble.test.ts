@@ -74,7 +74,7 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
       const authorization = ending[i];
       if (!authorization) break;
       touched.add(authorization);
-      await nodes[i % 2]?.sessions.logOut({
+      await nodes[i % 2]?.sessions.signOut({
         refreshToken: undefined,
         authorization,
         expectedSid: undefined,

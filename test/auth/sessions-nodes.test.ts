@@ -81,7 +81,7 @@ for (const dialect of DATABASES) {
         for (const withBearer of [true, false]) {
           const signedIn = await signInSeen();
           const authorization = withBearer ? bearer(signedIn) : undefined;
-          await a.auth.sessions.logOut({
+          await a.auth.sessions.signOut({
             refreshToken: signedIn.refreshToken,
             authorization,
             expectedSid: undefined,

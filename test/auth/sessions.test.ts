@@ -152,7 +152,7 @@ for (const dialect of RULE_DATABASES) {
         });
         for (let i = 0; i < 2; i += 1) {
           const { refreshToken } = await signIn(limited, user);
-          await limited.sessions.logOut({
+          await limited.sessions.signOut({
             refreshToken,
             authorization: undefined,
             expectedSid: undefined,
@@ -435,7 +435,7 @@ for (const dialect of RULE_DATABASES) {
 
     describe('logout', () => {
       const logOut = (request: { refreshToken?: string; authorization?: string; expectedSid?: string }) =>
-        auth.sessions.logOut({
+        auth.sessions.signOut({
           refreshToken: request.refreshToken,
           authorization: request.authorization,
           expectedSid: request.expectedSid,

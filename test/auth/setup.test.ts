@@ -51,7 +51,7 @@ for (const dialect of RULE_DATABASES) {
 
         await refusal(auth.setup.complete({ token, username: 'second', password: root.password }), 'auth.setup_done');
         expect(await auth.setup.openLink()).toBeUndefined();
-        expect((await auth.passwords.logIn({ ...root, origin: ORIGIN })).kind).toBe('session');
+        expect((await auth.passwords.signIn({ ...root, origin: ORIGIN })).kind).toBe('session');
       }));
 
     test('no default account, and no set-up without the token', () =>

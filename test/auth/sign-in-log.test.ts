@@ -60,7 +60,7 @@ describe('sign-ins in the audit log', () => {
     });
   const locked = () => Promise.reject(authErrors.too_many_attempts({ retryAfterSeconds: 1 }));
   const guess = (username: string, origin = elsewhere()) =>
-    auth.passwords.logIn({ username, password: 'not the password', origin }).catch(() => undefined);
+    auth.passwords.signIn({ username, password: 'not the password', origin }).catch(() => undefined);
   const about = (user: UserRecord) => ({
     userId: user.id,
     username: user.username,
@@ -77,8 +77,8 @@ describe('sign-ins in the audit log', () => {
       expectedSid: undefined,
       origin,
     };
-    await auth.sessions.logOut(end);
-    await auth.sessions.logOut(end);
+    await auth.sessions.signOut(end);
+    await auth.sessions.signOut(end);
     const session = signedIn.bundle.session.sid;
     expect(await rows()).toMatchObject([
       { ...about(user), action: 'auth.login', authMethod: 'password', ip: origin.ip, detail: { session } },
@@ -127,8 +127,8 @@ describe('sign-ins in the audit log', () => {
   test('blocks of unknown names: one row per address, and 500 an hour', async () => {
     const user = await addUser(store);
     const signIns = recorder();
-    const lock = (login: string, origin = elsewhere()) =>
-      signIns.watch({ method: 'password', origin, login }, locked).catch(() => undefined);
+    const lock = (loginName: string, origin = elsewhere()) =>
+      signIns.watch({ method: 'password', origin, loginName }, locked).catch(() => undefined);
     const origin = elsewhere();
     for (let i = 0; i < 30; i += 1) await lock(`made up ${i}`, origin);
     expect((await rows()).map(({ action }) => action)).toEqual(['auth.locked']);
@@ -147,7 +147,7 @@ describe('sign-ins in the audit log', () => {
     const before = (await rows()).length;
     const flowToken = await firstStep(auth, user);
     const origin = elsewhere();
-    const finish = (code: string) => auth.twoFactor.finishLogin({ flowToken, code, origin });
+    const finish = (code: string) => auth.twoFactor.finishSignIn({ flowToken, code, origin });
     await refusal(finish(wrongCode(app)), 'auth.code_invalid');
     await finish(app.code());
     expect((await rows()).slice(before)).toMatchObject([
@@ -183,8 +183,8 @@ describe('sign-ins in the audit log', () => {
 
   test('requests that are not a sign-in attempt have no row', async () => {
     const origin = elsewhere();
-    await refusal(auth.passwords.logIn({ username: ' ', password: 'x', origin }), 'auth.validation_failed');
-    await refusal(auth.twoFactor.finishLogin({ flowToken: 'old', code: '123456', origin }), 'auth.flow_invalid');
+    await refusal(auth.passwords.signIn({ username: ' ', password: 'x', origin }), 'auth.validation_failed');
+    await refusal(auth.twoFactor.finishSignIn({ flowToken: 'old', code: '123456', origin }), 'auth.flow_invalid');
     expect(await rows()).toEqual([]);
     expect(samples).toEqual(['2fa flow_invalid']);
   });

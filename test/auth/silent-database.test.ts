@@ -52,7 +52,7 @@ test('a database that accepts requests and never answers: sign-ins and transacti
   const auth = openAuth(store);
   const user = await addUser(store);
   const { refreshToken } = await signIn(auth, user);
-  const logIn = () => auth.passwords.logIn({ username: user.username, password: PASSWORD, origin: ORIGIN });
+  const logIn = () => auth.passwords.signIn({ username: user.username, password: PASSWORD, origin: ORIGIN });
 
   proxy.mode = 'hold_requests';
   await age(() =>
@@ -76,7 +76,7 @@ test('a node that goes silent within a transaction does not lock its user out of
   const held = proxy.held();
   const frozen = node
     .transaction(async (tx) => {
-      await tx.users.touchLogin(user.id, 1);
+      await tx.users.recordSignIn(user.id, 1);
       proxy.mode = 'hold_requests';
       throw new Error('its rollback does not arrive');
     })

@@ -75,15 +75,15 @@ describe('database errors answer 503, never a refusal', () => {
       const { refreshToken } = await signIn(openAuth(store), user);
       const node = openAuth(withTrouble(store, trouble));
       await unavailable(
-        node.sessions.logOut({ refreshToken, authorization: undefined, expectedSid: undefined, origin: ORIGIN }),
+        node.sessions.signOut({ refreshToken, authorization: undefined, expectedSid: undefined, origin: ORIGIN }),
       );
     });
   }
 
   for (const trouble of [
-    { users: { byLogin: away } },
+    { users: { byNameOrAddress: away } },
     { users: { byId: away } },
-    { users: { touchLogin: away } },
+    { users: { recordSignIn: away } },
     { sessions: { countActive: away } },
     { sessions: { countIssued: away } },
     { sessions: { insert: away } },
@@ -172,7 +172,7 @@ describe('database errors with a working cache', () => {
     const { refreshToken } = other;
     const change = { currentPassword: PASSWORD, newPassword: 'another fine password', origin: ORIGIN };
     for (const work of [
-      () => node.sessions.logOut({ refreshToken, authorization: undefined, expectedSid: undefined, origin: ORIGIN }),
+      () => node.sessions.signOut({ refreshToken, authorization: undefined, expectedSid: undefined, origin: ORIGIN }),
       () => node.sessions.revoke(principal, sid),
       () => node.sessions.revokeOthers(principal),
       () => node.passwords.change(principal, change),

@@ -49,7 +49,7 @@ for (const dialect of RULE_DATABASES) {
 
     const widget = (id: string, shift = 0, more?: Record<string, string>) =>
       signWidget({ id }, clock.unix() + shift, more ? { more } : {});
-    const logIn = (query: URLSearchParams) => auth.telegram.logIn({ query, origin: ORIGIN });
+    const logIn = (query: URLSearchParams) => auth.telegram.signIn({ query, origin: ORIGIN });
     const begin = async (principal: PanelPrincipal) => (await auth.telegram.binding.begin(principal)).flow_token;
     const bind = (token: string, query: URLSearchParams) => auth.telegram.binding.finish(token, query, ORIGIN);
 
@@ -86,7 +86,7 @@ for (const dialect of RULE_DATABASES) {
         if (first.kind !== 'require_2fa') throw new Error('no second factor was asked');
         await refusal(logIn(query), 'auth.assertion_replayed');
         const flowToken = first.data.flow_token;
-        const done = await auth.twoFactor.finishLogin({ flowToken, code: app.code(), origin: ORIGIN });
+        const done = await auth.twoFactor.finishSignIn({ flowToken, code: app.code(), origin: ORIGIN });
         expect(done.kind).toBe('session');
       });
 
@@ -176,9 +176,9 @@ for (const dialect of RULE_DATABASES) {
         const strict = openAuth(store, { clock, settings: () => settings, config: { activeSessionLimit: 1 } });
         const signedIn = await signIn(strict, user);
         const query = widget(id);
-        await refusal(strict.telegram.logIn({ query, origin: ORIGIN }), 'auth.session_limit');
+        await refusal(strict.telegram.signIn({ query, origin: ORIGIN }), 'auth.session_limit');
         await strict.sessions.revoke(await strict.authenticatePanel(bearer(signedIn)), signedIn.bundle.session.sid);
-        expect((await strict.telegram.logIn({ query, origin: ORIGIN })).kind).toBe('session');
+        expect((await strict.telegram.signIn({ query, origin: ORIGIN })).kind).toBe('session');
       });
 
       test('a disabled or deleted user is refused; the assertion stays unused', async () => {
@@ -242,7 +242,7 @@ for (const dialect of RULE_DATABASES) {
       test('a binding flow does not complete a second factor', async () => {
         const { principal } = await enter();
         const flowToken = await begin(principal);
-        await refusal(auth.twoFactor.finishLogin({ flowToken, code: '123456', origin: ORIGIN }), 'auth.flow_invalid');
+        await refusal(auth.twoFactor.finishSignIn({ flowToken, code: '123456', origin: ORIGIN }), 'auth.flow_invalid');
       });
 
       test("identity theft: another user's identity stays theirs, and the flow can bind another one", async () => {

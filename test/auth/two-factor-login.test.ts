@@ -49,7 +49,7 @@ for (const dialect of RULE_DATABASES) {
         origin = ORIGIN,
         node = auth,
       }: { origin?: import('../../src/auth/principals.ts').RequestOrigin; node?: Auth } = {},
-    ) => node.twoFactor.finishLogin({ flowToken, code, origin });
+    ) => node.twoFactor.finishSignIn({ flowToken, code, origin });
     const signInWith = async (user: UserRecord, code: string) => finish(await firstStep(auth, user), code);
     const readFailures = async ({ id }: UserRecord) => (await store.twoFactor.byUser(id))?.failures;
     /** This many first steps, without hashing the password for each. */
@@ -67,7 +67,7 @@ for (const dialect of RULE_DATABASES) {
     describe('a right code', () => {
       test('returns the common result with the method 2fa, and a session that can refresh', async () => {
         const { user, app } = await addProtectedUser(auth, store, clock);
-        const first = await auth.passwords.logIn({ username: user.username, password: PASSWORD, origin: ORIGIN });
+        const first = await auth.passwords.signIn({ username: user.username, password: PASSWORD, origin: ORIGIN });
         if (first.kind !== 'require_2fa') throw new Error('no second factor was asked');
         expect(first.data).toEqual({
           require_2fa: true,
@@ -364,7 +364,7 @@ for (const dialect of RULE_DATABASES) {
 
       test('with two-factor off there is nothing to guess', async () => {
         const user = await addUser(store);
-        const login = await auth.passwords.logIn({ username: user.username, password: PASSWORD, origin: ORIGIN });
+        const login = await auth.passwords.signIn({ username: user.username, password: PASSWORD, origin: ORIGIN });
         if (login.kind !== 'session') throw new Error('no session');
         const principal = await readPrincipal(auth, login);
         for (let i = 0; i < 7; i += 1) {

@@ -49,7 +49,7 @@ for (const dialect of RULE_DATABASES) {
     };
     const pat = (principal: PanelPrincipal): PanelPrincipal => ({ kind: 'pat', user: principal.user, tokenHash: '' });
     const finish = (flowToken: string, code: string, origin = ORIGIN) =>
-      auth.twoFactor.finishLogin({ flowToken, code, origin });
+      auth.twoFactor.finishSignIn({ flowToken, code, origin });
 
     describe('set-up', () => {
       test('returns a secret of 160 bits, its otpauth URL, and ten backup codes', async () => {
@@ -267,9 +267,9 @@ for (const dialect of RULE_DATABASES) {
         const { user, app, backupCodes } = await addProtectedUser(before, store, clock);
         const after = withSecrets(NEW, 'one in between, long forgotten', OLD);
         const byApp = { flowToken: await firstStep(after, user), code: app.code(), origin: ORIGIN };
-        expect((await after.twoFactor.finishLogin(byApp)).kind).toBe('session');
+        expect((await after.twoFactor.finishSignIn(byApp)).kind).toBe('session');
         const byBackup = { flowToken: await firstStep(after, user), code: backupCodes[0] ?? '', origin: ORIGIN };
-        expect((await after.twoFactor.finishLogin(byBackup)).kind).toBe('session');
+        expect((await after.twoFactor.finishSignIn(byBackup)).kind).toBe('session');
       });
 
       test('replaced without it: authenticator codes are refused with their own error and lock nobody out, newer backup codes work', async () => {
@@ -287,14 +287,14 @@ for (const dialect of RULE_DATABASES) {
         const flowToken = await firstStep(after, user);
         for (let i = 0; i < 7; i += 1) {
           const error = await refusal(
-            after.twoFactor.finishLogin({ flowToken, code: app.code(), origin: ORIGIN }),
+            after.twoFactor.finishSignIn({ flowToken, code: app.code(), origin: ORIGIN }),
             'auth.two_factor_unreadable',
           );
           expect(error.kind).toBe('conflict');
         }
         expect((await store.twoFactor.byUser(user.id))?.failures).toBe(0);
         const [first = '', second = ''] = backup_codes;
-        const login = await after.twoFactor.finishLogin({ flowToken, code: first, origin: ORIGIN });
+        const login = await after.twoFactor.finishSignIn({ flowToken, code: first, origin: ORIGIN });
         if (login.kind !== 'session') throw new Error('no session');
         await after.twoFactor.disable(await readPrincipal(after, login), { code: second, origin: ORIGIN });
         expect((await signIn(after, user)).kind).toBe('session');

@@ -72,9 +72,9 @@ for (const dialect of RULE_DATABASES) {
       await store.identities.claim({ provider: 'wechat', subject, userId: user.id, createdAt: 1 });
       return { user, subject };
     }
-    const beginLogin = async () => (await auth.wechat.beginLogin()).flow_token;
+    const beginLogin = async () => (await auth.wechat.beginSignIn()).flow_token;
     const logIn = async (code: string, flowToken?: string, origin = ORIGIN) =>
-      (await auth.wechat.logIn({ code, flowToken: flowToken ?? (await beginLogin()), origin })).login;
+      (await auth.wechat.signIn({ code, flowToken: flowToken ?? (await beginLogin()), origin })).signIn;
     const beginBinding = async (principal: PanelPrincipal) => (await auth.wechat.beginBinding(principal)).flow_token;
     const bind = (principal: PanelPrincipal, flowToken: string, code: string) =>
       auth.wechat.bind(principal, { code, flowToken, origin: ORIGIN });
@@ -127,7 +127,7 @@ for (const dialect of RULE_DATABASES) {
     describe('sign-in', () => {
       test('of the owner of the identity: a session by the method wechat', async () => {
         const { user, subject } = await bound();
-        const ticket = await auth.wechat.beginLogin();
+        const ticket = await auth.wechat.beginSignIn();
         expect(ticket.expires_at).toBe(clock.unix() + 600);
         const login = await logIn(codeFor(subject), ticket.flow_token);
         if (login.kind !== 'session') throw new Error('a second factor was asked');
@@ -193,7 +193,7 @@ for (const dialect of RULE_DATABASES) {
         clock.advance(600);
         server.asked = [];
         const binding = await beginBinding(principal);
-        const passkey = (await auth.passkeys.login.begin()).flow_token;
+        const passkey = (await auth.passkeys.signIn.begin()).flow_token;
         for (const flow of ['', 'A'.repeat(43), used, expired, binding, passkey]) {
           await refusal(logIn(codeFor(subject), flow), 'auth.flow_invalid');
         }
@@ -213,7 +213,7 @@ for (const dialect of RULE_DATABASES) {
         const strict = openAuth(store, { clock, settings: () => settings, config: { activeSessionLimit: 0 } });
         const flowToken = await beginLogin();
         const code = codeFor(subject);
-        await refusal(strict.wechat.logIn({ code, flowToken, origin: ORIGIN }), 'auth.session_limit');
+        await refusal(strict.wechat.signIn({ code, flowToken, origin: ORIGIN }), 'auth.session_limit');
         const login = await logIn(code, flowToken);
         expect(login.kind === 'session' && login.bundle.user.id).toBe(user.id);
       });
@@ -317,7 +317,7 @@ for (const dialect of RULE_DATABASES) {
             givenUp += 1;
           }),
         );
-        await auth.passwords.logIn({ username: user.username, password: 'correct horse battery', origin: ORIGIN });
+        await auth.passwords.signIn({ username: user.username, password: 'correct horse battery', origin: ORIGIN });
         expect(givenUp).toBe(0);
         await Promise.all(waiting);
         expect(performance.now() - started).toBeGreaterThan(4900);
@@ -402,7 +402,7 @@ for (const dialect of RULE_DATABASES) {
       const principal = await enter();
       const [login, binding] = [await beginLogin(), await beginBinding(principal)];
       settings.providers.wechat = undefined;
-      await refusal(auth.wechat.beginLogin(), 'auth.method_disabled');
+      await refusal(auth.wechat.beginSignIn(), 'auth.method_disabled');
       await refusal(auth.wechat.beginBinding(principal), 'auth.method_disabled');
       await refusal(logIn(codeFor(subject), login), 'auth.method_disabled');
       await refusal(bind(principal, binding, codeFor(newPerson())), 'auth.method_disabled');

@@ -121,11 +121,11 @@ describeEachStore('transactions', (opened) => {
     const [a, b] = [await addUser(store), await addUser(store)];
     const cross = (first: number, second: number) =>
       store.transaction(async (tx) => {
-        await tx.users.touchLogin(first, first);
+        await tx.users.recordSignIn(first, first);
         // Lets the other one take its first lock; on SQLite, where transactions run one after the
         // other, it has no effect.
         for (let i = 0; i < 5; i += 1) await tx.users.byId(first);
-        await tx.users.touchLogin(second, first);
+        await tx.users.recordSignIn(second, first);
       });
     await Promise.all([cross(a.id, b.id), cross(b.id, a.id)]);
     const logins = [(await store.users.byId(a.id))?.lastLoginAt, (await store.users.byId(b.id))?.lastLoginAt];

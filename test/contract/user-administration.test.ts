@@ -144,7 +144,7 @@ describeEachStore('administered users', (opened) => {
     });
     const next = await register();
     expect(next.id).not.toBe(user.id);
-    expect(await store.users.byLogin(email)).toMatchObject({ id: next.id });
+    expect(await store.users.byNameOrAddress(email)).toMatchObject({ id: next.id });
     expect(await store.apiKeys.byHash(key.keyHash, 1)).toBeUndefined();
     expect(await store.apiKeys.byHash(strangersKey.keyHash, 1)).toMatchObject({ key: { id: strangersKey.id } });
     expect(await store.apiKeys.deleteAll(user.id)).toBe(0);
@@ -176,7 +176,7 @@ describeEachStore(
       for (const [i, person] of people.entries()) await addUser(store, { balance: (i * 7) % 5, ...person });
       await store.users.setAccessToken(1, { hash: randomAlnum(64), prefix: 'tgp_', createdAt: 1 });
       await store.users.update(1, { remark: 'boss' });
-      await store.users.touchLogin(3, 99);
+      await store.users.recordSignIn(3, 99);
       await store.users.softDelete(4, 1, 77);
     }
 

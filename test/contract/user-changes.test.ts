@@ -31,7 +31,7 @@ describeEachStore('changes of users', (opened) => {
     });
     const three = name();
     expect(await store.users.update(user.id, { username: three })).toMatchObject({ username: three });
-    expect(await store.users.byLogin(one)).toBeUndefined();
+    expect(await store.users.byNameOrAddress(one)).toBeUndefined();
     expect((await addUser(store, { username: one })).username).toBe(one);
   });
 
@@ -105,11 +105,11 @@ describeEachStore('changes of users', (opened) => {
     const email = `${name()}@example.org`;
     const first = await addUser(store, { email });
     const owner = await addUser(store, { email: email.toUpperCase() });
-    expect(await store.users.byLogin(email)).toMatchObject({ id: first.id });
+    expect(await store.users.byNameOrAddress(email)).toMatchObject({ id: first.id });
     await store.identities.claim({ provider: 'email', subject: email.toLowerCase(), userId: owner.id, createdAt: 1 });
-    expect(await store.users.byLogin(email)).toMatchObject({ id: owner.id });
-    expect(await store.users.byLogin(email.toUpperCase())).toMatchObject({ id: owner.id });
+    expect(await store.users.byNameOrAddress(email)).toMatchObject({ id: owner.id });
+    expect(await store.users.byNameOrAddress(email.toUpperCase())).toMatchObject({ id: owner.id });
     const byName = await addUser(store, { username: email });
-    expect(await store.users.byLogin(email)).toMatchObject({ id: byName.id });
+    expect(await store.users.byNameOrAddress(email)).toMatchObject({ id: byName.id });
   });
 });

@@ -61,14 +61,14 @@ describeEachStore('users', (opened) => {
   test('a login is a name ignoring case or an address, and a name wins', async () => {
     const { store } = opened();
     const byAddress = await addUser(store, { username: 'owner', email: 'me@example.org' });
-    expect(await store.users.byLogin('ME@example.ORG')).toMatchObject({ id: byAddress.id });
+    expect(await store.users.byNameOrAddress('ME@example.ORG')).toMatchObject({ id: byAddress.id });
     const byName = await addUser(store, { username: 'me@example.org' });
-    expect(await store.users.byLogin('me@EXAMPLE.org')).toMatchObject({ id: byName.id });
-    expect(await store.users.byLogin('nobody')).toBeUndefined();
+    expect(await store.users.byNameOrAddress('me@EXAMPLE.org')).toMatchObject({ id: byName.id });
+    expect(await store.users.byNameOrAddress('nobody')).toBeUndefined();
   });
 
   test.each(['owner\0', "owner' or '1'='1", 'own%', 'own_r', ''])('a login of %p finds nobody', async (login) => {
-    expect(await opened().store.users.byLogin(login)).toBeUndefined();
+    expect(await opened().store.users.byNameOrAddress(login)).toBeUndefined();
   });
 
   test('a password change raises the auth version once, against the expected version', async () => {
@@ -143,8 +143,8 @@ describeEachStore('users', (opened) => {
     const sightings = () =>
       Promise.all([
         store.users.byId(user.id),
-        store.users.byLogin(name),
-        store.users.byLogin(`${name}@example.org`),
+        store.users.byNameOrAddress(name),
+        store.users.byNameOrAddress(`${name}@example.org`),
         store.users.byAccessToken(hash),
         store.users.findAccessToken(user.id),
         store.apiKeys.byHash(key.keyHash, 1),
@@ -184,7 +184,7 @@ describeEachStore('users', (opened) => {
     const before = await store.users.countByRole(10);
     const user = await addUser(store, { role: 10 });
     expect(await store.users.countByRole(10)).toBe(before + 1);
-    await store.users.touchLogin(user.id, 4711);
+    await store.users.recordSignIn(user.id, 4711);
     expect(await store.users.byId(user.id)).toMatchObject({ lastLoginAt: 4711 });
   });
 });

@@ -186,7 +186,7 @@ describeEachStore(
         );
         const remarks = await findRemarks(...withoutKeys('users'), 'update users set id = 3 where id = 9');
         expect(remarks.filter((remark) => remark === 'user 3 left unreadable')).toHaveLength(2);
-        expect((await opened().store.users.byLogin('alice'))?.quota).toBe(5_500_000);
+        expect((await opened().store.users.byNameOrAddress('alice'))?.quota).toBe(5_500_000);
       });
 
       test('keys without an owner, an end or a limit that can be read are counted or disabled', async () => {
@@ -215,7 +215,7 @@ describeEachStore(
           'update tokens set remain_quota = 999999999999999 where id = 2',
         );
         expect(remarks).toContain('api_key 2 left unreadable');
-        expect((await opened().store.users.byLogin('alice'))?.usedQuota).toBe(Number.MAX_SAFE_INTEGER);
+        expect((await opened().store.users.byNameOrAddress('alice'))?.usedQuota).toBe(Number.MAX_SAFE_INTEGER);
       });
     });
 

@@ -34,7 +34,7 @@ describeEachStore(
       expect(await ledger(store)).toEqual(clean);
 
       const users = await Promise.all(
-        ['root', 'alice', 'carol', 'dave', 'heidi', 'ivan'].map((name) => store.users.byLogin(name)),
+        ['root', 'alice', 'carol', 'dave', 'heidi', 'ivan'].map((name) => store.users.byNameOrAddress(name)),
       );
       expect(users.map((user) => user && [user.id, user.role, user.status, user.quota, user.email])).toEqual([
         [1, 100, 1, 100_000_000, null],
@@ -46,7 +46,7 @@ describeEachStore(
       ]);
       expect(users[1]?.passwordHash).toStartWith('$2a$10$');
       expect(await store.users.countInvited(2)).toBe(1);
-      expect(await store.users.byLogin('erin')).toBeUndefined();
+      expect(await store.users.byNameOrAddress('erin')).toBeUndefined();
 
       const key = async (text: string) => (await store.apiKeys.byHash(sha256Hex(text), 1))?.key;
       expect(await key(SAMPLE_KEYS.alice)).toMatchObject({
@@ -144,7 +144,7 @@ describeEachStore(
         `update users set "group" = '专线' where username = 'alice'`,
       );
       const report = await importFrom(store, path);
-      expect((await store.users.byLogin('alice'))?.group).toBe('专线');
+      expect((await store.users.byNameOrAddress('alice'))?.group).toBe('专线');
       expect((await store.options.all()).find(({ key }) => key === 'groups')?.value).toBe(groups);
       expect(codes(report, 'user').filter((code) => code.startsWith('2 '))).toEqual(['2 note invitations']);
     });
@@ -153,7 +153,7 @@ describeEachStore(
       const { store } = opened();
       await addUser(store, { username: 'first' });
       const { remarks } = await importFrom(store, sampleFile());
-      const carol = await store.users.byLogin('carol');
+      const carol = await store.users.byNameOrAddress('carol');
       expect(carol?.id).not.toBe(4);
       expect(await store.passkeys.list(carol?.id ?? 0)).toEqual([]);
       expect(remarks).toContainEqual(expect.objectContaining({ kind: 'user', id: '4', code: 'passkey_left' }));

@@ -17,7 +17,7 @@ describeEachStore(
       const { remarks } = await importFrom(opened().store, sampleFile(...statements));
       return remarks.map(({ kind, id, effect, code }) => `${kind} ${id} ${effect} ${code}`);
     };
-    const user = (name: string) => opened().store.users.byLogin(name);
+    const user = (name: string) => opened().store.users.byNameOrAddress(name);
 
     describe('of a broken source fails before it writes', () => {
       test.each([

@@ -89,7 +89,7 @@ test.each<[string, string, 'role' | 'url']>([
   const restored = await openStore({
     ...{ databaseUrl: target.databaseUrl, dataDir: target.dataDir, synchronous: 'FULL', ...deps },
   });
-  expect(await restored.users.byLogin('somebody')).toMatchObject({ quota: 5 });
+  expect(await restored.users.byNameOrAddress('somebody')).toMatchObject({ quota: 5 });
   expect(await restored.backups.schemas()).toEqual([into]);
   await restored.close();
 });

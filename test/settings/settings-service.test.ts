@@ -386,7 +386,7 @@ describeEachStore(
           service.change(asList({ PasswordLoginEnabled: 'false' })),
           oauth.providers.update(id, { enabled: false }),
         ]);
-        const byPassword = readSettings(await store.options.all()).passwordLogin;
+        const byPassword = readSettings(await store.options.all()).passwordSignIn;
         expect(byPassword || (await oauth.providers.get(id)).enabled).toBe(true);
       }
     });

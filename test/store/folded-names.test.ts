@@ -50,7 +50,7 @@ test.each(KINDS)('%s: one person has one name, in whatever case', async (_, setU
     const other = await addUser(store, { username: 'other' });
     expect(await store.users.update(other.id, { username: 'iVaN' })).toBe('name_taken');
     for (const login of ['ivan', 'IVAN', 'Ivan', 'IVAN.I@EXAMPLE.ORG', 'ivan.i@example.org']) {
-      expect(await store.users.byLogin(login)).toMatchObject({ id: user.id });
+      expect(await store.users.byNameOrAddress(login)).toMatchObject({ id: user.id });
     }
     const taken = await store.imports.existing({
       ...{ usernames: ['ivan'], emails: ['ivan.i@example.org'], affCodes: [], keyHashes: [], credentialIds: [] },
@@ -108,8 +108,8 @@ test('an upgrade refuses two users of one name that a Turkish collation let in, 
   });
   expect(await migrateStore(setup)).toContain(FOLDED);
   await withStore(setup, async (store) => {
-    for (const login of ['ivan', 'IVAN']) expect(await store.users.byLogin(login)).toMatchObject({ id: 1 });
-    expect(await store.users.byLogin('ANNA')).toMatchObject({ id: 2 });
+    for (const login of ['ivan', 'IVAN']) expect(await store.users.byNameOrAddress(login)).toMatchObject({ id: 1 });
+    expect(await store.users.byNameOrAddress('ANNA')).toMatchObject({ id: 2 });
   });
 });
 
@@ -131,6 +131,6 @@ test('an upgrade gives addresses that a Turkish collation has folded their owner
     expect(await owner('iris@example.org')).toBe(3);
     expect(await owner('ingi@example.org')).toBe(4);
     expect(await owner('plain@example.org')).toBe(6);
-    expect(await store.users.byLogin('ivan@example.org')).toMatchObject({ id: 1 });
+    expect(await store.users.byNameOrAddress('ivan@example.org')).toMatchObject({ id: 1 });
   });
 });

@@ -48,7 +48,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     expect(await store.users.byId(2)).toMatchObject({ email: 'Shared@Example.org' });
     expect(await store.users.byId(3)).toMatchObject({ email: 'SHARED@example.org' });
     expect(await store.users.byId(6)).toMatchObject({ email: long });
-    expect(await store.users.byLogin('shared@example.org')).toMatchObject({ id: 2 });
+    expect(await store.users.byNameOrAddress('shared@example.org')).toMatchObject({ id: 2 });
     expect(await store.users.adminById(1)).toMatchObject({ remark: '', inviterId: 0, deletedAt: 90 });
     expect(await store.users.ensureAffCode(2, 'abcd')).toBe('abcd');
     await store.close();

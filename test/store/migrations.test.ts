@@ -55,7 +55,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     ]);
     expect(await migrateStore({ ...setup, dryRun: true })).toEqual(versions.slice(1));
     const store = await openStore(setup);
-    expect(await store.users.byLogin('ANNA')).toMatchObject({ authVersion: 1, linkVersion: 0, quota: 5000 });
+    expect(await store.users.byNameOrAddress('ANNA')).toMatchObject({ authVersion: 1, linkVersion: 0, quota: 5000 });
     expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
     expect(await store.users.byAccessToken(sha256Hex(pat))).toMatchObject({ id: 1, username: 'anna' });
     expect(await store.users.byAccessToken(pat)).toBeUndefined();
@@ -336,7 +336,7 @@ test('sqlite: what a first start that was cut off left behind does not stop the 
     writeFileSync(join(setup.dataDir, left), '');
     expect(await migrateStore(setup)).toEqual(versions);
     const store = await openStore(setup);
-    expect(await store.users.byLogin('nobody')).toBeUndefined();
+    expect(await store.users.byNameOrAddress('nobody')).toBeUndefined();
     await store.close();
   }
 });

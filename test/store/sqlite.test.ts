@@ -72,7 +72,7 @@ test('one gateway a data directory: the second is refused, commands beside it ar
   await expect(migrateStore(setup(dataDir))).rejects.toMatchObject(inUse);
 
   const beside = await openStore({ ...setup(dataDir), migrate: false });
-  expect(await beside.users.byLogin('spender')).toMatchObject({ username: 'spender' });
+  expect(await beside.users.byNameOrAddress('spender')).toMatchObject({ username: 'spender' });
   await beside.options.put('from-a-command', 'x');
   expect(await beside.options.get('from-a-command')).toBe('x');
   await beside.close();
@@ -94,7 +94,7 @@ test('killed in the middle of writing: whatever was answered is there, complete,
   const store = await openStore(setup(dataDir));
   const kept = new Set((await store.options.all()).map(({ key }) => key));
   for (const taskId of lines.slice(1)) expect(kept.has(taskId)).toBe(true);
-  const user = await store.users.byLogin('spender');
+  const user = await store.users.byNameOrAddress('spender');
   expect(user?.quota).toBe(1_000_000_000 - 7 * kept.size);
   expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   await store.close();

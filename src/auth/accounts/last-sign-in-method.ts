@@ -14,7 +14,7 @@ export async function rootHasOtherSignInMethod(tx: Repositories, settings: AuthS
 export async function canRootSignIn(tx: Repositories, settingsIn: SettingsIn): Promise<boolean> {
   const roots = await lockRoots(tx);
   const settings = await settingsIn(tx);
-  return settings.passwordLogin || someHasOtherMethod(tx, roots, settings);
+  return settings.passwordSignIn || someHasOtherMethod(tx, roots, settings);
 }
 
 /**
@@ -46,7 +46,7 @@ export const hasSignInMethod = async (
   tx: Repositories,
   user: Pick<UserRecord, 'id' | 'passwordHash'>,
   settings: AuthSettings,
-): Promise<boolean> => (user.passwordHash !== null && settings.passwordLogin) || hasOtherMethod(tx, user.id, settings);
+): Promise<boolean> => (user.passwordHash !== null && settings.passwordSignIn) || hasOtherMethod(tx, user.id, settings);
 
 async function hasOtherMethod(tx: Repositories, userId: number, settings: AuthSettings): Promise<boolean> {
   const party = findRelyingParty(settings);

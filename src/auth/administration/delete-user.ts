@@ -45,7 +45,7 @@ export type UserErased = { userId: number; wasDeleted: boolean };
  */
 export async function deleteByOperator(ctx: Deps, account: OperatorsAccount): Promise<UserErased> {
   const { store, sessions, logger, clock } = ctx;
-  const id = 'id' in account ? account.id : (await store.users.byLogin(account.username.trim()))?.id;
+  const id = 'id' in account ? account.id : (await store.users.byNameOrAddress(account.username.trim()))?.id;
   const user = id === undefined ? undefined : await store.users.adminById(id);
   if (!user) throw authErrors.user_not_found();
   if (user.role === ROLE.root) throw authErrors.root_protected();

@@ -20,7 +20,7 @@ type PasswordOwner = Pick<UserRecord, 'id' | 'passwordHash'>;
 const OWASP_COST: PasswordCost = { memoryCost: 19_456, timeCost: 2 };
 
 /**
- * Bun hashes off the event loop. This limit keeps a wave of logins from taking all memory (19 MiB
+ * Bun hashes off the event loop. This limit keeps a wave of sign-ins from taking all memory (19 MiB
  * each) and all cores.
  */
 const CONCURRENT_HASHES = 4;

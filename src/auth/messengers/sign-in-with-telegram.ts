@@ -14,36 +14,36 @@ import { authErrors } from '../errors.ts';
 import { bindIdentity, requireUnbound } from '../oauth/bind-identity.ts';
 import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
 import { rememberSession } from '../sessions/check-session.ts';
-import { completeLogin, type LoginDeps, type LoginResult } from '../sessions/complete-login.ts';
+import { completeSignIn, type SignInDeps, type SignInResult } from '../sessions/complete-sign-in.ts';
 import type { SignInAttempt } from '../sessions/record-sign-ins.ts';
 import type { Flows, FlowTicket } from '../tokens/flows.ts';
 
 /** Dependencies of the operations in this file. */
-type Deps = LoginDeps & {
+type Deps = SignInDeps & {
   settings: () => AuthSettings;
 };
 
-export type TelegramLogin = {
+export type TelegramSignIn = {
   /** The widget's parameters, unchanged. */
   query: URLSearchParams;
   origin: RequestOrigin;
 };
 
 /**
- * Logs in with an assertion that Telegram's widget signed. Never creates an account.
+ * Signs in with an assertion that Telegram's widget signed. Never creates an account.
  *
  * @throws `auth.method_disabled`; `auth.invalid_credentials` alike for anything but a fresh
  * assertion of our bot; `auth.identity_unbound`; `auth.user_disabled`; `auth.assertion_replayed`; a
  * limit of session issuance, which leaves the assertion unused.
  */
-export const logInWithTelegram = (ctx: Deps, login: TelegramLogin): Promise<LoginResult> =>
-  ctx.signIns.watch({ method: TELEGRAM, origin: login.origin }, (attempt) => checkAndComplete(ctx, login, attempt));
+export const signInWithTelegram = (ctx: Deps, signIn: TelegramSignIn): Promise<SignInResult> =>
+  ctx.signIns.watch({ method: TELEGRAM, origin: signIn.origin }, (attempt) => checkAndComplete(ctx, signIn, attempt));
 
 async function checkAndComplete(
   ctx: Deps,
-  { query, origin }: TelegramLogin,
+  { query, origin }: TelegramSignIn,
   attempt: SignInAttempt,
-): Promise<LoginResult> {
+): Promise<SignInResult> {
   const { store, clock, settings, flows } = ctx;
   const { botToken } = requireTelegram(settings());
   const read = readAssertion(query, botToken, clock.unix());
@@ -55,7 +55,7 @@ async function checkAndComplete(
   const user = await store.users.byId(owner.userId);
   if (user?.status !== STATUS.enabled) throw authErrors.user_disabled();
 
-  return completeLogin(ctx, {
+  return completeSignIn(ctx, {
     proven: user,
     method: TELEGRAM,
     origin,

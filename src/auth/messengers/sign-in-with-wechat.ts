@@ -5,7 +5,7 @@ import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { createFailureLimit, failureRuleFor } from '../limits/limit-guesses.ts';
 import { bindIdentity, requireUnbound } from '../oauth/bind-identity.ts';
-import { findOrCreateUser, type OwnerLogin } from '../oauth/find-or-create-user.ts';
+import { findOrCreateUser, type OwnerSignIn } from '../oauth/find-or-create-user.ts';
 import { readSubject } from '../oauth/identity-provider.ts';
 import {
   type DecidingIp,
@@ -15,11 +15,11 @@ import {
   type SessionPrincipal,
 } from '../principals.ts';
 import { rememberSession } from '../sessions/check-session.ts';
-import { completeLogin, type LoginDeps } from '../sessions/complete-login.ts';
+import { completeSignIn, type SignInDeps } from '../sessions/complete-sign-in.ts';
 import type { FlowBinding, FlowKey, Flows, FlowTicket } from '../tokens/flows.ts';
 
 /** Dependencies of the operations in this file. */
-type Deps = LoginDeps & {
+type Deps = SignInDeps & {
   settings: () => AuthSettings;
   identifyByCode: IdentifyByCode;
 };
@@ -40,9 +40,9 @@ export type WeChatAnswer = {
 
 /** The provider name of WeChat identities. */
 const WECHAT = 'wechat';
-const LOGIN: FlowBinding = { provider: WECHAT, intent: 'login' };
+const SIGN_IN: FlowBinding = { provider: WECHAT, intent: 'login' };
 
-export async function beginWeChatLogin({
+export async function beginWeChatSignIn({
   store,
   settings,
   flows,
@@ -52,19 +52,19 @@ export async function beginWeChatLogin({
   flows: Flows;
 }): Promise<FlowTicket> {
   requireWeChat(settings());
-  return flows.begin(store, { purpose: 'wechat_login', binding: LOGIN, payload: {} });
+  return flows.begin(store, { purpose: 'wechat_login', binding: SIGN_IN, payload: {} });
 }
 
 /** @throws also what `findOrCreateUser` throws, and a limit of session issuance. */
-export const logInWithWeChat = (ctx: Deps, answer: WeChatAnswer): Promise<OwnerLogin> =>
+export const signInWithWeChat = (ctx: Deps, answer: WeChatAnswer): Promise<OwnerSignIn> =>
   ctx.signIns.watch({ method: WECHAT, origin: answer.origin }, async (attempt) => {
-    const flow = flowKey(answer, LOGIN);
+    const flow = flowKey(answer, SIGN_IN);
     const subject = await identify(ctx, answer, flow);
     attempt.identity = `${WECHAT}:${subject}`;
     const identity = { subject, username: '', displayName: 'WeChat User', email: '' };
     const { acceptLanguage } = answer;
     return findOrCreateUser(ctx, { provider: WECHAT, identity, affCode: '', acceptLanguage }, (proven) =>
-      completeLogin(ctx, {
+      completeSignIn(ctx, {
         proven,
         method: WECHAT,
         origin: answer.origin,

@@ -7,7 +7,7 @@ import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER, readMailAddress } from '../mail/mail-address.ts';
 import { pickLanguage } from '../mail/mail-languages.ts';
 import type { Registered } from '../registration/register.ts';
-import type { LoginResult, ProvenLogin } from '../sessions/complete-login.ts';
+import type { ProvenSignIn, SignInResult } from '../sessions/complete-sign-in.ts';
 import type { ExternalIdentity } from './identity-provider.ts';
 
 /** Dependencies of the operations in this file. */
@@ -26,8 +26,8 @@ export type IdentifiedPerson = {
   acceptLanguage: string | undefined;
 };
 
-/** `created` is the account that was created for this login, if any. */
-export type OwnerLogin = { login: LoginResult; created: Registered | undefined };
+/** `created` is the account that was created for this sign-in, if any. */
+export type OwnerSignIn = { signIn: SignInResult; created: Registered | undefined };
 
 /**
  * Others may take the identity, the name or the address between our read and our claim. This many
@@ -42,9 +42,9 @@ const MAX_NUMBER = 100_000;
 const MAX_DISPLAY_NAME = 64;
 
 /**
- * Completes a login for the owner of an identity. Without an owner, it creates an account that
- * claims the identity in the login's own transaction. Accounts are found by identity only, never by
- * mail address.
+ * Completes a sign-in for the owner of an identity. Without an owner, it creates an account that
+ * claims the identity in the sign-in's own transaction. Accounts are found by identity only, never
+ * by mail address.
  *
  * @throws `auth.user_disabled`, and `auth.registration_disabled` when nobody owns the identity and
  * registration is off.
@@ -52,8 +52,8 @@ const MAX_DISPLAY_NAME = 64;
 export async function findOrCreateUser(
   ctx: Deps,
   person: IdentifiedPerson,
-  complete: (proven: ProvenLogin['proven']) => Promise<LoginResult>,
-): Promise<OwnerLogin> {
+  complete: (proven: ProvenSignIn['proven']) => Promise<SignInResult>,
+): Promise<OwnerSignIn> {
   const { provider, identity } = person;
   let created: UserRecord | undefined;
   const proven = async (tx: Repositories) => {
@@ -70,10 +70,10 @@ export async function findOrCreateUser(
   };
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const login = await complete(proven);
-      if (!created) return { login, created };
+      const signIn = await complete(proven);
+      if (!created) return { signIn, created };
       ctx.logger.info({ userId: created.id, provider }, 'account created by a provider sign-in');
-      return { login, created: { userId: created.id, username: created.username } };
+      return { signIn, created: { userId: created.id, username: created.username } };
     } catch (error) {
       if (!(error instanceof AppError) || !TAKEN_MEANWHILE.includes(error.code)) throw error;
       if (attempt === ATTEMPTS) throw authErrors.changed_meanwhile({ cause: error });
@@ -106,7 +106,7 @@ async function createOwner(
 async function findFreeName(tx: Repositories, provider: string, preferred: string): Promise<string> {
   const generated = Array.from({ length: GENERATED_NAMES }, () => `${provider}_${randomBelow(MAX_NUMBER)}`);
   for (const name of isUsername(preferred) ? [preferred, ...generated] : generated) {
-    if (!(await tx.users.byLogin(name))) return name;
+    if (!(await tx.users.byNameOrAddress(name))) return name;
   }
   throw authErrors.name_taken();
 }

@@ -16,12 +16,12 @@ import { authErrors } from '../errors.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
 import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
 import { rememberSession } from '../sessions/check-session.ts';
-import { completeLogin } from '../sessions/complete-login.ts';
+import { completeSignIn } from '../sessions/complete-sign-in.ts';
 import type { SignInAttempt, SignIns } from '../sessions/record-sign-ins.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { FlowBinding, FlowKey, Flows, FlowTicket } from '../tokens/flows.ts';
 import { bindIdentity, requireUnbound } from './bind-identity.ts';
-import { findOrCreateUser, type OwnerLogin } from './find-or-create-user.ts';
+import { findOrCreateUser, type OwnerSignIn } from './find-or-create-user.ts';
 import type { FindProvider } from './find-provider.ts';
 import { type ExternalIdentity, providerFailed } from './identity-provider.ts';
 
@@ -39,7 +39,7 @@ export type OAuthRequest = {
   principal: PanelPrincipal | undefined;
   provider: string;
   intent: 'login' | 'bind';
-  /** An affiliate code, for the account that a login may create. */
+  /** An affiliate code, for the account that a sign-in may create. */
   affCode: string;
 };
 
@@ -98,7 +98,7 @@ export type FlowSecrets = {
   affCode: string;
 };
 
-/** Sealed for the flow's row, so that a reader of the database cannot complete a login. */
+/** Sealed for the flow's row, so that a reader of the database cannot complete a sign-in. */
 const sealSecrets = (box: SecretBox, secrets: FlowSecrets): JsonObject => ({
   sealed: box.seal(JSON.stringify(secrets)),
 });
@@ -146,18 +146,18 @@ export type OAuthReturn = {
 };
 
 export type OAuthResult =
-  | ({ action: 'login' } & OwnerLogin)
+  | ({ action: 'login' } & OwnerSignIn)
   | { action: 'bind'; principal: SessionPrincipal; subject: string };
 
 type FoundFlow = { flow: FlowRecord; key: FlowKey };
 
 /**
  * The second step. A flow that began in a session ends in that session only, for the same user. A
- * flow that began without a session makes a login. The flow is consumed together with its purpose,
- * after the provider has identified the person, or by an error that the provider reports.
+ * flow that began without a session signs in. The flow is consumed together with its purpose, after
+ * the provider has identified the person, or by an error that the provider reports.
  *
  * @throws `auth.flow_invalid`, `auth.method_disabled`, `auth.provider_failed`,
- * `auth.access_denied`; a login also what `findOrCreateUser` throws and a limit of session
+ * `auth.access_denied`; a sign-in also what `findOrCreateUser` throws and a limit of session
  * issuance; a binding also what `bindIdentity` throws.
  */
 export async function finishOAuth(ctx: ReturnDeps, answer: OAuthReturn): Promise<OAuthResult> {
@@ -204,7 +204,7 @@ async function identifyAndComplete(
   attempt.identity = `${answer.provider}:${identity.subject}`;
   return isBinding(found)
     ? bind(ctx, answer, { key, identity })
-    : logIn(ctx, answer, { key, identity, affCode: secrets.affCode });
+    : signIn(ctx, answer, { key, identity, affCode: secrets.affCode });
 }
 
 async function bind(
@@ -221,7 +221,7 @@ async function bind(
   return { action: 'bind', principal, subject };
 }
 
-async function logIn(
+async function signIn(
   ctx: Pick<
     ReturnDeps,
     'store' | 'clock' | 'logger' | 'config' | 'settings' | 'tokens' | 'flows' | 'signIns' | 'notifyOwner'
@@ -230,7 +230,7 @@ async function logIn(
   { key, identity, affCode }: { key: FlowKey; identity: ExternalIdentity; affCode: string },
 ): Promise<OAuthResult> {
   const done = await findOrCreateUser(ctx, { provider, identity, affCode, acceptLanguage }, (proven) =>
-    completeLogin(ctx, {
+    completeSignIn(ctx, {
       proven,
       method: `oauth:${provider}`,
       origin,

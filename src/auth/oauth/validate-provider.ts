@@ -61,7 +61,7 @@ const LONGEST = {
   access_policy: 16_384,
   access_denied_message: 512,
 } as const satisfies Partial<Record<keyof ProviderFields, number>>;
-/** `oauth:` and the slug form a session's login method, whose column has 32 characters. */
+/** `oauth:` and the slug form a session's sign-in method, whose column has 32 characters. */
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,24}[a-z0-9])?$/;
 /** Other sign-in methods, and words that routes use in the position of a slug. */
 const RESERVED = [

@@ -9,7 +9,6 @@ import { findProofFactors, PROOF_SCOPES, type ProofBundle, type ProofScope } fro
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import type { SignIns } from '../sessions/record-sign-ins.ts';
 import type { Flows } from '../tokens/flows.ts';
-import { checkAssertion } from './log-in-with-passkey.ts';
 import {
   type AssertionCredential,
   beginCeremony,
@@ -17,6 +16,7 @@ import {
   describeCredential,
   loadWebAuthn,
 } from './passkey-challenge.ts';
+import { checkAssertion } from './sign-in-with-passkey.ts';
 
 /** Dependencies of the operations in this file. */
 type Deps = {

@@ -56,7 +56,7 @@ export async function resetPassword(
   { username, password, resetFactors }: PasswordReset,
 ): Promise<PasswordResetDone> {
   const { store, logger, passwords, sessions } = ctx;
-  const user = await store.users.byLogin(username.trim());
+  const user = await store.users.byNameOrAddress(username.trim());
   if (!user) throw authErrors.user_not_found();
   await validateNewPassword(password, user.username);
   const passwordHash = await passwords.hash(password);

@@ -34,37 +34,37 @@ import type { ModelRequestLimit } from '../limits/limit-model-requests.ts';
 import type { RequestLimit, UserLimit } from '../limits/limit-requests.ts';
 import type { StoredNotice } from '../mail/mail-queue.ts';
 import type { ReadQrCode } from '../messengers/qr-code-cache.ts';
-import type { TelegramLogin } from '../messengers/sign-in-with-telegram.ts';
+import type { TelegramSignIn } from '../messengers/sign-in-with-telegram.ts';
 import type { WeChatAnswer } from '../messengers/sign-in-with-wechat.ts';
 import type { BindingView } from '../oauth/bind-identity.ts';
 import type { DiscoveredProvider, ProviderChange, PublicProvider } from '../oauth/custom-providers.ts';
 import type { ProviderView } from '../oauth/describe-provider.ts';
-import type { OwnerLogin } from '../oauth/find-or-create-user.ts';
+import type { OwnerSignIn } from '../oauth/find-or-create-user.ts';
 import type { OAuthRequest, OAuthResult, OAuthReturn, OAuthTicket } from '../oauth/sign-in-with-oauth.ts';
 import type { BalanceAlertEdit, BalanceAlertSaved, BalanceAlertView } from '../own-account/balance-alert.ts';
 import type { ProfileEdit, ProfileEdited } from '../own-account/edit-own-account.ts';
 import type { CreatedPersonalToken, PersonalTokenView } from '../own-account/personal-token.ts';
 import type { TaskView } from '../own-account/task-views.ts';
 import type { PasskeyConfirmation } from '../passkeys/confirm-with-passkey.ts';
-import type { PasskeyLogin } from '../passkeys/log-in-with-passkey.ts';
 import type { PasskeyDeletion, PasskeyRename } from '../passkeys/manage-passkeys.ts';
 import type { Ceremony, PasskeyView } from '../passkeys/passkey-challenge.ts';
 import type { PasskeyRegistration, RegisteredPasskey } from '../passkeys/register-passkey.ts';
+import type { PasskeySignIn } from '../passkeys/sign-in-with-passkey.ts';
 import type { PasswordChange } from '../passwords/change-password.ts';
-import type { LoginRequest } from '../passwords/log-in.ts';
 import type { MailedReset, MailedResetDone, PasswordReset, PasswordResetDone } from '../passwords/reset-password.ts';
+import type { PasswordSignIn } from '../passwords/sign-in-with-password.ts';
 import type { PanelPrincipal, RequestOrigin, SessionPrincipal } from '../principals.ts';
 import type { ProofBundle, ProofDescription, ProofScope } from '../proofs/proof-methods.ts';
 import type { ProofRequest, SecurityProofs } from '../proofs/security-proofs.ts';
 import type { Registered, Registration } from '../registration/register.ts';
 import type { CodeRequest } from '../registration/send-verification.ts';
 import type { CreatedRoot, NewRoot, Setup } from '../registration/set-up.ts';
-import type { LoginResult } from '../sessions/complete-login.ts';
+import type { SignInResult } from '../sessions/complete-sign-in.ts';
 import type { RotationBundle, SessionView, SignedIn } from '../sessions/describe-session.ts';
-import type { LogoutRequest, LogoutResult } from '../sessions/log-out.ts';
 import type { RefreshRequest } from '../sessions/rotate-refresh.ts';
+import type { SignOutRequest, SignOutResult } from '../sessions/sign-out.ts';
 import type { FlowTicket } from '../tokens/flows.ts';
-import type { TwoFactorLogin } from '../two-factor/finish-two-factor-login.ts';
+import type { TwoFactorSignIn } from '../two-factor/finish-two-factor-sign-in.ts';
 import type {
   ConfirmedByCode,
   NewBackupCodes,
@@ -202,14 +202,14 @@ export interface GuardedAuth {
       request(request: CodeRequest): Promise<void>;
       finish(reset: MailedReset): Promise<MailedResetDone>;
     };
-    logIn(request: LoginRequest): Promise<LoginResult>;
+    signIn(request: PasswordSignIn): Promise<SignInResult>;
     change(principal: PanelPrincipal, change: PasswordChange): Promise<RotationBundle>;
     /** For the command line: needs no proof. */
     reset(reset: PasswordReset): Promise<PasswordResetDone>;
   };
   readonly sessions: {
     refresh(request: RefreshRequest): Promise<SignedIn>;
-    logOut(request: LogoutRequest): Promise<LogoutResult>;
+    signOut(request: SignOutRequest): Promise<SignOutResult>;
     list(principal: PanelPrincipal): Promise<SessionView[]>;
     revoke(principal: PanelPrincipal, sid: string): Promise<{ revoked_sid: string; current: boolean }>;
     revokeOthers(principal: PanelPrincipal): Promise<{ revoked_count: number }>;
@@ -231,14 +231,14 @@ export interface GuardedAuth {
     /** `null` when the caller has none. */
     describe(principal: PanelPrincipal): Promise<PersonalTokenView | null>;
   };
-  /** Authenticator apps and backup codes. All but `status` and `finishLogin` need a session. */
+  /** Authenticator apps and backup codes. All but `status` and `finishSignIn` need a session. */
   readonly twoFactor: {
     status(principal: PanelPrincipal): Promise<TwoFactorStatus>;
     setUp(principal: PanelPrincipal): Promise<TwoFactorSetup>;
     enable(principal: PanelPrincipal, code: string): Promise<RotationBundle>;
     disable(principal: PanelPrincipal, confirmed: ConfirmedByCode): Promise<RotationBundle>;
     replaceBackupCodes(principal: PanelPrincipal, confirmed: ConfirmedByCode): Promise<NewBackupCodes>;
-    finishLogin(login: TwoFactorLogin): Promise<LoginResult>;
+    finishSignIn(signIn: TwoFactorSignIn): Promise<SignInResult>;
   };
   readonly passkeys: {
     list(principal: PanelPrincipal): Promise<PasskeyView[]>;
@@ -249,9 +249,9 @@ export interface GuardedAuth {
       begin(principal: PanelPrincipal, proof: string | undefined): Promise<Ceremony<CreationOptions>>;
       finish(principal: PanelPrincipal, registration: PasskeyRegistration): Promise<RegisteredPasskey>;
     };
-    readonly login: {
+    readonly signIn: {
       begin(): Promise<Ceremony<RequestOptions>>;
-      finish(login: PasskeyLogin): Promise<LoginResult>;
+      finish(signIn: PasskeySignIn): Promise<SignInResult>;
     };
     /** Security Proofs by a passkey. */
     readonly confirmation: {
@@ -288,7 +288,7 @@ export interface GuardedAuth {
     };
   };
   readonly telegram: {
-    logIn(login: TelegramLogin): Promise<LoginResult>;
+    signIn(signIn: TelegramSignIn): Promise<SignInResult>;
     readonly binding: {
       begin(principal: PanelPrincipal): Promise<FlowTicket>;
       finish(
@@ -299,8 +299,8 @@ export interface GuardedAuth {
     };
   };
   readonly wechat: {
-    beginLogin(): Promise<FlowTicket>;
-    logIn(answer: WeChatAnswer): Promise<OwnerLogin>;
+    beginSignIn(): Promise<FlowTicket>;
+    signIn(answer: WeChatAnswer): Promise<OwnerSignIn>;
     beginBinding(principal: PanelPrincipal): Promise<FlowTicket>;
     bind(principal: PanelPrincipal, answer: WeChatAnswer): Promise<{ subject: string }>;
     qrCode: ReadQrCode;

@@ -16,7 +16,7 @@ import { createNotifyOwner } from '../mail/notify-owner.ts';
 import { createIdentifyByCode } from '../messengers/sign-in-with-wechat.ts';
 import { createFindProvider } from '../oauth/find-provider.ts';
 import { changePassword } from '../passwords/change-password.ts';
-import { logIn } from '../passwords/log-in.ts';
+import { signInWithPassword } from '../passwords/sign-in-with-password.ts';
 import { allowedProofMethods } from '../proofs/proof-methods.ts';
 import { createSecurityProofs } from '../proofs/security-proofs.ts';
 import { createSignIns, type SignInSample } from '../sessions/record-sign-ins.ts';
@@ -85,7 +85,7 @@ export function createAuth(deps: AuthDeps): Auth {
   const mailQueue = createMailQueue(deps);
   const notifyOwner = createNotifyOwner({ ...deps, counters, mailQueue });
 
-  const login = { store, clock, logger, config, tokens, flows, signIns, notifyOwner };
+  const signInDeps = { store, clock, logger, config, tokens, flows, signIns, notifyOwner };
   const factors = { authenticator: createAuthenticator(deps), backupCodes: createBackupCodes(config), limitGuesses };
   const mails = {
     limitCodeRequests: createCodeRequestLimit(counters),
@@ -93,8 +93,8 @@ export function createAuth(deps: AuthDeps): Auth {
     mailQueue,
     mailCodes: createMailCodes({ store, clock, keys: keys.flow }),
   };
-  const passwordLogin = {
-    ...login,
+  const passwordDeps = {
+    ...signInDeps,
     settings,
     passwords,
     limitGuesses,
@@ -122,16 +122,16 @@ export function createAuth(deps: AuthDeps): Auth {
     ...addressOperations({ store, clock, logger, settings, proofs, notifyOwner, ...mails }),
     passwords: {
       ...resetOperations({ store, logger, upstream, settings, sessions, passwords, notifyOwner, ...mails }),
-      logIn: (request) => logIn(passwordLogin, request),
+      signIn: (request) => signInWithPassword(passwordDeps, request),
       change: (principal, change) => changePassword(passwordChange, principal, change),
     },
-    ...factorOperations({ ...login, sessions, ...factors }),
-    ...passkeyOperations({ ...login, settings, settingsIn, sessions, proofs }),
+    ...factorOperations({ ...signInDeps, sessions, ...factors }),
+    ...passkeyOperations({ ...signInDeps, settings, settingsIn, sessions, proofs }),
     oauth: {
-      ...oauthOperations({ ...login, secretBox, settings, settingsIn, findProvider }),
+      ...oauthOperations({ ...signInDeps, secretBox, settings, settingsIn, findProvider }),
       providers: providerOperations({ store, clock, secretBox, settingsIn, upstream }),
     },
-    ...messengerOperations({ ...login, settings, upstream, identifyByCode }),
+    ...messengerOperations({ ...signInDeps, settings, upstream, identifyByCode }),
     ...proofOperations({ store, clock, logger, settings, proofs, passwords, signIns, ...factors }),
   });
   const critical = { limit: config.criticalLimit, windowSeconds: config.criticalLimitSeconds };

@@ -10,26 +10,29 @@ import type { BackupCodes } from '../credentials/backup-codes.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
 import { createQrCodeCache } from '../messengers/qr-code-cache.ts';
-import { beginTelegramBinding, finishTelegramBinding, logInWithTelegram } from '../messengers/sign-in-with-telegram.ts';
+import {
+  beginTelegramBinding,
+  finishTelegramBinding,
+  signInWithTelegram,
+} from '../messengers/sign-in-with-telegram.ts';
 import {
   beginWeChatBinding,
-  beginWeChatLogin,
+  beginWeChatSignIn,
   bindWeChat,
   type IdentifyByCode,
-  logInWithWeChat,
+  signInWithWeChat,
 } from '../messengers/sign-in-with-wechat.ts';
 import { listBindings, unbindIdentity } from '../oauth/bind-identity.ts';
 import type { FindProvider } from '../oauth/find-provider.ts';
 import { beginOAuth, finishOAuth } from '../oauth/sign-in-with-oauth.ts';
 import { createPersonalToken, describePersonalToken, revokePersonalToken } from '../own-account/personal-token.ts';
 import { beginPasskeyConfirmation, finishPasskeyConfirmation } from '../passkeys/confirm-with-passkey.ts';
-import { beginPasskeyLogin, finishPasskeyLogin } from '../passkeys/log-in-with-passkey.ts';
 import { deletePasskeys, listPasskeys, renamePasskey } from '../passkeys/manage-passkeys.ts';
 import { beginPasskeyRegistration, finishPasskeyRegistration } from '../passkeys/register-passkey.ts';
+import { beginPasskeySignIn, finishPasskeySignIn } from '../passkeys/sign-in-with-passkey.ts';
 import { describeProof } from '../proofs/proof-methods.ts';
 import { type ProofDeps, proveIdentity, type SecurityProofs } from '../proofs/security-proofs.ts';
-import type { LoginDeps } from '../sessions/complete-login.ts';
-import { logOut } from '../sessions/log-out.ts';
+import type { SignInDeps } from '../sessions/complete-sign-in.ts';
 import {
   listSessions,
   listUserSessions,
@@ -41,8 +44,9 @@ import {
 import type { SignIns } from '../sessions/record-sign-ins.ts';
 import { rotateRefresh } from '../sessions/rotate-refresh.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { signOut } from '../sessions/sign-out.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
-import { finishTwoFactorLogin } from '../two-factor/finish-two-factor-login.ts';
+import { finishTwoFactorSignIn } from '../two-factor/finish-two-factor-sign-in.ts';
 import {
   describeTwoFactor,
   disableTwoFactor,
@@ -78,7 +82,7 @@ export function accessOperations(ctx: {
     },
     sessions: {
       refresh: (request) => rotateRefresh(ctx, request),
-      logOut: (request) => logOut(ctx, request),
+      signOut: (request) => signOut(ctx, request),
       list: (principal) => listSessions(ctx, principal),
       revoke: (principal, sid) => revokeSession(ctx, principal, sid),
       revokeOthers: (principal) => revokeOtherSessions(ctx, principal),
@@ -98,7 +102,7 @@ export function accessOperations(ctx: {
 
 /** Authenticator apps and backup codes. */
 export function factorOperations(
-  ctx: LoginDeps & {
+  ctx: SignInDeps & {
     sessions: SessionRegistry;
     authenticator: Authenticator;
     backupCodes: BackupCodes;
@@ -112,14 +116,14 @@ export function factorOperations(
       enable: (principal, code) => enableTwoFactor(ctx, principal, code),
       disable: (principal, confirmed) => disableTwoFactor(ctx, principal, confirmed),
       replaceBackupCodes: (principal, confirmed) => replaceBackupCodes(ctx, principal, confirmed),
-      finishLogin: (login) => finishTwoFactorLogin(ctx, login),
+      finishSignIn: (signIn) => finishTwoFactorSignIn(ctx, signIn),
     },
   };
 }
 
 /** Passkeys: registered, used to sign in, and as a proof. */
 export function passkeyOperations(
-  ctx: LoginDeps & {
+  ctx: SignInDeps & {
     settings: () => AuthSettings;
     settingsIn: SettingsIn;
     sessions: SessionRegistry;
@@ -135,9 +139,9 @@ export function passkeyOperations(
         begin: (principal, proof) => beginPasskeyRegistration(ctx, principal, proof),
         finish: (principal, registration) => finishPasskeyRegistration(ctx, principal, registration),
       },
-      login: {
-        begin: () => beginPasskeyLogin(ctx),
-        finish: (login) => finishPasskeyLogin(ctx, login),
+      signIn: {
+        begin: () => beginPasskeySignIn(ctx),
+        finish: (signIn) => finishPasskeySignIn(ctx, signIn),
       },
       confirmation: {
         begin: (principal, scope) => beginPasskeyConfirmation(ctx, principal, scope),
@@ -149,7 +153,7 @@ export function passkeyOperations(
 
 /** Sign-in with Telegram and WeChat. */
 export function messengerOperations(
-  ctx: LoginDeps & {
+  ctx: SignInDeps & {
     settings: () => AuthSettings;
     upstream: Upstream;
     identifyByCode: IdentifyByCode;
@@ -157,15 +161,15 @@ export function messengerOperations(
 ): Pick<GuardedAuth, 'telegram' | 'wechat'> {
   return {
     telegram: {
-      logIn: (login) => logInWithTelegram(ctx, login),
+      signIn: (signIn) => signInWithTelegram(ctx, signIn),
       binding: {
         begin: (principal) => beginTelegramBinding(ctx, principal),
         finish: (flowToken, query, origin) => finishTelegramBinding(ctx, { flowToken, query, origin }),
       },
     },
     wechat: {
-      beginLogin: () => beginWeChatLogin(ctx),
-      logIn: (answer) => logInWithWeChat(ctx, answer),
+      beginSignIn: () => beginWeChatSignIn(ctx),
+      signIn: (answer) => signInWithWeChat(ctx, answer),
       beginBinding: (principal) => beginWeChatBinding(ctx, principal),
       bind: (principal, answer) => bindWeChat(ctx, principal, answer),
       qrCode: createQrCodeCache(ctx),
@@ -186,7 +190,7 @@ export function proofOperations(ctx: ProofDeps): Pick<GuardedAuth, 'proofs'> {
 
 /** Sign-in through providers that speak OAuth 2.0 or OpenID Connect. */
 export function oauthOperations(
-  ctx: LoginDeps & {
+  ctx: SignInDeps & {
     secretBox: SecretBox;
     settings: () => AuthSettings;
     settingsIn: SettingsIn;

@@ -77,12 +77,12 @@ export async function recheckSession(
 }
 
 /**
- * The id of the live session of a refresh token, if it belongs to the account with this `login`
+ * The id of the live session of a refresh token, if it belongs to the account with this `loginName`
  * name. The token is compared in constant time and not rotated.
  */
 export async function findOwnSession(
   { store, clock, config, tokens }: Deps,
-  { refreshToken, login }: { refreshToken: string | undefined; login: string },
+  { refreshToken, loginName }: { refreshToken: string | undefined; loginName: string },
 ): Promise<string | undefined> {
   const token = parseRefreshToken(refreshToken);
   if (!token) return undefined;
@@ -90,7 +90,7 @@ export async function findOwnSession(
   const now = clock.unix();
   if (!session || !isLive(session, now) || isIdle(session, config.sessionIdleSeconds, now)) return undefined;
   if (!holdsSession(tokens.refresh, { session, token, now })) return undefined;
-  return isStillTrusted(await store.users.byLogin(login), session) ? session.sid : undefined;
+  return isStillTrusted(await store.users.byNameOrAddress(loginName), session) ? session.sid : undefined;
 }
 
 /**

@@ -26,8 +26,8 @@ export type RotationBundle = {
 export type LoginBundle = RotationBundle & { user: PanelUser };
 
 /**
- * What login and refresh hand to the HTTP room: `bundle` goes into the body, the refresh token into
- * the cookie only.
+ * What sign-in and refresh hand to the HTTP room: `bundle` goes into the body, the refresh token
+ * into the cookie only.
  */
 export type SignedIn = {
   kind: 'session';
@@ -69,7 +69,7 @@ export function bundleSession(accessTokens: AccessTokens, session: SessionRecord
   };
 }
 
-export async function bundleLogin(
+export async function describeSignIn(
   { store, tokens }: { store: Repositories; tokens: Pick<SessionTokens, 'access'> },
   session: SessionRecord,
   user: UserRecord,

@@ -8,7 +8,7 @@ import type { SessionTokens } from '../tokens/access-tokens.ts';
 import { formatRefreshToken } from '../tokens/refresh-tokens.ts';
 
 /** `password`, `2fa`, `passkey`, `oauth:<provider>`, `wechat`, `telegram`. */
-export type LoginMethod = string;
+export type SignInMethod = string;
 
 export type IssuedSession = { session: SessionRecord; user: UserRecord; refreshToken: string };
 
@@ -29,13 +29,13 @@ const SECONDS_PER_DAY = 86_400;
 export async function issueSession(
   { clock, config, tokens }: { clock: Clock; config: AuthConfig; tokens: SessionTokens },
   tx: Repositories,
-  login: { proven: Pick<UserRecord, 'id' | 'authVersion'>; method: LoginMethod; origin: RequestOrigin },
+  signIn: { proven: Pick<UserRecord, 'id' | 'authVersion'>; method: SignInMethod; origin: RequestOrigin },
 ): Promise<IssuedSession> {
   const now = clock.unix();
-  // Logins of one user at once are counted one after the other.
-  await tx.users.lock([login.proven.id]);
-  const user = await tx.users.byId(login.proven.id);
-  if (user?.status !== STATUS.enabled || user.authVersion !== login.proven.authVersion)
+  // Sign-ins of one user at once are counted one after the other.
+  await tx.users.lock([signIn.proven.id]);
+  const user = await tx.users.byId(signIn.proven.id);
+  if (user?.status !== STATUS.enabled || user.authVersion !== signIn.proven.authVersion)
     throw authErrors.session_revoked();
 
   if ((await tx.sessions.countActive(user.id, now)) >= config.activeSessionLimit) throw authErrors.session_limit();
@@ -56,8 +56,8 @@ export async function issueSession(
     refreshHash: token.hash,
     previousRefreshHash: null,
     previousValidUntil: 0,
-    loginMethod: login.method,
-    ...clipOrigin(login.origin),
+    loginMethod: signIn.method,
+    ...clipOrigin(signIn.origin),
     createdAt: now,
     lastActiveAt: now,
     expiresAt: now + config.refreshDays * SECONDS_PER_DAY,
@@ -65,7 +65,7 @@ export async function issueSession(
     revokedReason: '',
   };
   await tx.sessions.insert(session);
-  await tx.users.touchLogin(user.id, now);
+  await tx.users.recordSignIn(user.id, now);
   return { session, user, refreshToken: formatRefreshToken(token) };
 }
 

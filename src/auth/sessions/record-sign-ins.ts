@@ -23,7 +23,7 @@ export type SignInAttempt = {
   /** The account, if known. */
   userId?: number;
   /** The name or mail address as typed. */
-  login?: string;
+  loginName?: string;
   /** Another identification: an identity at a provider, a passkey. */
   identity?: string;
   /** Set for a code or password that confirms something, instead of a sign-in. */
@@ -41,7 +41,7 @@ export interface SignIns {
   /** Runs an attempt and records its failure; settles as the attempt does. */
   watch<T>(attempt: SignInAttempt, work: (attempt: SignInAttempt) => Promise<T>): Promise<T>;
   /** Records that a session was opened. */
-  succeeded(login: { method: string; origin: RequestOrigin; user: UserRecord; sid: string }): Promise<void>;
+  succeeded(signIn: { method: string; origin: RequestOrigin; user: UserRecord; sid: string }): Promise<void>;
   /** Counts a first step that was right, with a second factor due; writes no row. */
   secondFactorDue(method: string): void;
   /** Records the end of a session: by its user, or because a refresh token was reused. */
@@ -119,12 +119,12 @@ export function createSignIns(deps: {
   }
 
   const digest = (name: string) => hmacSha256Hex(nameKey, name).slice(0, 32);
-  const readName = ({ userId, login, identity }: SignInAttempt): string =>
-    userId === undefined ? digest(`${login?.toLowerCase() ?? identity ?? ''}`) : `user:${userId}`;
+  const readName = ({ userId, loginName, identity }: SignInAttempt): string =>
+    userId === undefined ? digest(`${loginName?.toLowerCase() ?? identity ?? ''}`) : `user:${userId}`;
 
-  async function find({ userId, login }: SignInAttempt): Promise<UserRecord | undefined> {
+  async function find({ userId, loginName }: SignInAttempt): Promise<UserRecord | undefined> {
     if (userId !== undefined) return store.users.byId(userId);
-    return login === undefined ? undefined : store.users.byLogin(login);
+    return loginName === undefined ? undefined : store.users.byNameOrAddress(loginName);
   }
 
   /** The counts to state in a failure's row; `undefined`: the failure gets no row. */

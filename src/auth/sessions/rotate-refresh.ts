@@ -6,7 +6,7 @@ import type { RequestOrigin } from '../principals.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../tokens/refresh-tokens.ts';
 import { acceptsPrevious, isIdle, isLive, isStillTrusted, REPLAY_WINDOW_SECONDS } from './check-session.ts';
-import { bundleLogin, type SignedIn } from './describe-session.ts';
+import { describeSignIn, type SignedIn } from './describe-session.ts';
 import { clipOrigin } from './issue-session.ts';
 import type { SignIns } from './record-sign-ins.ts';
 import type { SessionRegistry } from './session-registry.ts';
@@ -84,7 +84,7 @@ async function tryRotation(ctx: Deps, token: RefreshToken, origin: RequestOrigin
   }
   return {
     kind: 'session',
-    bundle: await bundleLogin(ctx, result.session, user),
+    bundle: await describeSignIn(ctx, result.session, user),
     refreshToken: formatRefreshToken(result.next),
     refreshExpiresAt: session.expiresAt,
   };

@@ -11,7 +11,7 @@ export type OriginGuardConfig = {
 };
 
 /**
- * Refuses a refresh or logout sent by a page of another site. The origin is `Origin`, or a single
+ * Refuses a refresh or sign-out sent by a page of another site. The origin is `Origin`, or a single
  * `Referer` if that is absent. It must be the request's own origin or a trusted one. A request with
  * neither header is refused: every browser sends one with a POST.
  * @throws http.origin_forbidden

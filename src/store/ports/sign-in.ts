@@ -227,7 +227,7 @@ export type OAuthProviderRecord = {
   id: number;
   /**
    * Its permanent name in paths and identities. At most 26 characters, so that `oauth:<slug>` fits
-   * a session's login method.
+   * a session's sign-in method.
    */
   slug: string;
   name: string;

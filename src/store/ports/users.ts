@@ -133,7 +133,7 @@ export interface UserStore {
    * By user name, ignoring case, or by e-mail address. If two users share an address, the one who
    * owns its identity.
    */
-  byLogin(login: string): Promise<UserRecord | undefined>;
+  byNameOrAddress(login: string): Promise<UserRecord | undefined>;
   countByRole(role: number): Promise<number>;
   /**
    * Only in a transaction: locks these users until it ends and returns them by id, without deleted
@@ -171,7 +171,7 @@ export interface UserStore {
    * there is no such user.
    */
   moveLinkVersion(id: number): Promise<boolean>;
-  touchLogin(id: number, at: number): Promise<void>;
+  recordSignIn(id: number, at: number): Promise<void>;
   /** Those of `hashes` that are personal access tokens of enabled users. */
   usableTokens(hashes: readonly string[]): Promise<UsableToken[]>;
   /** The user of a personal access token, by the token's SHA-256 in hex. */

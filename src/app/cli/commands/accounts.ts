@@ -41,7 +41,7 @@ export async function resetPassword(input: CommandInput): Promise<ExitCode> {
       ...(switchedOn ? { password_login_switched_on: true } : {}),
     };
     await audit({ action: 'user.password_reset', userId: done.userId, detail });
-    return { ...done, switchedOn, passwordLogin: await isPasswordLoginOn(options) };
+    return { ...done, switchedOn, passwordSignIn: await isPasswordSignInOn(options) };
   });
   const lines = [`password of "${reset.username}" set; all its sessions have ended`];
   if (resetFactors) {
@@ -52,7 +52,7 @@ export async function resetPassword(input: CommandInput): Promise<ExitCode> {
     lines.push(
       'signing in with a password was off and is on again; a running gateway follows within SYNC_FREQUENCY seconds',
     );
-  if (!reset.passwordLogin)
+  if (!reset.passwordSignIn)
     lines.push('signing in with a password is off: the new one works once root has switched PasswordLoginEnabled on');
   if (reset.twoFactor) lines.push('signing in still asks for a second factor; --reset-factors removes it');
   answer(
@@ -64,14 +64,14 @@ export async function resetPassword(input: CommandInput): Promise<ExitCode> {
       reset_factors: resetFactors,
       two_factor: reset.twoFactor,
       password_login_switched_on: reset.switchedOn,
-      password_login: reset.passwordLogin,
+      password_login: reset.passwordSignIn,
     },
     lines.join('\n'),
   );
   return EXIT.ok;
 }
 
-const isPasswordLoginOn = async (options: SettingsService): Promise<boolean> =>
+const isPasswordSignInOn = async (options: SettingsService): Promise<boolean> =>
   (await options.list()).some(({ key, value }) => key === 'PasswordLoginEnabled' && value === 'true');
 
 /** Returns whether it was off. */
@@ -85,7 +85,9 @@ export async function exportAccount(input: CommandInput): Promise<ExitCode> {
   const account = readAccount(input, 'admin export-user');
   await withAccounts(input, async ({ store, audit }) => {
     const user =
-      'id' in account ? await store.users.adminById(account.id) : await store.users.byLogin(account.username.trim());
+      'id' in account
+        ? await store.users.adminById(account.id)
+        : await store.users.byNameOrAddress(account.username.trim());
     if (!user) throw new OperatorError('there is no such account');
     await audit({ action: 'user.export', userId: user.id, detail: {} });
     for await (const piece of exportUser({ store }, user.id, systemClock.unix())) {

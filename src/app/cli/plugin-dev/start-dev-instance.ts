@@ -183,7 +183,7 @@ async function createAccounts({ services }: Gateway, folder: string): Promise<Ac
   const { auth, options } = services;
   const password = randomToken(18);
   await auth.setup.createRoot({ username: ROOT, password });
-  const principal = await logIn(services, { username: ROOT, password });
+  const principal = await signIn(services, { username: ROOT, password });
   const { key } = await auth.apiKeys.create(principal, { name: CHANNEL, unlimited_quota: true });
   // Only `--price` gives this gateway a price.
   await options.change([{ key: 'billing.unpriced', value: 'everyone' }]);
@@ -192,16 +192,16 @@ async function createAccounts({ services }: Gateway, folder: string): Promise<Ac
   return accounts;
 }
 
-async function logIn({ auth }: Services, account: { username: string; password: string }) {
-  const login = await auth.passwords.logIn({ ...account, origin: localOrigin('taskgate plugin dev') });
-  if (login.kind !== 'session') throw new OperatorError('the account of this folder asks for a second factor');
-  return auth.authenticatePanel(`Bearer ${login.bundle.access_token}`);
+async function signIn({ auth }: Services, account: { username: string; password: string }) {
+  const signedIn = await auth.passwords.signIn({ ...account, origin: localOrigin('taskgate plugin dev') });
+  if (signedIn.kind !== 'session') throw new OperatorError('the account of this folder asks for a second factor');
+  return auth.authenticatePanel(`Bearer ${signedIn.bundle.access_token}`);
 }
 
 async function grantQuota({ services }: Gateway, accounts: Accounts, options: DevOptions): Promise<void> {
   const value = options.userQuota ?? (options.price === undefined ? undefined : PLENTY);
   if (value === undefined) return;
-  const principal = await logIn(services, accounts);
+  const principal = await signIn(services, accounts);
   await services.auth.administration.changeQuota(principal, principal.user.id, { mode: 'override', value });
 }
 

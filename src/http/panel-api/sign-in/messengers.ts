@@ -8,7 +8,7 @@ import { answersIcon } from '../../responses/describe-answer.ts';
 import { httpErrors, logFailure, toAppError } from '../../responses/errors.ts';
 import { serveIcon } from '../../responses/serve-icon.ts';
 import { auditNewUser, type RecordAudit } from '../record-audit.ts';
-import { createLoginResponse, type SessionCookies } from './session-cookies.ts';
+import { createSignInResponse, type SessionCookies } from './session-cookies.ts';
 
 const BIND_PATH = '/api/oauth/telegram/bind';
 /**
@@ -40,7 +40,7 @@ export function telegramRoutes(
 ) {
   const { telegram } = deps.auth;
   const bindCookie = createTelegramBindCookie({ secure: deps.config.secureCookies, path: BIND_PATH });
-  const loginResponse = createLoginResponse(deps);
+  const signInResponse = createSignInResponse(deps);
 
   return new Elysia({ normalize: false, tags: ['Identities'] })
     .use(kit)
@@ -48,7 +48,7 @@ export function telegramRoutes(
       '/api/oauth/telegram/login',
       async ({ request, origin, cookie }) => {
         guardNavigation(request.headers);
-        return loginResponse(await telegram.logIn({ query: readQuery(request), origin }), cookie);
+        return signInResponse(await telegram.signIn({ query: readQuery(request), origin }), cookie);
       },
       { public: true, critical: true, detail: { summary: 'Sign in with Telegram', description: WIDGET_FIELDS } },
     )
@@ -151,11 +151,11 @@ export function wechatRoutes(
   deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock },
 ) {
   const { wechat } = deps.auth;
-  const loginResponse = createLoginResponse(deps);
+  const signInResponse = createSignInResponse(deps);
 
   return new Elysia({ normalize: false, tags: ['Identities'] })
     .use(kit)
-    .post('/api/oauth/wechat/state', async () => ok(await wechat.beginLogin()), {
+    .post('/api/oauth/wechat/state', async () => ok(await wechat.beginSignIn()), {
       public: true,
       critical: true,
       detail: { summary: 'Start signing in with WeChat' },
@@ -172,12 +172,12 @@ export function wechatRoutes(
       '/api/oauth/wechat',
       async ({ request, query, origin, cookie }) => {
         guardNavigation(request.headers);
-        const { login, created } = await wechat.logIn({
+        const { signIn, created } = await wechat.signIn({
           ...{ code: query.code, flowToken: query.state, origin },
           acceptLanguage: request.headers.get('accept-language') ?? undefined,
         });
         await auditNewUser(deps.audit, created, { provider: 'wechat', origin });
-        return loginResponse(login, cookie);
+        return signInResponse(signIn, cookie);
       },
       {
         public: true,

@@ -4,7 +4,7 @@ import type { Clock } from '../../../kernel/index.ts';
 import { guardNavigation } from '../../pipeline/guard-origin.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { auditNewUser, type RecordAudit } from '../record-audit.ts';
-import { createLoginResponse, type SessionCookies } from './session-cookies.ts';
+import { createSignInResponse, type SessionCookies } from './session-cookies.ts';
 
 /** Longer than any parameter that a provider sends. */
 const parameter = t.Optional(t.String({ maxLength: 4096 }));
@@ -12,7 +12,7 @@ const parameter = t.Optional(t.String({ maxLength: 4096 }));
 /** Sign-in and binding through OAuth providers, and the bindings of the signed-in user. */
 export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock }) {
   const { auth, audit } = deps;
-  const loginResponse = createLoginResponse(deps);
+  const signInResponse = createSignInResponse(deps);
   const readCaller = (request: Request) => auth.authenticateOptional(request.headers.get('authorization') ?? undefined);
 
   return new Elysia({ normalize: false, tags: ['Identities'] })
@@ -31,7 +31,7 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
           provider: t.String({ minLength: 1, maxLength: 64, description: 'github, discord, linuxdo, oidc or a slug.' }),
           intent: t.Union([t.Literal('login'), t.Literal('bind')]),
           aff: t.Optional(
-            t.String({ maxLength: 32, description: 'Affiliate code, for an account that a login creates.' }),
+            t.String({ maxLength: 32, description: 'Affiliate code, for an account that a sign-in creates.' }),
           ),
         }),
         detail: {
@@ -58,7 +58,7 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
         });
         if (done.action === 'login') {
           await auditNewUser(audit, done.created, { provider: params.provider, origin });
-          return loginResponse(done.login, cookie);
+          return signInResponse(done.signIn, cookie);
         }
         const { principal: panel, subject } = done;
         const detail = { after: { provider: params.provider, subject } };

@@ -5,7 +5,7 @@ import { type ProofNeed, proofScope, readProof } from '../../pipeline/access-lev
 import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { createLoginResponse, type SessionCookies } from './session-cookies.ts';
+import { createSignInResponse, type SessionCookies } from './session-cookies.ts';
 
 const base64url = (maxLength: number) => t.String({ minLength: 1, maxLength, pattern: '^[A-Za-z0-9_-]+$' });
 
@@ -51,7 +51,7 @@ export function passkeyRoutes(
   deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock },
 ) {
   const { auth, audit } = deps;
-  const loginResponse = createLoginResponse(deps);
+  const signInResponse = createSignInResponse(deps);
 
   return new Elysia({ normalize: false, tags: ['Passkeys'] })
     .use(kit)
@@ -127,7 +127,7 @@ export function passkeyRoutes(
         detail: { summary: 'Add the passkey the browser created; all other sessions end' },
       },
     )
-    .post('/api/user/passkey/login/begin', async () => ok(await auth.passkeys.login.begin()), {
+    .post('/api/user/passkey/login/begin', async () => ok(await auth.passkeys.signIn.begin()), {
       public: true,
       critical: true,
       detail: { summary: 'Start signing in with a passkey' },
@@ -136,7 +136,7 @@ export function passkeyRoutes(
       '/api/user/passkey/login/finish',
       async ({ body, origin, cookie }) => {
         const { flow_token: token, credential } = body;
-        return loginResponse(await auth.passkeys.login.finish({ flowToken: token, credential, origin }), cookie);
+        return signInResponse(await auth.passkeys.signIn.finish({ flowToken: token, credential, origin }), cookie);
       },
       {
         public: true,

@@ -1,9 +1,9 @@
 import type { Cookie } from 'elysia';
-import type { LoginResult } from '../../../auth/index.ts';
+import type { SignInResult } from '../../../auth/index.ts';
 import type { Clock } from '../../../kernel/index.ts';
 import { ok } from '../../pipeline/route-kit.ts';
 
-/** Browsers send the refresh cookie only below this path: with login, refresh and logout. */
+/** Browsers send the refresh cookie only below this path: with sign-in, refresh and sign-out. */
 const REFRESH_PATH = '/api/user/auth';
 const HINT_COOKIE = 'svc_has_session';
 /** Characters of the installation's id: enough to tell the few gateways of one host apart. */
@@ -70,11 +70,11 @@ export function createSessionCookies(config: { secure: boolean; installation?: s
 export type SessionCookies = ReturnType<typeof createSessionCookies>;
 
 /** The response of every sign-in method: a session with its cookies, or the second step to take. */
-export function createLoginResponse({ cookies, clock }: { cookies: SessionCookies; clock: Clock }) {
-  return (login: LoginResult, jar: Parameters<SessionCookies['write']>[0]) => {
-    if (login.kind === 'require_2fa') return ok(login.data);
-    const { refreshToken, refreshExpiresAt: expiresAt } = login;
+export function createSignInResponse({ cookies, clock }: { cookies: SessionCookies; clock: Clock }) {
+  return (signIn: SignInResult, jar: Parameters<SessionCookies['write']>[0]) => {
+    if (signIn.kind === 'require_2fa') return ok(signIn.data);
+    const { refreshToken, refreshExpiresAt: expiresAt } = signIn;
     cookies.write(jar, { refreshToken, expiresAt, now: clock.unix() });
-    return ok(login.bundle);
+    return ok(signIn.bundle);
   };
 }

@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { AppError, type Clock } from '../../../kernel/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { createLoginResponse, type SessionCookies } from './session-cookies.ts';
+import { createSignInResponse, type SessionCookies } from './session-cookies.ts';
 
 /** Errors after which the cookies are useless. Outages, limits and mismatches keep the cookies. */
 const COOKIES_ARE_USELESS = ['auth.unauthorized', 'auth.session_revoked'];
@@ -14,11 +14,11 @@ const credentials = strictObject({
 
 export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCookies; clock: Clock }) {
   const { auth, cookies, clock } = deps;
-  const loginResponse = createLoginResponse(deps);
-  const logIn = async (
-    request: Parameters<Auth['passwords']['logIn']>[0],
+  const signInResponse = createSignInResponse(deps);
+  const signIn = async (
+    request: Parameters<Auth['passwords']['signIn']>[0],
     jar: Parameters<SessionCookies['read']>[0],
-  ) => loginResponse(await auth.passwords.logIn(request), jar);
+  ) => signInResponse(await auth.passwords.signIn(request), jar);
   const readRefresh = (request: Request, jar: Parameters<SessionCookies['read']>[0]) => ({
     refreshToken: cookies.read(jar),
     expectedSid: request.headers.get('x-auth-session') ?? undefined,
@@ -26,7 +26,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
 
   return new Elysia({ normalize: false, tags: ['Sign-in'] })
     .use(kit)
-    .post('/api/user/login', async ({ body, origin, cookie }) => logIn({ ...body, origin }, cookie), {
+    .post('/api/user/login', async ({ body, origin, cookie }) => signIn({ ...body, origin }, cookie), {
       public: true,
       critical: true,
       body: credentials,
@@ -34,7 +34,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
     })
     .post(
       '/api/user/auth/login',
-      async ({ body, origin, cookie }) => logIn({ ...body, origin, refreshToken: cookies.read(cookie) }, cookie),
+      async ({ body, origin, cookie }) => signIn({ ...body, origin, refreshToken: cookies.read(cookie) }, cookie),
       {
         public: true,
         critical: true,
@@ -50,7 +50,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
       '/api/user/login/2fa',
       async ({ body, origin, cookie }) => {
         const { code, flow_token: flowToken } = body;
-        return loginResponse(await auth.twoFactor.finishLogin({ code, flowToken, origin }), cookie);
+        return signInResponse(await auth.twoFactor.finishSignIn({ code, flowToken, origin }), cookie);
       },
       {
         public: true,
@@ -88,7 +88,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
     .post(
       '/api/user/auth/logout',
       async ({ request, cookie, origin }) => {
-        const { revokedSid, clearCookies } = await auth.sessions.logOut({
+        const { revokedSid, clearCookies } = await auth.sessions.signOut({
           ...readRefresh(request, cookie),
           authorization: request.headers.get('authorization') ?? undefined,
           origin,

@@ -21,7 +21,7 @@ export function createUserStore(context: Context): UserStore {
       .prepare(),
   );
   const at = sql.placeholder;
-  const byLogin = lazy(() => {
+  const byNameOrAddress = lazy(() => {
     const isName = sql`${fold(users.username)} = ${fold(at('login'))}`;
     const ownsAddress = sql`exists (select 1 from ${claims} where ${claims.provider} = 'email' and ${claims.subject} = ${fold(at('login'))} and ${claims.userId} = ${users.id})`;
     const isAddress = and(sql`${fold(users.email)} = ${fold(at('login'))}`, isNotNull(users.email));
@@ -38,7 +38,7 @@ export function createUserStore(context: Context): UserStore {
         .prepare()
     );
   });
-  const touchLogin = lazy(() =>
+  const recordSignIn = lazy(() =>
     db
       .update(users)
       .set({ lastLoginAt: columnPlaceholder('at', users.lastLoginAt) })
@@ -132,8 +132,8 @@ export function createUserStore(context: Context): UserStore {
       return row;
     },
 
-    async byLogin(login) {
-      const [row] = await byLogin().execute({ login });
+    async byNameOrAddress(login) {
+      const [row] = await byNameOrAddress().execute({ login });
       return row;
     },
 
@@ -187,8 +187,8 @@ export function createUserStore(context: Context): UserStore {
       return moved.length === 1;
     },
 
-    async touchLogin(id, time) {
-      await touchLogin().execute({ id, at: time });
+    async recordSignIn(id, time) {
+      await recordSignIn().execute({ id, at: time });
     },
 
     async usableTokens(hashes) {

@@ -8,7 +8,7 @@ import type { GuessLimit } from '../limits/limit-guesses.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { RequestOrigin } from '../principals.ts';
 import { findOwnSession } from '../sessions/check-session.ts';
-import { completeLogin, type LoginResult } from '../sessions/complete-login.ts';
+import { completeSignIn, type SignInResult } from '../sessions/complete-sign-in.ts';
 import type { SignIns } from '../sessions/record-sign-ins.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { Flows } from '../tokens/flows.ts';
@@ -29,7 +29,7 @@ type Deps = {
   notifyOwner: NotifyOwner;
 };
 
-export type LoginRequest = {
+export type PasswordSignIn = {
   /** A user name in any case, or an e-mail address. */
   username: string;
   password: string;
@@ -39,27 +39,27 @@ export type LoginRequest = {
 };
 
 /**
- * Logs in with a password. There is no captcha: guesses are limited, and a captcha verifier that is
- * down must not lock anybody out.
+ * Signs in with a password. There is no captcha: guesses are limited, and a captcha verifier that
+ * is down must not lock anybody out.
  *
  * @throws `auth.invalid_credentials`, with the same body and timing for an unknown user, a wrong
  * password, a disabled user and an account without a password. `auth.too_many_attempts`; a limit of
- * session issuance; what `GuessDelay` throws when too many answers wait;
- * `auth.method_disabled` while password login is off.
+ * session issuance; what `GuessDelay` throws when too many answers wait; `auth.method_disabled`
+ * while sign-in with a password is off.
  */
-export async function logIn(
+export async function signInWithPassword(
   ctx: Deps,
-  { username, password, origin, refreshToken }: LoginRequest,
-): Promise<LoginResult> {
-  if (!ctx.settings().passwordLogin) throw authErrors.method_disabled();
-  const login = username.trim();
-  if (login === '') throw invalidField('username', sentence('auth.login_required'));
+  { username, password, origin, refreshToken }: PasswordSignIn,
+): Promise<SignInResult> {
+  if (!ctx.settings().passwordSignIn) throw authErrors.method_disabled();
+  const loginName = username.trim();
+  if (loginName === '') throw invalidField('username', sentence('auth.login_required'));
   if (password === '') throw invalidField('password', sentence('auth.password_missing'));
 
   // Counted by the name as typed, not by the account found: a shared count would reveal that a user
   // name and an address belong to the same account.
-  return ctx.signIns.watch({ method: 'password', origin, login }, () =>
-    checkAndComplete(ctx, { login, password, origin, refreshToken }),
+  return ctx.signIns.watch({ method: 'password', origin, loginName }, () =>
+    checkAndComplete(ctx, { loginName, password, origin, refreshToken }),
   );
 }
 
@@ -78,29 +78,29 @@ async function checkAndComplete(
     | 'guessDelay'
     | 'notifyOwner'
   >,
-  { login, password, origin, refreshToken }: Omit<LoginRequest, 'username'> & { login: string },
-): Promise<LoginResult> {
+  { loginName, password, origin, refreshToken }: Omit<PasswordSignIn, 'username'> & { loginName: string },
+): Promise<SignInResult> {
   const { limitGuesses, guessDelay } = ctx;
-  const account = foldSpelling(login);
-  const sid = await findOwnSession(ctx, { refreshToken, login });
+  const account = foldSpelling(loginName);
+  const sid = await findOwnSession(ctx, { refreshToken, loginName });
   let seconds = 0;
   const proven = await limitGuesses(account, sid === undefined ? origin.decidingIp : { sid }, async () => {
-    const counted = await guessDelay.count(account, () => findByPassword(ctx, login, password));
+    const counted = await guessDelay.count(account, () => findByPassword(ctx, loginName, password));
     seconds = counted.seconds;
     return counted.outcome;
   });
   if (sid === undefined) await guessDelay.delay(seconds, origin.decidingIp);
   if (!proven) throw authErrors.invalid_credentials();
 
-  return completeLogin(ctx, { proven, method: 'password', origin, twoFactors: false });
+  return completeSignIn(ctx, { proven, method: 'password', origin, twoFactors: false });
 }
 
 async function findByPassword(
   ctx: { store: Store; logger: Logger; passwords: PasswordHashes },
-  login: string,
+  loginName: string,
   password: string,
 ): Promise<UserRecord | undefined> {
-  const user = await ctx.store.users.byLogin(login);
+  const user = await ctx.store.users.byNameOrAddress(loginName);
   const right = await ctx.passwords.verify(password, user);
   if (!right || user?.status !== STATUS.enabled) return undefined;
   if (user.passwordHash !== null && isBcrypt(user.passwordHash)) await rehashPassword(ctx, user, password);
@@ -127,4 +127,4 @@ async function rehashPassword(
  * Coarser than the database's folding of A to Z, so that no spelling of a name gives further
  * guesses.
  */
-const foldSpelling = (login: string): string => login.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+const foldSpelling = (loginName: string): string => loginName.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();

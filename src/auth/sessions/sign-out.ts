@@ -18,7 +18,7 @@ type Deps = {
   signIns: SignIns;
 };
 
-export type LogoutRequest = {
+export type SignOutRequest = {
   refreshToken: string | undefined;
   /** The `Authorization` header, if any; only an access token counts. */
   authorization: string | undefined;
@@ -27,7 +27,7 @@ export type LogoutRequest = {
   origin: RequestOrigin;
 };
 
-export type LogoutResult = {
+export type SignOutResult = {
   /** The session that the access token named; `null` when only the cookie named one. */
   revokedSid: string | null;
   /** Whether to clear both cookies; a cookie that belongs to another session stays. */
@@ -41,10 +41,10 @@ export type LogoutResult = {
  * @throws `auth.session_mismatch` when the session that the client expects is neither; nothing is
  * changed then.
  */
-export async function logOut(
+export async function signOut(
   ctx: Deps,
-  { refreshToken, authorization, expectedSid, origin }: LogoutRequest,
-): Promise<LogoutResult> {
+  { refreshToken, authorization, expectedSid, origin }: SignOutRequest,
+): Promise<SignOutResult> {
   const { store, clock, tokens } = ctx;
   const cookie = parseRefreshToken(refreshToken);
   const isExpected = (sid: string) => expectedSid === undefined || constantTimeEqual(expectedSid, sid);

@@ -7,7 +7,7 @@ import { authErrors } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { RequestOrigin } from '../principals.ts';
-import { completeLogin, type LoginResult } from '../sessions/complete-login.ts';
+import { completeSignIn, type SignInResult } from '../sessions/complete-sign-in.ts';
 import type { SignInAttempt, SignIns } from '../sessions/record-sign-ins.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { Flows } from '../tokens/flows.ts';
@@ -28,24 +28,24 @@ type Deps = {
   notifyOwner: NotifyOwner;
 };
 
-export type TwoFactorLogin = { flowToken: string; code: string; origin: RequestOrigin };
+export type TwoFactorSignIn = { flowToken: string; code: string; origin: RequestOrigin };
 
 /**
- * The second step of a login. A wrong code leaves the flow usable. Flow, code and session commit
+ * The second step of a sign-in. A wrong code leaves the flow usable. Flow, code and session commit
  * together, so that a refusal by a limit of session issuance leaves flow and code unused.
  *
  * @throws `auth.flow_invalid`; `auth.session_revoked` when the user was disabled, deleted or had a
  * security change since the first step (the code is not checked then); what `consumeCode` throws; a
  * limit of session issuance.
  */
-export const finishTwoFactorLogin = (ctx: Deps, login: TwoFactorLogin): Promise<LoginResult> =>
-  ctx.signIns.watch({ method: '2fa', origin: login.origin }, (attempt) => finish(ctx, login, attempt));
+export const finishTwoFactorSignIn = (ctx: Deps, signIn: TwoFactorSignIn): Promise<SignInResult> =>
+  ctx.signIns.watch({ method: '2fa', origin: signIn.origin }, (attempt) => finish(ctx, signIn, attempt));
 
 async function finish(
   ctx: Deps,
-  { flowToken, code, origin }: TwoFactorLogin,
+  { flowToken, code, origin }: TwoFactorSignIn,
   attempt: SignInAttempt,
-): Promise<LoginResult> {
+): Promise<SignInResult> {
   const { store, flows } = ctx;
   const flow = { token: flowToken, purpose: '2fa_login', binding: {} } as const;
   const { userId, payload } = await flows.find(store, flow);
@@ -54,7 +54,7 @@ async function finish(
   if (user?.status !== STATUS.enabled || user.authVersion !== payload.auth_version) throw authErrors.session_revoked();
 
   return consumeCode(ctx, { userId, code, origin, accept: ['app', 'backup'] }, (use) =>
-    completeLogin(ctx, {
+    completeSignIn(ctx, {
       proven: user,
       method: '2fa',
       origin,

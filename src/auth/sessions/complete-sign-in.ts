@@ -6,12 +6,12 @@ import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { DecidingIp, RequestOrigin } from '../principals.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { Flows, FlowTicket } from '../tokens/flows.ts';
-import { bundleLogin, type SignedIn } from './describe-session.ts';
-import { issueSession, type LoginMethod } from './issue-session.ts';
+import { describeSignIn, type SignedIn } from './describe-session.ts';
+import { issueSession, type SignInMethod } from './issue-session.ts';
 import type { SignIns } from './record-sign-ins.ts';
 
-/** What a login uses, whatever its method. */
-export type LoginDeps = {
+/** What a sign-in uses, whatever its method. */
+export type SignInDeps = {
   store: Store;
   clock: Clock;
   logger: Logger;
@@ -25,38 +25,38 @@ export type LoginDeps = {
 /** The first step was right and a second factor is required. `data` is the answer's body. */
 export type SecondFactorDue = { kind: 'require_2fa'; data: { require_2fa: true } & FlowTicket };
 
-export type LoginResult = SignedIn | SecondFactorDue;
+export type SignInResult = SignedIn | SecondFactorDue;
 
 type Proven = Pick<UserRecord, 'id' | 'authVersion'>;
 
-export type ProvenLogin = {
+export type ProvenSignIn = {
   /**
-   * The user as the login proved it: the account must still be enabled and at this version. A
-   * function finds or creates the user in the login's transaction.
+   * The user as the sign-in proved it: the account must still be enabled and at this version. A
+   * function finds or creates the user in the sign-in's transaction.
    */
   proven: Proven | ((tx: Repositories) => Promise<Proven>);
-  method: LoginMethod;
+  method: SignInMethod;
   origin: RequestOrigin;
-  /** The login already proved two factors, so that an enabled second factor is not asked for. */
+  /** The sign-in already proved two factors, so that an enabled second factor is not asked for. */
   twoFactors: boolean;
   /**
-   * Runs first in the login's transaction, for what must commit with the login or not at all, such
-   * as consuming a flow.
+   * Runs first in the sign-in's transaction, for what must commit with the sign-in or not at all,
+   * such as consuming a flow.
    */
   within?: (tx: Repositories) => Promise<void>;
 };
 
 /**
- * The last step of every login method: opens a session, or begins the second-factor step where the
- * user has one. One transaction, so that a login that is refused by a limit of session issuance
- * leaves its flow and its code unused.
+ * The last step of every sign-in method: opens a session, or begins the second-factor step where
+ * the user has one. One transaction, so that a sign-in that is refused by a limit of session
+ * issuance leaves its flow and its code unused.
  *
  * @throws what `issueSession` and `within` throw.
  */
-export async function completeLogin(
-  ctx: LoginDeps,
-  { proven, method, origin, twoFactors, within }: ProvenLogin,
-): Promise<LoginResult> {
+export async function completeSignIn(
+  ctx: SignInDeps,
+  { proven, method, origin, twoFactors, within }: ProvenSignIn,
+): Promise<SignInResult> {
   const { store, logger, flows, signIns } = ctx;
   const outcome = await store.transaction(async (tx) => {
     await within?.(tx);
@@ -79,7 +79,7 @@ export async function completeLogin(
   if (outcome.newDevice) await ctx.notifyOwner(user, { about: 'new_device', origin });
   return {
     kind: 'session',
-    bundle: await bundleLogin(ctx, session, user),
+    bundle: await describeSignIn(ctx, session, user),
     refreshToken,
     refreshExpiresAt: session.expiresAt,
   };

@@ -5,7 +5,7 @@ import type { AuthSettings } from '../config.ts';
 import { type RelyingParty, requireRelyingParty } from '../credentials/relying-party.ts';
 import { authErrors } from '../errors.ts';
 import type { RequestOrigin } from '../principals.ts';
-import { completeLogin, type LoginDeps, type LoginResult } from '../sessions/complete-login.ts';
+import { completeSignIn, type SignInDeps, type SignInResult } from '../sessions/complete-sign-in.ts';
 import type { SignInAttempt } from '../sessions/record-sign-ins.ts';
 import {
   type AssertionCredential,
@@ -16,18 +16,18 @@ import {
 } from './passkey-challenge.ts';
 
 /** Dependencies of the operations in this file. */
-type Deps = LoginDeps & {
+type Deps = SignInDeps & {
   settings: () => AuthSettings;
 };
 
-export type PasskeyLogin = { flowToken: string; credential: AssertionCredential; origin: RequestOrigin };
+export type PasskeySignIn = { flowToken: string; credential: AssertionCredential; origin: RequestOrigin };
 
 /**
- * Begins a login without a user name: the authenticator names the user.
+ * Begins a sign-in without a user name: the authenticator names the user.
  *
  * @throws `auth.method_disabled`
  */
-export async function beginPasskeyLogin(
+export async function beginPasskeySignIn(
   ctx: Pick<Deps, 'store' | 'clock' | 'settings' | 'flows'>,
 ): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>> {
   const party = requireRelyingParty(ctx.settings());
@@ -39,22 +39,22 @@ export async function beginPasskeyLogin(
 }
 
 /**
- * Only a successful login uses the flow up.
+ * Only a successful sign-in uses the flow up.
  *
  * @throws `auth.method_disabled`; `auth.flow_invalid`; `auth.invalid_credentials` alike for every
  * credential that cannot sign in, whatever the reason; a limit of session issuance.
  */
-export const finishPasskeyLogin = (ctx: Deps, login: PasskeyLogin): Promise<LoginResult> =>
+export const finishPasskeySignIn = (ctx: Deps, signIn: PasskeySignIn): Promise<SignInResult> =>
   ctx.signIns.watch(
-    { method: 'passkey', origin: login.origin, identity: `passkey:${login.credential.id}` },
-    (attempt) => checkAndComplete(ctx, login, attempt),
+    { method: 'passkey', origin: signIn.origin, identity: `passkey:${signIn.credential.id}` },
+    (attempt) => checkAndComplete(ctx, signIn, attempt),
   );
 
 async function checkAndComplete(
   ctx: Deps,
-  { flowToken, credential, origin }: PasskeyLogin,
+  { flowToken, credential, origin }: PasskeySignIn,
   attempt: SignInAttempt,
-): Promise<LoginResult> {
+): Promise<SignInResult> {
   const { store, settings, flows } = ctx;
   const party = requireRelyingParty(settings());
   const key = { token: flowToken, purpose: 'passkey_login', binding: {} } as const;
@@ -67,7 +67,7 @@ async function checkAndComplete(
   const user = await store.users.byId(passkey.userId);
   if (user?.status !== STATUS.enabled) throw refused('the owner is disabled or deleted');
 
-  return completeLogin(ctx, {
+  return completeSignIn(ctx, {
     proven: user,
     method: 'passkey',
     origin,
@@ -97,7 +97,7 @@ export type AssertedPasskey = {
 export type PresentedAssertion = {
   challenge: string;
   credential: AssertionCredential;
-  /** Whether the credential must name its user, as for a login without a user name. */
+  /** Whether the credential must name its user, as for a sign-in without a user name. */
   needsHandle: boolean;
 };
 
