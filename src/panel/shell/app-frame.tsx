@@ -82,7 +82,7 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
         >
           <SideNavigation />
           <div className={classes.drawerControls}>
-            <PageControls />
+            <PageControls isNamed />
           </div>
         </Drawer>
         <Notifications position="bottom-right" />

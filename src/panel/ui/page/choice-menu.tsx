@@ -1,19 +1,20 @@
-import { ActionIcon, Menu } from '@mantine/core';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { ActionIcon, type ActionIconProps, Menu } from '@mantine/core';
+import { useEffect, useRef, useState } from 'react';
 
 type ChoiceMenuProps = {
   label: string;
-  icon: ReactNode;
+  /** What the button shows, and how wide it is. */
+  face: Pick<ActionIconProps, 'children' | 'w' | 'px'>;
   value: string;
   choices: readonly MenuChoice[];
   onChoose(value: string): void;
 };
 
 /**
- * A menu with one choice, behind an icon. It replaces the button that loaded it, takes its focus
+ * A menu with one choice, behind a button. It replaces the button that loaded it, takes its focus
  * and opens at once.
  */
-export function ChoiceMenu({ label, icon, value, choices, onChoose }: ChoiceMenuProps) {
+export function ChoiceMenu({ label, face, value, choices, onChoose }: ChoiceMenuProps) {
   const [isOpen, setOpen] = useState(false);
   const target = useRef<HTMLButtonElement>(null);
   useEffect(() => {
@@ -23,9 +24,7 @@ export function ChoiceMenu({ label, icon, value, choices, onChoose }: ChoiceMenu
   return (
     <Menu width={176} opened={isOpen} onChange={setOpen}>
       <Menu.Target>
-        <ActionIcon ref={target} variant="subtle" color="gray" size={40} aria-label={label}>
-          {icon}
-        </ActionIcon>
+        <ActionIcon ref={target} variant="subtle" color="gray" size={40} aria-label={label} {...face} />
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.RadioGroup value={value} onChange={onChoose}>

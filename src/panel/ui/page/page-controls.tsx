@@ -16,13 +16,14 @@ const schemes = {
   auto: 'app.scheme.auto',
 } as const satisfies Record<MantineColorScheme, TextKey>;
 
-/** Language and colour scheme, at the same position on every page. */
-export function PageControls() {
+/** Language and colour scheme, at the same position on every page; `isNamed`: with their names. */
+export function PageControls({ isNamed = false }: { isNamed?: boolean }) {
   const { t, i18n } = useTranslation();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
     <div style={{ display: 'flex', gap: 4 }}>
       <Control
+        isNamed={isNamed}
         label={t('app.language')}
         icon={<IconGlobe />}
         value={i18n.language}
@@ -30,6 +31,7 @@ export function PageControls() {
         onChoose={(language) => void changeLanguage(i18n, language)}
       />
       <Control
+        isNamed={isNamed}
         label={t('app.scheme')}
         icon={<IconContrast />}
         value={colorScheme}
@@ -41,6 +43,7 @@ export function PageControls() {
 }
 
 type ControlProps = {
+  isNamed: boolean;
   label: string;
   icon: ReactNode;
   value: string;
@@ -48,8 +51,15 @@ type ControlProps = {
   onChoose(value: string): void;
 };
 
-function Control({ label, icon, ...choice }: ControlProps) {
+function Control({ isNamed, label, icon, ...choice }: ControlProps) {
   const [isWanted, setWanted] = useState(false);
+  const named = (
+    <span style={{ display: 'flex', gap: 8, alignItems: 'center', fontSize: 14 }}>
+      {icon}
+      {label}
+    </span>
+  );
+  const face = isNamed ? { w: 'auto', px: 10, children: named } : { children: icon };
   const button = (
     <ActionIcon
       variant="subtle"
@@ -59,14 +69,13 @@ function Control({ label, icon, ...choice }: ControlProps) {
       aria-haspopup="menu"
       aria-expanded="false"
       onClick={() => setWanted(true)}
-    >
-      {icon}
-    </ActionIcon>
+      {...face}
+    />
   );
   if (!isWanted) return button;
   return (
     <Suspense fallback={button}>
-      <ChoiceMenu label={label} icon={icon} {...choice} />
+      <ChoiceMenu label={label} face={face} {...choice} />
     </Suspense>
   );
 }
