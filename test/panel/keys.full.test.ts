@@ -274,7 +274,7 @@ describe('API keys', () => {
       const list = await ask(`${panel.origin()}/api/token?page=6`, { token });
       const [last] = (list.body.data as { items: { id: number; name: string }[] }).items;
       const { page } = await panel.openAs(collector, `/usage?key=${last?.id}`, { viewport: screens.desktop });
-      await button(page, `Remove filter: Key: ${last?.name}`).waitFor();
+      await button(page, `API key ${last?.name} Remove filter`).waitFor();
 
       await page.goto(`${panel.origin()}/keys?page=6`);
       await button(page, `Actions for ${last?.name}`).click();
@@ -329,7 +329,7 @@ describe('usage', () => {
     await dialog(page).getByText('u("seconds") * 0.05').first().waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     await page.keyboard.press('Escape');
-    await button(page, 'Remove filter: Key: Billed').click();
+    await button(page, 'API key Billed Remove filter').click();
     await page.getByRole('table', { name: 'Spend by model' }).getByText('demo-video').waitFor();
     expect(page.url()).toContain('period=30d');
 

@@ -111,6 +111,14 @@ describe('the list', () => {
     await page.getByRole('cell', { name: 'First channel' }).first().waitFor();
     await page.getByRole('button', { name: 'Filters', exact: true }).click();
     await waitForValue(page.getByRole('combobox', { name: 'Channel' }), 'First channel');
+    await page.keyboard.press('Escape');
+    const chips = page.getByRole('list', { name: 'Filters' });
+    await chips.getByRole('button', { name: 'Clear all' }).click();
+    await page.waitForURL('**/tasks?scope=all&status=SUCCESS');
+    // One chip is removed by itself.
+    await page.goto(`${panel.origin()}/tasks?channel=1`);
+    await chips.getByRole('button', { name: 'Channel First channel' }).waitFor();
+    expect(await chips.getByRole('button').count()).toBe(1);
 
     await page.goto(`${panel.origin()}/tasks?q=lighthouse`);
     await page.getByRole('link', { name: /a lighthouse/ }).waitFor();
@@ -426,6 +434,10 @@ describe('a task', () => {
     const body = { model: 'demo-video', prompt: 'of anna [duration=0.2]' };
     const task = await anna.call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
     await addSessionCookies(page, panel.origin(), ROOT);
+    await page.goto(`${panel.origin()}/tasks?q=of%20anna`);
+    await page.getByRole('button', { name: 'Search everyone’s tasks' }).click();
+    await page.waitForURL('**/tasks?q=of+anna&scope=all');
+    await page.getByRole('link', { name: /of anna/ }).waitFor();
     await page.goto(`${panel.origin()}/tasks/${task.id}`);
     await accountMenu(page).waitFor();
     await waitForText(page, /^Finished in/);

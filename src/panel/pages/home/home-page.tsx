@@ -137,7 +137,6 @@ export function HomePage() {
                     onRemove: () => setAll({ platform: '', model: '' }),
                   },
                 ]}
-                onClear={() => setAll({ platform: '', model: '' })}
               />
             )}
             {(!isUnused || !all) && (

@@ -229,7 +229,7 @@ export function TaskFilterChips({ tasks: { filters, all, query } }: { tasks: Tas
     values[name] === '' ? [] : [{ key: name, label, value, onRemove: () => set(name, '') }];
   return (
     <FilterChips
-      onClear={() => filters.setAll(Object.fromEntries(narrowingNames.map((name) => [name, ''])))}
+      onClear={() => filters.setAll(Object.fromEntries(chipNames.map((name) => [name, ''])))}
       chips={[
         ...chip('period', t('tasks.period'), t(`tasks.period.${values.period as '24h'}`)),
         ...chip('from', t('tasks.from'), toDay(values.from)),

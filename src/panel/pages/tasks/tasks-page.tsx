@@ -1,9 +1,10 @@
-import { ActionIcon, Button, Text } from '@mantine/core';
+import { ActionIcon, Button, Group, Text } from '@mantine/core';
 import { IconLayoutGrid, IconList } from '@tabler/icons-react';
 import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskPage, TaskSummary } from '../../api/types.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -142,23 +143,36 @@ function SearchedNote({ searched, note }: { searched: number | null; note: Searc
   );
 }
 
-function NoTasks({ tasks: { filters, isNarrowed } }: { tasks: TaskQuery }) {
+function NoTasks({ tasks: { filters, isNarrowed, all, query } }: { tasks: TaskQuery }) {
   const { t } = useTranslation();
+  const isAdmin = useRole() >= roles.admin;
+  const everyones = useApiQuery<TaskPage>(withQuery('/api/task', { page_size: 1, ...query, scope: 'all' }), {
+    enabled: isAdmin && !all,
+    keepPrevious: false,
+  });
+  const toEveryones = (everyones.data?.total ?? 0) > 0 && (
+    <Button onClick={() => filters.set('scope', 'all')}>
+      {t(filters.values.q === '' ? 'tasks.showEveryones' : 'tasks.searchEveryones')}
+    </Button>
+  );
   if (isNarrowed) {
     const { q, ...others } = filters.values;
     const hasOthers = narrowingNames.some((name) => name !== 'q' && others[name] !== '');
     const text =
       q === '' ? t('tasks.noMatchFilters') : t(hasOthers ? 'tasks.noMatchText' : 'tasks.noMatchFor', { text: q });
-    return <NoMatches text={text} onClear={filters.clear} />;
+    return <NoMatches text={text} onClear={filters.clear} others={toEveryones} />;
   }
   return (
     <EmptyState
-      heading={t('tasks.empty')}
+      heading={t(toEveryones ? 'home.noneOfYours' : 'tasks.empty')}
       text={t('tasks.emptyText')}
       action={
-        <Button component={Link} to="/playground" variant="default">
-          {t('tasks.emptyAction')}
-        </Button>
+        <Group gap="sm" justify="center">
+          {toEveryones}
+          <Button component={Link} to="/playground" variant="default">
+            {t('tasks.emptyAction')}
+          </Button>
+        </Group>
       }
     />
   );

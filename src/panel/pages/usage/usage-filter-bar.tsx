@@ -1,9 +1,9 @@
-import { Button, SegmentedControl, Select, TextInput } from '@mantine/core';
-import { IconX } from '@tabler/icons-react';
+import { SegmentedControl, Select, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Channel, KeyName } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
+import { FilterChips } from '../../ui/form/filter-bar.tsx';
 import { NameSelect } from '../../ui/form/name-select.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-filters.ts';
 import classes from './usage.module.css';
@@ -23,11 +23,13 @@ type UsageFilterBarProps = {
 export function UsageFilterBar({ filters, ofOneUser = false }: UsageFilterBarProps) {
   const isAdmin = useRole() >= roles.admin;
   return (
-    <search className={classes.bar}>
-      {isAdmin && !ofOneUser && <ScopeChoice filters={filters} />}
-      <PeriodChoice filters={filters} />
+    <div>
+      <search className={classes.bar}>
+        {isAdmin && !ofOneUser && <ScopeChoice filters={filters} />}
+        <PeriodChoice filters={filters} />
+      </search>
       <Narrowed filters={filters} />
-    </search>
+    </div>
   );
 }
 
@@ -95,23 +97,18 @@ function Narrowed({ filters: { values, scope, setAll } }: { filters: UsageFilter
   });
   const keyName = values.key === '0' ? t('usage.noKey') : (key.data?.[0]?.name ?? `#${values.key}`);
   const chips = [
-    { on: values.model, text: values.model, widen: { model: '', plugin: '' } },
-    { on: values.key, text: t('usage.onlyKey', { name: keyName }), widen: { key: '' } },
+    { key: 'model', label: t('usage.model'), value: values.model, widen: { model: '', plugin: '' } },
+    { key: 'key', label: t('usage.key'), value: values.key && keyName, widen: { key: '' } },
     {
-      on: values.channel,
-      text: t('usage.onlyChannel', { name: channel.data?.name ?? `#${values.channel}` }),
-      widen: { channel: '' },
+      ...{ key: 'channel', label: t('tasks.channel'), widen: { channel: '' } },
+      value: values.channel && (channel.data?.name ?? `#${values.channel}`),
     },
-  ].filter(({ on }) => on !== '');
-  return chips.map(({ text, widen }) => (
-    <Button
-      key={text}
-      variant="light"
-      rightSection={<IconX size={15} stroke={1.8} aria-hidden="true" />}
-      aria-label={t('usage.widen', { name: text })}
-      onClick={() => setAll(widen)}
-    >
-      {text}
-    </Button>
-  ));
+  ].filter(({ value }) => value !== '');
+  if (chips.length === 0) return null;
+  return (
+    <FilterChips
+      chips={chips.map(({ widen, ...chip }) => ({ ...chip, onRemove: () => setAll(widen) }))}
+      onClear={() => setAll({ model: '', plugin: '', key: '', channel: '' })}
+    />
+  );
 }

@@ -2,6 +2,7 @@ import { Anchor, Button, Group, Input, SegmentedControl, Text } from '@mantine/c
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { KeptStorage, UsageReport as Report, User } from '../../api/types.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { useApiQuery, useReadAhead } from '../../session/use-api.ts';
 import { formatHours } from '../../ui/chart/chart-axis.ts';
 import { ChartOrTable } from '../../ui/chart/charts.tsx';
@@ -56,8 +57,10 @@ export function UsageReport({ filters }: { filters: UsageFilters }) {
 }
 
 /** Nothing was spent: in a short period there may be more before it. */
-function NoUsage({ filters: { period, setAll } }: { filters: UsageFilters }) {
+function NoUsage({ filters: { period, scope, path, setAll } }: { filters: UsageFilters }) {
   const { t } = useTranslation();
+  const isAdmin = useRole() >= roles.admin;
+  const everyones = useApiQuery<Report>(`${path}&scope=all`, { enabled: isAdmin && scope === 'own' });
   const isShort = period === 'today' || period === '7d';
   return (
     <EmptyState
@@ -65,6 +68,9 @@ function NoUsage({ filters: { period, setAll } }: { filters: UsageFilters }) {
       text={t('usage.empty.text')}
       action={
         <Group gap="sm" justify="center">
+          {everyones.data !== undefined && everyones.data.shares.length > 0 && (
+            <Button onClick={() => setAll({ scope: 'all', by: '' })}>{t('usage.showEveryones')}</Button>
+          )}
           {isShort && (
             <Button variant="default" onClick={() => setAll({ period: '30d', from: '', to: '' })}>
               {t('usage.empty.longer')}

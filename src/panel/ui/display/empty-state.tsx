@@ -1,4 +1,4 @@
-import { Button, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -29,17 +29,27 @@ export function EmptyState({ heading, text, action }: EmptyStateProps) {
   );
 }
 
+type NoMatchesProps = {
+  text: string;
+  onClear(): void;
+  /** What leads to where there are matches. */
+  others?: ReactNode;
+};
+
 /** Shown instead of a list in which search and filters leave nothing. */
-export function NoMatches({ text, onClear }: { text: string; onClear(): void }) {
+export function NoMatches({ text, onClear, others }: NoMatchesProps) {
   const { t } = useTranslation();
   return (
     <EmptyState
       heading={t('list.noMatch')}
       text={text}
       action={
-        <Button variant="default" onClick={onClear}>
-          {t('list.clear')}
-        </Button>
+        <Group gap="sm" justify="center">
+          {others}
+          <Button variant="default" onClick={onClear}>
+            {t('list.clear')}
+          </Button>
+        </Group>
       }
     />
   );

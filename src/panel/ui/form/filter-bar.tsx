@@ -27,8 +27,14 @@ export const SearchField = (props: TextInputProps) => (
 /** A filter that is set: what it is about, and what it lets through. */
 export type FilterChip = { key: string; label: string; value: ReactNode; onRemove(): void };
 
-/** The filters of a list, each of which can be removed, and all at once. */
-export function FilterChips({ chips, onClear }: { chips: readonly FilterChip[]; onClear(): void }) {
+type FilterChipsProps = {
+  chips: readonly FilterChip[];
+  /** Removes them all, where there can be several. */
+  onClear?(): void;
+};
+
+/** The filters of a list, each of which can be removed, and several at once. */
+export function FilterChips({ chips, onClear }: FilterChipsProps) {
   const { t } = useTranslation();
   const group = useRef<HTMLUListElement>(null);
   return (
@@ -52,11 +58,13 @@ export function FilterChips({ chips, onClear }: { chips: readonly FilterChip[]; 
           </button>
         </li>
       ))}
-      <li>
-        <Button variant="subtle" size="xs" className={classes.clear} onClick={onClear}>
-          {t('tasks.clear')}
-        </Button>
-      </li>
+      {chips.length > 1 && onClear !== undefined && (
+        <li>
+          <Button variant="subtle" size="xs" className={classes.clear} onClick={onClear}>
+            {t('filters.clear')}
+          </Button>
+        </li>
+      )}
     </ul>
   );
 }
