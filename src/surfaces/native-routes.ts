@@ -20,8 +20,8 @@ import { hasEnded, type TaskRecord } from '../store/ports/index.ts';
 import {
   type Caller,
   type ClientRequest,
+  findOwnTasks,
   hideTask,
-  ownTasks,
   resolveOriginTasks,
   submitOnce,
   submitTask,
@@ -218,7 +218,7 @@ type Lookup = Pick<MatchedRoute, 'plugin' | 'generation'> & { call: NativeCall; 
 
 /** The caller's tasks of this plugin in the order of the ids. @throws tasks.task_not_found */
 async function lookUp(deps: SurfaceDeps, { plugin, generation, call, ids }: Lookup) {
-  const tasks = await ownTasks(deps, call.caller.user.id, ids);
+  const tasks = await findOwnTasks(deps, call.caller.user.id, ids);
   if (!tasks?.every(({ platform }) => servesPlatform(generation, plugin, platform))) throw taskErrors.task_not_found();
   return tasks;
 }

@@ -9,7 +9,7 @@ import {
   cancelTask,
   type DescribedTask,
   deleteTask,
-  ownTask,
+  findOwnTask,
   type SubmittedTask,
   taskErrors,
 } from '../tasks/index.ts';
@@ -127,7 +127,7 @@ export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>):
       return submitGeneric(deps, { caller, requestId, pluginKey, request, repeats });
     },
     async retry(caller, { requestId, taskId, options }) {
-      const task = await ownTask(deps, caller.user.id, taskId);
+      const task = await findOwnTask(deps, caller.user.id, taskId);
       if (!task) throw taskErrors.task_not_found();
       return retryTask(deps, { caller, requestId, task, options });
     },

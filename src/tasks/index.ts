@@ -42,8 +42,8 @@ export {
   taskState,
   taskView,
 } from './state/describe-task.ts';
+export { findOwnTask, findOwnTasks, findOwnTaskToRender } from './state/find-own-tasks.ts';
 export { findMostRunning, limitReached, listOwnLimits } from './state/own-limits.ts';
-export { ownTask, ownTaskShown, ownTasks } from './state/own-tasks.ts';
 export { toStoredFailure } from './state/stored-failure.ts';
 export { traceEvent } from './state/trace-event.ts';
 export { MAX_ATTEMPTS } from './submission/attempt-channels.ts';
@@ -73,4 +73,4 @@ export type {
   TaskTelemetry,
   TaskTracer,
 } from './types.ts';
-export type { QueueClass, QueuedTask, QueuePosition } from './waiting/queue-positions.ts';
+export type { ListedWaitingTask, QueueClass, QueuePosition } from './waiting/queue-positions.ts';

@@ -19,8 +19,14 @@ import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { batchMoneyWrites } from './state/batch-money-writes.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
+import {
+  findOwnTask,
+  findOwnTaskSummary,
+  pageTasks,
+  type TaskPage,
+  type TaskPageRequest,
+} from './state/find-own-tasks.ts';
 import { createModelDurations } from './state/model-durations.ts';
-import { ownTask, ownTaskSummary, pageTasks, type TaskPage, type TaskPageRequest } from './state/own-tasks.ts';
 import { createTransitionWriter } from './state/record-transition.ts';
 import { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
 import { createLeaseRenewal } from './submission/renew-lease.ts';
@@ -157,7 +163,7 @@ export function createTasks(deps: TaskDeps): Tasks {
   const follow = createCallbackFollower({ store, clock, logger, wake: () => engine.wake() });
 
   async function requireOwn(userId: number, taskId: string): Promise<TaskRecord> {
-    const task = await ownTask(deps, userId, taskId);
+    const task = await findOwnTask(deps, userId, taskId);
     if (!task) throw taskErrors.task_not_found();
     return task;
   }
@@ -194,7 +200,7 @@ export function createTasks(deps: TaskDeps): Tasks {
     awaitChange: ({ user, key }, task, wait) =>
       awaitChange(deps, { ...wait, task, observer: { userId: user.id, keyId: key?.id ?? null } }),
     async ownSummary(userId, taskId) {
-      const task = await ownTaskSummary(deps, userId, taskId);
+      const task = await findOwnTaskSummary(deps, userId, taskId);
       if (!task) throw taskErrors.task_not_found();
       return task;
     },

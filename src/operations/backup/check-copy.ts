@@ -1,7 +1,7 @@
 import { OperatorError, sentence, silentLogger } from '../../kernel/index.ts';
 import { checkSqliteDatabase, closeSqliteLog, openStore } from '../../store/index.ts';
 import type { DatabaseCounts, Store } from '../../store/ports/index.ts';
-import { LISTED } from '../watches/check-ledger.ts';
+import { MAX_LISTED } from '../watches/check-ledger.ts';
 import type { BackupDeps } from './types.ts';
 
 /**
@@ -37,7 +37,7 @@ export async function withCheckedCopy<T>(
 
 /** @throws `OperatorError` when balances or the audit log are not as they were written */
 export async function requireConsistent(store: Pick<Store, 'ledger' | 'logs'>): Promise<void> {
-  const { wallets, tasks } = await store.ledger.imbalances(LISTED);
+  const { wallets, tasks } = await store.ledger.imbalances(MAX_LISTED);
   if (wallets.length + tasks.length > 0) {
     throw new OperatorError(sentence('backup.balances', { count: wallets.length + tasks.length }));
   }

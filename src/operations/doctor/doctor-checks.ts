@@ -5,7 +5,7 @@ import type { Store, WalletImbalance } from '../../store/ports/index.ts';
 import { hasOnlyWorkers, NODE_ALIVE_SECONDS, ONLY_WORKERS } from '../nodes/announce-node.ts';
 import { findUnreadable } from '../secrets/reseal-secrets.ts';
 
-import { LISTED } from '../watches/check-ledger.ts';
+import { MAX_LISTED } from '../watches/check-ledger.ts';
 import { compareClocks } from '../watches/watch-clock.ts';
 
 /** If a poll is this late, no node polls, or they cannot keep up. */
@@ -67,12 +67,12 @@ export async function runDoctorChecks({ store, secretBox, clock, node }: DoctorD
 }
 
 export async function checkLedger(store: Store): Promise<Finding> {
-  const { wallets, tasks } = await store.ledger.imbalances(LISTED);
-  const budgets = await store.ledger.budgetImbalances(LISTED);
+  const { wallets, tasks } = await store.ledger.imbalances(MAX_LISTED);
+  const budgets = await store.ledger.budgetImbalances(MAX_LISTED);
   if (wallets.length + tasks.length + budgets.length === 0) {
     return { check: 'ledger', level: 'ok', message: 'every balance is the sum of its ledger lines' };
   }
-  const more = [wallets, tasks, budgets].some(({ length }) => length === LISTED);
+  const more = [wallets, tasks, budgets].some(({ length }) => length === MAX_LISTED);
   const named = [
     ...wallets.map((row) => `${nameWallet(row)}: balance ${row.quota}, ledger ${row.ledger}`),
     ...tasks.map((row) => `task ${row.taskId}: quota ${row.quota}, ledger ${row.ledger}`),
@@ -186,9 +186,9 @@ async function checkTwoFactor(store: Store, secretBox: SecretBox): Promise<Findi
   }
   if (lost.length === 0)
     return { check: 'secrets', level: 'ok', message: "every user's authenticator secret can be read" };
-  const users = await Promise.all(lost.slice(0, LISTED).map((id) => store.users.byId(id)));
+  const users = await Promise.all(lost.slice(0, MAX_LISTED).map((id) => store.users.byId(id)));
   const named = users.map((user, i) => `${lost[i]} (${user?.username ?? 'deleted'})`).join(', ');
-  const more = lost.length > LISTED ? ` and ${lost.length - LISTED} more` : '';
+  const more = lost.length > MAX_LISTED ? ` and ${lost.length - MAX_LISTED} more` : '';
   return {
     check: 'secrets',
     level: 'error',
@@ -207,8 +207,8 @@ async function checkWebhooks(store: Store, secretBox: SecretBox): Promise<Findin
   }
   if (lost.length === 0)
     return { check: 'secrets', level: 'ok', message: "every API key's webhook secret can be read" };
-  const named = lost.slice(0, LISTED).map(({ id, name }) => `${id} (${name})`);
-  const more = lost.length > LISTED ? ` and ${lost.length - LISTED} more` : '';
+  const named = lost.slice(0, MAX_LISTED).map(({ id, name }) => `${id} (${name})`);
+  const more = lost.length > MAX_LISTED ? ` and ${lost.length - MAX_LISTED} more` : '';
   return {
     check: 'secrets',
     level: 'error',
@@ -225,8 +225,8 @@ async function checkInner(store: Store, secretBox: SecretBox): Promise<Finding> 
     return { check: 'secrets', level: 'ok', message: 'every secret inside settings can be read' };
   }
   const named = [
-    ...(channels.length > 0 ? [`the settings of channels ${channels.slice(0, LISTED).join(', ')}`] : []),
-    ...(keys.length > 0 ? [`former webhook secrets of API keys ${keys.slice(0, LISTED).join(', ')}`] : []),
+    ...(channels.length > 0 ? [`the settings of channels ${channels.slice(0, MAX_LISTED).join(', ')}`] : []),
+    ...(keys.length > 0 ? [`former webhook secrets of API keys ${keys.slice(0, MAX_LISTED).join(', ')}`] : []),
   ];
   return {
     check: 'secrets',

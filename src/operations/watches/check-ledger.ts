@@ -2,7 +2,7 @@ import { type Clock, detachFromRequest, type Logger } from '../../kernel/index.t
 import type { Store, WalletImbalance } from '../../store/ports/index.ts';
 
 /** At most this many rows are listed. */
-export const LISTED = 20;
+export const MAX_LISTED = 20;
 /** A check reads the whole ledger, so it runs at most this often. */
 const CHECK_EVERY_MS = 6 * 3_600_000;
 /** After a failed check the next one waits this long. */
@@ -11,7 +11,9 @@ const TRY_AGAIN_MS = 300_000;
 export type LedgerCheck = {
   /** Unix seconds. */
   checkedAt: number;
-  /** Rows whose balance or quota is not the sum of its ledger lines; at most `LISTED` of each. */
+  /**
+   * Rows whose balance or quota is not the sum of its ledger lines; at most `MAX_LISTED` of each.
+   */
   wallets: WalletImbalance[];
   tasks: { taskId: string; quota: number; ledger: number }[];
 };
@@ -29,7 +31,7 @@ export function createLedgerCheck({ store, clock, logger }: { store: Store; cloc
     isChecking = true;
     notBeforeMs = clock.monotonicMs() + TRY_AGAIN_MS;
     try {
-      const found = await store.ledger.imbalances(LISTED);
+      const found = await store.ledger.imbalances(MAX_LISTED);
       latest = { checkedAt: clock.unix(), ...found };
       notBeforeMs = clock.monotonicMs() + CHECK_EVERY_MS;
       if (found.wallets.length + found.tasks.length > 0)

@@ -13,7 +13,7 @@ import { createUsageReader, type UsageReader } from '../usage/read-usage.ts';
 import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
 import { watchForFailure } from '../watch-for-failure.ts';
 import { deliverStream } from './deliver-stream.ts';
-import { isReadAgain, storeAnswer } from './kept-answers.ts';
+import { mayAskAgain, storeAnswer } from './kept-answers.ts';
 
 /**
  * Bills the request, forwards the answer and stores the ids in it. How it is read and billed
@@ -62,7 +62,7 @@ async function deliverWhole(
     ? calculateBill(deps, delivery, { usageReader, how: 'whole', spokenSeconds })
     : { httpStatus: status };
   const redacted = redactKey(body.value, deps.vendors.channels.secrets(account));
-  const kept = isReadAgain(deps.node, request.client, intent) ? await storeAnswer(deps, delivery, redacted) : undefined;
+  const kept = mayAskAgain(deps.node, request.client, intent) ? await storeAnswer(deps, delivery, redacted) : undefined;
   // An answer that cannot reach its client costs nothing.
   if (intent.isFollowed && !kept) throw relayErrors.answer_not_kept({ shouldRetry: false });
   const billed = billRelay(deps, relay, { ...bill, kept, mustBeKept: intent.isFollowed });

@@ -1,6 +1,6 @@
 import { deadlineSignal, RELAY_PREFIX } from '../../kernel/index.ts';
 import type { RelayRecord } from '../../store/ports/index.ts';
-import { type Caller, ownTask, type TaskDeps, type TaskEvent, taskErrors, taskObject } from '../../tasks/index.ts';
+import { type Caller, findOwnTask, type TaskDeps, type TaskEvent, taskErrors, taskObject } from '../../tasks/index.ts';
 import { mayBeFollowed } from '../endpoints.ts';
 import { relayErrors } from '../errors.ts';
 import { relayTask } from '../objects/describe-relay.ts';
@@ -76,7 +76,7 @@ export async function repeatFollowed(
   const accept = (task: { id: string }) => acceptedAnswer(task, { ...request, replayed: true });
   const relay = await deps.store.relays.byRelayId(relayId);
   if (!relay) {
-    const task = await ownTask(deps, caller.user.id, relayId);
+    const task = await findOwnTask(deps, caller.user.id, relayId);
     if (task) return accept(taskObject(task));
     throw relayErrors.idempotency_not_replayable({ shouldRetry: false });
   }

@@ -35,7 +35,7 @@ const BOUNDS = { maxBytes: 16 * 1024 * 1024, maxValues: 100_000, maxDepth: 64 };
  * Whether the client of the request may ask for its answer again. An older node would count kept
  * answers as results that their user keeps.
  */
-export const isReadAgain = (
+export const mayAskAgain = (
   { features }: Pick<TaskDeps['node'], 'features'>,
   { idempotencyKey }: RelayedRequest['client'],
   intent: RelayIntent,

@@ -1,6 +1,6 @@
 import { err, ok, type Result, type Sentence, toSentence } from '../../kernel/index.ts';
 import { type CopiedFile, PREVIEW_KIND } from '../../store/ports/index.ts';
-import { ownTask, taskErrors } from '../../tasks/index.ts';
+import { findOwnTask, taskErrors } from '../../tasks/index.ts';
 import { previewKey } from '../artifacts/artifact-keys.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import { resultErrors } from '../errors.ts';
@@ -20,7 +20,7 @@ export type OfferedPreview = { readerId: number | null; taskId: string; artifact
 export async function acceptPreview(deps: ResultDeps, offered: OfferedPreview): Promise<void> {
   const { store, clock } = deps;
   const { readerId, taskId, artifactKey } = offered;
-  const task = readerId === null ? await store.tasks.byTaskId(taskId) : await ownTask(deps, readerId, taskId);
+  const task = readerId === null ? await store.tasks.byTaskId(taskId) : await findOwnTask(deps, readerId, taskId);
   if (task?.hiddenAt !== 0) throw taskErrors.task_not_found();
   const { userId } = task;
   if (task.status !== 'SUCCESS') throw resultErrors.artifact_not_ready();

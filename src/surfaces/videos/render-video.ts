@@ -5,7 +5,7 @@ import type { TaskProperties, TaskShown, TaskStatus } from '../../store/ports/in
 import {
   type ClientRequest,
   type DescribedTask,
-  ownTaskShown,
+  findOwnTaskToRender,
   type ShownTask,
   showRequestedModel,
   taskCost,
@@ -32,7 +32,7 @@ export async function renderOwnVideo(
   userId: number,
   { taskId, url, read }: VideoRequest,
 ): Promise<{ task: TaskShown; json: string }> {
-  const task = await ownTaskShown(deps, userId, taskId);
+  const task = await findOwnTaskToRender(deps, userId, taskId);
   if (!task) throw taskErrors.task_not_found();
   const pin = deps.pin();
   try {

@@ -148,7 +148,7 @@ async function openIn(
     if (!opening.queue && opening.most) results.set(opening, err(limitReached(reached, opening.most)));
   }
   const waiting = openings.filter((opening) => opening.queue && !begun.has(opening));
-  for (const [opening, error] of await refuseBeyond(tx, waiting)) results.set(opening, err(error));
+  for (const [opening, error] of await refuseOverfullQueues(tx, waiting)) results.set(opening, err(error));
   const placed = openings.filter((opening) => !results.has(opening));
   const takes = await takeKeys(tx, placed, clock.unix());
   const unrepeated = placed.filter((opening) => takes.get(opening) !== false);
@@ -221,7 +221,7 @@ async function holdBack(
 }
 
 /** What is beyond the bounds of its group. Each that is within them counts for those behind it. */
-async function refuseBeyond(
+async function refuseOverfullQueues(
   tx: Repositories,
   openings: readonly Opening<unknown>[],
 ): Promise<Map<Opening<unknown>, AppError>> {

@@ -2,7 +2,7 @@ import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { cancelTask } from './cancel-task.ts';
-import { ownTask } from './own-tasks.ts';
+import { findOwnTask } from './find-own-tasks.ts';
 
 /**
  * Deletes a user's own task for them: it is hidden on every surface, its links end, and its content
@@ -11,7 +11,7 @@ import { ownTask } from './own-tasks.ts';
  * @throws tasks.task_not_found, tasks.cancel_unsupported when it runs and cannot be cancelled
  */
 export async function deleteTask(deps: TaskDeps, userId: number, taskId: string): Promise<void> {
-  const task = await ownTask(deps, userId, taskId);
+  const task = await findOwnTask(deps, userId, taskId);
   if (!task) throw taskErrors.task_not_found();
   const ended = hasEnded(task) ? task : await cancelOrReadEnded(deps, task);
   // Another request may have deleted it first.
@@ -38,7 +38,7 @@ async function cancelOrReadEnded(deps: TaskDeps, task: TaskRecord): Promise<Task
   try {
     return await cancelTask(deps, task);
   } catch (error) {
-    const current = await ownTask(deps, task.userId, task.taskId);
+    const current = await findOwnTask(deps, task.userId, task.taskId);
     if (current && hasEnded(current)) return current;
     throw error;
   }

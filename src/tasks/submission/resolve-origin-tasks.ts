@@ -3,7 +3,7 @@ import { type LoadedPlugin, readOriginTaskIds, servesPlatform } from '../../plug
 import { STATUS } from '../../store/ports/index.ts';
 import type { OriginTasks } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
-import { findOriginAccount, ownOriginTasks } from '../state/own-tasks.ts';
+import { findOriginAccount, findOwnOriginTasks } from '../state/find-own-tasks.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 
 /** `named`: what the decoder returned as `originTaskIds`. */
@@ -26,7 +26,7 @@ export async function resolveOriginTasks(
   const ids = readOriginTaskIds(named);
   if (!ids.ok) throw taskErrors.invalid_origin_task_ids({ message: ids.error });
   if (ids.value.length === 0) return undefined;
-  const tasks = await ownOriginTasks(deps, caller.user.id, [...new Set(ids.value.map(toTaskId))]);
+  const tasks = await findOwnOriginTasks(deps, caller.user.id, [...new Set(ids.value.map(toTaskId))]);
   if (!tasks) throw taskErrors.origin_task_not_found();
   const pin = deps.pin();
   try {

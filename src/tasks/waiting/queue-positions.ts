@@ -40,13 +40,13 @@ export type QueueClass = WaitingTotal & { channels: ChannelRecord[]; running: nu
 
 export type QueueFilter = { userId?: number; model?: string };
 /** `within`: undefined for a task whose class was emptied since. */
-export type QueuedTask = ListedWaiting & { queue: QueuePosition; within: QueueClass | undefined };
+export type ListedWaitingTask = ListedWaiting & { queue: QueuePosition; within: QueueClass | undefined };
 
 export type QueuePositions = {
   /** The positions of those tasks that wait, by their ids. */
   find(tasks: readonly Pick<TaskRecord, 'taskId' | 'status'>[]): Promise<ReadonlyMap<string, QueuePosition>>;
   /** The waiting tasks of one user, or of all, the oldest first. */
-  list(filter: QueueFilter, page: Page): Promise<Paged<QueuedTask>>;
+  list(filter: QueueFilter, page: Page): Promise<Paged<ListedWaitingTask>>;
   /** Puts a task before all others of its priority. @throws tasks.task_not_waiting */
   moveToFront(taskId: string): Promise<void>;
   /** The classes in which tasks wait. */

@@ -10,7 +10,7 @@ import {
   type WaitingRecord,
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { findOriginAccount } from '../state/own-tasks.ts';
+import { findOriginAccount } from '../state/find-own-tasks.ts';
 import type { Caller, ClientRequest, Submission, TaskDeps } from '../types.ts';
 
 /** A submission as it is stored until it is sent. */

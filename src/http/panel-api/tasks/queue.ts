@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import { type CapacityService, mapModel } from '../../../channels/index.ts';
 import type { Clock } from '../../../kernel/index.ts';
-import type { QueueClass, QueuedTask, Tasks } from '../../../tasks/index.ts';
+import type { ListedWaitingTask, QueueClass, Tasks } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -13,7 +13,7 @@ export function queueRoutes(
   { tasks, audit, ...deps }: { tasks: Tasks; audit: RecordAudit; capacity: CapacityService; clock: Clock },
 ) {
   /** Why a task waits, as administrators read it. */
-  function describeReason({ within, notBefore, parked, properties }: QueuedTask): Reason {
+  function describeReason({ within, notBefore, parked, properties }: ListedWaitingTask): Reason {
     if (parked) return { reason: 'own_limit', reason_until: null };
     if (notBefore > 0) return { reason: 'returned', reason_until: notBefore };
     if (within?.channels.length === 0) return { reason: 'no_channel', reason_until: null };
@@ -28,7 +28,7 @@ export function queueRoutes(
       : { reason: 'full', reason_until: null };
   }
 
-  const describe = (task: QueuedTask, forAdmin: boolean) => ({
+  const describe = (task: ListedWaitingTask, forAdmin: boolean) => ({
     ...describeQueued(task),
     ...(forAdmin ? describeForAdmin(task) : {}),
     ...(forAdmin ? describeReason(task) : withoutAccounts(describeReason(task))),
@@ -105,7 +105,7 @@ const withoutAccounts = ({ reason }: Reason): Reason => ({
   reason_until: null,
 });
 
-function describeQueued(task: QueuedTask) {
+function describeQueued(task: ListedWaitingTask) {
   const { properties, within } = task;
   return {
     id: task.taskId,
@@ -121,7 +121,7 @@ function describeQueued(task: QueuedTask) {
   };
 }
 
-const describeForAdmin = (task: QueuedTask) => ({
+const describeForAdmin = (task: ListedWaitingTask) => ({
   user_id: task.userId,
   username: task.username,
   group: task.within?.group ?? '',

@@ -10,21 +10,21 @@ const TASK_ID = /^[\x21-\x7e]{1,191}$/;
  * Reads one of the user's tasks. Undefined when it is missing or belongs to another user: callers
  * cannot tell which.
  */
-export const ownTask = async (
+export const findOwnTask = async (
   { store }: Pick<TaskDeps, 'store'>,
   userId: number,
   id: string,
 ): Promise<TaskRecord | undefined> => (TASK_ID.test(id) ? store.tasks.byUser(userId, id) : undefined);
 
 /** Reads it for its status alone, without what may be large. */
-export const ownTaskSummary = async (
+export const findOwnTaskSummary = async (
   { store }: Pick<TaskDeps, 'store'>,
   userId: number,
   id: string,
 ): Promise<TaskSummary | undefined> => (TASK_ID.test(id) ? store.tasks.summaryByUser(userId, id) : undefined);
 
 /** Reads it with all that a rendering depends on. */
-export const ownTaskShown = async (
+export const findOwnTaskToRender = async (
   { store }: Pick<TaskDeps, 'store'>,
   userId: number,
   id: string,
@@ -34,14 +34,14 @@ export const ownTaskShown = async (
  * Reads the user's own tasks in the order of `ids`, repeated where an id is repeated, in one
  * statement. Undefined when one is missing or belongs to another user: callers cannot tell which.
  */
-export const ownTasks = (
+export const findOwnTasks = (
   deps: Pick<TaskDeps, 'store'>,
   userId: number,
   ids: readonly string[],
 ): Promise<TaskRecord[] | undefined> => readOwn(deps, userId, { ids, isFound: ({ hiddenAt }) => hiddenAt === 0 });
 
 /** Those that a new task may build on: also those whose results were not retained. */
-export const ownOriginTasks = (
+export const findOwnOriginTasks = (
   deps: Pick<TaskDeps, 'store'>,
   userId: number,
   ids: readonly string[],
