@@ -1,14 +1,18 @@
 /** Tasks that wait for a vendor with room: all of them run, and no client sees that it was full. */
 import { afterAll, expect, test } from 'bun:test';
-import { AppError } from '../../src/kernel/index.ts';
+import { join } from 'node:path';
+import { AppError, createSecretBox, err, randomBase64, sentence } from '../../src/kernel/index.ts';
 import type { LoadedPlugin } from '../../src/plugins/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
-import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { createFolderFiles } from '../../src/store/index.ts';
+import type { FileStore, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import type { ClientRequest, TaskLimits, WaitingRules } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { DATABASES } from '../support/databases.ts';
 import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
+import { startRefusingVendor } from '../support/refusing-vendor.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import {
   addCaller,
@@ -27,7 +31,7 @@ import {
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
 
-type Setup = Partial<TaskLimits> & { vendorMaxRunning?: number; rules?: Partial<WaitingRules> };
+type Setup = Partial<TaskLimits> & { files?: FileStore; vendorMaxRunning?: number; rules?: Partial<WaitingRules> };
 
 async function withEngine(
   opened: OpenedStore,
@@ -54,6 +58,17 @@ const submit = (engine: Engine, caller: Caller, prompt = 'a [duration=0.2]') =>
     pluginKey: 'demo',
     request: jsonRequest({ model: 'demo-video', prompt, seconds: 5 }),
   });
+
+const IMAGE = new TextEncoder().encode('an image of a cat');
+function imageRequest(): ClientRequest {
+  async function* stream() {
+    yield IMAGE;
+  }
+  const file = { ref: 'request_file:image', field: 'image', filename: 'a.png', mimeType: 'image/png' };
+  const fields = { model: ['demo-video'], prompt: ['a [duration=0.2]'], seconds: ['5'] };
+  const body = { kind: 'multipart' as const, fields, files: [{ ...file, size: IMAGE.length, stream }] };
+  return { ...jsonRequest(BODY), contentType: 'multipart/form-data', body };
+}
 
 const code = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
@@ -396,20 +411,60 @@ describeEachStore(
         await engine.addChannel({ limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
         await submit(engine, caller, `a ${HELD}`);
-        const bytes = new TextEncoder().encode('an image of a cat');
-        async function* stream() {
-          yield bytes;
-        }
-        const file = { ref: 'request_file:image', field: 'image', filename: 'a.png', mimeType: 'image/png' };
-        const fields = { model: ['demo-video'], prompt: ['a [duration=0.2]'], seconds: ['5'] };
-        const body = { kind: 'multipart' as const, fields, files: [{ ...file, size: bytes.length, stream }] };
-        const request = { ...jsonRequest(BODY), contentType: 'multipart/form-data', body };
-        const { taskId, phase } = await engine.surfaces.submitVideo(caller, 'request', request);
+        const { taskId, phase } = await engine.surfaces.submitVideo(caller, 'request', imageRequest());
         expect(phase).toBe('waiting');
         expect((await store.results.files('', 9)).map(({ refs }) => refs)).toEqual([1]);
         const done = await endedByTest(engine, taskId);
-        expect(done.data).toMatchObject({ image: { bytes: bytes.length } });
+        expect(done.data).toMatchObject({ image: { bytes: IMAGE.length } });
         await until('nobody needs it', async () => (await store.results.files('', 9))[0]?.refs === 0);
+      }));
+
+    test('a task whose files cannot be stored does not wait behind a refusal: it ends, refunded', () => {
+      const folder = createFolderFiles({ folder: join(temporaryFolder(), 'kept'), minFreeBytes: 0 });
+      const full = { kind: 'full' as const, ...sentence('place.folder_full', { code: 'ENOSPC' }) };
+      const files = { ...folder, put: async () => err(full) };
+      return withEngine(opened(), { files }, async (engine, store) => {
+        const vendor = startRefusingVendor({ url: engine.vendorUrl, key: 'vendor-key-0123456789' });
+        vendor.refused.set('a-key-of-the-vendor', 429);
+        await engine.addChannel({ key: 'a-key-of-the-vendor', baseUrl: vendor.url });
+        const caller = await addCaller(store);
+        await expect(engine.surfaces.submitVideo(caller, 'request', imageRequest())).rejects.toThrow();
+        const [task] = (await store.tasks.pageByUser(caller.user.id, { limit: 1, order: 'asc' })) ?? [];
+        expect([task?.status, await readBalance(store, caller.user.id)]).toEqual(['FAILURE', BALANCE]);
+        await vendor.stop();
+      });
+    });
+
+    test('a task that is cancelled while its vendor refuses it is not said to wait', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        const [arrived, refusal] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+        const vendor = Bun.serve({
+          ...{ port: 0, hostname: '127.0.0.1' },
+          async fetch() {
+            arrived.resolve();
+            await refusal.promise;
+            return new Response('', { status: 429 });
+          },
+        });
+        await engine.addChannel({ baseUrl: vendor.url.origin });
+        const { key, ...caller } = await addCaller(store);
+        const sealed = createSecretBox(['crypto-secret-of-the-tests']).seal(`whsec_${randomBase64(32)}`);
+        const rotated = await store.apiKeys.rotateWebhookSecret(key.id, key.userId, {
+          present: null,
+          sealed,
+          formers: [],
+        });
+        const request = { ...jsonRequest(BODY), callbackUrl: 'http://127.0.0.1:9/' };
+        const order = { requestId: 'request', pluginKey: 'demo', request };
+        const submitted = code(engine.surfaces.submitGeneric({ ...caller, key: rotated ?? null }, order));
+        expect(await Promise.race([arrived.promise, submitted])).toBeUndefined();
+        const [task] = (await store.tasks.pageByUser(caller.user.id, { limit: 1, order: 'asc' })) ?? [];
+        expect(await code(engine.tasks.cancel(caller.user.id, task?.taskId ?? ''))).toBe('tasks.cancel_unsupported');
+        refusal.resolve();
+        expect(await submitted).toBe('tasks.task_cancelled');
+        const { items } = await store.webhooks.listOfTask(task?.taskId ?? '', { page: 1, pageSize: 9 });
+        expect(items.map(({ event }) => event)).toEqual(['task.finished']);
+        await vendor.stop(true);
       }));
 
     testInFullRun('a task that its vendor had no room for waits again, with its turn, and is sent later', () =>

@@ -1,6 +1,7 @@
 import type { Refusal, RefusalKind } from '../../channels/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import type { NewWaiting, TaskRecord, WaitingRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
 import { recordQueued } from '../state/record-transition.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 import { storeRequest } from '../waiting/stored-request.ts';
@@ -91,19 +92,28 @@ const RETURNED = 9;
 /** Each number of a task once: what came back has a later lease. */
 export const reservationNumber = ({ leaseSeq }: TaskRecord, attempt: number): number => attempt + (leaseSeq - 1) * 10;
 
+/** False: it is not being sent any more, was cancelled, or its files cannot be stored. */
 async function putInLine(
   deps: TaskDeps,
   submission: Submission,
   { task, waitMs }: { task: TaskRecord; waitMs: number },
 ): Promise<boolean> {
-  const { hold, ...stored } = await storeRequest(deps, submission);
-  const entry = describeEntry(deps, submission, { taskId: task.taskId, slots: task.slots, stored });
-  return deps.store.transaction(async (tx) => {
-    if (!(await hold(tx, task))) return false;
-    await recordQueued(deps, tx, task);
-    return tx.waiting.putSent(task, entry, waitMs);
-  });
+  try {
+    const { hold, ...stored } = await storeRequest(deps, submission);
+    const entry = describeEntry(deps, submission, { taskId: task.taskId, slots: task.slots, stored });
+    return await deps.store.transaction(async (tx) => {
+      if (!(await hold(tx, task))) return false;
+      await recordQueued(deps, tx, task);
+      if (!(await tx.waiting.putSent(task, entry, waitMs))) throw NOT_RETURNED;
+      return true;
+    });
+  } catch (error) {
+    if (error === NOT_RETURNED || (error instanceof AppError && error.code === NOT_STORED)) return false;
+    throw error;
+  }
 }
+
+const NOT_STORED = taskErrors.queue_full().code;
 
 /** Where a submission waits. */
 export function describeEntry(
