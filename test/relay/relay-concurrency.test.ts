@@ -33,7 +33,7 @@ const describePlaces = (opened: () => OpenedStore) => {
   const open = new Map<string, ServerResponse>();
   const arrived: string[] = [];
   let mostOpen = 0;
-  /** Those who wait for a place; each ends its wait. */
+  /** Those who wait for a slot; each ends its wait. */
   const waits = new Set<() => void>();
 
   const clock: Clock = {
@@ -150,14 +150,14 @@ const describePlaces = (opened: () => OpenedStore) => {
     for (const user of ['m2', 'm3']) answer(user);
     await Promise.all([first, second, free]);
     expect(await spent(limited)).toBe(2 * 20_000);
-    // All places were given back.
+    // All slots were given back.
     const last = create(limited, { model: 'two', user: 'm5' });
     await isSent('m5');
     answer('m5');
     expect((await last).status).toBe(200);
   });
 
-  test('a stream holds its place until it ends or its client leaves', async () => {
+  test('a stream holds its slot until it ends or its client leaves', async () => {
     const caller = await addCaller(store);
     const first = await create(caller, { model: 'one', user: 's1', stream: true });
     const second = create(caller, { model: 'one', user: 's2', stream: true });
@@ -179,7 +179,7 @@ const describePlaces = (opened: () => OpenedStore) => {
     ['the connection breaks', () => open.get('f1')?.destroy()],
     ['the vendor is full itself', () => answer('f1', 429)],
   ] as const) {
-    test(`a place is free again when ${name}`, async () => {
+    test(`a slot is free again when ${name}`, async () => {
       arrived.length = 0;
       const caller = await addCaller(store);
       const first = create(caller, { model: 'one', user: 'f1' }).catch(() => undefined);
@@ -224,7 +224,7 @@ const describePlaces = (opened: () => OpenedStore) => {
     });
   });
 
-  test('a place is free again when money is short', async () => {
+  test('a slot is free again when money is short', async () => {
     const poor = await addCaller(store, 1);
     for (const user of ['p1', 'p2'])
       expect((await refusal(create(poor, { model: 'one', user })))?.code).toContain('insufficient');
@@ -286,9 +286,9 @@ test('a limit of one model holds nobody else back, and without a wait the answer
     },
     onSlotsFreed: () => () => {},
   };
-  const places = createAccountConcurrency({ clock: systemClock, capacity });
+  const slots = createAccountConcurrency({ clock: systemClock, capacity });
   const enter = (model: string) =>
-    places.enter(
+    slots.enter(
       { owner: 'user:1', scope: { channelId: 1, credentialId: 1, pool: 'p', model } },
       { waitMs: 0, signal: undefined },
     );
@@ -298,7 +298,7 @@ test('a limit of one model holds nobody else back, and without a wait the answer
   expect(await enter('wide')).toBeDefined();
   expect(await enter('wide')).toBeUndefined();
   narrow?.();
-  // Twice given back is one place.
+  // Twice given back is one slot.
   narrow?.();
   expect(await enter('wide')).toBeDefined();
   expect(await enter('wide')).toBeUndefined();
