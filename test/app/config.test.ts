@@ -329,6 +329,7 @@ describe('the address of PostgreSQL', () => {
     ['?sslmode=on', 'its sslmode is none of disable'],
     ['?sslrootcert=/nowhere/ca.crt', 'the file of its sslrootcert cannot be read: ENOENT'],
     ['?channel_binding=yes', 'its channel_binding is none of'],
+    ['?connect_timeout=never', 'its connect_timeout is not 0 to 3600 seconds'],
     ['?port=99999', 'its port is not 1 to 65535'],
     ['?host=one,two', 'it lists several hosts'],
     ['%', 'a % in it begins no escape'],

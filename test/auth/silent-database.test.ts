@@ -7,6 +7,7 @@ import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { withOwnTimeouts } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { ORIGIN, openAuth, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
@@ -34,7 +35,7 @@ let directUrl: string;
 const open = (databaseUrl: string, clock: Clock) =>
   openStore({ databaseUrl, dataDir: '', synchronous: 'FULL', clock, logger: silentLogger });
 beforeAll(async () => {
-  const url = new URL(await migratedDatabaseUrl());
+  const url = new URL(withOwnTimeouts(await migratedDatabaseUrl()));
   proxy = await startHoldingProxy({ host: url.hostname, port: Number(url.port || 5432) });
   directUrl = url.href;
   direct = await open(directUrl, systemClock);

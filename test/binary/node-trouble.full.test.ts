@@ -16,7 +16,7 @@ import {
 } from '../support/gateway.ts';
 import { startHoldingProxy } from '../support/holding-proxy.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { testDatabaseUrl, withOwnTimeouts } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 
 let vendor: VendorProcess;
@@ -81,7 +81,7 @@ test('a node whose results are not shared says so in its log and to administrato
 });
 
 test('a database that hangs is answered with 503 and Retry-After until it answers again', async () => {
-  const databaseUrl = new URL(await testDatabaseUrl());
+  const databaseUrl = new URL(withOwnTimeouts(await testDatabaseUrl()));
   const proxy = await startHoldingProxy({ host: databaseUrl.hostname, port: Number(databaseUrl.port || 5432) });
   databaseUrl.host = new URL(proxy.url).host;
   const gateway = await start(databaseUrl.href);

@@ -9,7 +9,7 @@ import { addRunningTask, newSession, readLease } from '../contract/each-store.ts
 import { addUser } from '../support/add-user.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { startHoldingProxy } from '../support/holding-proxy.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { testDatabaseUrl, withOwnTimeouts } from '../support/postgres.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
 
@@ -385,7 +385,7 @@ test('an unreachable database is reported plainly, and the password is never rep
 });
 
 testInFullRun('a backup whose connection is let in late waits for it', async () => {
-  const relay = await startRelay(await testDatabaseUrl(), { waitMs: 7000 });
+  const relay = await startRelay(withOwnTimeouts(await testDatabaseUrl()), { waitMs: 7000 });
   relays.push(relay);
   const options = { databaseUrl: relay.url, clock: systemClock };
   expect(await withPostgresSnapshot(options, async ({ snapshot }) => snapshot)).toContain('-');

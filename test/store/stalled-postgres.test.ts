@@ -3,14 +3,14 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
 import { startLivedTime } from '../support/lived-time.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { testDatabaseUrl, withOwnTimeouts } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 
 let proxy: HoldingProxy | undefined;
 afterEach(() => proxy?.stop());
 
 test('a database that hangs refuses new calls and pending reads within seconds, and serves again once it answers', async () => {
-  const url = new URL(await testDatabaseUrl());
+  const url = new URL(withOwnTimeouts(await testDatabaseUrl()));
   proxy = await startHoldingProxy({ host: url.hostname, port: Number(url.port || 5432) });
   url.host = new URL(proxy.url).host;
   const store = await openStore({

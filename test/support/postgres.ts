@@ -59,10 +59,18 @@ export async function turkishDatabaseUrl(): Promise<string> {
   return readDatabase(new URL(url), name);
 }
 
-/** The URL of another database of a server. */
+/** The URL of another database of a server, with a far limit of time for its connections. */
 export function readDatabase(server: URL, name: string): string {
   const url = new URL(server);
   url.pathname = `/${name}`;
+  url.searchParams.set('connect_timeout', `${PATIENCE_MS / 1000}`);
+  return url.href;
+}
+
+/** The same database with the gateway's own limits of time. */
+export function withOwnTimeouts(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  url.searchParams.delete('connect_timeout');
   return url.href;
 }
 

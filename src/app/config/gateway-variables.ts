@@ -163,7 +163,7 @@ export const GATEWAY_VARIABLES = {
   databaseUrl: variable({
     env: 'DATABASE_URL',
     group: 'storage',
-    doc: 'PostgreSQL connection URL. Empty: SQLite in DATA_DIR. What it leaves out is taken from PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, PGSSLMODE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGCHANNELBINDING, PGOPTIONS and PGAPPNAME; what it says wins over them. PGSERVICE and password files are not read.',
+    doc: 'PostgreSQL connection URL. Empty: SQLite in DATA_DIR. What it leaves out is taken from PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, PGSSLMODE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGCHANNELBINDING, PGOPTIONS, PGAPPNAME and PGCONNECT_TIMEOUT; what it says wins over them. PGSERVICE and password files are not read.',
     kind: postgresUrl('postgres://user:password@host:5432/database'),
     default: '',
     defaultText: 'empty: SQLite',

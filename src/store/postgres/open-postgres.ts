@@ -6,7 +6,7 @@ import { isRetryable, nameAddress, storeErrors, toStoreError } from '../drivers/
 import { createTransactionGuard, type Scope } from '../drivers/guard-transactions.ts';
 import { POOLED_ADDRESS } from '../drivers/postgres-reasons.ts';
 import type { ChangeTopic, Repositories } from '../ports/index.ts';
-import { applicationName, readDatabaseName } from './postgres-address.ts';
+import { applicationName, readConnectTimeout, readDatabaseName } from './postgres-address.ts';
 import { runExclusively } from './run-exclusively.ts';
 import { createStallWatch } from './watch-stall.ts';
 
@@ -78,7 +78,7 @@ export function connectPostgres(databaseUrl: string, max: number, deadlines = DE
     url: databaseUrl,
     database: readDatabaseName(databaseUrl),
     max,
-    connectionTimeout: deadlines.connectSeconds,
+    connectionTimeout: readConnectTimeout(databaseUrl) ?? deadlines.connectSeconds,
     connection: {
       application_name: applicationName(databaseUrl),
       statement_timeout: `${deadlines.statementMs}`,
@@ -113,7 +113,7 @@ function connectPooled(poolUrl: string): SQL {
     url: poolUrl,
     database: readDatabaseName(poolUrl),
     max: MAX_CONNECTIONS,
-    connectionTimeout: CONNECT_TIMEOUT_S,
+    connectionTimeout: readConnectTimeout(poolUrl) ?? CONNECT_TIMEOUT_S,
     prepare: false,
     connection: { application_name: applicationName(poolUrl) },
   });
@@ -136,6 +136,7 @@ export async function openPostgres(options: {
   logger: Logger;
 }): Promise<Driver> {
   const { clock } = options;
+  const connectSeconds = readConnectTimeout(options.poolUrl ?? options.databaseUrl);
   const connect = () =>
     options.poolUrl
       ? connectPooled(options.poolUrl)
@@ -152,6 +153,7 @@ export async function openPostgres(options: {
   const hangs = () => storeErrors.unavailable({ retryAfterSeconds: 5 });
   const stall = createStallWatch({
     ...{ connect, clock, logger: options.logger, signal: stopping.signal },
+    ...(connectSeconds === undefined ? {} : { silentMs: connectSeconds * 1000 }),
     // Others that wait for them would wait as long. What may write is waited for as before: nobody
     // knows whether it was done.
     onStall() {
@@ -296,7 +298,7 @@ export async function openPostgres(options: {
   async function withinDeadline<T>(answer: Promise<T>): Promise<T> {
     const answered = new AbortController();
     const timeout = clock
-      .sleep(CONNECT_TIMEOUT_S * 1000, answered.signal)
+      .sleep((connectSeconds ?? CONNECT_TIMEOUT_S) * 1000, answered.signal)
       .then(() => Promise.reject(storeErrors.unavailable()));
     try {
       return await Promise.race([answer, timeout]);

@@ -15,10 +15,12 @@ const PARAMETERS = {
   channel_binding: 'PGCHANNELBINDING',
   options: 'PGOPTIONS',
   application_name: 'PGAPPNAME',
+  connect_timeout: 'PGCONNECT_TIMEOUT',
 } as const;
 type Parameter = keyof typeof PARAMETERS;
 
 const NAMES = Object.keys(PARAMETERS) as Parameter[];
+const MOST_SECONDS = 3600;
 const FILES: readonly Parameter[] = ['sslrootcert', 'sslcert', 'sslkey'];
 const ALLOWED: Partial<Record<Parameter, readonly string[]>> = {
   sslmode: ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'],
@@ -90,6 +92,8 @@ function findFault(name: Parameter, value: string): string | undefined {
     return 'sslmode=no-verify is not known to PostgreSQL: require encrypts without checking the certificate, verify-full checks it';
   }
   if (allowed && !allowed.includes(value)) return `its ${name} is none of ${allowed.join(', ')}`;
+  if (name === 'connect_timeout' && !(/^\d{1,4}$/.test(value) && Number(value) <= MOST_SECONDS))
+    return `its connect_timeout is not 0 to ${MOST_SECONDS} seconds`;
   if (!FILES.includes(name) || (name === 'sslrootcert' && value === 'system')) return undefined;
   try {
     accessSync(value, constants.R_OK);
@@ -105,6 +109,13 @@ function findFault(name: Parameter, value: string): string | undefined {
  */
 export const readDatabaseName = (address: string): string | undefined =>
   readTarget(new URL(address)).database || undefined;
+
+/** Seconds that the server may take to let a connection in; undefined: the address names none. */
+export function readConnectTimeout(address: string): number | undefined {
+  const value = new URL(address).searchParams.get('connect_timeout');
+  // For libpq 0 is no limit.
+  return value === null ? undefined : Number(value) || MOST_SECONDS;
+}
 
 /** The name that connections of a whole address bear. */
 export const applicationName = (address: string): string =>

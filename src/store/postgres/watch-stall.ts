@@ -3,8 +3,8 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 
 /** A call that takes longer lets the server be asked whether it answers at all. */
 const SUSPECT_MS = 2000;
-/** A server that does not answer `select 1` for this long serves nobody. */
-const STALLED_MS = 2000;
+/** A server that does not answer `select 1` for this long serves nobody, unless told otherwise. */
+const SILENT_MS = 2000;
 /** How often a server is asked while a long statement runs. */
 const PROBE_EVERY_MS = 5000;
 /** Connections that wait for an answer at once, while the server hangs. */
@@ -16,12 +16,13 @@ type Deps = {
   clock: Clock;
   logger: Logger;
   signal: AbortSignal;
+  silentMs?: number;
   /** Called when it is known that the server hangs. */
   onStall: () => void;
 };
 
 /** Distinguishes a server that hangs from one that is busy. */
-export function createStallWatch({ connect, clock, logger, signal, onStall }: Deps) {
+export function createStallWatch({ connect, clock, logger, signal, silentMs = SILENT_MS, onStall }: Deps) {
   let isStalled = false;
   let isProbing = false;
   let probedMs = Number.NEGATIVE_INFINITY;
@@ -49,7 +50,7 @@ export function createStallWatch({ connect, clock, logger, signal, onStall }: De
         // What one connection has sent may be lost for good, and a busy server is slow to let in.
         asked.push(ask(onAnswer));
         if (asked.length > PROBES_AT_ONCE) close(asked.shift());
-        await Promise.race([answered.promise, clock.sleep(STALLED_MS, signal)]);
+        await Promise.race([answered.promise, clock.sleep(silentMs, signal)]);
         if (isAnswered || isStalled || signal.aborted) continue;
         isStalled = true;
         logger.error({}, 'PostgreSQL does not answer; requests that need it get 503 until it does');
