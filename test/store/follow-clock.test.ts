@@ -124,6 +124,19 @@ test('tasks in line wait, rest and end after as long as they should, whichever w
   expect((await store.waiting.age(9)).map((place) => place.taskId)).toEqual([taskId]);
 });
 
+test('starts count for a declared rate as long as they should, whichever way the clock was set', async () => {
+  await store.tasks.insert(newTask({ channelId: 1, countsStart: true }));
+  const accounts = [{ channelId: 1, credentialId: 0 }];
+  const asked = { accounts, model: '', starts: true, relaysExcept: undefined };
+  const countStarts = async () => (await store.capacity.count([asked], MINUTE)).scopes[0]?.startsMs.length;
+  for (const byMs of [-8 * HOUR, 10 * MINUTE, -10 * MINUTE]) {
+    await setClock(byMs);
+    expect(await countStarts()).toBe(1);
+  }
+  clock.pass(MINUTE);
+  expect(await countStarts()).toBe(0);
+});
+
 test('a locked second factor stays locked as long as it should, whichever way the clock was set', async () => {
   const { id } = await addUser(store);
   await store.twoFactor.begin({ userId: id, secretSealed: 's', createdAt: 1 });

@@ -48,8 +48,8 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'tasks.dispatched_at': {
     longest: 'the present; starts count for 62 seconds after it',
-    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
-    shownBy: [MOVED, 'all is due when it would have been'],
+    comparedBy: 'store/repositories/tasks/capacity.ts',
+    shownBy: [MOVED, 'starts count for a declared rate as long as they should'],
   },
   'credentials.balance_at': {
     longest: 'the present; a balance is read again an hour after it',

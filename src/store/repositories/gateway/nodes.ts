@@ -97,11 +97,16 @@ const ENDS = [
   inSeconds('user_sessions', 'previous_valid_until'),
 ];
 
+/** Declared rates count the starts of the last minute. */
+const STARTS_MS = 120_000;
+
 export function createClockStore({ statement, prepare, nowMs, now }: Context): ClockStore {
   // Until all have moved, it is still the time before the clock was set.
   const holdsSlot = sql`slot_until > 0 and slot_until > ${nowMs} / 1000`;
   /** Each with the time from which it was counted, which says whether it is from the future. */
   const slots = [inSeconds('tasks', 'updated_at', holdsSlot), inSeconds('tasks', 'slot_until', holdsSlot)];
+  const isStart = sql`dispatched_at > 0 and dispatched_at > ${nowMs} - ${sql.raw(String(STARTS_MS))}`;
+  const ends = [...ENDS, inMs('tasks', 'dispatched_at', isStart)];
 
   return {
     async nowMs() {
@@ -119,7 +124,7 @@ export function createClockStore({ statement, prepare, nowMs, now }: Context): C
     },
 
     moveDeadlines: atomic(async (byMs) => {
-      for (const { table, column, rows, unitMs } of byMs < 0 ? [...PAUSES, ...slots, ...ENDS] : ENDS) {
+      for (const { table, column, rows, unitMs } of byMs < 0 ? [...PAUSES, ...slots, ...ends] : ends) {
         const moved = sql`${column} + ${Math.round(byMs / unitMs)}`;
         await prepare(sql`update ${table} set ${column} = ${moved} where ${rows}`)(now());
       }
