@@ -11,7 +11,14 @@
  */
 
 export { BASE64_FROM, BASE64_KEEP, createBase64Cutter, restoreMedia } from './answer/cut-base64.ts';
-export { ASK_AGAIN_SECONDS, hookCause, hookError, pluginUnavailable, tooManyForUser } from './answer/hook-errors.ts';
+export {
+  ASK_AGAIN_SECONDS,
+  hookCause,
+  hookError,
+  pluginUnavailable,
+  tooManyForUser,
+  wasNotCalled,
+} from './answer/hook-errors.ts';
 export {
   EventTooLarge,
   readReportedFields,

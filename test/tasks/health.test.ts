@@ -6,6 +6,7 @@ import { startSandbox } from '../plugins/support.ts';
 import { DATABASES } from '../support/databases.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
 import { type RefusingVendor, startRefusingVendor } from '../support/refusing-vendor.ts';
+import { CLOUD_PLUGIN, startCloud } from '../support/service-account-cloud.ts';
 import { addCaller, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
@@ -112,6 +113,31 @@ describeEachStore(
         await complete(world, 25);
         expect(vendor.asked.get(second)).toBe(5);
         expect(engine.capacity.describe(await engine.channels.get(id)).restReason).toBe('outage');
+      }));
+
+    test('a key that gets no token is seen by no client, and rests', () =>
+      withVendor(opened(), async ({ engine, store }) => {
+        const cloud = startCloud();
+        await engine.plugins.upload({ source: CLOUD_PLUGIN });
+        await engine.billing.prices.save({ pluginKey: '*', model: 'cloud-video', expression: '0.01' });
+        const keys = [cloud.key({ private_key: 'no key' }), cloud.key()];
+        const bound = { models: ['cloud-video'], taskPluginKey: 'vertexlike', baseUrl: cloud.url, key: undefined };
+        const id = await engine.addChannel({ ...bound, credentials: keys.map((key) => ({ key })) });
+        const caller = await addCaller(store);
+        const send = () =>
+          engine.surfaces.submitGeneric(caller, {
+            ...{ requestId: 'request', pluginKey: 'vertexlike', request: jsonRequest({ model: 'cloud-video' }) },
+          });
+        const rests = async () =>
+          engine.capacity.describe(await engine.channels.get(id)).credentials.map((one) => one.restReason);
+        for (let sent = 0; sent < 40 && (await rests())[0] === ''; sent++)
+          expect((await ended(store, (await send()).taskId)).status).toBe('SUCCESS');
+        expect(await rests()).toEqual(['credential', '']);
+        // Where there is no other key, the first task waits too.
+        await engine.channels.update(id, { status: 2 }, { mayMoveKey: false });
+        await engine.addChannel({ ...bound, key: cloud.key({ private_key: 'none' }) });
+        expect((await send()).phase).toBe('waiting');
+        await cloud.stop();
       }));
 
     test('a task that its vendor always throttles does not hold up the one behind it', () =>

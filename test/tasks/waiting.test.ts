@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { AppError, createSecretBox, err, randomBase64, sentence } from '../../src/kernel/index.ts';
 import type { LoadedPlugin } from '../../src/plugins/index.ts';
+import type { Sandbox } from '../../src/sandbox/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { createFolderFiles } from '../../src/store/index.ts';
 import type { FileStore, Store, TaskRecord } from '../../src/store/ports/index.ts';
@@ -283,6 +284,31 @@ describeEachStore(
         expect(refused).toBeGreaterThan(2);
         expect((await engine.counted({ taskId })).creates).toBe(1);
       }));
+
+    test('a task whose plugin the sandbox cannot call just now waits again, and is sent later', async () => {
+      const { store } = opened();
+      let refused = 0;
+      const busy: Sandbox = {
+        ...sandbox,
+        async call(module, call) {
+          if (!call.path.includes('buildSubmitRequest') || refused !== 1) return sandbox.call(module, call);
+          refused += 1;
+          return err({ kind: 'overloaded', ...sentence('plugins.stopping'), console: [] });
+        },
+      };
+      const engine = await startEngine(store, busy, { waiting: () => WAITING });
+      await engine.start();
+      await engine.addChannel({ limits: { maxRunning: 1 } });
+      const caller = await addCaller(store);
+      await submit(engine, caller, `a ${HELD}`);
+      const { taskId } = await submit(engine, caller);
+      refused = 1;
+      engine.finishJobs();
+      await until('it was refused', () => refused === 2);
+      await until('it waits again', async () => (await store.tasks.byTaskId(taskId))?.phase === 'waiting');
+      await engine.stop();
+      expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
+    });
 
     test('a task whose start was committed while its answer was lost is sent later', () =>
       withEngine(opened(), {}, async (engine, store) => {

@@ -3,7 +3,7 @@ import { AppError, sentence } from '../../kernel/index.ts';
 import { FILES_NODE, isStoreUnavailable, type TakenWaiting } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { toLease } from '../state/finish-task.ts';
-import { attemptChannels } from '../submission/attempt-channels.ts';
+import { attemptChannels, isOfGateway } from '../submission/attempt-channels.ts';
 import { failSubmission } from '../submission/fail-submission.ts';
 import { putBack } from '../submission/return-to-queue.ts';
 import type { TaskDeps } from '../types.ts';
@@ -54,13 +54,16 @@ export async function dispatchTask(
     // Its files are not needed any more; the hourly clean-up does it where a process dies here.
     if (entry.node === FILES_NODE) await deps.store.results.releaseHeld(task.taskId);
   } catch (error) {
-    if (isStoreUnavailable(error) && !state.vendorMayHaveJob) {
+    if (isOfGateway(error) && !state.vendorMayHaveJob) {
       deps.logger.warn(
         { ...logFields, err: error },
-        'a task was not sent, for the database was unavailable; it waits again',
+        'a task was not sent, for the database or the sandbox was unavailable; it waits again',
       );
       endSlot();
-      await putBackUnsent(deps, sending, { waitMs: STORE_AWAY_MS, stopping });
+      await putBackUnsent(deps, sending, {
+        waitMs: isStoreUnavailable(error) ? STORE_AWAY_MS : PLUGIN_AWAY_MS,
+        stopping,
+      });
       return;
     }
     if (!(error instanceof AppError && error.isLogged))

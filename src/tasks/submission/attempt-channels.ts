@@ -1,13 +1,13 @@
 import { type Dispatch, heldSlots, type VendorAccount } from '../../channels/index.ts';
-import { AppError, sentence, toSentence, userOwner } from '../../kernel/index.ts';
+import { AppError, type Sentence, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
-import { isRepeatable, localCredential } from '../../vendors/index.ts';
+import { isRepeatable, localCredential, resolveCredential, wasNotCalled } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { isWaiting } from '../state/describe-task.ts';
 import { toLease } from '../state/finish-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
-import { createRefusalLog, type FailedAttempt, skipUnreadableChannel } from './classify-refusal.ts';
+import { createRefusalLog, type FailedAttempt, refuseWithoutToken, skipUnreadableChannel } from './classify-refusal.ts';
 import { failSubmission, readStoredReservation } from './fail-submission.ts';
 import type { SubmissionState } from './forbid-unsafe-retry.ts';
 import { moveTask } from './move-task.ts';
@@ -15,7 +15,7 @@ import { type PreparedSubmission, prepareSubmission } from './prepare-submission
 import { recordAccepted } from './record-accepted.ts';
 import { returnToQueue, type TakenEntry } from './return-to-queue.ts';
 import { sendSubmission } from './send-submission.ts';
-import { type Choice, takeAccount } from './take-account.ts';
+import { type Choice, mayWait, takeAccount, toFull } from './take-account.ts';
 
 /** Accounts that one submission may try. */
 export const MAX_ATTEMPTS = 5;
@@ -47,6 +47,8 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
   let submission = submitted;
   const { taskId, state, taken } = run;
   const tried: number[] = [];
+  /** A new task waits for this account if no other one can serve it. */
+  let withoutToken: (Choice & { kind: 'full' }) | undefined;
   let task = taken?.task;
   let lastError: AppError | undefined;
   let lastAttempt: FailedAttempt | undefined;
@@ -64,7 +66,8 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
   try {
     while (tried.length < MAX_ATTEMPTS) {
       const isFirst = tried.length === 0;
-      const choice = (isFirst && taken?.choice) || takeAccount(deps, submitted, { taskId, tried, isNew: !task });
+      const choice =
+        (isFirst && taken?.choice) || takeAccount(deps, submitted, { taskId, tried, isNew: !task }) || withoutToken;
       if (!choice || (choice.kind === 'full' && task)) break;
       const { account } = choice;
       const { channel } = account;
@@ -79,6 +82,8 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
         'taskgate.attempts': tried.length,
       });
       let prepared: PreparedSubmission;
+      /** Why the account has no token. */
+      let noToken: Sentence | undefined;
       let dispatch = choice.kind === 'begun' ? choice.dispatch : undefined;
       const endPhase = timePhases(deps);
       const enter = () => deps.node.slots.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
@@ -98,7 +103,12 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           publicTaskId: taskId,
           accepted: taken?.task,
           // A task that waits is not sent now, so it needs no token.
-          ...(choice.kind === 'full' ? { findCredential: localCredential } : {}),
+          async findCredential(...asked: Parameters<typeof resolveCredential>) {
+            if (choice.kind === 'full') return localCredential(...asked);
+            const credential = await resolveCredential(...asked);
+            noToken = credential.failure;
+            return credential;
+          },
         });
         endPhase('prepare');
         if (!task && run.open) {
@@ -126,8 +136,21 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           passedOver.push(`${nameAccount(deps, account)} key`);
           continue;
         }
-        // A task that waited and was not sent waits again once the store answers.
-        if (taken && isStoreUnavailable(error) && !state.vendorMayHaveJob) throw error;
+        if (noToken && error instanceof AppError && !wasNotCalled(error)) {
+          const start = { taskId, slots: 1, userId: submission.caller.user.id };
+          const asked =
+            choice.kind === 'full' ? undefined : (dispatch ?? deps.node.capacity.begin(choice.scope, start));
+          const refusal = refuseWithoutToken(noToken);
+          if (asked) deps.node.capacity.refused(asked, refusal);
+          lastError ??= error;
+          lastAttempt = { kind: 'failed', error, mayTryAnother: true, outcome: 'turned_away', refusal };
+          passedOver.push(`${nameAccount(deps, account)} token`);
+          noteRefusal(deps, account, error);
+          withoutToken = task || !mayWait(deps, submission.caller.group) ? undefined : toFull(choice);
+          continue;
+        }
+        // A task that waited and was not sent waits again, once the store or the plugin answers.
+        if (taken && isOfGateway(error) && !state.vendorMayHaveJob) throw error;
         // A client's own fault, before anything is stored, is a line for debugging.
         if (task || isOfVendor(error)) logUnprepared(deps, error, { ...logFields, channel: channel.name });
         if (task) {
@@ -202,6 +225,9 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
     if (task && passedOver.length > (isNoted ? 0 : 1)) await notePassedOver(deps, task, passedOver);
   }
 }
+
+/** The gateway could not do its own part, and may later. */
+export const isOfGateway = (error: unknown): boolean => isStoreUnavailable(error) || wasNotCalled(error);
 
 /** A vendor or plugin that fails is a warning, what it refuses a client is not. */
 const isOfVendor = (error: unknown): boolean =>

@@ -1,5 +1,13 @@
 import { type Refusal as CapacityRefusal, isUnreadableKey, type RefusalKind } from '../../channels/index.ts';
-import { type AppError, type Logger, quoted, sentence, toSentence, userOwner } from '../../kernel/index.ts';
+import {
+  type AppError,
+  type Logger,
+  quoted,
+  type Sentence,
+  sentence,
+  toSentence,
+  userOwner,
+} from '../../kernel/index.ts';
 import { type ParsedSubmission, parseSubmitError, type SubmitError } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import { adviseRetry, type VendorAnswer, type VendorOutcome } from '../../vendors/index.ts';
@@ -69,6 +77,12 @@ export function refusalForStatus(status: number): RefusalKind {
   if (status === 503 || status === 529) return 'vendor_busy';
   if (status === 403) return 'forbidden';
   return status >= 400 && status < 500 ? 'request' : 'in_doubt';
+}
+
+/** Without a token nothing was sent: its server refuses the key, or does not serve just now. */
+export function refuseWithoutToken({ reason, params }: Sentence): CapacityRefusal {
+  const isAway = reason === 'upstream.token_silent' || /^(429|5)/.test(String(params.words ?? ''));
+  return { kind: isAway ? 'vendor_busy' : 'credential' };
 }
 
 const OUTCOMES: Readonly<Record<SubmitError['class'], VendorOutcome>> = {

@@ -19,7 +19,7 @@ import type { PreparedSubmission } from './prepare-submission.ts';
 import { allowsFallback, mayStore, requestsRetention, shownInput } from './read-request.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { describeEntry } from './return-to-queue.ts';
-import { type Choice, mayWait, toWaitingClass } from './take-account.ts';
+import { type Choice, mayWait, toFull, toWaitingClass } from './take-account.ts';
 import { videoFields } from './video-fields.ts';
 
 /**
@@ -139,8 +139,7 @@ async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewT
     }
     // The own limit of its owner holds the task back, not the account.
     if (choice.kind === 'begun') endSlot(deps, choice.dispatch);
-    const { account, decoded, scope } = choice;
-    choice = { kind: 'full', account, decoded, scope };
+    choice = toFull(choice);
   }
   if (!waits) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
   const request = await task.local.pause(() => storeRequest(deps, prepared));

@@ -25,6 +25,11 @@ export type Choice = {
   | { kind: 'full' }
 );
 
+/** The same account, for a task that waits. */
+export const toFull = ({ account, decoded, scope }: Choice): Choice & { kind: 'full' } => ({
+  ...{ kind: 'full', account, decoded, scope },
+});
+
 type Wanted = { taskId: string; tried: readonly number[]; isNew: boolean };
 
 /** Whether tasks of this group wait, and clients do not see that a vendor is full. */

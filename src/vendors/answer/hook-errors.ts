@@ -1,9 +1,20 @@
-import { type AppError, sentence, toSentence } from '../../kernel/index.ts';
-import { describeHookFailure, type HookFailure } from '../../plugins/index.ts';
+import { AppError, sentence, toSentence } from '../../kernel/index.ts';
+import { describeHookFailure, type HookFailure, isHostFailure } from '../../plugins/index.ts';
 import { vendorErrors } from '../errors.ts';
+
+const notCalled = new WeakSet<AppError>();
+
+/** Whether the hook was not called, which is nobody's failure: the same call may succeed later. */
+export const wasNotCalled = (error: unknown): boolean => error instanceof AppError && notCalled.has(error);
 
 /** A hook's own error reaches the caller as 400. A failure of the sandbox is ours: 503. */
 export function hookError(failure: HookFailure): AppError {
+  const error = toClientError(failure);
+  if (isHostFailure(failure)) notCalled.add(error);
+  return error;
+}
+
+function toClientError(failure: HookFailure): AppError {
   const message = toSentence(failure);
   const cause = hookCause(failure);
   switch (failure.kind) {
