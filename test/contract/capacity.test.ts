@@ -101,6 +101,28 @@ function suite(opened: () => OpenedStore): void {
     expect(await submitAtOnce([newChannel({ limits: { maxPerMinute: 3, burst: 3 } })])).toHaveLength(3);
   });
 
+  test('a start that its vendor refused counts for the minute, though its task waits again', async () => {
+    const { store } = opened();
+    const channel = newChannel({ limits: { maxPerMinute: 3, burst: 3 } });
+    const node = createNode(store, [channel]);
+    const scope = node.scope(toAccount(channel), 'm');
+    let sent = 0;
+    const start = () =>
+      store.transaction(async (tx) => {
+        const locked = await node.lockSlots(tx, [scope]);
+        sent += 1;
+        return locked.take(scope, { taskId: `task_${sent}`, slots: 1, userId: 1 });
+      });
+    // While one runs, a refusal rests nobody.
+    node.accepted(node.begin(scope, { taskId: 'runs', slots: 1, userId: 1 }));
+    for (let times = 0; times < 3; times += 1) {
+      const dispatch = await start();
+      if (!dispatch) return expect.unreachable();
+      node.refused(dispatch, { kind: 'capacity' });
+    }
+    expect(await start()).toBeUndefined();
+  });
+
   test('an ended task whose vendor may run it takes its slot until it is over, or is cleared', async () => {
     const { store, databaseUrl, dataDir } = opened();
     const channel = newChannel({ limits: { maxRunning: 2 } });

@@ -16,7 +16,7 @@ import { createPoolStates, type PoolState } from './pool-states.ts';
 import { createPoolIndex, findChannelPool, findPool, heldSlots, keyText, listPools } from './pools.ts';
 import { createRelaySlots } from './relay-slots.ts';
 import { restPhase } from './rests.ts';
-import { createRunningSlots } from './running-slots.ts';
+import { createRefusedStarts, createRunningSlots } from './running-slots.ts';
 import { createSlotNotices } from './schedule-slot-notices.ts';
 import type { CapacityService, Dispatch, HeldSlots, Refusal, RestEvent, Scope, Start } from './types.ts';
 
@@ -60,6 +60,7 @@ export function createCapacity(deps: {
   const watches = createAccountWatches(mono);
   /** When a declared rate allows the next start, by key. */
   const startsFrom = new Map<string, number>();
+  const refusedStarts = createRefusedStarts(clock);
   let isTouched = false;
   /** Nodes that may send to the same accounts, and the turn of this one when slots are divided. */
   let nodes = { count: 1, turn: 0 };
@@ -232,6 +233,9 @@ export function createCapacity(deps: {
     else if (kind === 'rate' || kind === 'vendor_busy') states.beginRest(state, dispatch, { kind, ...rest });
     if (kind === 'in_doubt') slots.markInDoubt(dispatch.taskId);
     else slots.end(heldSlots(dispatch));
+    // The row of a task that ends keeps its start.
+    if (kind !== 'in_doubt' && kind !== 'content' && kind !== 'request')
+      for (const level of levels(scope)) if (level.limit.maxPerMinute !== undefined) refusedStarts.note(keyText(level));
     if (kind === 'capacity') {
       const running = () => slots.find(scope.pool, scope.model).accepted;
       const runningInPool = slots.find(scope.pool, '').accepted;
@@ -313,7 +317,10 @@ export function createCapacity(deps: {
       lockSlots(
         {
           tx,
-          rules: { levels, trials: dueTrials, learnedFreeSlots, nodeId: deps.nodeId },
+          rules: {
+            ...{ levels, trials: dueTrials, learnedFreeSlots, nodeId: deps.nodeId },
+            refusedAgesMs: (key) => refusedStarts.listAgesMs(keyText(key)),
+          },
           notes,
           relayed: ({ pool, model }) => slots.find(pool, model).relayed,
         },

@@ -15,6 +15,8 @@ type Rules = {
   trials(scope: Scope): DueTrial[] | undefined;
   /** Free slots by learned ceilings and after a rest; declared limits are counted here. */
   learnedFreeSlots(scope: Scope): number;
+  /** How long ago this node's starts were that their vendor refused, the oldest first. */
+  refusedAgesMs(key: CapacityKey): number[];
   nodeId: string;
 };
 
@@ -55,7 +57,9 @@ export async function lockSlots(
   const taken = new Map(
     asked.map((level, index) => {
       const { running = 0, abandoned = 0, startsMs = [] } = counted.scopes[index] ?? {};
-      return [keyText(level), { inUse: running + abandoned, startsMs: [...startsMs] }];
+      const refusedMs = rules.refusedAgesMs(level).map((ageMs) => nowMs - ageMs);
+      const all = [...startsMs, ...refusedMs].sort((a, b) => a - b);
+      return [keyText(level), { inUse: running + abandoned, startsMs: all }];
     }),
   );
 

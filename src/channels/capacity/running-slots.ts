@@ -178,3 +178,17 @@ export function nextStartMs({ maxPerMinute, burst = 1 }: DeclaredLimit, startsMs
   const oldest = startsMs[startsMs.length - maxPerMinute];
   return Math.ceil(Math.max(freeAt - (burst - 1) * gapMs, oldest === undefined ? 0 : oldest + COUNTED_MS));
 }
+
+/**
+ * The starts that vendors refused, by the key of their limit. They count for a declared rate on
+ * this node, although the row of a task that waits again or moves on forgets them.
+ */
+export function createRefusedStarts({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
+  const starts = new Map<string, number[]>();
+  const list = (key: string): number[] => (starts.get(key) ?? []).filter((at) => at > monotonicMs() - COUNTED_MS);
+  return {
+    note: (key: string): void => void starts.set(key, [...list(key), monotonicMs()]),
+    /** How long ago each was, the oldest first. */
+    listAgesMs: (key: string): number[] => list(key).map((at) => monotonicMs() - at),
+  };
+}
