@@ -31,8 +31,10 @@ export {
   PART_OF_TOTAL_EVENT,
   REPORT_MARGIN,
   type ReportedFact,
+  readOutput,
   TOOL_CALL_ITEM,
   TOOL_USAGE,
   USAGE_COUNTS,
+  USAGE_TOTALS,
 } from './usage-reports.ts';
 export { checkCostPrices, type VendorCost, vendorCost } from './vendor-cost.ts';

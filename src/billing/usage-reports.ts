@@ -62,6 +62,19 @@ export const USAGE_COUNTS: ReadonlyMap<string, ReportedFact> = new Map([
   ['duration', 'seconds'] as [string, ReportedFact],
 ]);
 
+/** Paths of the sum of a usage object. */
+export const USAGE_TOTALS: ReadonlySet<string> = new Set(PLACES.map((place) => `${place}.total_tokens`));
+
+/**
+ * The output of a usage object, with the thoughts that some vendors count in its total alone. Where
+ * the rest is the cached input, that is no part of the vendor's input.
+ */
+export function readOutput(counts: Partial<Record<ReportedFact, number>>, total: number): number {
+  const { input_tokens: input, output_tokens: output = 0, cached_tokens: cached } = counts;
+  const rest = input === undefined ? 0 : total - input - output;
+  return rest > 0 && rest !== cached ? output + rest : output;
+}
+
 /**
  * What the tools of a response used, such as `tool_usage.image_gen`. The vendor counts it beside
  * the usage of the response, so it is added.

@@ -166,6 +166,26 @@ const describeStreams = (opened: () => OpenedStore) => {
     });
   }
 
+  test('thoughts that the total alone counts are output, and cached input beside the input is not', async () => {
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'hi' } }];
+    const usages: Usage[] = [
+      { ...REAL, completion_tokens: 100, total_tokens: 1500 },
+      { ...REAL, completion_tokens: 100, completion_tokens_details: { reasoning_tokens: 400 }, total_tokens: '1500' },
+      { ...REAL, total_tokens: 1800, prompt_tokens_details: { cached_tokens: 300 } },
+      { ...REAL, total_tokens: 7 },
+    ];
+    for (const usage of usages) {
+      const whole: Play = { type: 'application/json', steps: [JSON.stringify({ choices, usage })] };
+      expect(await measureCost(whole, { stream: false })).toBe(REAL_COST);
+      expect(await measureCost({ steps: [delta({ content: 'hi' }), usageEvent(usage), DONE] })).toBe(REAL_COST);
+    }
+    const embedded: Play = {
+      ...{ type: 'application/json' },
+      steps: [JSON.stringify({ data: [{ embedding: [1] }], usage: { prompt_tokens: 1000, total_tokens: 1500 } })],
+    };
+    expect(await measureCost(embedded, { kind: 'embedding' })).toBe(1000 * INPUT);
+  });
+
   const streams: [name: string, steps: string[], cost: number][] = [
     ['a zero after it', [usageEvent(REAL), usageEvent(ZERO)], REAL_COST],
     ['a zero before it', [usageEvent(ZERO), usageEvent(REAL)], REAL_COST],

@@ -3,9 +3,11 @@ import {
   mergeReport,
   PART_OF_TOTAL_EVENT,
   type ReportedFact,
+  readOutput,
   TOOL_CALL_ITEM,
   TOOL_USAGE,
   USAGE_COUNTS,
+  USAGE_TOTALS,
 } from '../../billing/index.ts';
 import { createJsonValueFinder, sliceChunks, type WantedValue } from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
@@ -74,7 +76,9 @@ const listWantedValues = ({
   items,
   results,
 }: Endpoint): Record<string, WantedValue> => ({
-  ...Object.fromEntries([...USAGE_COUNTS.keys(), ...TOOL_USAGE.keys()].map((path) => [path, 'number'] as const)),
+  ...Object.fromEntries(
+    [...USAGE_COUNTS.keys(), ...USAGE_TOTALS, ...TOOL_USAGE.keys()].map((path) => [path, 'number'] as const),
+  ),
   ...opaque,
   ...calls,
   ...counted,
@@ -87,8 +91,16 @@ export function createUsageReader(
   kind: RelayKind,
   { isEvents, needed, thinks = false }: UsageReaderOptions,
 ): UsageReader {
-  const { counted: countedPaths, calls = {}, items = {}, results = {}, isOpaque = false } = ENDPOINTS[kind];
+  const {
+    counted: countedPaths,
+    calls = {},
+    items = {},
+    results = {},
+    isOpaque = false,
+    hasNoOutput,
+  } = ENDPOINTS[kind];
   const reports: ReadonlySet<string> = new Set(ENDPOINTS[kind].reports);
+  const countsOutput = reports.has('output_tokens') && !hasNoOutput;
   const owed = needed.flatMap((fact) =>
     fact === 'cached_tokens' ? [] : fact === 'tool_calls' ? 'output_tokens' : fact,
   );
@@ -115,6 +127,7 @@ export function createUsageReader(
   function endText(): void {
     const counts: UsageFacts = {};
     const tools: UsageFacts = {};
+    let total = 0;
     let isIncrement = false;
     let hasContent = false;
     let isFinished = false;
@@ -132,6 +145,8 @@ export function createUsageReader(
       else readCount(path, value);
     }
     images += Math.max(0, ...lists.values());
+    const output = countsOutput ? readOutput(counts, total) : 0;
+    if (output > 0) counts.output_tokens = output;
     if (isItemEnd) endedCalls += calledTools;
     else listedCalls = Math.max(listedCalls, calledTools);
     reported = mergeReport(reported, counts, { adds: isIncrement });
@@ -143,6 +158,10 @@ export function createUsageReader(
     } else if (hasContent) isStale = true;
 
     function readCount(path: string, value: number): void {
+      if (USAGE_TOTALS.has(path)) {
+        total = Math.max(total, value);
+        return;
+      }
       const fact = USAGE_COUNTS.get(path) ?? TOOL_USAGE.get(path);
       if (fact !== undefined) {
         if (value < 0 || !reports.has(fact)) return;
