@@ -17,6 +17,7 @@ export type PriceExpression = {
   evaluate(inputs: PriceInputs): Result<Evaluation, PriceFault>;
 };
 
+/** What a price may contain. Its functions are `FUNCTIONS` in `evaluate-price.ts`. */
 const BINARY = new Set(['+', '-', '*', '/', '%', '<', '<=', '>', '>=', '==', '!=', '===', '!==']);
 const UNARY = new Set(['-', '+', '!']);
 const NAMES = new Set(['model', 'action']);

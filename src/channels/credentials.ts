@@ -1,3 +1,7 @@
+/**
+ * The keys of a channel as people manage them. A key that the vendor refuses rests: `REST_MS` in
+ * `capacity/rests.ts` says how long. `tasks/submission/classify-refusal.ts` recognises the refusal.
+ */
 import { type Clock, type SecretBox, sentence } from '../kernel/index.ts';
 import type { ChannelRecord, CredentialRecord, NewCredential, Repositories, Store } from '../store/ports/index.ts';
 import { checkPool } from './capacity/declared-limits.ts';

@@ -16,7 +16,7 @@ export {
 export { findRetryBlock, type RetryBlock, restoreRequest, restoreStoredBody } from './restore-inputs.ts';
 export { scheduleResultCopies } from './schedule-result-copies.ts';
 export { createSmallFiles, type SmallFiles } from './small-files.ts';
-export { resultCleanUpSteps } from './sweep-files.ts';
+export { storedFileCleanUpSteps } from './sweep-files.ts';
 export type {
   ExtractedFile,
   ExtractedFiles,

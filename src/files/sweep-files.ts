@@ -18,8 +18,11 @@ const COMPARED_FILES = 20_000;
  */
 const MANY_UNKNOWN = 20;
 
-/** What the hourly clean-up deletes of kept results: rows first, then their files. */
-export function resultCleanUpSteps(deps: FileDeps): CleanUpStep[] {
+/**
+ * What the hourly clean-up deletes of stored files: rows first, then their files. A row says when
+ * it expires: `keep-inputs.ts` decides for the files of requests, `results/copies` for results.
+ */
+export function storedFileCleanUpSteps(deps: FileDeps): CleanUpStep[] {
   const { store, clock, storage } = deps;
   return [
     { step: 'expired results', deleteBatch: (limit) => store.results.forgetExpired(clock.unix(), limit) },

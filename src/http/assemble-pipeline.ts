@@ -3,7 +3,7 @@ import { AppError, type Clock, type Logger, type ReportCacheSize } from '../kern
 import { describeValidation } from './bodies/validation-errors.ts';
 import { createMetricsGuard, type Metrics } from './operator/metrics.ts';
 import type { PanelManifest } from './panel-files/panel-manifest.ts';
-import { type Branding, createPanelServer, type ThirdParties } from './panel-files/serve-panel.ts';
+import { type Branding, createPanelServer } from './panel-files/serve-panel.ts';
 import { createClientAddresses, type SeenProxies } from './pipeline/client-ip.ts';
 import { createHostGuard, type HostGuardConfig } from './pipeline/guard-host.ts';
 import { createRequestHandler } from './pipeline/handle-request.ts';
@@ -21,6 +21,7 @@ import type {
   RequestScope,
   RequestTracer,
 } from './pipeline/types.ts';
+import type { ThirdParties } from './responses/content-security-policies.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from './responses/errors.ts';
 
 export type HttpConfig = {

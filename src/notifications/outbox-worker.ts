@@ -6,7 +6,7 @@ import { createHostQueues } from './host-queues.ts';
 import { signingKeys } from './sign-message.ts';
 import type { DeliveryTracer, NotificationDeps } from './types.ts';
 
-/** Interval of claims while notices are due. `deliver-webhook.ts` decides about retries. */
+/** Interval of claims while notices are due. */
 const TICK_MS = 250;
 /** The longest interval: another node's notices become due without our knowledge. */
 const IDLE_TICK_MS = 1000;
@@ -54,6 +54,9 @@ export type OutboxWorker = {
  * Claims notices and mails from the outbox and delivers them. Each host has its own queue, so a
  * slow receiver delays no other. Users take turns within it, so a user with many notices delays no
  * other either.
+ *
+ * `PAUSES_MS` in `deliver-webhook.ts` are the pauses between attempts. Notices are given up after
+ * `LONGEST_WEBHOOK_TRIES_MS` (`store/ports/webhooks.ts`).
  */
 export function createOutboxWorker(deps: Deps): OutboxWorker {
   const { store, clock, logger, webhooks, nodeId: owner } = deps;

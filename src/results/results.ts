@@ -1,4 +1,4 @@
-import { resultCleanUpSteps } from '../files/index.ts';
+import { storedFileCleanUpSteps } from '../files/index.ts';
 import { type CleanUpStep, holdSlotUntilSent, type Sentence } from '../kernel/index.ts';
 import { type KeptResultRecord, LONGEST_RESULT_TRIES_MS, PREVIEW_KIND, type TaskRecord } from '../store/ports/index.ts';
 import type { ContentRequest } from '../vendors/index.ts';
@@ -116,7 +116,7 @@ export function createResults(deps: ResultDeps): Results {
       worker.wake();
       return retried;
     },
-    cleanUpSteps: [createStorageCharge(deps), ...resultCleanUpSteps(deps)],
+    cleanUpSteps: [createStorageCharge(deps), ...storedFileCleanUpSteps(deps)],
     artifacts: (task, expiresIn) => describeArtifacts(deps, task, expiresIn),
     acceptPreview: (preview) => acceptPreview(deps, preview),
     posters: (tasks) => describePosters(deps, tasks),

@@ -10,7 +10,8 @@ export type Refusal = { key: OptionKey; message: Sentence; rule?: OptionFault['r
 
 /**
  * Refuses a change that switches on a feature without what it needs, or that takes away what a
- * feature needs. What was missing before does not block a change of something else.
+ * feature needs. What was missing before does not block a change of something else. Whether an
+ * option needs a proof of identity stands in its entry of `catalogue/` (`proof`).
  */
 export function checkChange(
   before: OptionSnapshot,

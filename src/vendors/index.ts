@@ -34,7 +34,6 @@ export {
   isRepeatable,
   type VendorOutcome,
 } from './answer/retry-advice.ts';
-export { checkRedirects, pointsToSelf } from './content/check-redirects.ts';
 export {
   CONTENT_HEADERS,
   fetchContent,
@@ -44,6 +43,7 @@ export {
 } from './content/fetch-content.ts';
 export { createDownloadLimit } from './content/limit-downloads.ts';
 export { locateContent } from './content/locate-content.ts';
+export { createRedirectPolicy, pointsToSelf } from './content/redirect-policy.ts';
 export { vendorErrors } from './errors.ts';
 export {
   artifactContext,

@@ -1,7 +1,7 @@
 /** Guessing at one account from many addresses. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
-import { createGuessDelay } from '../../src/auth/limits/delay-guessed-account.ts';
+import { createGuessDelay } from '../../src/auth/limits/limit-guesses.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';

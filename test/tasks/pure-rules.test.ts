@@ -13,7 +13,7 @@ import { trimSnapshot } from '../../src/tasks/state/stored-result.ts';
 import { readModel } from '../../src/tasks/submission/read-request.ts';
 import type { ClientRequest } from '../../src/tasks/types.ts';
 import { retryAfterMs } from '../../src/upstream/failures.ts';
-import { pointsToSelf } from '../../src/vendors/content/check-redirects.ts';
+import { pointsToSelf } from '../../src/vendors/content/redirect-policy.ts';
 import { buildUpstreamRequest } from '../../src/vendors/request/build-upstream-request.ts';
 import { createKeySecrets } from '../../src/vendors/resolve-credential.ts';
 import { toAccount } from '../support/accounts.ts';

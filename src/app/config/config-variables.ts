@@ -2,6 +2,7 @@ import type { Variable } from './define-variable.ts';
 import { GATEWAY_VARIABLES } from './gateway-variables.ts';
 import { NETWORK_VARIABLES } from './network-variables.ts';
 import { ACME_VARIABLES, BACKUP_VARIABLES, UPGRADE_VARIABLES } from './operation-variables.ts';
+import { SANDBOX_VARIABLES } from './sandbox-variables.ts';
 import { TASK_VARIABLES } from './task-variables.ts';
 import { TRACE_VARIABLES } from './trace-variables.ts';
 
@@ -12,6 +13,7 @@ export const VARIABLES = {
   ...ACME_VARIABLES,
   ...UPGRADE_VARIABLES,
   ...TASK_VARIABLES,
+  ...SANDBOX_VARIABLES,
   ...BACKUP_VARIABLES,
   ...TRACE_VARIABLES,
 };

@@ -3,8 +3,7 @@ import { STATUS, type Store, type UserRecord } from '../../store/ports/index.ts'
 import type { AuthConfig, AuthSettings } from '../config.ts';
 import { isBcrypt, type PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import type { GuessDelay } from '../limits/delay-guessed-account.ts';
-import type { GuessLimit } from '../limits/limit-guesses.ts';
+import type { GuessDelay, GuessLimit } from '../limits/limit-guesses.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { RequestOrigin } from '../principals.ts';
 import { findOwnSession } from '../sessions/check-session.ts';

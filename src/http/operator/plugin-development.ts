@@ -4,6 +4,7 @@ import type { BillExplanation } from '../../billing/index.ts';
 import type { Json } from '../../kernel/index.ts';
 import { embedScript } from '../panel-files/embed-script.ts' with { type: 'macro' };
 import { type Kit, strictObject } from '../pipeline/route-kit.ts';
+import { developmentPolicy } from '../responses/content-security-policies.ts';
 import { answersJson, answersMedia } from '../responses/describe-answer.ts';
 
 /** A call of a hook as its author sees it: without credentials, long texts shortened. */
@@ -141,7 +142,10 @@ function renderDevelopmentPage(): { html: string; contentSecurityPolicy: string 
 `;
   return {
     html,
-    contentSecurityPolicy: `default-src 'none'; script-src ${hashSource(DEVELOPMENT_SCRIPT)}; style-src ${hashSource(STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    contentSecurityPolicy: developmentPolicy({
+      scriptSource: hashSource(DEVELOPMENT_SCRIPT),
+      styleSource: hashSource(STYLE),
+    }),
   };
 }
 

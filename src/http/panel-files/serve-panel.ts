@@ -2,46 +2,8 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gzip } from 'node:zlib';
 import { matchesEntityTag, randomToken } from '../../kernel/index.ts';
 import { chooseEncoding } from '../responses/compress-json.ts';
+import { panelPolicy, type ThirdParties } from '../responses/content-security-policies.ts';
 import { NONCE_PLACEHOLDER, type PanelFile, type PanelManifest } from './panel-manifest.ts';
-
-/** Third parties whose scripts the panel may load; an administrator switches them on. */
-export type ThirdParties = { turnstile: boolean; telegram: boolean };
-
-/** Cloudflare Turnstile loads its script and its frame with the challenge from here. */
-const TURNSTILE = 'https://challenges.cloudflare.com';
-/** Telegram's login widget: the script, and the frame with the button. */
-const TELEGRAM_SCRIPT = 'https://telegram.org';
-const TELEGRAM_FRAME = 'https://oauth.telegram.org';
-
-/**
- * No inline script ever runs. Mantine writes style tags, which carry the nonce. `blob:` is for
- * images that are fetched with a token. Apart from the enabled third parties and the origin of
- * results nothing loads from other sites, and no other page may frame this one.
- */
-function contentSecurityPolicy(
-  nonce: string,
-  { thirdParties: { turnstile, telegram }, resultsOrigin }: { thirdParties: ThirdParties; resultsOrigin: string },
-): string {
-  const withResults = (directive: string): string =>
-    resultsOrigin === '' ? directive : `${directive} ${resultsOrigin}`;
-  const scripts = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_SCRIPT] : [])];
-  const frames = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_FRAME] : [])];
-  return [
-    "default-src 'none'",
-    ["script-src 'self'", ...scripts].join(' '),
-    // The API reference, a page of the gateway.
-    ["frame-src 'self'", ...frames].join(' '),
-    `style-src 'self' 'nonce-${nonce}'`,
-    withResults("img-src 'self' data: blob:"),
-    withResults("media-src 'self' blob:"),
-    "font-src 'self'",
-    withResults("connect-src 'self'"),
-    "manifest-src 'self'",
-    "base-uri 'none'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-  ].join('; ');
-}
 
 const CACHE_FOR_A_YEAR = 'public, max-age=31536000, immutable';
 
@@ -106,7 +68,7 @@ function servePage(
   return new Response(request.method === 'HEAD' ? null : page, {
     headers: {
       'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': contentSecurityPolicy(nonce, loads),
+      'content-security-policy': panelPolicy(nonce, loads),
       // A cached page would carry the nonce of another response.
       'cache-control': 'no-store',
     },

@@ -1,5 +1,6 @@
 /** Headers of every response, and those of responses to pages of other sites. */
 import type { RateLimitState } from '../../auth/index.ts';
+import { ANSWER_POLICY } from './content-security-policies.ts';
 
 /** Headers that scripts of other sites may read on API-key routes. */
 const EXPOSED =
@@ -30,7 +31,7 @@ export function setResponseHeaders(headers: Headers, response: ResponseHeaders):
   headers.set('x-request-id', response.requestId);
   headers.set('x-content-type-options', 'nosniff');
   setDefault(headers, 'referrer-policy', 'no-referrer');
-  setDefault(headers, 'content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+  setDefault(headers, 'content-security-policy', ANSWER_POLICY);
   if (response.tls) headers.set('strict-transport-security', 'max-age=31536000');
   if (response.rateLimit) setRateLimitHeaders(headers, response.rateLimit);
   if (response.noStore) setDefault(headers, 'cache-control', 'no-store');

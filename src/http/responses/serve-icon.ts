@@ -1,3 +1,4 @@
+import { ICON_POLICY } from './content-security-policies.ts';
 import { httpErrors } from './errors.ts';
 
 /**
@@ -10,7 +11,7 @@ export function serveIcon(icon: { bytes: Uint8Array; mimeType: string } | undefi
     headers: {
       'content-type': icon.mimeType,
       'cache-control': `private, max-age=${maxAgeSeconds}`,
-      'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+      'content-security-policy': ICON_POLICY,
     },
   });
 }

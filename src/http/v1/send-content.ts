@@ -3,6 +3,7 @@ import { AppError } from '../../kernel/index.ts';
 import type { Results } from '../../results/index.ts';
 import { type Content, isDisplayed, readMediaType, writeMediaType } from '../../results/index.ts';
 import type { ContentRequest } from '../../vendors/index.ts';
+import { CONTENT_POLICY } from '../responses/content-security-policies.ts';
 import { streamChunks } from '../responses/stream-chunks.ts';
 
 /**
@@ -125,7 +126,7 @@ export function contentHeaders(
     headers.set('content-disposition', name === undefined ? 'attachment' : `attachment; filename="${name}"`);
   }
   headers.set('cache-control', 'private, no-store');
-  headers.set('content-security-policy', "sandbox; default-src 'none'");
+  headers.set('content-security-policy', CONTENT_POLICY);
   // Pages of other sites may embed links. With an API key no page can embed anything.
   headers.set('cross-origin-resource-policy', use === 'link' ? 'cross-origin' : 'same-site');
   headers.set('referrer-policy', 'no-referrer');

@@ -1,5 +1,5 @@
-import { ApiError } from '../api/api-error.ts';
-import type { SendRequest } from '../api/send-request.ts';
+import { ApiError, UserError } from '../api/api-error.ts';
+import type { ApiRequest, SendRequest } from '../api/send-request.ts';
 import type { SessionBundle } from '../api/types.ts';
 import type { SessionState } from './session-state.ts';
 
@@ -84,4 +84,62 @@ const lockName = 'taskgate:refresh';
 export function withRefreshLock<T>(work: () => Promise<T>): Promise<T> {
   const locks: LockManager | undefined = navigator.locks;
   return locks === undefined ? work() : locks.request(lockName, work);
+}
+
+export function bearer(bundle: SessionBundle): Record<string, string> {
+  return { authorization: `Bearer ${bundle.access_token}` };
+}
+
+/** An access token that expires within this many seconds is renewed before use. */
+const renewBeforeSeconds = 60;
+
+type RenewingSendDependencies = Pick<RefreshDependencies, 'send' | 'state'> & {
+  refresh(): Promise<void>;
+  /** Reloads the page: this browser has signed in as another user. */
+  reload(): void;
+};
+
+/**
+ * Sends with the access token, which is renewed shortly before it expires. After a 401 it renews
+ * once and sends again.
+ */
+export function createRenewingSend({ send, state, refresh, reload }: RenewingSendDependencies): SendRequest {
+  const renew = async (): Promise<void> => {
+    const former = state.read().bundle?.user.id;
+    await refresh();
+    const present = state.read().bundle?.user.id;
+    // The page shows data of the previous user.
+    if (former !== undefined && present !== undefined && former !== present) reload();
+  };
+
+  const renewIfExpiring = async (): Promise<void> => {
+    if (!state.expiresWithin(renewBeforeSeconds)) return;
+    try {
+      await renew();
+    } catch {
+      // The token may still be valid for this request; otherwise the 401 says so.
+    }
+  };
+
+  return async <T>(request: ApiRequest): Promise<T> => {
+    const sender = state.read().bundle?.user.id;
+    const attempt = async (): Promise<T> => {
+      const { bundle } = state.read();
+      // A request of one user is never sent in the name of another who has signed in since.
+      if (sender !== undefined && bundle !== null && bundle.user.id !== sender) {
+        throw new UserError('ended.revoked');
+      }
+      return send<T>({ ...request, headers: { ...request.headers, ...(bundle === null ? {} : bearer(bundle)) } });
+    };
+    await renewIfExpiring();
+    try {
+      return await attempt();
+    } catch (error) {
+      const isRefused = error instanceof ApiError && error.status === 401;
+      if (!isRefused || state.read().phase === 'anonymous') throw error;
+      await renew();
+      if (state.read().phase !== 'signed_in') throw error;
+      return await attempt();
+    }
+  };
 }

@@ -1,8 +1,8 @@
-import { ApiError, UserError } from '../api/api-error.ts';
+import { ApiError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
 import type { LoginResponse, SessionBundle, SessionRotation } from '../api/types.ts';
 import { forgetLists } from './panel-address.ts';
-import { createRefresh, withRefreshLock } from './refresh-session.ts';
+import { bearer, createRefresh, createRenewingSend, withRefreshLock } from './refresh-session.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
 import type { TabChannel } from './sync-tabs.ts';
 
@@ -55,9 +55,6 @@ type SessionDependencies = {
   now(): number;
 };
 
-/** An access token that expires within this many seconds is renewed before use. */
-const renewBeforeSeconds = 60;
-
 /** Creates the login session: one object per page. */
 export function createSession({ send, tabs, hasHint, reload, now }: SessionDependencies): Session {
   const state = createSessionState(now);
@@ -93,23 +90,6 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
     return null;
   };
 
-  const renew = async (): Promise<void> => {
-    const former = state.read().bundle?.user.id;
-    await refresh();
-    const present = state.read().bundle?.user.id;
-    // The page shows data of the previous user.
-    if (former !== undefined && present !== undefined && former !== present) reload();
-  };
-
-  const renewIfExpiring = async (): Promise<void> => {
-    if (!state.expiresWithin(renewBeforeSeconds)) return;
-    try {
-      await renew();
-    } catch {
-      // The token may still be valid for this request; otherwise the 401 says so.
-    }
-  };
-
   return {
     read: state.read,
     subscribe: state.subscribe,
@@ -140,32 +120,8 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
       state.clear(null);
       if (sid !== null) tabs.publish({ kind: 'signed_out', sid });
     },
-    send: async <T>(request: ApiRequest): Promise<T> => {
-      const sender = state.read().bundle?.user.id;
-      const attempt = async (): Promise<T> => {
-        const { bundle } = state.read();
-        // A request of one user is never sent in the name of another who has signed in since.
-        if (sender !== undefined && bundle !== null && bundle.user.id !== sender) {
-          throw new UserError('ended.revoked');
-        }
-        return send<T>({ ...request, headers: { ...request.headers, ...(bundle === null ? {} : bearer(bundle)) } });
-      };
-      await renewIfExpiring();
-      try {
-        return await attempt();
-      } catch (error) {
-        const isRefused = error instanceof ApiError && error.status === 401;
-        if (!isRefused || state.read().phase === 'anonymous') throw error;
-        await renew();
-        if (state.read().phase !== 'signed_in') throw error;
-        return await attempt();
-      }
-    },
+    send: createRenewingSend({ send, state, refresh, reload }),
   };
-}
-
-function bearer(bundle: SessionBundle): Record<string, string> {
-  return { authorization: `Bearer ${bundle.access_token}` };
 }
 
 /** Removes the requests that the playground keeps in this browser. */

@@ -5,7 +5,7 @@ import { type TaskDeps, taskErrors } from '../../tasks/index.ts';
 import {
   CONTENT_HEADERS,
   type ContentRequest,
-  checkRedirects,
+  createRedirectPolicy,
   mayBeSignedForGet,
   pointsToSelf,
   type VendorContent,
@@ -36,7 +36,12 @@ import { isObjectId } from './vendor-ids.ts';
 /** Content often lies at a store of the vendor, which is any public host and gets no credential. */
 function contentRedirects(deps: TaskDeps, { baseUrl }: ChannelRecord) {
   const [own, vendor] = [deps.vendors.ownAddresses(), new URL(baseUrl)];
-  return checkRedirects({ url: vendor, vendor, credentialless: true, isAllowed: (hop) => !pointsToSelf(own, hop) });
+  return createRedirectPolicy({
+    url: vendor,
+    vendor,
+    credentialless: true,
+    isAllowed: (hop) => !pointsToSelf(own, hop),
+  });
 }
 
 const OPERATIONS = {

@@ -3,8 +3,10 @@ import { taskErrors } from '../errors.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 
 /**
- * Finds the user and the key that submitted a task, as they are now: both are enabled, and may
- * still use the model and the group. Their address and the key's end date counted when they asked.
+ * Finds the user and the key that submitted a task when it leaves the queue, as they are now: both
+ * are enabled, and may still use the model and the group. Their address and the key's end date
+ * counted when they asked. Tasks that wait longer than their user or key exists are ended by the
+ * sweep of `dispatcher.ts` (`findLost` in `store/repositories/tasks/waiting-queue.ts`).
  * @throws tasks.caller_disabled, tasks.model_not_allowed
  */
 export type FindCaller = (task: TaskRecord) => Promise<Caller>;

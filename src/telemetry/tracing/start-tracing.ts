@@ -1,21 +1,17 @@
-import { createNoopMeter, type MeterProvider, ROOT_CONTEXT, SpanKind } from '@opentelemetry/api';
+import { createNoopMeter, type MeterProvider } from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
   BatchSpanProcessor,
-  ParentBasedSampler,
   type ReadableSpan,
-  type Sampler,
   type SpanExporter,
   type SpanProcessor,
-  TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { type Clock, jitter, type Logger, newUuid } from '../../kernel/index.ts';
-import { createRecorder, isSampled } from './create-recorder.ts';
+import { type Clock, jitter, type Logger } from '../../kernel/index.ts';
+import { chooseSampler } from './choose-sampler.ts';
+import { createRecorder } from './create-recorder.ts';
 import { createSender, type SendResult, type SendSpans } from './send-spans.ts';
-import type { RunningTracing, SamplerName, SamplerSettings, SpanFate, TracingDeps } from './types.ts';
+import type { RunningTracing, SpanFate, TracingDeps } from './types.ts';
 
 const SERVICE = 'taskgate';
 /** Longer values are cut: some of them are written by clients. */
@@ -40,43 +36,6 @@ export function startTracing(deps: TracingDeps): RunningTracing {
     },
   };
 }
-
-/**
- * Decides which spans are recorded. Those inside a trace of ours follow it, and those with links
- * follow the linked ones. A caller that is not trusted can leave a trace out, but cannot have one
- * recorded: neither by its flag nor by an id that a ratio would choose.
- */
-export function chooseSampler({ name, share, trustsCallers }: SamplerSettings): Sampler {
-  const on = new AlwaysOnSampler();
-  const off = new AlwaysOffSampler();
-  const root = createRoot(name, share);
-  const asWithoutCaller = trustsCallers ? root : decideByOwnId(root);
-  const followsCaller = name.startsWith('parentbased_');
-  const byParent = new ParentBasedSampler({
-    root,
-    remoteParentSampled: followsCaller && trustsCallers ? on : asWithoutCaller,
-    remoteParentNotSampled: followsCaller ? off : asWithoutCaller,
-  });
-  return {
-    shouldSample(...given) {
-      const links = given[5];
-      if (links.length === 0) return byParent.shouldSample(...given);
-      return (links.some((link) => isSampled(link.context)) ? on : off).shouldSample();
-    },
-    toString: () => name,
-  };
-}
-
-function createRoot(name: SamplerName, share: number): Sampler {
-  if (name.endsWith('always_off')) return new AlwaysOffSampler();
-  return name.endsWith('traceidratio') ? new TraceIdRatioBasedSampler(share) : new AlwaysOnSampler();
-}
-
-/** A ratio decides by the trace's id, which the caller chose. */
-const decideByOwnId = (sampler: Sampler): Sampler => ({
-  shouldSample: () => sampler.shouldSample(ROOT_CONTEXT, newUuid().replaceAll('-', ''), '', SpanKind.INTERNAL, {}, []),
-  toString: () => `${sampler}`,
-});
 
 const FIRST_BACKOFF_MS = 1000;
 const LONGEST_BACKOFF_MS = 60_000;

@@ -18,8 +18,8 @@ import {
 import { vendorErrors } from '../errors.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../request/build-upstream-request.ts';
 import type { ContentRequest, VendorContent, VendorDeps } from '../types.ts';
-import { checkRedirects, pointsToSelf } from './check-redirects.ts';
 import { decodeBase64Content } from './decode-base64-content.ts';
+import { createRedirectPolicy, pointsToSelf } from './redirect-policy.ts';
 
 /** Client headers that are also sent for content: ranges and conditions. */
 export const CONTENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
@@ -112,7 +112,7 @@ function contentRequest(
     // The client's range and conditions override the plugin's headers.
     headers: { ...lowered, ...safeHeaders },
     body: body === undefined ? { kind: 'none' } : { kind: 'text', text: body },
-    ...checkRedirects({
+    ...createRedirectPolicy({
       url: new URL(url),
       vendor: new URL(channel.baseUrl),
       credentialless,

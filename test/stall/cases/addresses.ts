@@ -8,7 +8,7 @@ import { normalizeAllowedHost, normalizeBaseUrl } from '../../../src/plugins/man
 import { indexLocation } from '../../../src/plugins/marketplace/fetch-file.ts';
 import { withoutSlash } from '../../../src/settings/public-address.ts';
 import { MAX_PROVIDER_ANSWER_BYTES } from '../../../src/upstream/provider-requests.ts';
-import { pointsToSelf } from '../../../src/vendors/content/check-redirects.ts';
+import { pointsToSelf } from '../../../src/vendors/content/redirect-policy.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
 const KIB = 1024;

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'bun:test';
 import { ROOT_CONTEXT, type SpanContext, SpanKind, trace } from '@opentelemetry/api';
 import { SamplingDecision } from '@opentelemetry/sdk-trace';
+import { chooseSampler } from '../../../src/telemetry/tracing/choose-sampler.ts';
 import { readTraceparent } from '../../../src/telemetry/tracing/create-recorder.ts';
-import { chooseSampler } from '../../../src/telemetry/tracing/start-tracing.ts';
 import type { SamplerName } from '../../../src/telemetry/tracing/types.ts';
 
 /** A ratio takes this id first. */

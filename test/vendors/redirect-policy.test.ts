@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { checkRedirects } from '../../src/vendors/content/check-redirects.ts';
+import { createRedirectPolicy } from '../../src/vendors/content/redirect-policy.ts';
 
 const VENDOR = 'http://10.0.0.5:8080';
 const CDN = 'https://cdn.example';
@@ -41,7 +41,7 @@ describe('server-side request forgery: where content requests may be redirected'
       { opens: false, led: [false] },
     ],
   ])('%s', (_name, { from, credentialless, hops }, { opens, led }) => {
-    const { privateHosts, allowRedirect } = checkRedirects({
+    const { privateHosts, allowRedirect } = createRedirectPolicy({
       url: new URL(`${from}/file`),
       vendor: new URL(`${VENDOR}/v1`),
       credentialless,

@@ -8,9 +8,10 @@ type Origin = { url: URL; vendor: URL; credentialless: boolean; isAllowed: (hop:
  * The redirect rules of a request for content. A request without credential may go to any host, and
  * such a host must not redirect it into the private network that only the channel may reach. So it
  * may start at the vendor's private address and stay there, but never come back or come from
- * elsewhere.
+ * elsewhere. `followRedirect` in `upstream/create-upstream.ts` applies it, and removes credentials
+ * where the origin changes.
  */
-export function checkRedirects({
+export function createRedirectPolicy({
   url,
   vendor,
   credentialless,
