@@ -4,12 +4,13 @@ import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
 import type { PanelState } from '../test/support/panel-states/state.ts';
 import { panelStates, settle, walkStates } from '../test/support/panel-states/walk-states.ts';
+import { buildExecutable } from './build.ts';
 import { root } from './hash-inputs.ts';
 
 const usage = `npm run screenshots [-- --only TEXT,TEXT --language en|zh|ja|es|de|pt --widths 390,1440 --scheme light|dark
                      --out FOLDER --list]
 
-Starts the built gateway, new, empty and with weeks of work in it, and writes a picture of every page
+Builds what is stale, starts the gateway, new, empty and with weeks of work in it, and writes a picture of every page
 of the panel in every state, light and dark, 390, 768, 1024 and 1440 wide, to build/screenshots.
 --only takes the states whose name has one of the texts in it, =NAME just that one; --list prints
 their names.`;
@@ -37,6 +38,7 @@ if (values.help) {
 } else if (values.list) {
   for (const { name } of wanted) console.log(name);
 } else {
+  await buildExecutable();
   mkdirSync(values.out, { recursive: true });
   const { failures } = await walkStates({ states: wanted, language: values.language, visit: takeAll });
   console.log([`Pictures of ${wanted.length} states in ${values.out}`, ...failures].join('\n'));
