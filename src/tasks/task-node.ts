@@ -138,6 +138,8 @@ export type WaitingRules = {
   maxWaitingPerUser: number;
   /** The bytes that their requests may take together. */
   maxWaitingBytes: number;
+  /** The bounds that are the group's own: they count its tasks alone, the others those of all. */
+  own?: { maxWaiting: boolean; maxWaitingBytes: boolean };
   /** −10 to 10: the highest goes first. */
   priority: number;
   /** The most tasks that each user of the group may run at once; null: no such limit. */

@@ -341,6 +341,21 @@ describeEachStore(
         expect(await code(submit(engine, await addCaller(store)))).toBe('none');
       }));
 
+    test('a bound of a group counts the tasks of that group alone', async () => {
+      const { store } = opened();
+      const own = { maxWaiting: true, maxWaitingBytes: true };
+      const waiting = (group: string) => (group === 'vip' ? { ...WAITING, maxWaiting: 1, own } : WAITING);
+      const engine = await startEngine(store, sandbox, { waiting });
+      await engine.start();
+      await engine.addChannel({ limits: { maxRunning: 1 }, groups: ['default', 'vip'] });
+      const caller = await addCaller(store);
+      for (let sent = 0; sent < 3; sent += 1) await submit(engine, caller, `a ${HELD}`);
+      const vip = { ...(await addCaller(store)), group: 'vip' };
+      expect([await code(submit(engine, vip)), await code(submit(engine, vip))]).toEqual(['none', 'tasks.queue_full']);
+      expect(await code(submit(engine, caller))).toBe('none');
+      await engine.stop();
+    });
+
     test('where nothing waits a declared limit answers 429', () =>
       withEngine(opened(), { rules: { maxWaitMs: 0 } }, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });

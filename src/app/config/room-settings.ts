@@ -82,6 +82,7 @@ export function waitingRules(options: OptionValues, group: string): WaitingRules
     maxWaiting: own.max_waiting ?? options.number('queue.max_waiting'),
     maxWaitingPerUser: own.max_waiting_per_user ?? options.number('queue.max_waiting_per_user'),
     maxWaitingBytes: own.max_waiting_bytes ?? options.number('queue.max_waiting_bytes'),
+    own: { maxWaiting: own.max_waiting !== undefined, maxWaitingBytes: own.max_waiting_bytes !== undefined },
     priority: Object.hasOwn(priorities, group) ? (priorities[group] ?? 0) : 0,
     maxRunning: findGroupLimits(options, group).max_running ?? null,
     fallbacks: modelFallbacks(options, group),

@@ -7,6 +7,7 @@ import {
   type ParkedBy,
   type Repositories,
   type Store,
+  type WaitingCount,
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Closing, MoneyWrites, Opening } from '../task-node.ts';
@@ -231,12 +232,19 @@ async function refuseOverfullQueues(
     tx.waiting.classes(),
     tx.waiting.countByUser([...new Set(openings.map(({ payer }) => payer.userId))]),
   ]);
-  let tasks = classes.reduce((sum, { waiting }) => sum + waiting, 0);
-  let bytes = classes.reduce((sum, count) => sum + count.bytes, 0);
+  const sums = new Map<string | undefined, Waiting>();
+  const sumOf = (group: string | undefined): Waiting => {
+    const sum = sums.get(group) ?? sumUp(classes.filter((each) => group === undefined || each.group === group));
+    sums.set(group, sum);
+    return sum;
+  };
   for (const opening of openings) {
     if (!opening.queue) continue;
     const { entry, rules } = opening.queue;
     const own = byUser.get(entry.userId) ?? 0;
+    const [all, ofGroup] = [sumOf(undefined), sumOf(entry.class.group)];
+    const { tasks } = rules.own?.maxWaiting ? ofGroup : all;
+    const { bytes } = rules.own?.maxWaitingBytes ? ofGroup : all;
     const reason =
       own >= rules.maxWaitingPerUser
         ? sentence('tasks.queue_full_user', { most: rules.maxWaitingPerUser })
@@ -248,11 +256,20 @@ async function refuseOverfullQueues(
       continue;
     }
     byUser.set(entry.userId, own + 1);
-    tasks += 1;
-    bytes += entry.bytes;
+    for (const sum of [all, ofGroup]) {
+      sum.tasks += 1;
+      sum.bytes += entry.bytes;
+    }
   }
   return refused;
 }
+
+type Waiting = { tasks: number; bytes: number };
+
+const sumUp = (classes: readonly WaitingCount[]): Waiting => ({
+  tasks: classes.reduce((sum, { waiting }) => sum + waiting, 0),
+  bytes: classes.reduce((sum, { bytes }) => sum + bytes, 0),
+});
 
 const nameKey = ({ payer, idempotency }: Opening<unknown>): string => `${payer.userId} ${idempotency?.key}`;
 
