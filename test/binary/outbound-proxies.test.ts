@@ -86,7 +86,7 @@ test('a channel’s proxy, headers and default fields: sent, sealed, and kept wh
     expect(request.headers).toMatchObject({ 'x-api-manager': HEADER, authorization: `Bearer ${chats.key}` });
     expect(request.body).toMatchObject({ max_tokens: 77, temperature: 0 });
   }
-  expect(other.asked).toEqual([`llm.test:${portFor(chats.url)}`]);
+  expect(new Set(other.asked)).toEqual(new Set([`llm.test:${portFor(chats.url)}`]));
   expect(proxy.asked.length).toBe(before);
 
   const read = () => admin.call('GET', `/api/channel/${id}`);

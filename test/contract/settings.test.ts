@@ -87,17 +87,17 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     const node = { id: 'n1', role: 'master', version: '1.0.0', startedAt: 5, fingerprints: ['a'] };
     await nodes.heartbeat(node);
     await nodes.heartbeat({ ...node, fingerprints: ['a', 'b'] });
-    expect(await nodes.alive(35)).toMatchObject([{ ...node, fingerprints: ['a', 'b'] }]);
+    expect(await nodes.alive(1000)).toMatchObject([{ ...node, fingerprints: ['a', 'b'] }]);
     for (const [silentSeconds, isAlive] of [
-      [34, true],
-      [40, false],
+      [500, true],
+      [2000, false],
       // Two clocks may differ a little; one of hours ahead was written before a clock was set back.
       [-30, true],
       [-8 * 3600, false],
     ] as const) {
       const at = Math.floor((await opened().store.clock.nowMs()) / 1000) - silentSeconds;
       await runRaw(opened(), `update nodes set heartbeat_at = ${at}`);
-      expect((await nodes.alive(35)).length).toBe(isAlive ? 1 : 0);
+      expect((await nodes.alive(1000)).length).toBe(isAlive ? 1 : 0);
     }
     await nodes.remove('n1');
     expect(await nodes.alive(86_400)).toEqual([]);
@@ -115,7 +115,7 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     expect(verdicts.toSorted()).toEqual(['busy', 'busy', 'drained']);
     const drained = ['n1', 'n2', 'n3'][verdicts.indexOf('drained')] as string;
     await beat(drained);
-    expect((await nodes.alive(35)).filter((node) => node.drained)).toMatchObject([
+    expect((await nodes.alive(1000)).filter((node) => node.drained)).toMatchObject([
       { id: drained, host: `host ${drained}` },
     ]);
     expect([await nodes.resume(drained), await nodes.resume(drained)]).toEqual([true, false]);
