@@ -69,7 +69,7 @@ async function showAccounts({ page, filled }: Scene): Promise<void> {
       { what: 'tried', reason: 'balance', until: inSeconds(3000), credential_id: 2, model: '' },
       { what: 'rested', reason: 'balance', until: inSeconds(-1800), credential_id: 2, model: '' },
       { what: 'back', reason: 'rate', until: 0, credential_id: 0, model: 'demo-video-pro' },
-      { what: 'rested', reason: 'rate', until: inSeconds(-9000), credential_id: 0, model: 'demo-video-pro' },
+      { what: 'rested', reason: 'rate', until: inSeconds(-5400), credential_id: 0, model: 'demo-video-pro' },
     ];
     const rests = events.map((event, index) => ({ ...event, id: 9 - index, at: inSeconds(-1800 * (index + 1)) }));
     await route.fulfill({ json: { success: true, data: { ...data, rests } } });

@@ -1,3 +1,4 @@
+import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelHistory } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -16,10 +17,31 @@ const kinds: Readonly<Record<RestEvent['what'], { text: TextKey; tone: Tone }>> 
   resumed: { text: 'channels.rests.resumed', tone: 'good' },
 };
 
+/** When it happened; of a pause until its next event, or, while it lasts, when the next try is. */
+function RestTime({ event, rests }: { event: RestEvent; rests: readonly RestEvent[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { at, until } = event;
+  if (until === 0) return format.time(at);
+  // The newest come first.
+  const next = rests
+    .slice(0, rests.indexOf(event))
+    .findLast(({ model, credential_id: id }) => model === event.model && id === event.credential_id);
+  const end = next?.at ?? until;
+  const isOpen = end > Date.now() / 1000;
+  return (
+    <>
+      {isOpen ? format.time(at) : format.timeRange(at, end)}
+      <Text size="xs" c="dimmed">
+        {isOpen ? t('channels.keyNextTry', { when: format.ago(until) }) : format.duration(end - at)}
+      </Text>
+    </>
+  );
+}
+
 /** When keys and models of a channel were paused, tried and came back. */
 export function ChannelRests({ channel, rests }: { channel: Channel; rests: readonly RestEvent[] }) {
   const { t } = useTranslation();
-  const format = useFormat();
   if (rests.length === 0) return null;
   const nameKey = (id: number): string => {
     const found = channel.credentials.find((each) => each.id === id);
@@ -47,7 +69,7 @@ export function ChannelRests({ channel, rests }: { channel: Channel; rests: read
       key: 'at',
       heading: t('channels.rests.at'),
       numeric: true,
-      render: ({ at, until }) => (until === 0 ? format.time(at) : format.timeRange(at, until)),
+      render: (event) => <RestTime event={event} rests={rests} />,
     },
   ];
   return (
