@@ -12,7 +12,7 @@
 export { type AuditAction, DELETED, ROLE, STATUS } from '../store/ports/index.ts';
 export { rootHasOtherSignInMethod } from './accounts/last-sign-in-method.ts';
 export { isUsername } from './accounts/validate-account.ts';
-export { describeOwnLimits, MAX_OWN_LIMIT, type OwnLimitsView } from './accounts/validate-budgets.ts';
+export { describeOwnerLimits, MAX_OWNER_LIMIT, type OwnerLimitsView } from './accounts/validate-budgets.ts';
 export type { AccountView } from './administration/list-accounts.ts';
 export { assertKeyAllows } from './api-keys/authenticate-api-key.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';

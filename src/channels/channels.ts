@@ -27,7 +27,7 @@ import {
   checkName,
   checkNames,
   checkSettings,
-  type PluginFacts,
+  type PluginLookup,
 } from './check-channel.ts';
 import {
   type CredentialService,
@@ -105,7 +105,7 @@ export function createChannels(deps: {
   random: Random;
   logger: Logger;
   secretBox: SecretBox;
-  plugins: PluginFacts;
+  plugins: PluginLookup;
   syncFrequencyMs: number;
 }): Channels {
   const { store, clock, random, logger, secretBox, plugins } = deps;

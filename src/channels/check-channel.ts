@@ -57,7 +57,7 @@ export type ChannelInput = {
 type ChannelPlugin = { key: string; baseUrl?: string; keyFormat?: string; addressesGateways?: boolean };
 
 /** What the plugin room knows about plugins that channels depend on. */
-export type PluginFacts = {
+export type PluginLookup = {
   /** `undefined`: no such plugin is installed. */
   plugin(key: string): ChannelPlugin | undefined;
   /** The plugin that declares a legacy channel type. */
@@ -66,12 +66,12 @@ export type PluginFacts = {
 
 /** The plugin that serves channels of this binding. */
 export const boundPlugin = (
-  facts: PluginFacts,
+  lookup: PluginLookup,
   { type, taskPluginKey }: { type: number; taskPluginKey?: string | null | undefined },
 ): ChannelPlugin | undefined => {
   // The key is the gateway's, whatever those of the plugin's vendor look like.
   if (type === GATEWAY_TYPE) return undefined;
-  return taskPluginKey ? facts.plugin(taskPluginKey) : facts.byChannelType(type);
+  return taskPluginKey ? lookup.plugin(taskPluginKey) : lookup.byChannelType(type);
 };
 
 const MAX_NAME = 64;
@@ -269,7 +269,7 @@ export function mapModel(mapping: Record<string, string>, model: string): string
  * @throws `channels.invalid`
  */
 export function checkBinding(
-  facts: PluginFacts,
+  lookup: PluginLookup,
   input: { type: number; taskPluginKey: string | null; baseUrl: string; settings: JsonObject },
 ): { taskPluginKey: string | null; baseUrl: string; baseUrlSource: 'given' | 'plugin_default' } {
   const given = input.baseUrl.trim();
@@ -277,7 +277,7 @@ export function checkBinding(
   let taskPluginKey: string | null = null;
   if (input.type === TASK_PLUGIN_TYPE) {
     if (!input.taskPluginKey) throw invalid('task_plugin_key', sentence('channels.plugin_needed'));
-    const plugin = facts.plugin(input.taskPluginKey);
+    const plugin = lookup.plugin(input.taskPluginKey);
     if (!plugin) throw invalid('task_plugin_key', sentence('channels.plugin_missing', { plugin: input.taskPluginKey }));
     taskPluginKey = input.taskPluginKey;
     fallback = plugin.baseUrl;
@@ -285,7 +285,7 @@ export function checkBinding(
     const keys = boundPluginKeys(input);
     if (keys.length === 0) throw invalid('task_plugin_key', sentence('channels.plugin_needed'));
     for (const key of keys) {
-      const plugin = facts.plugin(key);
+      const plugin = lookup.plugin(key);
       const param = key === input.taskPluginKey ? 'task_plugin_key' : 'settings.task_extend_plugin_keys';
       if (!plugin) throw invalid(param, sentence('channels.plugin_missing', { plugin: key }));
       if (!plugin.addressesGateways) throw invalid(param, sentence('channels.plugin_of_vendor', { plugin: key }));
@@ -293,7 +293,7 @@ export function checkBinding(
     taskPluginKey = input.taskPluginKey;
   } else {
     if (input.taskPluginKey) throw invalid('task_plugin_key', sentence('channels.plugin_unwanted'));
-    const declared = facts.byChannelType(input.type);
+    const declared = lookup.byChannelType(input.type);
     if (!declared && input.type !== RELAY_TYPE) {
       throw invalid('type', sentence('channels.type_unknown', { type: input.type }));
     }

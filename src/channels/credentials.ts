@@ -11,7 +11,7 @@ import {
   type CredentialInput,
   checkEnteredKey,
   checkLabel,
-  type PluginFacts,
+  type PluginLookup,
 } from './check-channel.ts';
 import { channelErrors } from './errors.ts';
 
@@ -97,7 +97,7 @@ export function createCredentialService(deps: {
   store: Store;
   clock: Clock;
   secretBox: SecretBox;
-  plugins: PluginFacts;
+  plugins: PluginLookup;
   getChannel: (id: number) => Promise<ChannelRecord>;
   reloadAndPublish: () => Promise<void>;
 }): CredentialService {

@@ -34,7 +34,7 @@ export {
   findApiAddress,
   MAX_SCRIPT_BYTES,
   mapModel,
-  type PluginFacts,
+  type PluginLookup,
   RELAY_TYPE,
   TASK_PLUGIN_TYPE,
 } from './check-channel.ts';

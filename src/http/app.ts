@@ -30,7 +30,6 @@ import {
 } from './panel-api/accounts/own-account.ts';
 import { userRecordRoutes, userSessionRoutes } from './panel-api/accounts/user-records.ts';
 import { userRoutes } from './panel-api/accounts/users.ts';
-import { type AnswerOnce, createAnswerOnce, type RequestKeys } from './panel-api/answer-once.ts';
 import { exportRoutes } from './panel-api/export/export-routes.ts';
 import { type BeginExport, createExportLimit } from './panel-api/export/stream-export.ts';
 import { channelCapacityRoutes } from './panel-api/gateway/channel-capacity.ts';
@@ -42,6 +41,7 @@ import { pluginReviewRoutes } from './panel-api/gateway/plugin-reviews.ts';
 import { pluginRoutes } from './panel-api/gateway/plugins.ts';
 import { priceQuoteRoutes, priceReplayRoutes } from './panel-api/gateway/price-trials.ts';
 import { pluginPriceRoutes, priceRoutes } from './panel-api/gateway/prices.ts';
+import { type AnswerOnce, createAnswerOnce, type RequestKeys } from './panel-api/idempotent-answers.ts';
 import { caseRoutes } from './panel-api/operation/cases.ts';
 import { nameSearchRoutes } from './panel-api/operation/name-search.ts';
 import { optionRoutes } from './panel-api/operation/options.ts';

@@ -3,7 +3,6 @@ import { type Logger, sleepInStep } from '../kernel/index.ts';
 import { type ChannelRecord, type RelayKind, STATUS } from '../store/ports/index.ts';
 import { type Caller, findProtocolOwners, type ProtocolOwner, type TaskDeps, taskErrors } from '../tasks/index.ts';
 import { createAccountConcurrency } from './account-concurrency.ts';
-import { createCallerConcurrency } from './caller-concurrency.ts';
 import { relayErrors } from './errors.ts';
 import {
   callStoredObject,
@@ -13,6 +12,7 @@ import {
   noSuchObject,
   type ObjectName,
 } from './objects/call-stored-object.ts';
+import { createOwnerConcurrency } from './owner-concurrency.ts';
 import {
   cancelRelayTask,
   deleteRelayTask,
@@ -110,11 +110,11 @@ export function createRelay({ linkVideo, ...deps }: TaskDeps & RelayLinks): Rela
   const stopping = new AbortController();
   const settlements = createSettlements(logger);
   const accountConcurrency = createAccountConcurrency({ clock, capacity: deps.node.capacity });
-  const callerConcurrency = createCallerConcurrency({ clock });
+  const ownerConcurrency = createOwnerConcurrency({ clock });
   const shared = {
     settlements,
     accountConcurrency,
-    callerConcurrency,
+    ownerConcurrency,
     stopping: stopping.signal,
     thinkingModels: new Set<string>(),
     linkVideo,

@@ -13,7 +13,7 @@ import type { Caller, ClientRequest, TaskDeps } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
 import type { AccountConcurrency } from './account-concurrency.ts';
-import type { CallerConcurrency } from './caller-concurrency.ts';
+import type { OwnerConcurrency } from './owner-concurrency.ts';
 
 export type RelayDeps = TaskDeps & { shared: RelayShared };
 
@@ -26,7 +26,7 @@ export type RelayLinks = {
 export type RelayShared = RelayLinks & {
   settlements: Settlements;
   accountConcurrency: AccountConcurrency;
-  callerConcurrency: CallerConcurrency;
+  ownerConcurrency: OwnerConcurrency;
   /** Aborted when the gateway stops: no stream is read on then whose client has left. */
   stopping: AbortSignal;
   /** Models that have reported far more than the text that came, by channel. */

@@ -43,7 +43,7 @@ export {
   taskView,
 } from './state/describe-task.ts';
 export { findOwnTask, findOwnTasks, findOwnTaskToRender } from './state/find-own-tasks.ts';
-export { findMostRunning, limitReached, listOwnLimits } from './state/own-limits.ts';
+export { limitReached, listOwnerLimits, readConcurrencyLimits } from './state/owner-limits.ts';
 export { toStoredFailure } from './state/stored-failure.ts';
 export { traceEvent } from './state/trace-event.ts';
 export { MAX_ATTEMPTS } from './submission/attempt-channels.ts';

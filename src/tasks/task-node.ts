@@ -155,7 +155,7 @@ export type WaitingRules = {
 export type ModelFallback = { models: readonly string[]; afterMs: number | null };
 
 /** The most tasks that the owners of a task may run at once; null: no such limit. */
-export type MostRunning = { key: number | null; user: number | null; group: number | null };
+export type ConcurrencyLimits = { key: number | null; user: number | null; group: number | null };
 
 /** Begins a task or a relayed request: its reservation, its Idempotency-Key, then its rows. */
 export type Opening<T> = {
@@ -164,7 +164,7 @@ export type Opening<T> = {
   /** The account that it is sent by, where the store decides whether it may begin. */
   start?: { scope: Scope; task: Start } | undefined;
   /** The own limits of its owners; absent: none holds. */
-  most?: MostRunning | undefined;
+  most?: ConcurrencyLimits | undefined;
   /** Where it waits if it may not begin, or, without `start`, in any case. */
   queue?: { entry: NewWaiting; rules: WaitingRules } | undefined;
   /** Inserts the rows of the task or request. `dispatch`: the store let it begin. */

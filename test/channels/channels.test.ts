@@ -5,7 +5,7 @@ import {
   type Channels,
   createChannels,
   mapModel,
-  type PluginFacts,
+  type PluginLookup,
 } from '../../src/channels/index.ts';
 import { AppError, createSecretBox, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import type { ChannelRecord, Store } from '../../src/store/ports/index.ts';
@@ -44,7 +44,7 @@ describeEachStore(
     const started: Channels[] = [];
 
     const start = async (over = store, logger = silentLogger): Promise<Channels> => {
-      const plugins: PluginFacts = {
+      const plugins: PluginLookup = {
         plugin: (key) => installed[key] && { key, ...installed[key] },
         byChannelType: (type) => (type === 45 && installed.demo ? { key: 'demo', ...installed.demo } : undefined),
       };

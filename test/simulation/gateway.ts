@@ -1,5 +1,5 @@
 import { composeTasks, startTaskRooms, type TaskServices } from '../../src/app/composition/compose-tasks.ts';
-import { createPluginFacts } from '../../src/app/composition/plugin-facts.ts';
+import { createPluginLookup } from '../../src/app/composition/plugin-lookup.ts';
 import { createBilling } from '../../src/billing/index.ts';
 import { createCapacity, createChannels } from '../../src/channels/index.ts';
 import {
@@ -95,13 +95,13 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
   const { logger = silentLogger } = parts;
   const common = { store, clock, logger, syncFrequencyMs: 3_600_000 };
   const plugins = createPluginService({ ...common, sandbox, factory: parts.plugins });
-  const facts = createPluginFacts(plugins);
+  const pluginLookup = createPluginLookup(plugins);
   const secretBox = createSecretBox([SECRET]);
-  const channels = createChannels({ ...common, random, secretBox, plugins: facts });
+  const channels = createChannels({ ...common, random, secretBox, plugins: pluginLookup });
   const capacity = createCapacity({ ...common, nodeId: name, random, accounts: channels.everyAccount });
   const billing = createBilling({
     ...common,
-    declaredFacts: facts.declaredFacts,
+    declaredFacts: pluginLookup.declaredFacts,
     settings: () => ({ groupRatios: { half: 0.5 }, groupBudgets: {}, timezone: 'UTC', unpriced: 'admins' }),
   });
   const rooms = composeTasks({

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { composeTasks } from '../../src/app/composition/compose-tasks.ts';
-import { createPluginFacts } from '../../src/app/composition/plugin-facts.ts';
+import { createPluginLookup } from '../../src/app/composition/plugin-lookup.ts';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { createBilling } from '../../src/billing/index.ts';
 import { type ChannelInput, createCapacity, createChannels } from '../../src/channels/index.ts';
@@ -111,14 +111,14 @@ export async function startEngine(
     worker: pluginWorker,
   });
   await plugins.start();
-  const facts = createPluginFacts(plugins);
+  const pluginLookup = createPluginLookup(plugins);
   const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
-  const channels = createChannels({ ...common, random: systemRandom, secretBox, plugins: facts });
+  const channels = createChannels({ ...common, random: systemRandom, secretBox, plugins: pluginLookup });
   const nodeId = newUuid();
   const capacity = createCapacity({ ...common, nodeId, random: systemRandom, accounts: channels.everyAccount });
   const billing = createBilling({
     ...common,
-    declaredFacts: facts.declaredFacts,
+    declaredFacts: pluginLookup.declaredFacts,
     settings: () => ({ groupRatios: {}, groupBudgets: {}, timezone: 'UTC', unpriced: 'admins' }),
   });
   const upstream = createUpstream({ allowPrivate, clock, logger });

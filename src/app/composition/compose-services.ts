@@ -50,7 +50,7 @@ import { countSignIns, measureCaches, measurePolls, registerMetrics } from '../t
 import { composeTasks } from './compose-tasks.ts';
 import { createGatewayDelivery } from './gateway-delivery.ts';
 import { openShared } from './open-shared.ts';
-import { createPluginFacts } from './plugin-facts.ts';
+import { createPluginLookup } from './plugin-lookup.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
 /** In the data directory. */
@@ -111,14 +111,14 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     syncFrequencyMs,
     autoRollback: () => options.flag('task_plugin.auto_rollback'),
   });
-  const facts = createPluginFacts(plugins);
+  const pluginLookup = createPluginLookup(plugins);
   const channels = createChannels({
     store,
     clock,
     random: systemRandom,
     logger,
     secretBox,
-    plugins: facts,
+    plugins: pluginLookup,
     syncFrequencyMs,
   });
   const capacity = createCapacity({
@@ -128,7 +128,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     logger,
     nodeId,
     accounts: channels.everyAccount,
-    queues: facts.queues,
+    queues: pluginLookup.queues,
     syncFrequencyMs,
   });
   const node: NodeAddress = { ...configuredNode(config), listening: '' };
@@ -145,7 +145,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     clock,
     logger,
     syncFrequencyMs,
-    declaredFacts: facts.declaredFacts,
+    declaredFacts: pluginLookup.declaredFacts,
     reportCacheSize,
     settings: () => billingSettings(options),
   });

@@ -8,21 +8,21 @@ import {
   MAX_QUOTA,
   sentence,
 } from '../../kernel/index.ts';
-import type { OwnLimits, Store } from '../../store/ports/index.ts';
+import type { OwnerLimits, Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { invalidField } from '../errors.ts';
 
 /** The own limits of a user or an API key; null: no such limit. */
-export type OwnLimitsView = { requests_per_minute: number | null; max_running: number | null };
+export type OwnerLimitsView = { requests_per_minute: number | null; max_running: number | null };
 
 /** Far above what one owner can use. */
-export const MAX_OWN_LIMIT = 1_000_000;
+export const MAX_OWNER_LIMIT = 1_000_000;
 
 /**
  * The given limits as the store takes them.
  * @throws `auth.validation_failed`
  */
-export function validateOwnLimits(fields: Partial<OwnLimitsView>): Partial<OwnLimits> {
+export function validateOwnerLimits(fields: Partial<OwnerLimitsView>): Partial<OwnerLimits> {
   const { requests_per_minute: requestsPerMinute, max_running: maxRunning } = fields;
   return {
     ...(requestsPerMinute === undefined
@@ -32,14 +32,14 @@ export function validateOwnLimits(fields: Partial<OwnLimitsView>): Partial<OwnLi
   };
 }
 
-function validateLimit(field: keyof OwnLimitsView, limit: number | null): number | null {
-  if (limit !== null && (!Number.isInteger(limit) || limit < 1 || limit > MAX_OWN_LIMIT)) {
-    throw invalidField(field, sentence('auth.own_limit', { max: MAX_OWN_LIMIT }));
+function validateLimit(field: keyof OwnerLimitsView, limit: number | null): number | null {
+  if (limit !== null && (!Number.isInteger(limit) || limit < 1 || limit > MAX_OWNER_LIMIT)) {
+    throw invalidField(field, sentence('auth.own_limit', { max: MAX_OWNER_LIMIT }));
   }
   return limit;
 }
 
-export const describeOwnLimits = ({ requestsPerMinute, maxRunning }: OwnLimits): OwnLimitsView => ({
+export const describeOwnerLimits = ({ requestsPerMinute, maxRunning }: OwnerLimits): OwnerLimitsView => ({
   requests_per_minute: requestsPerMinute,
   max_running: maxRunning,
 });

@@ -17,10 +17,10 @@ import {
 } from '../accounts/validate-account.ts';
 import {
   type BudgetFields,
-  describeOwnLimits,
-  type OwnLimitsView,
+  describeOwnerLimits,
+  type OwnerLimitsView,
   validateBudget,
-  validateOwnLimits,
+  validateOwnerLimits,
 } from '../accounts/validate-budgets.ts';
 import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors } from '../errors.ts';
@@ -51,7 +51,7 @@ export type AccountEdit = {
   remark?: string | undefined;
   /** `null`: no such limit. */
   budget?: BudgetFields | null | undefined;
-} & Partial<OwnLimitsView>;
+} & Partial<OwnerLimitsView>;
 
 /**
  * `before` and `after` hold only the fields that changed, and of a password only the fact that it
@@ -116,7 +116,7 @@ const validate = (edit: AccountEdit, former: AdminUserRecord): UserChange => ({
   ...(edit.group === undefined ? {} : { group: validateGroup(edit.group, former.group) }),
   ...(edit.remark === undefined ? {} : { remark: validateRemark(edit.remark, former.remark) }),
   ...(edit.budget === undefined ? {} : { budget: validateBudget(edit.budget) }),
-  ...validateOwnLimits(edit),
+  ...validateOwnerLimits(edit),
   ...(edit.email === undefined ? {} : { email: edit.email === null ? null : requireMailAddress(edit.email) }),
 });
 
@@ -135,7 +135,7 @@ const editable = ({ username, displayName, group, email, remark, budget, ...user
   email,
   remark,
   budget: budget && `${budget.amount} a ${budget.period}`,
-  ...describeOwnLimits(user),
+  ...describeOwnerLimits(user),
 });
 
 export type StatusOrRoleAction = 'enable' | 'disable' | 'promote' | 'demote';

@@ -19,8 +19,8 @@ import {
 import {
   type BudgetView,
   describeBudgets,
-  describeOwnLimits,
-  type OwnLimitsView,
+  describeOwnerLimits,
+  type OwnerLimitsView,
 } from '../accounts/validate-budgets.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
@@ -71,7 +71,7 @@ export async function loadAccount(store: Repositories, userId: number): Promise<
 
 /** An account as administrators see it in a list. Times are Unix seconds. */
 export type AccountView = UserFields &
-  OwnLimitsView & {
+  OwnerLimitsView & {
     remark: string;
     /** What they may spend in each period; null: no such limit. */
     budget: Budget | null;
@@ -101,7 +101,7 @@ export const describeAccount = (user: AdminUserRecord): AccountView => ({
   ...describeFields(user),
   remark: user.remark,
   budget: user.budget,
-  ...describeOwnLimits(user),
+  ...describeOwnerLimits(user),
   inviter_id: user.inviterId,
   has_access_token: user.hasAccessToken,
   created_at: user.createdAt,

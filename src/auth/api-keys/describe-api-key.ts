@@ -11,8 +11,8 @@ import {
 import {
   type BudgetView,
   describeBudgets,
-  describeOwnLimits,
-  type OwnLimitsView,
+  describeOwnerLimits,
+  type OwnerLimitsView,
 } from '../accounts/validate-budgets.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
@@ -23,7 +23,7 @@ export const API_KEY_STATE = { ...STATUS, expired: 3, exhausted: 4 } as const;
 export type ApiKeyState = (typeof API_KEY_STATE)[keyof typeof API_KEY_STATE];
 
 /** An API key as its owner sees it. The key itself is shown once, when it is created. */
-export type ApiKeyView = OwnLimitsView & {
+export type ApiKeyView = OwnerLimitsView & {
   id: number;
   name: string;
   prefix: string;
@@ -99,7 +99,7 @@ function describeFields(key: ApiKeyRecord, now: number, secretBox: SecretBox): O
     unlimited_quota: key.unlimitedQuota,
     quota: key.quota,
     used_quota: key.usedQuota,
-    ...describeOwnLimits(key),
+    ...describeOwnerLimits(key),
     models: key.models,
     allow_ips: key.allowIps,
     expires_at: key.expiresAt,

@@ -4,15 +4,15 @@ import { type ApiKeyChange, type EnabledStatus, ROLE, STATUS, type UserRecord } 
 import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import {
   type BudgetFields,
-  type OwnLimitsView,
+  type OwnerLimitsView,
   validateBudget,
-  validateOwnLimits,
+  validateOwnerLimits,
 } from '../accounts/validate-budgets.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 
 /** The fields of `POST /api/token`, where `name` is required; `PUT` takes any of them. */
-export type ApiKeyFields = Partial<OwnLimitsView> & {
+export type ApiKeyFields = Partial<OwnerLimitsView> & {
   name?: string;
   unlimited_quota?: boolean;
   quota?: number;
@@ -52,7 +52,7 @@ export function validateApiKeyFields(
   owner: UserRecord,
   { checkWebhookUrl, formerName }: Pick<AuthConfig, 'checkWebhookUrl'> & { formerName?: string | undefined },
 ): ApiKeyChange {
-  const change: ApiKeyChange = validateOwnLimits(fields);
+  const change: ApiKeyChange = validateOwnerLimits(fields);
   if (fields.name !== undefined) change.name = validateName(fields.name, formerName);
   if (fields.status !== undefined) change.status = validateStatus(fields.status);
   if (fields.unlimited_quota !== undefined) change.unlimitedQuota = fields.unlimited_quota;

@@ -14,7 +14,7 @@ import type {
 } from '../../store/ports/index.ts';
 import type { MailStep } from '../../upstream/index.ts';
 import type { PanelUser } from '../accounts/describe-user.ts';
-import type { BudgetView, OwnLimitsView } from '../accounts/validate-budgets.ts';
+import type { BudgetView, OwnerLimitsView } from '../accounts/validate-budgets.ts';
 import type { QuotaChange, QuotaChanged } from '../administration/change-quota.ts';
 import type { NewUserFields } from '../administration/create-user.ts';
 import type { OperatorsAccount, UserDeleted, UserErased } from '../administration/delete-user.ts';
@@ -112,7 +112,7 @@ export interface GuardedAuth {
   authenticateOptional(authorization: string | undefined): Promise<PanelPrincipal | undefined>;
   authenticateApiKey: AuthenticateApiKey;
   /** The signed-in user's own view of the account, with factors, bindings and limits. */
-  describe(principal: PanelPrincipal): Promise<PanelUser & OwnLimitsView & { budget: BudgetView | null }>;
+  describe(principal: PanelPrincipal): Promise<PanelUser & OwnerLimitsView & { budget: BudgetView | null }>;
   /** The caller's own account, besides password and factors. */
   readonly account: {
     edit(principal: PanelPrincipal, edit: ProfileEdit): Promise<ProfileEdited>;

@@ -2,7 +2,7 @@ import type { Clock, Logger, SecretBox } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import { loadPanelUser } from '../accounts/describe-user.ts';
-import { describeBudgets, describeOwnLimits } from '../accounts/validate-budgets.ts';
+import { describeBudgets, describeOwnerLimits } from '../accounts/validate-budgets.ts';
 import { createApiKeyAuthenticator } from '../api-keys/authenticate-api-key.ts';
 import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
 import type { Authenticator } from '../credentials/authenticator.ts';
@@ -78,7 +78,7 @@ export function accessOperations(ctx: {
     authenticateApiKey: createApiKeyAuthenticator(ctx),
     async describe({ user }) {
       const [budget = null] = await describeBudgets(ctx, [{ scope: 'user', userId: user.id, budget: user.budget }]);
-      return { ...(await loadPanelUser(ctx.store, user)), budget, ...describeOwnLimits(user) };
+      return { ...(await loadPanelUser(ctx.store, user)), budget, ...describeOwnerLimits(user) };
     },
     sessions: {
       refresh: (request) => rotateRefresh(ctx, request),

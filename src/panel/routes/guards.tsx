@@ -10,7 +10,7 @@ import { safeRedirect } from '../session/panel-address.ts';
 import { useRole } from '../session/roles.ts';
 import { SessionProvider, useSession, useSessionSnapshot } from '../session/session-context.tsx';
 import { hasSessionHint } from '../session/session-hint.ts';
-import { createTypedWork, TypedWorkProvider } from '../session/typed-work.ts';
+import { createUnsavedInput, UnsavedInputProvider } from '../session/unsaved-input.ts';
 import { waitForPart } from '../shell/pending-parts.ts';
 import { useIsUnreachable } from '../ui/page/connection-notice.tsx';
 import { FullPageLoader, FullPageMessage } from '../ui/page/full-page.tsx';
@@ -39,18 +39,18 @@ export function RequireSession({ signIn, publicPages, children }: RequireSession
   const isRestored = publicPage === undefined || hadHint;
   const { error, retry } = useRestore(phase === 'unknown' && isRestored);
   const [last, setLast] = useState(snapshot);
-  const [work] = useState(createTypedWork);
+  const [unsavedInput] = useState(createUnsavedInput);
   if (phase === 'signed_in' && last !== snapshot) setLast(snapshot);
 
   const isEnded = phase === 'anonymous' && last.phase === 'signed_in';
-  const isKept = isEnded && (end === 'expired' || end === 'revoked') && work.exists();
+  const isKept = isEnded && (end === 'expired' || end === 'revoked') && unsavedInput.exists();
   const shown = useMemo(() => (isKept ? { ...session, read: () => last } : session), [isKept, session, last]);
   if (phase === 'signed_in' || isKept) {
     return (
       <>
         {/* A page of one user is never shown to another. */}
         <SessionProvider value={shown} key={last.bundle?.user.id}>
-          <TypedWorkProvider value={work}>{children}</TypedWorkProvider>
+          <UnsavedInputProvider value={unsavedInput}>{children}</UnsavedInputProvider>
         </SessionProvider>
         <Suspense fallback={null}>{isKept && signIn}</Suspense>
       </>
@@ -60,7 +60,7 @@ export function RequireSession({ signIn, publicPages, children }: RequireSession
   if (phase === 'anonymous') {
     const target = `${pathname}${search}`;
     const to = target === '/' ? '/sign-in' : `/sign-in?redirect=${encodeURIComponent(target)}`;
-    return <Navigate to={to} replace state={isEnded && work.exists() ? { isWorkLost: true } : null} />;
+    return <Navigate to={to} replace state={isEnded && unsavedInput.exists() ? { isWorkLost: true } : null} />;
   }
   if (error === null) return <FullPageLoader />;
   return (

@@ -20,8 +20,8 @@ type UseApiQueryOptions<T> = {
   refreshMs?: number | false | ((data: T | undefined) => number | false);
   /** Set false for a single resource: data of the previous path would be shown as this one's. */
   keepPrevious?: boolean;
-  /** Set true for a search: the request is broken off when another one has taken its place. */
-  cancelled?: boolean;
+  /** Set true for a search: a request is aborted when another one has taken its place. */
+  abortSuperseded?: boolean;
 };
 
 /**
@@ -30,13 +30,13 @@ type UseApiQueryOptions<T> = {
  */
 export function useApiQuery<T>(
   path: string,
-  { enabled = true, refreshMs = false, keepPrevious = true, cancelled = false }: UseApiQueryOptions<T> = {},
+  { enabled = true, refreshMs = false, keepPrevious = true, abortSuperseded = false }: UseApiQueryOptions<T> = {},
 ): UseQueryResult<T> {
   const session = useSession();
   return useQuery({
     queryKey: ['api', path],
-    // Only a signal that is read breaks the request off.
-    queryFn: (query) => session.send<T>({ method: 'GET', path, ...(cancelled ? { signal: query.signal } : {}) }),
+    // A request is only aborted if its signal is read.
+    queryFn: (query) => session.send<T>({ method: 'GET', path, ...(abortSuperseded ? { signal: query.signal } : {}) }),
     enabled,
     refetchInterval: typeof refreshMs === 'function' ? ({ state }) => refreshMs(state.data) : refreshMs,
     ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),

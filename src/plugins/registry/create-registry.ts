@@ -13,11 +13,11 @@ import {
   databaseRevision,
   readSnapshot,
 } from './choose-sources.ts';
+import { createExposureDetector, type ExposedCredential } from './detect-exposed-credentials.ts';
 import { createTaskPlugins, NO_RULES, taskRules } from './find-task-plugin.ts';
 import { loadPlugin } from './load-plugin.ts';
 import { createGenerations } from './publish-generations.ts';
 import { createRetainedPlugins } from './retained-plugins.ts';
-import { createCredentialWatch, type ExposedCredential } from './watch-credentials.ts';
 
 /**
  * What a node serves, and how its last rebuild went. Generation numbers are local to the node;
@@ -84,7 +84,7 @@ export function createRegistry(deps: Deps): Registry {
   let neededSources: ReadonlySet<string> = new Set();
   let sharing: ReadonlySet<string> = new Set();
   let development: CompiledPlugin | undefined;
-  const credentials = createCredentialWatch();
+  const credentials = createExposureDetector();
   const status: RuntimeStatus = {
     currentGeneration: 0,
     generationPublishedAt: 0,

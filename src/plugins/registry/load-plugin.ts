@@ -23,7 +23,7 @@ import { exportedSpelling } from '../manifest/check-exports.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { HookCall, HookFailure, Layer, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
-import type { CredentialWatch } from './watch-credentials.ts';
+import type { ExposureDetector } from './detect-exposed-credentials.ts';
 
 /** Limit for arguments of hooks that carry bodies; for arguments and results of the others. */
 const LARGE_BYTES = 16 * 1024 * 1024;
@@ -100,7 +100,7 @@ export function loadPlugin(deps: {
   clock: Clock;
   logger: Logger;
   onHookCall?: (call: HookCall) => void;
-  credentials?: CredentialWatch;
+  credentials?: ExposureDetector;
   /** The name under which the sandbox counts its kills, instead of the plugin's key. */
   countedAs?: string;
 }): LoadedPlugin {

@@ -14,12 +14,12 @@ import type { ChannelRecord, RelayRecord } from '../../store/ports/index.ts';
 import {
   type Caller,
   createRefusalLog,
-  findMostRunning,
   forbidUnsafeRetry,
   type Idempotency,
   limitReached,
-  listOwnLimits,
+  listOwnerLimits,
   MAX_ATTEMPTS,
+  readConcurrencyLimits,
   runIdempotently,
   type SubmissionState,
   skipUnreadableChannel,
@@ -246,13 +246,13 @@ const isOfClient = (status: number): boolean => status >= 400 && status < 500 &&
  * @throws tasks.concurrency_limit, tasks.client_left
  */
 async function enterOwn(deps: RelayDeps, { caller, request }: Creation): Promise<() => void> {
-  const most = findMostRunning(deps, caller);
+  const most = readConcurrencyLimits(deps, caller);
   if (!most) return () => {};
   const owner = { userId: caller.user.id, apiKeyId: caller.key?.id ?? null, group: caller.group };
-  const limits = listOwnLimits(owner, most);
+  const limits = listOwnerLimits(owner, most);
   const { signal } = request.client;
   const shares = limits.map((limit) => ({ ...limit, most: () => deps.node.capacity.nodeShare(limit.most) }));
-  const leave = await deps.shared.callerConcurrency.enter(shares, { waitMs: deps.limits.relayWaitMs, signal });
+  const leave = await deps.shared.ownerConcurrency.enter(shares, { waitMs: deps.limits.relayWaitMs, signal });
   if (leave) return leave;
   if (signal?.aborted) throw taskErrors.client_left();
   throw limitReached(limits.toSorted((a, b) => a.most - b.most)[0]?.scope ?? 'user', most);

@@ -4,11 +4,11 @@
  */
 
 import type { ForgetRequest, Hello, HookRequest, Reply, ReplyPart, RestRequest } from '../frames.ts';
-import { type Channel, createChannel } from './channel.ts';
 import { confineProcess } from './confine-process.ts';
 import { createGuestCache, type GuestCache } from './guest-cache.ts';
 import { loadEngine } from './load-engine.ts';
 import type { Answer } from './load-guest.ts';
+import { createParentSocket, type ParentSocket } from './parent-socket.ts';
 import { createPageRelease } from './release-unused-pages.ts';
 
 /**
@@ -18,21 +18,21 @@ import { createPageRelease } from './release-unused-pages.ts';
 const MAX_BATCH_MS = 5;
 const MAX_BATCH_BYTES = 65_536;
 
-/** Serves hook calls from the channel, one at a time, until it closes. */
+/** Serves hook calls from the socket, one at a time, until it closes. */
 export async function runSandboxChild(): Promise<never> {
   const { setAlarm, filterCalls } = confineProcess();
   const monotonicMs = () => performance.now();
   const guests = createGuestCache(await loadEngine(), monotonicMs);
-  const channel = createChannel();
+  const socket = createParentSocket();
   await warmUp(guests);
   const releasePages = createPageRelease();
   // Nothing is opened from here on, so code that escapes from a guest reaches nothing.
   const unfiltered = filterCalls();
   const hello: Hello = { ready: true, ...(unfiltered !== undefined && { unfiltered }) };
-  channel.send(JSON.stringify(hello));
+  socket.send(JSON.stringify(hello));
 
   for (;;) {
-    const { head, body } = channel.receive();
+    const { head, body } = socket.receive();
     const request = JSON.parse(head) as HookRequest | ForgetRequest | RestRequest;
     if ('forget' in request) {
       guests.forget(request.forget);
@@ -47,32 +47,32 @@ export async function runSandboxChild(): Promise<never> {
     // The parent kills a guest that no deadline stops. The alarm does, should the parent hang or
     // die.
     setAlarm(Math.ceil(request.budgetMs / 1000) + 2);
-    const answering = answerRequest({ guests, channel }, request, body);
+    const answering = answerRequest({ guests, socket }, request, body);
     const answer = answering instanceof Promise ? await answering : answering;
     const ms = Math.round((monotonicMs() - startedAt) * 1000) / 1000;
-    channel.send(JSON.stringify({ id: request.id, ms, ...answer }));
+    socket.send(JSON.stringify({ id: request.id, ms, ...answer }));
     setAlarm(0);
     guests.settle();
-    const collecting = guests.collect(channel.takeGarbageBytes());
+    const collecting = guests.collect(socket.takeGarbageBytes());
     if (collecting) await collecting;
   }
 }
 
-type Serving = { guests: GuestCache; channel: Channel };
+type Serving = { guests: GuestCache; socket: ParentSocket };
 type ReplyHead = Omit<Reply, 'id' | 'ms'>;
 
 /** Runs the call or calls of a request. Their results are the body of the next message. */
 function answerRequest(
-  { guests, channel }: Serving,
+  { guests, socket }: Serving,
   request: HookRequest,
   body: Buffer,
 ): ReplyHead | Promise<ReplyHead> {
   const split = request.sourceLength ?? 0;
   const source = request.sourceLength === undefined ? undefined : body.toString('utf8', 0, split);
   const args = body.subarray(split);
-  if (request.lengths) return runBatch({ guests, channel }, request, { source, args });
+  if (request.lengths) return runBatch({ guests, socket }, request, { source, args });
   const finish = (answer: Answer): ReplyHead => {
-    channel.addToBody(answer.body);
+    socket.addToBody(answer.body);
     return answer.reply;
   };
   const running = guests.run(request, source, args);
@@ -81,7 +81,7 @@ function answerRequest(
 
 /** Runs the calls of a batch, each from the plugin's loaded state. */
 async function runBatch(
-  { guests, channel }: Serving,
+  { guests, socket }: Serving,
   { lengths = [], ...request }: HookRequest,
   { source, args }: { source: string | undefined; args: Buffer },
 ): Promise<ReplyHead> {
@@ -90,14 +90,14 @@ async function runBatch(
   let at = 0;
   for (const length of lengths) {
     if (each.length > 0) {
-      if (performance.now() - startedAt > MAX_BATCH_MS || channel.bodyBytes() > MAX_BATCH_BYTES) break;
+      if (performance.now() - startedAt > MAX_BATCH_MS || socket.bodyBytes() > MAX_BATCH_BYTES) break;
       guests.settle();
     }
     const running = guests.run(request, each.length === 0 ? source : undefined, args.subarray(at, at + length));
     const { reply, body } = running instanceof Promise ? await running : running;
     if (reply.needsSource) break;
     each.push({ ...reply, length: body.length });
-    channel.addToBody(body);
+    socket.addToBody(body);
     at += length;
   }
   return each.length > 0 ? { console: [], each } : { console: [], needsSource: true };

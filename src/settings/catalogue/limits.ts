@@ -22,7 +22,7 @@ const isModelLimit = (value: unknown): boolean =>
 
 const OWN_LIMITS = ['requests_per_minute', 'max_running'];
 
-const isOwnLimits = (value: unknown): boolean =>
+const isOwnerLimits = (value: unknown): boolean =>
   isObject(value) &&
   Object.entries(value).every(
     ([name, limit]) =>
@@ -57,7 +57,7 @@ export const limitOptions = {
       const valid =
         isObject(groups) &&
         Object.keys(groups).length <= MAX_GROUPS &&
-        Object.entries(groups).every(([name, limits]) => isGroupName(name) && isOwnLimits(limits));
+        Object.entries(groups).every(([name, limits]) => isGroupName(name) && isOwnerLimits(limits));
       return valid
         ? undefined
         : `a JSON object of at most ${MAX_GROUPS} group names to objects of ${OWN_LIMITS.join(', ')}, whole numbers from 1 to ${MAX_MODEL_REQUESTS}`;

@@ -1,6 +1,6 @@
 import type { Budget } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
-import type { EnabledStatus, OwnLimits, Role, UserRecord } from './users.ts';
+import type { EnabledStatus, OwnerLimits, Role, UserRecord } from './users.ts';
 
 /**
  * A replaced webhook secret: sealed, with the time (Unix seconds) from which it no longer signs
@@ -8,7 +8,7 @@ import type { EnabledStatus, OwnLimits, Role, UserRecord } from './users.ts';
  */
 export type FormerSecret = { sealed: string; until: number };
 
-export type ApiKeyRecord = OwnLimits & {
+export type ApiKeyRecord = OwnerLimits & {
   id: number;
   userId: number;
   /** The wallet that pays for what it submits. */
@@ -63,7 +63,7 @@ export type PresentedKey = Omit<
 >;
 
 /** What requests with an API key need of its owner. */
-export type KeyOwner = Pick<UserRecord, 'id' | 'role' | 'status' | 'group' | keyof OwnLimits>;
+export type KeyOwner = Pick<UserRecord, 'id' | 'role' | 'status' | 'group' | keyof OwnerLimits>;
 
 /** What a new key may leave out. */
 export type DefaultedFields =
@@ -76,13 +76,13 @@ export type DefaultedFields =
   | 'keepResults'
   | 'storeRequests'
   | 'budget'
-  | keyof OwnLimits;
+  | keyof OwnerLimits;
 
 export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | 'lastUsedIp' | DefaultedFields> &
   Partial<
     Pick<
       ApiKeyRecord,
-      'webhookUrl' | 'webhookSecretSealed' | 'keepResults' | 'storeRequests' | 'budget' | keyof OwnLimits
+      'webhookUrl' | 'webhookSecretSealed' | 'keepResults' | 'storeRequests' | 'budget' | keyof OwnerLimits
     >
   >;
 
@@ -102,7 +102,7 @@ export type ApiKeyChange = Partial<
     | 'keepResults'
     | 'storeRequests'
     | 'budget'
-    | keyof OwnLimits
+    | keyof OwnerLimits
   >
 >;
 

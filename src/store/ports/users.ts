@@ -17,14 +17,14 @@ export type EnabledStatus = 1 | 2;
 export const STATUS = { enabled: 1, disabled: 2 } as const satisfies Record<string, EnabledStatus>;
 
 /** What an API key or a user may do, whatever their money; null: no such limit. */
-export type OwnLimits = {
+export type OwnerLimits = {
   /** What they may submit within a minute. */
   requestsPerMinute: number | null;
   /** Their tasks that are sent at once; further ones wait. */
   maxRunning: number | null;
 };
 
-export type UserRecord = OwnLimits & {
+export type UserRecord = OwnerLimits & {
   id: number;
   username: string;
   displayName: string;
@@ -85,7 +85,7 @@ export type NewUser = Pick<
 export type UserChange = Partial<
   Pick<
     AdminUserRecord,
-    'username' | 'displayName' | 'email' | 'group' | 'language' | 'remark' | 'budget' | keyof OwnLimits
+    'username' | 'displayName' | 'email' | 'group' | 'language' | 'remark' | 'budget' | keyof OwnerLimits
   >
 >;
 

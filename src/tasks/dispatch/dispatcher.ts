@@ -17,7 +17,7 @@ import { chooseNextTasks, createTrialOrder, createUserShares, type Plan } from '
 import { dispatchTask, putBackUnsent, type Sending } from './dispatch-task.ts';
 import { fallBack } from './fall-back.ts';
 import { createCallerSearch } from './find-caller.ts';
-import { lockOwnConcurrency, type OwnedHead, releaseParked } from './own-concurrency.ts';
+import { lockOwnerConcurrency, type OwnedHead, releaseParked } from './owner-concurrency.ts';
 
 /** A node counts as alive this long after its last heartbeat. */
 const ALIVE_SECONDS = 35;
@@ -188,7 +188,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
             : undefined;
         const planByTask = new Map<string, Plan>();
         const queues = await readHeads(tx, plans);
-        const own = await lockOwnConcurrency(tx, [...queues.values()].flat());
+        const own = await lockOwnerConcurrency(tx, [...queues.values()].flat());
         parks = [];
         const dequeuings = await chooseNextTasks(
           { shares, plans },

@@ -11,7 +11,7 @@ import {
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Closing, MoneyWrites, Opening } from '../task-node.ts';
-import { countOwnConcurrency, findEarlier, limitReached } from './own-limits.ts';
+import { countOwnerConcurrency, findEarlier, limitReached } from './owner-limits.ts';
 
 /** How long an Idempotency-Key is kept for the request that took it. */
 const IDEMPOTENCY_SECONDS = 24 * 3600;
@@ -209,7 +209,7 @@ async function holdBack(
   const limited = openings.filter(({ most }) => most);
   if (limited.length === 0) return held;
   const userIds = [...new Set(limited.map(({ payer }) => payer.userId))];
-  const own = countOwnConcurrency(await tx.waiting.running(userIds, { locks: true }));
+  const own = countOwnerConcurrency(await tx.waiting.running(userIds, { locks: true }));
   const parked = await tx.waiting.parked(userIds);
   for (const opening of limited) {
     const { payer, most } = opening;

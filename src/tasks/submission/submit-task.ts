@@ -5,7 +5,7 @@ import type { Repositories, TaskRecord } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { isWaiting } from '../state/describe-task.ts';
-import { findMostRunning } from '../state/own-limits.ts';
+import { readConcurrencyLimits } from '../state/owner-limits.ts';
 import { recordQueued } from '../state/record-transition.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Opening } from '../task-node.ts';
@@ -234,7 +234,7 @@ async function insertTask(
       deps.node.money.open({
         payer: { ...owner, group: caller.group, quota, billing: snapshot },
         idempotency,
-        most: findMostRunning(deps, caller),
+        most: readConcurrencyLimits(deps, caller),
         ...(choice.kind === 'asks' && !waiting
           ? { start: { scope: choice.scope, task: { ...choice.start, slots: submission.slots } } }
           : {}),

@@ -1,12 +1,12 @@
 import { Elysia, t } from 'elysia';
-import { type ApiPrincipal, type Auth, describeOwnLimits, type OwnLimitsView } from '../../../auth/index.ts';
+import { type ApiPrincipal, type Auth, describeOwnerLimits, type OwnerLimitsView } from '../../../auth/index.ts';
 import { shownUrl } from '../../../notifications/index.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import type { AnswerOnce } from '../answer-once.ts';
+import type { AnswerOnce } from '../idempotent-answers.ts';
 import { describeUsage, type RecordsSource } from '../operation/records.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { budgetSchema, ownLimitFields } from './budget-schema.ts';
+import { budgetSchema, ownerLimitFields } from './budget-schema.ts';
 
 const fields = {
   unlimited_quota: t.Optional(
@@ -14,7 +14,7 @@ const fields = {
   ),
   quota: t.Optional(integerSchema({ minimum: 0, description: 'The budget; 500,000 = 1 USD.' })),
   budget: budgetSchema('What the key may spend in each period; null: no such limit.'),
-  ...ownLimitFields,
+  ...ownerLimitFields,
   models: t.Optional(t.Array(t.String({ maxLength: 191 }), { maxItems: 500, description: 'Empty: every model.' })),
   allow_ips: t.Optional(
     t.Array(t.String({ maxLength: 64 }), { maxItems: 500, description: 'Addresses or CIDRs; empty: every address.' }),
@@ -209,7 +209,7 @@ export function keyUsageRoutes(
       async ({ api }) =>
         envelope('ok', {
           ...describeKey(api.key),
-          limits: findStrictest([describeOwnLimits(api.key), describeOwnLimits(api.user), groupLimits(api.group)]),
+          limits: findStrictest([describeOwnerLimits(api.key), describeOwnerLimits(api.user), groupLimits(api.group)]),
           budget: await auth.apiKeys.budget(api.key),
         }),
       {
@@ -240,10 +240,10 @@ export function keyUsageRoutes(
 }
 
 /** What administrators let each user of a group do. */
-export type GroupLimits = (group: string) => Partial<OwnLimitsView>;
+export type GroupLimits = (group: string) => Partial<OwnerLimitsView>;
 
-function findStrictest(all: readonly Partial<OwnLimitsView>[]): OwnLimitsView {
-  const least = (field: keyof OwnLimitsView): number | null => {
+function findStrictest(all: readonly Partial<OwnerLimitsView>[]): OwnerLimitsView {
+  const least = (field: keyof OwnerLimitsView): number | null => {
     const given = all.flatMap((limits) => limits[field] ?? []);
     return given.length === 0 ? null : Math.min(...given);
   };
@@ -262,7 +262,7 @@ const describeKey = (key: ApiPrincipal['key']) => ({
   total_used: key.usedQuota,
   total_available: key.quota,
   unlimited_quota: key.unlimitedQuota,
-  ...describeOwnLimits(key),
+  ...describeOwnerLimits(key),
   model_limits: Object.fromEntries(key.models.map((model) => [model, true])),
   model_limits_enabled: key.models.length > 0,
   /** Unix seconds; 0: never. */

@@ -1,10 +1,10 @@
 import { t } from 'elysia';
-import { MAX_OWN_LIMIT } from '../../../auth/index.ts';
+import { MAX_OWNER_LIMIT } from '../../../auth/index.ts';
 import { BUDGET_PERIODS } from '../../../kernel/index.ts';
 import { integerSchema, strictObject } from '../../pipeline/route-kit.ts';
 
 /** What a key or an account may do at once and in a minute. */
-export const ownLimitFields = {
+export const ownerLimitFields = {
   requests_per_minute: limitSchema('Requests for tasks and relayed requests within a minute; null: no such limit.'),
   max_running: limitSchema('Tasks that run at once; further ones wait. null: no such limit.'),
 };
@@ -28,5 +28,5 @@ export const budgetSchema = (description: string) =>
   );
 
 function limitSchema(description: string) {
-  return t.Optional(t.Union([integerSchema({ minimum: 1, maximum: MAX_OWN_LIMIT }), t.Null()], { description }));
+  return t.Optional(t.Union([integerSchema({ minimum: 1, maximum: MAX_OWNER_LIMIT }), t.Null()], { description }));
 }

@@ -11,9 +11,9 @@ import { type JsonObject, sentence } from '../../../kernel/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, type Ok, ok, strictObject } from '../../pipeline/route-kit.ts';
-import type { AnswerOnce } from '../answer-once.ts';
+import type { AnswerOnce } from '../idempotent-answers.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { budgetSchema, ownLimitFields } from './budget-schema.ts';
+import { budgetSchema, ownerLimitFields } from './budget-schema.ts';
 import { listQuery, readUserFilter } from './user-filter.ts';
 
 const username = t.String({ maxLength: 200, description: '1 to 32 letters, digits and . _ -' });
@@ -115,7 +115,7 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
           email: t.Optional(t.Union([email, t.Null()])),
           remark: t.Optional(remark),
           budget: budgetSchema('What the account may spend in each period; null: no such limit.'),
-          ...ownLimitFields,
+          ...ownerLimitFields,
         }),
         detail: { summary: 'Update an account; a new password ends its sessions' },
       },

@@ -21,7 +21,7 @@ import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { compressJson } from '../../responses/compress-json.ts';
 import { languageQuery, textsInLanguage } from '../../responses/texts-in-language.ts';
-import type { AnswerOnce } from '../answer-once.ts';
+import type { AnswerOnce } from '../idempotent-answers.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { describeCapacity, limitsBody, readLimits } from './channel-capacity.ts';
 import { credentialsBody, readCredential, showCredential } from './channel-credentials.ts';

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../kernel/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import type { AnswerOnce } from '../answer-once.ts';
+import type { AnswerOnce } from '../idempotent-answers.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 const text = (maxLength: number, description?: string) =>

@@ -10,12 +10,12 @@ import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import {
-  isOwnLimitWrong,
-  OwnLimitFields,
-  type OwnLimitValues,
-  toOwnLimit,
-  toOwnLimitValues,
-} from '../../ui/form/own-limits.tsx';
+  isOwnerLimitWrong,
+  OwnerLimitFields,
+  type OwnerLimitValues,
+  toOwnerLimit,
+  toOwnerLimitValues,
+} from '../../ui/form/owner-limits.tsx';
 import {
   isLimitWrong,
   type LimitValues,
@@ -74,7 +74,7 @@ export function KeyForm({ form, apiKey }: { form: Form<KeyValues>; apiKey?: ApiK
         description={t('limit.keyHint')}
         stored={apiKey?.budget ?? null}
       />
-      <OwnLimitFields perMinute={form.bindValue('requests_per_minute')} running={form.bindValue('max_running')} />
+      <OwnerLimitFields perMinute={form.bindValue('requests_per_minute')} running={form.bindValue('max_running')} />
       <TextInput
         {...form.bind('expires')}
         type="date"
@@ -155,7 +155,7 @@ function Limits({ form }: { form: Form<KeyValues> }) {
 
 /** The form values of an API key. */
 export type KeyValues = LimitValues &
-  OwnLimitValues & {
+  OwnerLimitValues & {
     name: string;
     budget: 'account' | 'own';
     /** US dollars left in the key's own budget. */
@@ -175,7 +175,7 @@ export const emptyKey: KeyValues = {
   budget: 'account',
   usd: '',
   ...toLimitValues(null),
-  ...toOwnLimitValues({ requests_per_minute: null, max_running: null }),
+  ...toOwnerLimitValues({ requests_per_minute: null, max_running: null }),
   models: [],
   allow_ips: [],
   expires: '',
@@ -190,7 +190,7 @@ export const toFormValues = (key: ApiKey): KeyValues => ({
   budget: key.unlimited_quota ? 'account' : 'own',
   usd: key.unlimited_quota ? '' : toDollars(key.quota),
   ...toLimitValues(key.budget),
-  ...toOwnLimitValues(key),
+  ...toOwnerLimitValues(key),
   models: key.models,
   allow_ips: key.allow_ips,
   expires: key.expires_at === 0 ? '' : toDay(key.expires_at),
@@ -211,8 +211,8 @@ export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiK
       ? { quota: toQuota(values.usd) ?? 0 }
       : {}),
     ...(differs('limit_period') || differs('limit_usd') ? { budget: toBudget(values) } : {}),
-    ...(differs('requests_per_minute') ? { requests_per_minute: toOwnLimit(values.requests_per_minute) } : {}),
-    ...(differs('max_running') ? { max_running: toOwnLimit(values.max_running) } : {}),
+    ...(differs('requests_per_minute') ? { requests_per_minute: toOwnerLimit(values.requests_per_minute) } : {}),
+    ...(differs('max_running') ? { max_running: toOwnerLimit(values.max_running) } : {}),
     ...(differs('models') ? { models: values.models } : {}),
     ...(differs('allow_ips') ? { allow_ips: values.allow_ips } : {}),
     ...(differs('expires') ? { expires_at: values.expires === '' ? 0 : endOfDay(values.expires) } : {}),
@@ -228,8 +228,8 @@ export const validateKey = (values: KeyValues, t: TFunction) => ({
     values.name.trim() === '' ? t('keys.nameMissing') : [...values.name.trim()].length > 50 ? t('keys.nameLong') : null,
   usd: values.budget === 'own' && toQuota(values.usd) === null ? t('keys.budgetMissing') : null,
   limit_usd: isLimitWrong(values) ? t('limit.missing') : null,
-  requests_per_minute: isOwnLimitWrong(values.requests_per_minute) ? t('limit.countInvalid') : null,
-  max_running: isOwnLimitWrong(values.max_running) ? t('limit.countInvalid') : null,
+  requests_per_minute: isOwnerLimitWrong(values.requests_per_minute) ? t('limit.countInvalid') : null,
+  max_running: isOwnerLimitWrong(values.max_running) ? t('limit.countInvalid') : null,
   webhook_url: values.webhook_url.trim() === '' || isWebAddress(values.webhook_url) ? null : t('keys.webhookInvalid'),
 });
 

@@ -16,8 +16,8 @@ import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { PriceReplay } from '../prices/price-replay.tsx';
 import { EncryptionRow } from './encryption-row.tsx';
-import { GroupFacts, useHasNoBackups } from './group-facts.tsx';
 import { isIdle, withSwitchLast } from './option-conditions.ts';
+import { OptionGroupHeader, useHasNoBackups } from './option-group-header.tsx';
 import { OptionInput } from './option-input.tsx';
 import { findOptionRisks } from './option-risks.ts';
 import { explainGroup, explainOption, isEncryption, nameGroup, nameOption } from './option-texts.ts';
@@ -134,7 +134,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
         <Stack gap="lg">
           <Section heading={t(nameGroup(group))} {...(intro === null ? {} : { intro: t(intro) })}>
             <div className={classes.rows}>
-              <GroupFacts group={group} />
+              <OptionGroupHeader group={group} />
               {rowsOf(own.filter(({ key }) => !cleanupWindow.includes(key) && !advanced.includes(key)))}
               {folded.length > 0 && (
                 <div className={classes.row}>

@@ -26,7 +26,7 @@ import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/links.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
-import { LocalAddressNotice, useCallbackUrl } from './group-facts.tsx';
+import { LocalAddressNotice, useCallbackUrl } from './option-group-header.tsx';
 import {
   emptyProvider,
   type ProviderValues,

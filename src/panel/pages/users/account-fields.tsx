@@ -5,12 +5,12 @@ import { useApiMutation, useLocalisedQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import {
-  isOwnLimitWrong,
-  OwnLimitFields,
-  type OwnLimitValues,
-  toOwnLimit,
-  toOwnLimitValues,
-} from '../../ui/form/own-limits.tsx';
+  isOwnerLimitWrong,
+  OwnerLimitFields,
+  type OwnerLimitValues,
+  toOwnerLimit,
+  toOwnerLimitValues,
+} from '../../ui/form/owner-limits.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import {
   isLimitWrong,
@@ -24,7 +24,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { usernameError } from './account-rules.tsx';
 
 type FieldValues = LimitValues &
-  OwnLimitValues & {
+  OwnerLimitValues & {
     username: string;
     display_name: string;
     email: string;
@@ -32,7 +32,7 @@ type FieldValues = LimitValues &
     remark: string;
   };
 
-type Change = Partial<Omit<FieldValues, keyof LimitValues | keyof OwnLimitValues>> & {
+type Change = Partial<Omit<FieldValues, keyof LimitValues | keyof OwnerLimitValues>> & {
   budget?: ReturnType<typeof toBudget>;
   requests_per_minute?: number | null;
   max_running?: number | null;
@@ -45,7 +45,7 @@ const toValues = (account: AccountRow): FieldValues => ({
   group: account.group,
   remark: account.remark,
   ...toLimitValues(account.budget),
-  ...toOwnLimitValues(account),
+  ...toOwnerLimitValues(account),
 });
 
 /** Name, address, group and remark of an account. Only changed fields are sent. */
@@ -69,8 +69,8 @@ export function AccountFields({ account }: { account: Account }) {
     validate: ({ username, ...limit }) => ({
       username: usernameError(t, username.trim()),
       limit_usd: isLimitWrong(limit) ? t('limit.missing') : null,
-      requests_per_minute: isOwnLimitWrong(limit.requests_per_minute) ? t('limit.countInvalid') : null,
-      max_running: isOwnLimitWrong(limit.max_running) ? t('limit.countInvalid') : null,
+      requests_per_minute: isOwnerLimitWrong(limit.requests_per_minute) ? t('limit.countInvalid') : null,
+      max_running: isOwnerLimitWrong(limit.max_running) ? t('limit.countInvalid') : null,
     }),
     toVariables: ({ limit_period, limit_usd, requests_per_minute, max_running, ...values }, before) => {
       const isLimitNew = limit_period !== before.limit_period || limit_usd !== before.limit_usd;
@@ -78,8 +78,8 @@ export function AccountFields({ account }: { account: Account }) {
       const own: Change = {
         ...(requests_per_minute === before.requests_per_minute
           ? {}
-          : { requests_per_minute: toOwnLimit(requests_per_minute) }),
-        ...(max_running === before.max_running ? {} : { max_running: toOwnLimit(max_running) }),
+          : { requests_per_minute: toOwnerLimit(requests_per_minute) }),
+        ...(max_running === before.max_running ? {} : { max_running: toOwnerLimit(max_running) }),
       };
       const trimmed = Object.entries(values).map(([field, value]) => [field, value.trim()] as const);
       const changed = trimmed.filter(([field, value]) => value !== before[field as keyof FieldValues]);
@@ -112,7 +112,7 @@ export function AccountFields({ account }: { account: Account }) {
             stored={account.budget}
           />
         </Box>
-        <OwnLimitFields perMinute={form.bindValue('requests_per_minute')} running={form.bindValue('max_running')} />
+        <OwnerLimitFields perMinute={form.bindValue('requests_per_minute')} running={form.bindValue('max_running')} />
         <Textarea
           mt="md"
           label={t('users.remark')}

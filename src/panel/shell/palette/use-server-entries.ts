@@ -27,11 +27,11 @@ export function useServerEntries(query: string): { entries: PaletteEntry[]; isSe
   const scope = isAdmin ? '&scope=all' : '';
   const tasks = useApiQuery<{ items: readonly TaskSummary[] }>(
     `/api/task?page=1&page_size=${MAX_ENTRIES}&q=${q}${scope}`,
-    { enabled, cancelled: true },
+    { enabled, abortSuperseded: true },
   );
-  const forAdmins = { enabled: enabled && isAdmin, cancelled: true };
+  const forAdmins = { enabled: enabled && isAdmin, abortSuperseded: true };
   const users = useApiQuery<AccountPage>(`/api/user?page=1&page_size=${MAX_ENTRIES}&keyword=${q}`, forAdmins);
-  const keys = useApiQuery<KeyName[]>(`/api/token/names?keyword=${q}${scope}`, { enabled, cancelled: true });
+  const keys = useApiQuery<KeyName[]>(`/api/token/names?keyword=${q}${scope}`, { enabled, abortSuperseded: true });
   const channels = useApiQuery<ChannelName[]>(`/api/channel/names?keyword=${q}`, forAdmins);
   // Whole lists, which other pages read too.
   const models = useApiQuery<CallableModel[]>('/api/model', { enabled });

@@ -35,7 +35,7 @@ export function NameSelect({ path, query = {}, hasOwners = false, value, onChang
   const label = present === undefined ? known : toLabel(present);
   // The text of the field is the chosen name until one types.
   const text = keyword === label || keyword === unknown ? '' : keyword;
-  const found = useApiQuery<Named[]>(withQuery(path, { ...query, keyword: text }), { cancelled: true });
+  const found = useApiQuery<Named[]>(withQuery(path, { ...query, keyword: text }), { abortSuperseded: true });
   const options = new Map(found.data?.map((each) => [String(each.id), toLabel(each)]));
   if (value !== '') options.set(value, label);
   return (

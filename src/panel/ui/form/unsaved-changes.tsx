@@ -11,7 +11,7 @@ import {
 } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useBlocker } from 'react-router';
-import { useTypedWork } from '../../session/typed-work.ts';
+import { useUnsavedInput } from '../../session/unsaved-input.ts';
 import { useConfirm } from './confirm-dialog.tsx';
 
 /** Whether something typed would be lost. */
@@ -86,7 +86,7 @@ function useConfirmLoss(question: () => Question | undefined): () => Promise<boo
 /** Asks before a page with unsaved changes is left, by a link or by closing the tab. */
 export function UnsavedChangesOfPage({ children }: { children: ReactNode }) {
   const { context, isUnsaved, isTyped, question } = useForms();
-  useTypedWork(isTyped);
+  useUnsavedInput(isTyped);
   const confirmLoss = useConfirmLoss(question);
   const blocker = useBlocker(
     ({ currentLocation: from, nextLocation: to }) =>

@@ -168,10 +168,10 @@ export function createWaitingStore(context: Context): WaitingStore {
   const readClasses = lazy(() => db.select().from(classes).where(gt(classes.waiting, 0)).prepare());
 
   const queues = createWaitingTurns(context);
-  const ownLimits = createParkedTasks(context, queues.count);
+  const parkedTasks = createParkedTasks(context, queues.count);
 
   return {
-    ...ownLimits.store,
+    ...parkedTasks.store,
 
     put: atomic(async (added) => {
       if (added.length === 0) return;
@@ -227,7 +227,7 @@ export function createWaitingStore(context: Context): WaitingStore {
     }),
 
     count: atomic(async (taken, { isSent, parks = [] }) => {
-      await ownLimits.park(parks);
+      await parkedTasks.park(parks);
       const leaving = [...taken.map(({ entry }) => entry), ...parks];
       const changes = [...Map.groupBy(leaving, queueName).values()].map(([first]) => {
         const group = taken.filter(({ entry }) => first && queueName(entry) === queueName(first));

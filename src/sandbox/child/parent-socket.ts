@@ -2,8 +2,8 @@ import { readSync, writeSync } from 'node:fs';
 import { encodeFrame, FRAME_HEADER_BYTES, type Frame } from '../frames.ts';
 
 /**
- * The descriptors of the channel to the parent. All others are /dev/null. It is one socket, or on
- * Windows standard input and output.
+ * The descriptors of the socket to the parent; all others are /dev/null. On Windows they are
+ * standard input and output.
  */
 const [READ_FD, WRITE_FD] = process.platform === 'win32' ? [0, 1] : [3, 3];
 const BUFFER_BYTES = 128 * 1024;
@@ -11,11 +11,11 @@ const BUFFER_BYTES = 128 * 1024;
 const HEAD_ROOM = 8 * 1024;
 
 /**
- * The child's end of the channel. Reads and writes block: the process has nothing else to do, and
+ * The child's end of the socket. Reads and writes block: the process has nothing else to do, and
  * going through the event loop would cost more than a call. Both use the same memory again and
  * again, for garbage of a megabyte a second is what makes calls late.
  */
-export interface Channel {
+export interface ParentSocket {
   /** Waits for the next message. Its body is valid until the next call of `receive`. */
   receive(): Frame;
   /** Sends a message. The body has the parts that were added since the last one. */
@@ -28,7 +28,7 @@ export interface Channel {
   takeGarbageBytes(): number;
 }
 
-export function createChannel(): Channel {
+export function createParentSocket(): ParentSocket {
   let garbageBytes = 0;
   const replace: Replace = (buffer, bytes) => {
     garbageBytes += buffer.length;
@@ -58,7 +58,7 @@ function readPiece(buffer: Buffer, at: number): number {
 /** Gives up a buffer for a new one of this size. */
 type Replace = (buffer: Buffer<ArrayBuffer>, bytes: number) => Buffer<ArrayBuffer>;
 
-function createReceiver(replace: Replace): Pick<Channel, 'receive'> {
+function createReceiver(replace: Replace): Pick<ParentSocket, 'receive'> {
   let buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   let start = 0;
   let end = 0;
@@ -73,7 +73,7 @@ function createReceiver(replace: Replace): Pick<Channel, 'receive'> {
     start = 0;
     while (end < bytes) {
       const read = readPiece(buffer, end);
-      // End of file: the parent closed the channel, or died.
+      // End of file: the parent closed the socket, or died.
       if (read === 0) process.exit(0);
       end += read;
     }
@@ -92,7 +92,7 @@ function createReceiver(replace: Replace): Pick<Channel, 'receive'> {
   };
 }
 
-function createSender(replace: Replace): Pick<Channel, 'send' | 'addToBody' | 'bodyBytes'> {
+function createSender(replace: Replace): Pick<ParentSocket, 'send' | 'addToBody' | 'bodyBytes'> {
   // The body begins at `HEAD_ROOM`, since the head is known last.
   let buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   let end = HEAD_ROOM;

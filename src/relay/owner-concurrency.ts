@@ -1,30 +1,30 @@
 import type { Clock } from '../kernel/index.ts';
 
 /** An own limit of open requests. `most`: this node's share of it, read at each start. */
-type OwnLimit = { owner: string; most: () => number };
+type OwnerLimit = { owner: string; most: () => number };
 /** Releases a slot. It may be called more than once. */
 type Leave = () => void;
 
 /** The open relayed requests of this node whose key, user or group has a limit. */
-export type CallerConcurrency = {
+export type OwnerConcurrency = {
   /** `undefined`: none ended within `waitMs`, or the client left. */
   enter(
-    limits: readonly OwnLimit[],
+    limits: readonly OwnerLimit[],
     wait: { waitMs: number; signal: AbortSignal | undefined },
   ): Promise<Leave | undefined>;
 };
 
-type Waiting = { limits: readonly OwnLimit[]; start: () => void };
+type Waiting = { limits: readonly OwnerLimit[]; start: () => void };
 
 /**
  * The first waiting request begins once it is within all of its limits; requests of other owners
  * may pass it.
  */
-export function createCallerConcurrency({ clock }: { clock: Pick<Clock, 'sleep'> }): CallerConcurrency {
+export function createOwnerConcurrency({ clock }: { clock: Pick<Clock, 'sleep'> }): OwnerConcurrency {
   const held = new Map<string, number>();
   let waiting: Waiting[] = [];
 
-  const hold = (limits: readonly OwnLimit[], change: 1 | -1): void => {
+  const hold = (limits: readonly OwnerLimit[], change: 1 | -1): void => {
     for (const { owner } of limits) {
       const count = (held.get(owner) ?? 0) + change;
       if (count > 0) held.set(owner, count);

@@ -1,28 +1,28 @@
 import type { Repositories, WaitingCount, WaitingHead } from '../../store/ports/index.ts';
-import { countOwnConcurrency, type OwnConcurrency } from '../state/own-limits.ts';
-import type { MostRunning } from '../task-node.ts';
+import { countOwnerConcurrency, type OwnerConcurrency } from '../state/owner-limits.ts';
+import type { ConcurrencyLimits } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 
 /** Tasks of one user that are released at a time. */
 const MAX_RELEASED = 64;
 
 /** The first of a queue, with all limits of its owners. */
-export type OwnedHead = WaitingHead & { group: string; most: MostRunning };
+export type OwnedHead = WaitingHead & { group: string; most: ConcurrencyLimits };
 
-const isLimited = ({ key, user, group }: MostRunning): boolean => key !== null || user !== null || group !== null;
+const isLimited = ({ key, user, group }: ConcurrencyLimits): boolean => key !== null || user !== null || group !== null;
 
 /**
  * Counts the running tasks of those owners who have limits of their own. No other node begins a
  * task of theirs until the transaction ends. Undefined: nobody has such limits.
  */
-export async function lockOwnConcurrency(
+export async function lockOwnerConcurrency(
   tx: Repositories,
   heads: readonly OwnedHead[],
-): Promise<OwnConcurrency | undefined> {
+): Promise<OwnerConcurrency | undefined> {
   const limited = heads.filter(({ most }) => isLimited(most));
   if (limited.length === 0) return undefined;
   const userIds = [...new Set(limited.map(({ userId }) => userId))];
-  return countOwnConcurrency(await tx.waiting.running(userIds, { locks: true }));
+  return countOwnerConcurrency(await tx.waiting.running(userIds, { locks: true }));
 }
 
 /**
@@ -41,7 +41,7 @@ export async function releaseParked(
     return { ...row, group, most: { ...most, group: limits.waiting(group).maxRunning } };
   });
   const users = Map.groupBy(parked, ({ userId }) => userId);
-  const own = countOwnConcurrency(await store.waiting.running([...users.keys()], { locks: false }));
+  const own = countOwnerConcurrency(await store.waiting.running([...users.keys()], { locks: false }));
   const released: string[] = [];
   for (const [userId, rows] of users) {
     const open = rows.filter((row) => own.findReached(row, row.most) === '');

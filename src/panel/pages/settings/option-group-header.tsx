@@ -14,7 +14,7 @@ import classes from './settings.module.css';
 const redirecting = ['github', 'discord', 'linuxdo', 'oidc'];
 
 /** What stands above the options of a group; nothing for most groups. */
-export function GroupFacts({ group }: { group: string }) {
+export function OptionGroupHeader({ group }: { group: string }) {
   if (redirecting.includes(group)) return <CallbackUrl provider={group} />;
   return group === 'backups' ? <BackupState /> : null;
 }

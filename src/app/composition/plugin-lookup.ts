@@ -1,9 +1,9 @@
 import type { DeclaredFact } from '../../billing/index.ts';
-import { type PluginFacts, RELAY_TYPE } from '../../channels/index.ts';
+import { type PluginLookup, RELAY_TYPE } from '../../channels/index.ts';
 import { findUsage, type Generation, type Manifest, NUMBER_LIMITS, type UsageField } from '../../plugins/index.ts';
 
 /** What channels and prices may know of the plugins, without importing their room. */
-export function createPluginFacts(plugins: { current(): Generation }): PluginFacts & {
+export function createPluginLookup(plugins: { current(): Generation }): PluginLookup & {
   declaredFacts(pluginKey: string, model: string): Record<string, DeclaredFact> | undefined;
   /** Whether the vendor of a channel accepts more than it runs. */
   queues(channel: { type: number; taskPluginKey: string | null }): boolean;

@@ -23,7 +23,7 @@ type Version = Pick<ExposedCredential, 'key' | 'version' | 'sourceHash'>;
  * Counts the requests of each plugin version that hold the channel's key in the query, the body or
  * the log. Keeps no text of any of them. A vendor may want its key there, so nothing is refused.
  */
-export function createCredentialWatch() {
+export function createExposureDetector() {
   const found = new Map<string, ExposedCredential>();
 
   function count(version: Version, place: CredentialPlace, hook: string): void {
@@ -54,7 +54,7 @@ export function createCredentialWatch() {
     list: (): readonly ExposedCredential[] => [...found.values()],
   };
 }
-export type CredentialWatch = ReturnType<typeof createCredentialWatch>;
+export type ExposureDetector = ReturnType<typeof createExposureDetector>;
 
 /**
  * The key in a driver hook's context, as it is and as an address writes it. Of `AK|SK` the first

@@ -4,22 +4,22 @@ import sideBySide from './side-by-side.module.css';
 import type { Focusable } from './use-form.ts';
 
 /** The form values of what a key or an account may do at once and in a minute; empty: no limit. */
-export type OwnLimitValues = { requests_per_minute: string; max_running: string };
+export type OwnerLimitValues = { requests_per_minute: string; max_running: string };
 
-type OwnLimits = { requests_per_minute: number | null; max_running: number | null };
+type OwnerLimits = { requests_per_minute: number | null; max_running: number | null };
 
 const mostOfLimits = 1_000_000;
 
-export const toOwnLimitValues = ({ requests_per_minute, max_running }: OwnLimits): OwnLimitValues => ({
+export const toOwnerLimitValues = ({ requests_per_minute, max_running }: OwnerLimits): OwnerLimitValues => ({
   requests_per_minute: requests_per_minute === null ? '' : String(requests_per_minute),
   max_running: max_running === null ? '' : String(max_running),
 });
 
 /** What the text of a limit says. */
-export const toOwnLimit = (text: string): number | null => (text.trim() === '' ? null : Number(text));
+export const toOwnerLimit = (text: string): number | null => (text.trim() === '' ? null : Number(text));
 
-export const isOwnLimitWrong = (text: string): boolean => {
-  const limit = toOwnLimit(text);
+export const isOwnerLimitWrong = (text: string): boolean => {
+  const limit = toOwnerLimit(text);
   return limit !== null && !(Number.isInteger(limit) && limit >= 1 && limit <= mostOfLimits);
 };
 
@@ -30,9 +30,9 @@ type FieldProps = {
   ref(element: Focusable | null): void;
 };
 
-type OwnLimitFieldsProps = { perMinute: FieldProps; running: FieldProps };
+type OwnerLimitFieldsProps = { perMinute: FieldProps; running: FieldProps };
 
-export function OwnLimitFields({ perMinute, running }: OwnLimitFieldsProps) {
+export function OwnerLimitFields({ perMinute, running }: OwnerLimitFieldsProps) {
   const { t } = useTranslation();
   return (
     <div className={sideBySide.fields}>

@@ -1,14 +1,14 @@
 import { createContext, useContext, useEffect } from 'react';
 
-/** What the page behind a session that ended would lose. */
-type TypedWork = {
+/** What a page would lose with its session: input in its forms that was not saved. */
+type UnsavedInput = {
   /** Whether a form of the page has something typed, also while it is being sent. */
   exists(): boolean;
   /** Sets what answers `exists`; returns how to remove it. */
   watch(exists: () => boolean): () => void;
 };
 
-export function createTypedWork(): TypedWork {
+export function createUnsavedInput(): UnsavedInput {
   const watched = new Set<() => boolean>();
   return {
     exists: () => [...watched].some((exists) => exists()),
@@ -19,12 +19,12 @@ export function createTypedWork(): TypedWork {
   };
 }
 
-const TypedWorkContext = createContext<TypedWork | null>(null);
+const UnsavedInputContext = createContext<UnsavedInput | null>(null);
 
-export const TypedWorkProvider = TypedWorkContext.Provider;
+export const UnsavedInputProvider = UnsavedInputContext.Provider;
 
 /** Tells the guard of the session what the page would lose. */
-export function useTypedWork(exists: () => boolean): void {
-  const work = useContext(TypedWorkContext);
-  useEffect(() => work?.watch(exists), [work, exists]);
+export function useUnsavedInput(exists: () => boolean): void {
+  const input = useContext(UnsavedInputContext);
+  useEffect(() => input?.watch(exists), [input, exists]);
 }

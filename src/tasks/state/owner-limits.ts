@@ -1,7 +1,7 @@
 import { type AppError, sentence } from '../../kernel/index.ts';
 import type { ParkedBy, ParkedTasks, RunningTasks } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import type { MostRunning } from '../task-node.ts';
+import type { ConcurrencyLimits } from '../task-node.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 
 /** Whose task it is. A group's limit holds for each of its users apart. */
@@ -13,7 +13,7 @@ const REACHED_SECONDS = 5;
 const SCOPES = ['key', 'user', 'group'] as const;
 
 /** Undefined for a caller without such limits, of whom nothing is counted. */
-export function findMostRunning(deps: Pick<TaskDeps, 'limits'>, caller: Caller): MostRunning | undefined {
+export function readConcurrencyLimits(deps: Pick<TaskDeps, 'limits'>, caller: Caller): ConcurrencyLimits | undefined {
   const most = {
     key: caller.key?.maxRunning ?? null,
     user: caller.user.maxRunning,
@@ -26,26 +26,26 @@ const nameOwner = (scope: (typeof SCOPES)[number], { userId, apiKeyId, group }: 
   scope === 'key' ? `key ${apiKeyId}` : scope === 'user' ? `user ${userId}` : `group ${userId} ${group}`;
 
 /** The limits of a caller that hold, each with the name of its owner. */
-export const listOwnLimits = (owner: Owner, most: MostRunning) =>
+export const listOwnerLimits = (owner: Owner, most: ConcurrencyLimits) =>
   SCOPES.flatMap((scope) => {
     const limit = most[scope];
     return limit === null ? [] : [{ scope, owner: nameOwner(scope, owner), most: limit }];
   });
 
 /** The tasks that run of owners with limits of their own, and what is left of these limits. */
-export type OwnConcurrency = {
+export type OwnerConcurrency = {
   /** The first limit that is reached; empty: one more may run. */
-  findReached(owner: Owner, most: MostRunning): ParkedBy;
+  findReached(owner: Owner, most: ConcurrencyLimits): ParkedBy;
   add(owner: Owner, tasks?: number): void;
   /** How many more tasks the user may run; infinite without a limit. */
-  left(owner: Owner, most: MostRunning): number;
+  left(owner: Owner, most: ConcurrencyLimits): number;
 };
 
-export function countOwnConcurrency(running: readonly RunningTasks[]): OwnConcurrency {
+export function countOwnerConcurrency(running: readonly RunningTasks[]): OwnerConcurrency {
   const counts = new Map<string, number>();
-  const left = (scope: (typeof SCOPES)[number], owner: Owner, most: MostRunning): number =>
+  const left = (scope: (typeof SCOPES)[number], owner: Owner, most: ConcurrencyLimits): number =>
     (most[scope] ?? Number.POSITIVE_INFINITY) - (counts.get(nameOwner(scope, owner)) ?? 0);
-  const own: OwnConcurrency = {
+  const own: OwnerConcurrency = {
     findReached: (owner, most) => SCOPES.find((scope) => left(scope, owner, most) <= 0) ?? '',
     add(owner, tasks = 1) {
       for (const scope of SCOPES) {
@@ -66,7 +66,7 @@ export const findEarlier = (owner: Owner, parked: readonly ParkedTasks[]): Parke
   )?.parked ?? '';
 
 /** The refusal of a task that does not wait. */
-export const limitReached = (reached: Exclude<ParkedBy, ''>, most: MostRunning): AppError =>
+export const limitReached = (reached: Exclude<ParkedBy, ''>, most: ConcurrencyLimits): AppError =>
   taskErrors.concurrency_limit({
     message: sentence(`tasks.own_limit_${reached}`, { most: most[reached] ?? 0 }),
     retryAfterSeconds: REACHED_SECONDS,

@@ -6,7 +6,7 @@ import {
   createAnswerOnce,
   type RequestKeys,
   type TakenKey,
-} from '../../../src/http/panel-api/answer-once.ts';
+} from '../../../src/http/panel-api/idempotent-answers.ts';
 import { httpErrors } from '../../../src/http/responses/errors.ts';
 import { type AppError, systemClock } from '../../../src/kernel/index.ts';
 import { taskErrors } from '../../../src/tasks/index.ts';
