@@ -41,7 +41,7 @@ test('a channel is tested, priced and used within ten clicks', async () => {
   await heading(page, 'Playground').waitFor();
   await page.getByLabel('Prompt').fill('a paper boat');
   await click(page.getByRole('button', { name: 'Run · $0.08' }));
-  await page.getByRole('link', { name: 'View task details' }).waitFor();
+  await page.getByRole('region', { name: 'demo-video' }).waitFor();
   expect(clicks).toBeLessThanOrEqual(10);
 
   const { items } = await panel.root().call<{ items: { model: string; expression: string }[] }>('GET', '/api/price');

@@ -83,7 +83,7 @@ describe('API keys', () => {
     await panel.root().call('POST', '/api/user/manage', { action: 'add_quota', id, mode: 'add', value: 1_000_000 });
     await page.getByRole('button', { name: /^Run · \$0\.\d\d$/ }).click();
     await waitForText(page, 'Received your first request');
-    await page.getByRole('region', { name: 'Your task' }).waitFor();
+    await page.getByRole('region', { name: 'demo-video' }).waitFor();
     // Leaving while nobody has taken the key asks.
     await page.getByRole('link', { name: 'Home', exact: true }).click();
     await dialog(page).getByText('You have not copied the key.').waitFor();
@@ -172,7 +172,7 @@ describe('API keys', () => {
     const key = await panel.root().createKey({ name: 'Rotated' });
     const { page } = await panel.openAs(ROOT, '/', { viewport: screens.desktop });
     await page.getByRole('link', { name: 'API keys', exact: true }).click();
-    await page.getByRole('link', { name: 'Rotate Rotated' }).click();
+    await page.getByRole('link', { name: 'Rotate key: Rotated' }).click();
     await button(page, 'Rotate key').click();
     await heading(page, '“Rotated” was rotated').waitFor();
     const next = await page.getByRole('status').locator('code').innerText();
@@ -191,7 +191,7 @@ describe('API keys', () => {
   testInFullRun('whose new key never arrived is rotated again, and the key that programs use works on', async () => {
     const key = await panel.root().createKey({ name: 'Lost' });
     const page = await openAt('/keys', 'API keys');
-    await page.getByRole('link', { name: 'Rotate Lost' }).click();
+    await page.getByRole('link', { name: 'Rotate key: Lost' }).click();
     let isLost = true;
     await page.route('**/api/token/*/rotate', async (route) => {
       if (!isLost) return route.continue();

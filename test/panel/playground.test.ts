@@ -58,7 +58,8 @@ const readEditor = async (page: Page): Promise<unknown> => {
 };
 const chooseFile = async (page: Page, path: string): Promise<void> => {
   const choose = page.locator('input[type="file"]');
-  if (!(await page.getByLabel('Field name').isVisible())) await page.getByRole('button', { name: 'Add file' }).click();
+  if (!(await page.getByLabel('Field name').isVisible()))
+    await page.getByRole('button', { name: 'Reference files' }).click();
   await choose.setInputFiles(path);
 };
 const writeFile = (name: string, content: string): string => {
@@ -115,7 +116,7 @@ describe('a request', () => {
     expect(apiCalls).not.toContain('POST /api/task');
 
     await run(page).click();
-    const task = page.getByRole('region', { name: 'Your task' });
+    const task = page.getByRole('region', { name: 'demo-video' });
     await task.locator('video').waitFor();
     await task.getByText(/^Finished in/).waitFor();
     expect(await readTask(watchedTask(page))).toMatchObject({
@@ -126,7 +127,8 @@ describe('a request', () => {
     await task.locator('video').waitFor();
     // The layout shifts when the video loads, and a button that moves between press and release is
     // not clicked.
-    await task.getByRole('link', { name: 'View task details' }).press('Enter');
+    await task.getByRole('button', { name: 'More' }).press('Enter');
+    await page.getByRole('menuitem', { name: 'View task details' }).press('Enter');
     await heading(page, 'a red kite [duration=1]').waitFor();
   });
 
@@ -280,7 +282,7 @@ describe('a request', () => {
       if (typed === '') await prompt(page).fill('a red kite [duration=0.2]');
     }
     await run(page).click();
-    await page.getByRole('region', { name: 'Your task' }).waitFor();
+    await page.getByRole('region', { name: 'demo-video' }).waitFor();
     await run(page).click();
     await until('all are sent', () => keys.length === 5);
     const [first, again, other, back, next] = keys;
@@ -375,7 +377,7 @@ describe('a request', () => {
     await prompt(page).fill('from a picture [duration=0.2]');
     const path = join(temporaryFolder(), 'dot.png');
     writeFileSync(path, Buffer.from(dotPng, 'base64'));
-    await page.getByRole('button', { name: 'Add file' }).click();
+    await page.getByRole('button', { name: 'Reference files' }).click();
     await page.locator('input[type="file"]').setInputFiles(path);
     await page.getByText('image: "<file: dot.png>"').waitFor();
     await waitForText(page, /"image": "data:image\/png;base64,…"/);

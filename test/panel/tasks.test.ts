@@ -308,7 +308,7 @@ describe('a task', () => {
       await waitForText(page, 'Why it failed');
       await page.getByRole('alert').getByText('The video could not be generated.').waitFor();
       await waitForText(page, 'Failed tasks are free: the reserved $0.10 was refunded.');
-      await page.getByRole('link', { name: 'Edit and run' }).click();
+      await page.getByRole('link', { name: 'Edit in playground' }).click();
       await heading(page, 'Playground').waitFor();
       await page.waitForFunction(() => document.querySelector('textarea')?.value.startsWith('a lost one'));
     },
@@ -442,7 +442,7 @@ describe('a task', () => {
     await accountMenu(page).waitFor();
     await waitForText(page, /^Finished in/);
     await page.getByRole('definition').getByText('anna', { exact: true }).waitFor();
-    for (const name of ['Run again', 'Edit and run']) expect(await page.getByText(name).count()).toBe(0);
+    for (const name of ['Run again', 'Edit in playground']) expect(await page.getByText(name).count()).toBe(0);
   });
 });
 

@@ -127,7 +127,7 @@ const BATCH = {
 };
 
 const CHANNEL = { channel_id: time('As in the panel.'), channel: text('Its name; empty when it was deleted.') };
-const TO_OPERATOR = 'to alerts.webhook_url';
+const TO_OPERATOR = 'to the alert webhook';
 /** Receivers of these run the gateway. */
 const OPERATORS = 'For operators';
 
@@ -159,7 +159,7 @@ const GATEWAY_WEBHOOKS = {
   }),
   'balance.low': describeMessage(
     'balance.low',
-    "A user's available balance fell below their threshold; sent once until a top-up, to the user's webhook and, with alerts.webhook_balances, to alerts.webhook_url",
+    "A user's available balance fell below their threshold; sent once until a top-up, to the user's webhook and, with alerts.webhook_balances, to the alert webhook",
     {
       data: {
         user_id: time('As in the panel.'),
@@ -183,7 +183,7 @@ export const WEBHOOKS = {
   'task.finished': describeEvent('task.finished', 'A task has ended; always sent, after every update'),
   'task.artifacts_kept': describeEvent(
     'task.artifacts_kept',
-    'Every result of a task is kept or lost; sent once, where the gateway keeps results',
+    'Sent once, when every result of a task has been saved or has failed to save',
   ),
   'batch.finished': describeMessage('batch.finished', 'A batch has ended; sent once, with the batch', { data: BATCH }),
   ...GATEWAY_WEBHOOKS,

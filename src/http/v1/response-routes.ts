@@ -177,7 +177,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'cancelResponse',
-          summary: 'Cancel a response that has not reached a vendor, or a relayed one',
+          summary: 'Cancel a response that is still waiting or was relayed',
           ...answers('The response, cancelled', 'Response', 'RelayedResponse'),
         },
       },

@@ -7,10 +7,10 @@ const openFirstTile = async ({ page }: Scene) => {
 const chooseTwo = async ({ page }: Scene) => {
   for (const row of [0, 1]) await page.locator('tbody [data-select] input').nth(row).check();
 };
-const run = async ({ page, text }: Scene) => {
+const run = async ({ page }: Scene) => {
   await page.locator('main textarea').first().fill('A kite over a harbour [duration=0.3]');
   await page.keyboard.press('Control+Enter');
-  await page.getByRole('heading', { level: 2, name: text('play.task') }).waitFor();
+  await page.getByRole('heading', { level: 2, name: 'demo-video-pro' }).waitFor();
   await page.locator('main video').first().waitFor();
 };
 

@@ -1,5 +1,5 @@
-import { ActionIcon, Anchor, Button, Group, Text } from '@mantine/core';
-import { IconPlus, IconRotate } from '@tabler/icons-react';
+import { Anchor, Button, Group, Text } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ApiKey, ApiKeyPage } from '../../api/types.ts';
@@ -76,6 +76,7 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
     {
       key: 'expires',
       heading: t('keys.expiry'),
+      minor: true,
       render: (key) => (
         <span className={classes.time}>{key.expires_at === 0 ? t('keys.never') : format.date(key.expires_at)}</span>
       ),
@@ -91,17 +92,16 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
       actions: true,
       render: (key) => (
         <Group gap={4} wrap="nowrap" justify="flex-end">
-          <ActionIcon
+          <Button
+            className={classes.rotate ?? ''}
             component={Link}
             to={`/keys/${key.id}/rotate`}
             variant="subtle"
-            color="gray"
-            size={34}
-            aria-label={t('keys.rotateOf', { name: key.name })}
-            title={t('keys.rotate')}
+            size="xs"
+            aria-label={`${t('keys.rotate')}: ${key.name}`}
           >
-            <IconRotate size={18} stroke={1.6} aria-hidden="true" />
-          </ActionIcon>
+            {t('keys.rotate')}
+          </Button>
           <KeyMenu apiKey={key} changes={changes} isOwn />
         </Group>
       ),
@@ -119,11 +119,8 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
       to={`/keys/${apiKey.id}`}
       figure={t('keys.spentSoFar', { money: format.money(apiKey.used_quota) })}
       state={<KeyStatus status={apiKey.status} />}
-      facts={[
-        `${apiKey.prefix}…`,
-        apiKey.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: format.money(apiKey.quota) }),
-        ...lastUseFacts(apiKey),
-      ]}
+      facts={[apiKey.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: format.money(apiKey.quota) })]}
+      detail={[`${apiKey.prefix}…`, ...lastUseFacts(apiKey).slice(0, 1)].filter((fact) => fact !== '').join(' · ')}
       actions={<KeyMenu apiKey={apiKey} changes={changes} isOwn />}
     />
   );

@@ -152,11 +152,7 @@ function Playground({ offers, source, usual }: PlaygroundProps) {
 
   const dropped = useDroppedFiles(offer, draft);
   return (
-    <div
-      className={classes.columns}
-      data-over={dropped.isOver ? t('play.file.dropHere') : undefined}
-      data-run={taskIds.length + refusedRuns.length > 0 || undefined}
-    >
+    <div className={classes.columns} data-over={dropped.isOver ? t('play.file.dropHere') : undefined}>
       <div className={classes.inputs}>
         <div className={classes.choice}>
           <ModelSelect

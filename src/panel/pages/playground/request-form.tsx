@@ -34,7 +34,7 @@ export function RequestForm({ offer, draft, refused, facts }: RequestFormProps) 
   const others = Object.keys(body).filter((name) => !known.has(name));
   const [prompt, rest] = [fields.filter(isPrompt), fields.filter((field) => !isPrompt(field))];
   const toInputs = (shown: typeof fields) => (
-    <div className={sideBySide.fields}>
+    <div className={`${sideBySide.fields} ${classes.fields}`}>
       {shown.map(([name, schema]) => {
         const field = {
           name,

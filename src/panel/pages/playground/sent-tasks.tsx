@@ -1,13 +1,13 @@
-import { Anchor, CloseButton, Group, UnstyledButton } from '@mantine/core';
+import { Anchor, CloseButton, Group, Menu, UnstyledButton } from '@mantine/core';
 import { IconPhoto } from '@tabler/icons-react';
 import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { TaskSummary } from '../../api/types.ts';
+import type { TaskDetail, TaskSummary } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { TaskStatus } from '../../ui/display/status-label.tsx';
+import { StatusLabel, TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import type { PagedRows } from '../../ui/table/data-table.tsx';
@@ -15,7 +15,7 @@ import { latestTasksPath } from '../tasks/read-task.ts';
 import { TaskFailure, TaskHeadline } from '../tasks/task/task-headline.tsx';
 import { TaskResult } from '../tasks/task/task-result.tsx';
 import { useTask } from '../tasks/task/use-task.ts';
-import { RetryButton, useRetry } from '../tasks/task/use-task-actions.tsx';
+import { RetryButton, useRetry, useTodaysPrice } from '../tasks/task/use-task-actions.tsx';
 import { hasPicture, TaskPoster } from '../tasks/task-poster.tsx';
 import classes from './playground.module.css';
 import type { RefusedRun } from './run-panel.tsx';
@@ -83,12 +83,10 @@ type RunningTaskProps = {
   onClose?(): void;
 };
 
-/** The submitted task: its progress, then its result; its cost, and a button that repeats it. */
+/** The submitted task: its progress and cost, then its result, and what can be done with it. */
 export function RunningTask({ id, isOneOfMany, onAgain, onClose }: RunningTaskProps) {
   const { t } = useTranslation();
-  const format = useFormat();
   const task = useTask(id, { isOneOfMany });
-  const retry = useRetry(id, (next) => onAgain?.(next));
   const container = useRef<HTMLDivElement>(null);
   const isLoaded = task.data !== undefined;
   useEffect(() => {
@@ -97,31 +95,49 @@ export function RunningTask({ id, isOneOfMany, onAgain, onClose }: RunningTaskPr
   return (
     <div ref={container} className={classes.result}>
       <Section
-        heading={isOneOfMany ? (task.data?.model ?? t('play.task')) : t('play.task')}
+        heading={task.data?.model ?? t('play.task')}
         actions={onClose && <CloseButton aria-label={t('play.task.close')} onClick={onClose} />}
       >
-        <QueryResult query={task}>
-          {(data) => (
-            <>
-              <TaskHeadline task={data} />
-              {data.status === 'FAILURE' ? <TaskFailure task={data} /> : <TaskResult task={data} />}
-              {retry.isError && <ErrorNotice error={retry.error} />}
-              <Group justify="space-between" gap="sm">
-                <span className={classes.cost}>
-                  <span>{t('tasks.column.cost')}</span> {format.money(data.bill.settled ?? data.quota)}
-                </span>
-                <Group gap="sm">
-                  <Anchor component={Link} to={`/tasks/${encodeURIComponent(data.id)}`} size="sm">
-                    {t('play.task.open')}
-                  </Anchor>
-                  {onAgain && data.retryable && <RetryButton retry={retry} size="xs" />}
-                </Group>
-              </Group>
-            </>
-          )}
-        </QueryResult>
+        <QueryResult query={task}>{(data) => <TaskOutcome task={data} onAgain={onAgain} />}</QueryResult>
       </Section>
     </div>
+  );
+}
+
+function TaskOutcome({ task, onAgain }: { task: TaskDetail; onAgain: ((taskId: string) => void) | undefined }) {
+  const { t } = useTranslation();
+  const retry = useRetry(task.id, (next) => onAgain?.(next));
+  const canRetry = onAgain !== undefined && task.retryable;
+  const price = useTodaysPrice(task, canRetry);
+  const details = `/tasks/${encodeURIComponent(task.id)}`;
+  const again = canRetry && <RetryButton retry={retry} cost={task.bill.reserved} price={price} size="xs" />;
+  const hasFiles = task.status === 'SUCCESS' && task.artifacts.length > 0;
+  return (
+    <>
+      <TaskHeadline task={task} cost={task.bill.settled ?? task.quota} />
+      {task.status === 'FAILURE' ? (
+        <TaskFailure task={task} />
+      ) : (
+        <TaskResult
+          task={task}
+          actions={again}
+          entries={
+            <Menu.Item component={Link} to={details}>
+              {t('play.task.open')}
+            </Menu.Item>
+          }
+        />
+      )}
+      {retry.isError && <ErrorNotice error={retry.error} />}
+      {!hasFiles && (
+        <Group justify="space-between" gap="sm">
+          <Anchor component={Link} to={details} size="sm">
+            {t('play.task.open')}
+          </Anchor>
+          {again}
+        </Group>
+      )}
+    </>
   );
 }
 
@@ -164,7 +180,11 @@ function TaskHistory({ selected, onSelect }: TaskHistoryProps) {
                 <TaskPoster task={task} size="tile" />
               ) : (
                 <span className={classes.noPicture}>
-                  <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />
+                  {task.queue !== undefined || task.status === 'QUEUED' ? (
+                    <StatusLabel tone="waiting">{t('play.task.queued')}</StatusLabel>
+                  ) : (
+                    <TaskStatus status={task.status} />
+                  )}
                 </span>
               )}
               <span className={classes.prompt}>{task.input || task.model}</span>

@@ -13,6 +13,8 @@ type RowBriefProps = {
   facts: readonly string[];
   /** The state and the facts take lines of their own where they need them, and are not cut. */
   wraps?: boolean;
+  /** A line of its own below the others. */
+  detail?: string;
   /** What can be done without opening the row. */
   actions?: ReactNode;
   /** Where a touch of the row leads. */
@@ -25,7 +27,7 @@ type RowBriefProps = {
 };
 
 /** A row of a table in two lines, for a phone. */
-export function RowBrief({ icon, name, figure, state, facts, wraps, actions, ...row }: RowBriefProps) {
+export function RowBrief({ icon, name, figure, state, facts, wraps, detail, actions, ...row }: RowBriefProps) {
   const { to, onPress, isOpen, children } = row;
   const shown = facts.filter((fact) => fact !== '').join(' · ');
   return (
@@ -51,6 +53,7 @@ export function RowBrief({ icon, name, figure, state, facts, wraps, actions, ...
             {state !== undefined && <span className={classes.state}>{state}</span>}
             {shown !== '' && <span className={classes.end}>{shown}</span>}
           </div>
+          {detail !== undefined && <span className={classes.detail}>{detail}</span>}
         </div>
         {actions !== undefined && <div className={classes.actions}>{actions}</div>}
       </div>

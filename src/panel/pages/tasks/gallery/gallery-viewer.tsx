@@ -168,7 +168,7 @@ function ViewedTask({
           .filter((part) => part)
           .join(' · ')}
       </Text>
-      <Group gap="xs" justify="center">
+      <Group gap="xs" justify="center" className={classes.actions ?? ''}>
         {file !== undefined && <DownloadButton taskId={task.id} artifact={file} size="sm" isPrimary />}
         {actions.buttons}
         {file !== undefined && <CopyLinkButton artifact={file} size="sm" />}

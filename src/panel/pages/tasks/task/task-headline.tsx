@@ -23,11 +23,14 @@ const running: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
 /** A task's status and duration; screen readers announce changes. */
 export function TaskHeadline({
   task,
+  cost,
 }: {
   task: Pick<
     TaskDetail,
     'status' | 'progress' | 'submit_time' | 'start_time' | 'created_at' | 'finish_time' | 'platform' | 'queue'
   >;
+  /** In quota, where nothing else says it. */
+  cost?: number;
 }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -40,19 +43,21 @@ export function TaskHeadline({
   const duration = seconds === null ? null : format.elapsed(seconds);
   const state = task.queue ? waiting : (running[task.status] ?? { text: 'task.status.NOT_START', tone: 'quiet' });
   const endedText = t(task.status === 'SUCCESS' ? 'task.status.SUCCESS' : 'task.status.FAILURE');
+  const costText = cost === undefined ? '' : ` · ${format.money(cost)}`;
   return (
     <div className={classes.headline}>
       <div className={classes.state}>
         {ended ? (
           <StatusLabel tone={task.status === 'SUCCESS' ? 'good' : 'bad'}>
-            {duration === null
+            {(duration === null
               ? endedText
-              : t(task.status === 'SUCCESS' ? 'task.finishedIn' : 'task.failedAfter', { duration })}
+              : t(task.status === 'SUCCESS' ? 'task.finishedIn' : 'task.failedAfter', { duration })) + costText}
           </StatusLabel>
         ) : (
           <StatusLabel tone={state.tone} wraps>
             {t('task.runningFor', { status: t(state.text), duration }) +
-              (queuedFor > 0 ? ` · ${t('task.queuedFor', { duration: sayWhole(queuedFor, format) })}` : '')}
+              (queuedFor > 0 ? ` · ${t('task.queuedFor', { duration: sayWhole(queuedFor, format) })}` : '') +
+              costText}
           </StatusLabel>
         )}
       </div>

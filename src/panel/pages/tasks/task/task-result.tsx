@@ -16,8 +16,15 @@ import { useMissingPreview } from '../previews/use-missing-preview.ts';
 import { artifactPath, isFinished } from '../read-task.ts';
 import classes from './task-result.module.css';
 
+type TaskResultProps = {
+  task: TaskDetail;
+  /** Buttons and entries of the menu beside those of the last file. */
+  actions?: ReactNode;
+  entries?: ReactNode;
+};
+
 /** A task's files, or when to expect them. A failed task has none. */
-export function TaskResult({ task }: { task: TaskDetail }) {
+export function TaskResult({ task, actions, entries }: TaskResultProps) {
   const { t } = useTranslation();
   const queries = useQueryClient();
   const isMissing = task.artifacts.some(({ type, preview }) => type !== 'file' && preview === undefined);
@@ -33,7 +40,14 @@ export function TaskResult({ task }: { task: TaskDetail }) {
           taskId={task.id}
           artifact={artifact}
           onRenew={renew}
-          actions={index === task.artifacts.length - 1 && <TaskLinks taskId={task.id} />}
+          actions={
+            index === task.artifacts.length - 1 && (
+              <>
+                {actions}
+                <TaskLinks taskId={task.id} entries={entries} />
+              </>
+            )
+          }
         />
       ))}
     </Stack>
@@ -229,7 +243,7 @@ async function diagnoseArtifact(path: string): Promise<TextKey> {
 }
 
 /** A menu that ends all links to a task's results. The page then shows new ones. */
-function TaskLinks({ taskId }: { taskId: string }) {
+function TaskLinks({ taskId, entries }: { taskId: string; entries: ReactNode }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const path = `/api/task/${encodeURIComponent(taskId)}`;
@@ -246,11 +260,17 @@ function TaskLinks({ taskId }: { taskId: string }) {
     <>
       <Menu withinPortal>
         <Menu.Target>
-          <ActionIcon variant="default" size={30} loading={revoke.isPending} aria-label={t('task.linkOptions')}>
+          <ActionIcon
+            variant="default"
+            size={30}
+            loading={revoke.isPending}
+            aria-label={t(entries === undefined ? 'task.linkOptions' : 'app.more')}
+          >
             <IconDots size={17} stroke={1.6} aria-hidden="true" />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
+          {entries}
           <Menu.Item onClick={() => void ask()}>{t('task.endLinks')}</Menu.Item>
         </Menu.Dropdown>
       </Menu>

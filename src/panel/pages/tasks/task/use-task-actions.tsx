@@ -48,7 +48,7 @@ export function useRetry(taskId: string, onDone: (id: string) => void) {
 }
 
 /** What the request of a task reserves today, in quota; null where that is not known. */
-function useTodaysPrice(task: TaskDetail, isWanted: boolean): number | null {
+export function useTodaysPrice(task: TaskDetail, isWanted: boolean): number | null {
   const session = useSession();
   const body = readTaskBody(task);
   const quote = useQuery({
