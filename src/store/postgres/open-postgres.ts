@@ -136,7 +136,7 @@ export async function openPostgres(options: {
   logger: Logger;
 }): Promise<Driver> {
   const { clock } = options;
-  const connectSeconds = readConnectTimeout(options.poolUrl ?? options.databaseUrl);
+  const connectSeconds = readConnectTimeout(options.poolUrl || options.databaseUrl);
   const connect = () =>
     options.poolUrl
       ? connectPooled(options.poolUrl)
