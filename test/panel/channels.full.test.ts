@@ -52,7 +52,7 @@ describe('the list', () => {
     ]) {
       await row.getByText(text, { exact: true }).waitFor();
     }
-    const isOn = row.getByRole('switch', { name: 'First channel active' });
+    const isOn = row.getByRole('switch', { name: 'First channel enabled' });
     // The switch shows the requested state before the answer arrives.
     const turn = async () => {
       const answered = page.waitForResponse((response) => response.request().method() === 'PUT');
@@ -80,7 +80,7 @@ describe('the list', () => {
 describe('a new channel', () => {
   test('shows errors per field, keeps the input, and works with the plugin’s defaults', async () => {
     const page = await openAsRoot('/channels/new');
-    const create = page.getByRole('button', { name: 'Create channel' });
+    const create = page.getByRole('button', { name: 'Add channel' });
     await create.click();
     const first = page.getByRole('combobox', { name: 'Vendor' });
     await waitForFocus(first);
@@ -136,8 +136,8 @@ describe('a new channel', () => {
     };
     const grace = page.getByLabel('Grace period for new tasks (seconds)');
     await choose('late', /^Late/);
-    await page.getByText('Advanced', { exact: true }).click();
     await page.getByText('More settings', { exact: true }).click();
+    await page.getByText('Grace period, vendor balance, plugin settings', { exact: true }).click();
     expect(await grace.inputValue()).toBe('90');
     await choose('demo', /Demo vendor/);
     expect(await grace.inputValue()).toBe('');
@@ -149,7 +149,7 @@ describe('a new channel', () => {
     await page.getByRole('option', { name: /OpenAI Sora, channel type 55/ }).click();
     expect(await page.getByLabel('Base URL').getAttribute('placeholder')).toBe('https://api.openai.com');
     await page.getByLabel(/^Key/).fill('vendor-key-0123456789');
-    await page.getByRole('button', { name: 'Create channel' }).click();
+    await page.getByRole('button', { name: 'Add channel' }).click();
     await heading(page, 'OpenAI Sora').waitFor();
     expect(await listed('OpenAI Sora')).toMatchObject({ type: 55, models: ['sora-2', 'sora-2-pro'] });
     expect(await findPageIssues(page)).toEqual([]);
@@ -161,9 +161,9 @@ describe('one channel', () => {
     const created = await listed('First channel');
     const page = await openAsRoot(`/channels/${created?.id}`);
     await page.getByRole('button', { name: 'Run test' }).click();
-    await waitForText(page, 'Stored key');
+    await waitForText(page, 'Key');
     await waitForText(page, 'Connection');
-    await waitForText(page, 'Credential');
+    await waitForText(page, 'Key check');
     expect(await findPageIssues(page)).toEqual([]);
   });
 
@@ -184,7 +184,7 @@ describe('one channel', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await waitForText(page, 'Fill in both names in each row, or remove the row.');
     await page.getByLabel('Vendor model name, row 1').fill('demo-video');
-    await page.getByRole('button', { name: 'More settings' }).click();
+    await page.getByRole('button', { name: 'Grace period' }).click();
     await page.getByLabel('Plugin settings').fill('{"a": ');
     await page.getByRole('button', { name: 'Save' }).click();
     await waitForText(page, 'Not a JSON object. Check commas and quotes.');

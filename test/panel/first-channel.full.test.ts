@@ -26,11 +26,11 @@ test('a channel is tested, priced and used within ten clicks', async () => {
   expect(await key.evaluate((element) => element === document.activeElement)).toBe(true);
   await page.keyboard.type('demo-key');
   await page.getByLabel('Base URL').fill(vendor.url);
-  await click(page.getByRole('button', { name: 'Create channel' }));
+  await click(page.getByRole('button', { name: 'Add channel' }));
 
   await waitForText(page, '2 models have no price.');
   const steps = page.getByRole('region', { name: 'Test' });
-  await steps.getByText('Credential').waitFor();
+  await steps.getByText('Key check').waitFor();
   await click(page.getByRole('link', { name: 'Set prices' }));
   await heading(page, 'Demo vendor prices').waitFor();
   await waitForText(page, '$0.02 / second');

@@ -109,7 +109,7 @@ const pages: [path: string, heading: string][] = [
   ['/usage', 'Usage'],
   ['/security', 'Security'],
   ['/channels', 'Channels'],
-  ['/channels/new', 'New channel'],
+  ['/channels/new', 'Add channel'],
   ['/plugins', 'Plugins'],
   ['/marketplace', 'Marketplace'],
   ['/prices', 'Prices'],

@@ -66,7 +66,7 @@ export function findCapacityState(capacity: Capacity, modelCount: number): 'paus
 /** The most models that a sentence names. */
 const mostNamed = 3;
 
-/** "a is full and b is paused for 1 min"; null where that is not the reason, or too long to say. */
+/** "a is full and b resumes in 1 minute"; null where that is not the reason, or too long to say. */
 export function sayShutModels({ models }: Capacity, t: TFunction, format: Format): string | null {
   const shut = models.filter((one) => isFull(one) || isResting(one));
   if (shut.length === 0 || shut.length < models.length || shut.length > mostNamed) return null;
@@ -74,7 +74,7 @@ export function sayShutModels({ models }: Capacity, t: TFunction, format: Format
     isResting(one)
       ? t('channels.modelPaused', {
           model: one.model,
-          time: format.duration(Math.max(1, Math.ceil(one.resting_until - Date.now() / 1000))),
+          when: format.ago(one.resting_until),
         })
       : t('channels.modelFull', { model: one.model }),
   );
@@ -117,8 +117,8 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
   const { capacity } = channel;
   const { abandoned, models, waiting } = capacity;
   const learned = models.some((each) => each.learned && each.limit_reason !== '');
-  // The notice above resumes a channel that is paused as a whole.
-  const rests = !isPaused(capacity) && models.some(isResting);
+  // The notice above resumes a channel that is paused as a whole, and its row a single model.
+  const rests = !isPaused(capacity) && models.filter(isResting).length > 1;
   return (
     <Section
       heading={t('channels.capacity')}
@@ -140,11 +140,14 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
         <div>
           <dt>{t('channels.waiting')}</dt>
           <dd>
-            {format.number(waiting)}{' '}
+            {format.number(waiting)}
             {waiting > 0 && (
-              <Anchor component={Link} to="/queue" size="sm">
-                {t('nav.queue')}
-              </Anchor>
+              <>
+                {' · '}
+                <Anchor component={Link} to="/queue" size="sm">
+                  {t('channels.viewQueue')}
+                </Anchor>
+              </>
             )}
           </dd>
         </div>
@@ -159,7 +162,7 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
       </dl>
       {abandoned > 0 && (
         <Text size="sm" c="dimmed">
-          {t('channels.abandonedHelp')}
+          {t('channels.abandonedHelp', { count: abandoned })}
         </Text>
       )}
       {models.length > 0 && <ModelTable channel={channel} />}
@@ -229,10 +232,19 @@ function Rest({ capacity }: { capacity: Pick<ModelCapacity, 'resting_until' | 'r
 function ModelState({ model, channel }: { model: ModelCapacity; channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();
-  if (channel.status !== channelStatus.enabled) return <StatusLabel tone="quiet">{t('channels.keyOff')}</StatusLabel>;
-  if (isResting(model)) return <Rest capacity={model} />;
-  if (isPaused(channel.capacity)) return <StatusLabel tone="waiting">{t('channels.pausedToo')}</StatusLabel>;
-  if (!isFull(model) && (channel.capacity.learned || !isFull(channel.capacity)))
+  if (channel.status !== channelStatus.enabled) return <StatusLabel tone="quiet">{t('channels.off')}</StatusLabel>;
+  const { capacity } = channel;
+  if (isResting(model)) {
+    const isOnlyOne = !isPaused(capacity) && capacity.models.filter(isResting).length === 1;
+    return (
+      <Stack gap={6} align="flex-start">
+        <Rest capacity={model} />
+        {isOnlyOne && <CapacityActions channel={channel} rests learned={false} abandoned={0} />}
+      </Stack>
+    );
+  }
+  if (isPaused(capacity)) return <StatusLabel tone="bad">{t('channels.pausedToo')}</StatusLabel>;
+  if (!isFull(model) && (capacity.learned || !isFull(capacity)))
     return <StatusLabel tone="good">{t('channels.takesTasks')}</StatusLabel>;
   const { waiting } = model;
   return (

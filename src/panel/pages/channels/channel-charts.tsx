@@ -85,8 +85,8 @@ function Totals({ history: { totals } }: { history: ChannelHistory }) {
           value: totals.success_rate === null ? '–' : format.percent(totals.success_rate),
         },
         { label: t('channels.ended'), value: format.number(totals.succeeded + totals.failed) },
-        { label: t('home.slowest.usual'), value: duration(totals.p50_seconds) },
-        { label: t('home.slowest.long'), value: duration(totals.p95_seconds) },
+        { label: t('channels.duration.median'), value: duration(totals.p50_seconds) },
+        { label: t('channels.duration.p95'), value: duration(totals.p95_seconds) },
       ]}
     />
   );

@@ -64,7 +64,11 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
           />
         </div>
         <Switch label={t('channels.spill')} description={t('channels.spillHelp')} {...form.bindChecked('spill')} />
-        <Collapsible label={t('channels.more')} note={t('channels.advancedNote')} forceOpen={hasAdvancedFault}>
+      </Section>
+
+      <ChannelLimits form={form} />
+      <Section heading={t('channels.advanced')}>
+        <Collapsible label={t('channels.advancedNote')} forceOpen={hasAdvancedFault}>
           <Stack gap="lg">
             <DecimalField
               label={t('channels.notFoundGrace')}
@@ -106,10 +110,8 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
             />
           </Stack>
         </Collapsible>
+        <ChannelNetwork form={form} />
       </Section>
-
-      <ChannelLimits form={form} />
-      <ChannelNetwork form={form} />
     </>
   );
 
@@ -193,7 +195,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
         </Section>
 
         {stored === null ? (
-          <Collapsible label={t('channels.advanced')} note={t('channels.advancedParts')} forceOpen={hasAdvancedFault}>
+          <Collapsible label={t('channels.more')} note={t('channels.advancedParts')} forceOpen={hasAdvancedFault}>
             <Stack gap="lg">{advanced}</Stack>
           </Collapsible>
         ) : (

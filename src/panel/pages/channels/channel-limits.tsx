@@ -13,7 +13,7 @@ export function ChannelLimits({ form }: { form: Form<ChannelValues> }) {
   const { t } = useTranslation();
   return (
     <Section heading={t('channels.limits')} intro={t('channels.limitsHelp')}>
-      <div className={sideBySide.fields}>
+      <div className={`${sideBySide.fields} ${classes.limits}`}>
         <DecimalField
           label={t('channels.maxRunning')}
           description={t('channels.maxRunningHelp')}

@@ -2,7 +2,6 @@ import { PasswordInput, Stack, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
-import { Section } from '../../ui/page/section.tsx';
 import type { ChannelValues } from './channel-form-values.ts';
 import classes from './channels.module.css';
 import { RowList } from './row-list.tsx';
@@ -13,35 +12,33 @@ export function ChannelNetwork({ form }: { form: Form<ChannelValues> }) {
   const { values } = form;
   const isFaulty = (['proxy', 'headers', 'body_defaults'] as const).some((field) => form.readError(field));
   return (
-    <Section heading={t('channels.network')}>
-      <Collapsible label={t('channels.networkChange')} forceOpen={isFaulty}>
-        <Stack gap="lg">
-          <TextInput
-            label={t('channels.proxy')}
-            description={t('channels.proxyHelp')}
-            placeholder="socks5h://user:password@proxy.example.com:1080"
-            maxLength={1000}
+    <Collapsible label={t('channels.networkChange')} forceOpen={isFaulty}>
+      <Stack gap="lg">
+        <TextInput
+          label={t('channels.proxy')}
+          description={t('channels.proxyHelp')}
+          placeholder="socks5h://user:password@proxy.example.com:1080"
+          maxLength={1000}
+          spellCheck={false}
+          autoComplete="off"
+          {...form.bind('proxy')}
+        />
+        <HeaderRows form={form} />
+        {values.task_plugin_key === 'relay' && (
+          <Textarea
+            label={t('channels.bodyDefaults')}
+            description={t('channels.bodyDefaultsHelp')}
+            placeholder={'{"max_tokens": 4096}'}
+            autosize
+            minRows={2}
+            maxRows={10}
             spellCheck={false}
-            autoComplete="off"
-            {...form.bind('proxy')}
+            classNames={{ input: classes.code ?? '' }}
+            {...form.bind('body_defaults')}
           />
-          <HeaderRows form={form} />
-          {values.task_plugin_key === 'relay' && (
-            <Textarea
-              label={t('channels.bodyDefaults')}
-              description={t('channels.bodyDefaultsHelp')}
-              placeholder={'{"max_tokens": 4096}'}
-              autosize
-              minRows={2}
-              maxRows={10}
-              spellCheck={false}
-              classNames={{ input: classes.code ?? '' }}
-              {...form.bind('body_defaults')}
-            />
-          )}
-        </Stack>
-      </Collapsible>
-    </Section>
+        )}
+      </Stack>
+    </Collapsible>
   );
 }
 

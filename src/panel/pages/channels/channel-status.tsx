@@ -10,7 +10,7 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { findCapacityState, isPaused, restReasons, sayShutModels } from './channel-capacity.tsx';
+import { findCapacityState, isPaused, sayShutModels } from './channel-capacity.tsx';
 import classes from './channels.module.css';
 
 const serviceTexts = {
@@ -42,15 +42,8 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
     <Section
       heading={t('channels.service')}
       intro={useServiceText(channel)}
-      actions={<ChannelSwitch channel={channel} />}
+      actions={<ChannelSwitch channel={channel} label={t('channels.on')} />}
     >
-      {isStopped(channel) && (
-        <StatusLabel tone="bad" wraps>
-          {channel.capacity.rest_reason === ''
-            ? t('channels.rests.rested')
-            : t('channels.pausedFor', { reason: t(restReasons[channel.capacity.rest_reason]) })}
-        </StatusLabel>
-      )}
       <dl className={classes.facts}>
         <div>
           <dt>{t('channels.lastDay')}</dt>
@@ -99,7 +92,6 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
 }
 
 type HealthProps = { channel: Pick<Channel, 'health' | 'key_readable'> };
-type StateProps = HealthProps & { isShort?: boolean };
 
 /** It is enabled, but its vendor takes nothing. */
 const isStopped = ({ status, capacity }: Pick<Channel, 'status' | 'capacity'>): boolean =>
@@ -113,7 +105,7 @@ const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone:
 };
 
 /** How the last day's tasks went, in a word and, where there is room, a count. */
-function ChannelState({ channel: { health, key_readable: isReadable }, isShort = false }: StateProps) {
+function ChannelState({ channel: { health, key_readable: isReadable } }: HealthProps) {
   const { t } = useTranslation();
   const format = useFormat();
   if (!isReadable) return <StatusLabel tone="bad">{t('channels.health.key')}</StatusLabel>;
@@ -121,7 +113,7 @@ function ChannelState({ channel: { health, key_readable: isReadable }, isShort =
   const { failed, succeeded } = health;
   return (
     <StatusLabel tone={tone}>
-      {failed === 0 || isShort
+      {failed === 0
         ? t(text)
         : t('channels.health.failed', {
             state: t(text),
@@ -132,13 +124,14 @@ function ChannelState({ channel: { health, key_readable: isReadable }, isShort =
   );
 }
 
-/** What a list shows: a stopped channel matters more than how the last day went. */
-export function ChannelRowState({ channel, isShort = false }: { channel: Channel; isShort?: boolean }) {
+/** What a list shows: that it takes nothing matters more than how the last day went. */
+export function ChannelRowState({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
+  if (channel.status !== channelStatus.enabled) return <StatusLabel tone="quiet">{t('channels.off')}</StatusLabel>;
   return isStopped(channel) ? (
     <StatusLabel tone="bad">{t('channels.rests.rested')}</StatusLabel>
   ) : (
-    <ChannelState channel={channel} isShort={isShort} />
+    <ChannelState channel={channel} />
   );
 }
 

@@ -130,6 +130,7 @@ function ChannelName({ channel, choices }: ChannelNameProps) {
 }
 
 function ChannelBrief({ channel, choices }: ChannelNameProps) {
+  const { t } = useTranslation();
   const format = useFormat();
   const { vendor, icon } = useVendor({ channel, choices });
   return (
@@ -137,8 +138,10 @@ function ChannelBrief({ channel, choices }: ChannelNameProps) {
       icon={icon}
       name={channel.name}
       to={`/channels/${channel.id}`}
-      state={<ChannelRowState channel={channel} isShort />}
-      figure={channel.used_quota === 0 ? undefined : format.money(channel.used_quota)}
+      state={<ChannelRowState channel={channel} />}
+      figure={
+        channel.used_quota === 0 ? undefined : t('channels.charged', { amount: format.money(channel.used_quota) })
+      }
       facts={[vendor]}
       actions={<ChannelSwitch channel={channel} />}
     />

@@ -23,7 +23,7 @@ export function NewChannelPage() {
   const choices = useLocalisedQuery<ChannelChoices>('/api/channel/choices');
   return (
     <Page
-      heading={t('channels.new')}
+      heading={t('channels.add')}
       intro={t('channels.newIntro')}
       back={<BackLink to="/channels">{t('nav.channels')}</BackLink>}
       narrow
@@ -63,7 +63,7 @@ function NewChannel({ choices }: { choices: ChannelChoices }) {
       form={form}
       choices={choices}
       stored={null}
-      submitLabel={t('channels.create')}
+      submitLabel={t('channels.add')}
       actions={
         <Button component={Link} to="/channels" variant="default">
           {t('app.cancel')}

@@ -29,7 +29,7 @@ export function roundTicks(
 export const decimalsOfStep = (step: number): number => Math.max(0, -Math.floor(Math.log10(step * 1.000_001)));
 
 /** Pixels beside the bars and lines: the labels of values at the left, half a time at the right. */
-export const sides = { left: 64, right: 30 };
+export const sides = { left: 64, right: 40 };
 
 /** Pixels: at most those of a character, on average, and the gap between two labels. */
 const characterWidth = 7;
