@@ -75,7 +75,7 @@ class Fault extends SentenceError {
   }
 }
 
-/** Evaluates a validated tree by walking it; nothing of it is ever executed. */
+/** Evaluates a validated tree by walking it; no part of it is ever executed. */
 export function evaluatePrice(tree: Expression, source: string, inputs: PriceInputs): Result<Evaluation, PriceFault> {
   const walked: Walk = { source, inputs, steps: [] };
   try {

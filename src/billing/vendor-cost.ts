@@ -38,7 +38,7 @@ export function vendorCost(task: CostedTask, settings: JsonObject | undefined): 
 /** Differences of decimal fractions have a tail that means nothing. */
 const round = (usd: number): number => Number(usd.toFixed(9));
 
-/** @throws `billing.price_invalid` for cost prices that are none */
+/** @throws `billing.price_invalid` for invalid cost prices */
 export function checkCostPrices(settings: JsonObject | undefined): void {
   const prices = settings?.[COST_PRICES];
   if (prices === undefined) return;

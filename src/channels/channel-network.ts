@@ -23,11 +23,11 @@ export type ChannelNetwork = {
   proxy: ProxyServer | null | undefined;
   /** For the channel's own host alone. */
   headers: Readonly<Record<string, string>>;
-  /** What texts must not show of both. */
+  /** Secrets of the proxy and the headers, which are redacted from logs and errors. */
   secrets: readonly string[];
 };
 
-/** What people see of it: no credential and no value. */
+/** What people see of the network: no credential and no value. */
 export type ShownNetwork = { proxy: string; headerNames: string[] };
 
 type Sealed = Pick<ChannelRecord, 'proxySealed' | 'headersSealed'>;

@@ -61,13 +61,13 @@ export type Channels = {
   findBegun(begun: Begun): Promise<VendorAccount | undefined>;
   /** @throws `channels.key_unreadable` when no current or previous secret opens it */
   key(account: VendorAccount): string;
-  /** Whether a current or previous secret opens all that is sealed of it. */
+  /** Whether a current or previous secret opens everything that is sealed for the account. */
   isReadable(account: VendorAccount): boolean;
   /** One for each credential of a channel in this node's replica, the disabled ones too. */
   accounts(channel: Pick<ChannelRecord, 'id'>): readonly VendorAccount[];
   /** @throws `channels.several_credentials`, `channels.credential_not_found` */
   onlyAccount(channel: Pick<ChannelRecord, 'id'>): VendorAccount;
-  /** Those of all channels, also with removed credentials; a new list after each change. */
+  /** The accounts of all channels, including removed credentials; a new list after each change. */
   everyAccount(): readonly VendorAccount[];
   /** @throws `channels.key_unreadable` */
   network(channel: ChannelRecord): ChannelNetwork;

@@ -79,7 +79,7 @@ export type CredentialChange = Partial<CredentialInput>;
 
 /** The keys of a channel as people keep them. */
 export type CredentialService = {
-  /** Those in use, in order of id. @throws `channels.not_found` */
+  /** The credentials in use, in order of id. @throws `channels.not_found` */
   list(channelId: number): Promise<CredentialRecord[]>;
   /** @throws `channels.invalid` */
   add(channelId: number, inputs: readonly CredentialInput[]): Promise<CredentialRecord[]>;

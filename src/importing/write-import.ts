@@ -28,7 +28,7 @@ export type PlannedSettings = {
 const REST = 4;
 const MAX_PAUSE_MS = 100;
 
-/** In one transaction, so that a run which ends early has either all of it or none. */
+/** Writes all settings in one transaction, so that a run which ends early writes all or none. */
 export async function writeSettings(
   { store, clock, secretBox, sourceKey }: WriteDeps,
   planned: PlannedSettings,

@@ -50,7 +50,7 @@ type ErrorOptions = {
 export class AppError extends Error {
   readonly code: string;
   readonly kind: ErrorKind;
-  /** That of the sentence that the message is; the code itself for the catalogue's message. */
+  /** The reason of the message's sentence; the code itself for the catalogue's message. */
   readonly reason: string;
   readonly params: SentenceParams;
   readonly param: string | undefined;

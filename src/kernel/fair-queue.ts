@@ -119,8 +119,8 @@ export function createFairQueue<J extends { owner: string }>(options: FairQueueO
   }
 
   /**
-   * The next job of the owners that `accepts` holds for. Nobody gets new credit before each of them
-   * that has a job with a slot has spent theirs.
+   * The next job of the owners that `accepts` allows. Nobody gets new credit before each owner that
+   * has a job with a slot has spent its own.
    */
   function findNext<S>(
     findSlot: (job: J) => S | undefined,
@@ -133,7 +133,7 @@ export function createFairQueue<J extends { owner: string }>(options: FairQueueO
       if (found && share.credit > 0) return found;
       if (found) inDebt.push(found);
     }
-    // As many rounds at once as the least indebted owner needs.
+    // Runs as many rounds at once as the least indebted owner needs.
     const rounds = Math.min(...inDebt.map(({ share }) => Math.floor(-share.credit / quantum) + 1));
     for (const { share } of inDebt) share.credit += rounds * quantum;
     return inDebt.find(({ share }) => share.credit > 0);
@@ -291,7 +291,7 @@ export function createFairLimiter({ slots, share, holdMs, clock }: LimiterOption
     }
   }
 
-  /** Those that lose their slots after a time, the first to lose it first. */
+  /** The holders that lose their slots after a time, the first to lose it first. */
   const bounded = new Set<{ leave: () => void; untilMs: number }>();
   let isWatching = false;
 

@@ -16,8 +16,8 @@ export type WantedValue = 'string' | 'id' | 'number' | 'length' | 'object';
 export type JsonValueFinder = {
   push(bytes: Uint8Array): void;
   /**
-   * Reads a text that is all in memory by the runtime's own search and parser, which takes a
-   * fraction of the time. False: it is none, or not sure to be read the same; then `push` it.
+   * Reads a text that is wholly in memory with the runtime's own search and parser, which takes a
+   * fraction of the time. False: it is no JSON, or might be read differently; then `push` it.
    */
   readWhole(text: Uint8Array): boolean;
   /** The values found, once the text is complete; nothing for an incomplete text. */
@@ -58,7 +58,7 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const NUMBER_BYTES = new Set(Buffer.from('0123456789+-.eE'));
-/** How a number begins: the `e` of `false` is none. */
+/** Bytes that begin a number: the `e` of `false` does not. */
 const NUMBER_STARTS = new Set(Buffer.from('0123456789-'));
 const NUMBER = /^\s*-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*$/;
 

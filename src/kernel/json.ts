@@ -41,7 +41,7 @@ export function parseJson(text: string): Json | undefined {
 
 /** Whether JSON text nests deeper than `MAX_JSON_DEPTH`; meaningless for text that is not JSON. */
 function nestsTooDeep(text: string): boolean {
-  // That many levels need at least twice as many brackets.
+  // So many levels need at least twice as many brackets.
   if (text.length <= 2 * MAX_JSON_DEPTH) return false;
   let depth = 0;
   for (let i = 0; i < text.length; i++) {

@@ -238,7 +238,7 @@ export interface Generation extends TaskPlugins {
   readonly number: number;
   /** Unix seconds. */
   readonly publishedAt: number;
-  /** Those that serve, by key: submissions, routes and decoders are theirs. */
+  /** The plugins that serve, by key. Submissions, routes and decoders go to them. */
   readonly plugins: ReadonlyMap<string, LoadedPlugin>;
   byChannelType(type: number): LoadedPlugin | undefined;
   /** The plugins that claim `model` on a protocol, with their claims, in order of their keys. */

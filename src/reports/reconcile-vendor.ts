@@ -82,7 +82,7 @@ async function* readTasks(store: Pick<Store, 'tasks'>, filter: TaskListFilter): 
 
 /**
  * Reads a vendor's export: comma, semicolon or tab, with a heading.
- * @throws `OperatorError` where a column is not found, or a figure is none
+ * @throws `OperatorError` where a column is not found, or a figure is not a number
  */
 export function readVendorCsv(
   text: string,

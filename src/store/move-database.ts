@@ -67,7 +67,7 @@ function lock({ databaseUrl, dataDir }: Place): () => void {
 /** The target gets the layout; the source must have the same one. */
 async function migrateBoth(from: Place, to: Place, deps: { clock: Clock; logger: Logger }): Promise<void> {
   const options = { ...deps, synchronous: 'FULL' as const, moving: true };
-  // Refuses a source that is newer or older than this program, and migrates nothing of it.
+  // Refuses a source that is newer or older than this program, without migrating it.
   await (await openStore({ ...options, ...from, migrate: false })).close();
   if (to.databaseUrl === '') await (await openStore({ ...options, ...to })).close();
   else await migrateStore({ ...options, ...to });

@@ -8,7 +8,7 @@ export type AnswerHead = {
    * `__proto__`.
    */
   headers: Record<string, string[]>;
-  /** For how long the vendor keeps the connection for another request; 0: it closes it. */
+  /** How long the vendor keeps the connection for another request; 0: it closes it. */
   keepForMs: number;
 };
 

@@ -60,7 +60,8 @@ export function createModelRequestLimit(deps: Deps): ModelRequestLimit {
       if (requests > total) throw authErrors.rate_limited({ retryAfterSeconds: resetsInSeconds });
     }
 
-    // As long as the highest limit needs: a user's keys may belong to several groups.
+    // The list keeps as many entries as the highest limit needs: a user's keys may belong to
+    // several groups.
     const keep = Math.max(everyone.success, ...[...groups.values()].map((own) => own.success));
     return () => successLists.push(list, { atMs: clock.nowMs(), keep, ttlSeconds: windowSeconds });
   }

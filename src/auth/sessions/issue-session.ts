@@ -40,7 +40,7 @@ export async function issueSession(
 
   if ((await tx.sessions.countActive(user.id, now)) >= config.activeSessionLimit) throw authErrors.session_limit();
   const since = now - config.sessionIssuanceWindowSeconds;
-  // Those from the future are not of this window: they were issued before the clock was set back.
+  // Sessions from the future do not count: they were issued before the clock was set back.
   const issued = await tx.sessions.countIssued(user.id, since, now + CLOCK_LEEWAY_SECONDS);
   if (issued >= config.sessionIssuanceLimit) {
     throw authErrors.session_issuance_limit({ retryAfterSeconds: config.sessionIssuanceWindowSeconds });

@@ -66,7 +66,7 @@ export function createSessionRegistry(deps: {
     return isUsable;
   }
 
-  /** Session and user in one statement, where no cache could save the session's part of it. */
+  /** Reads session and user in one statement, for nodes that have no cache of sessions. */
   async function findInDatabase(sid: string): Promise<[CachedSession | undefined, UserRecord | undefined]> {
     const found = await store.sessions.withUser(sid);
     return found && isUsable(found.session) ? [found.session, found.user] : [undefined, undefined];
@@ -101,7 +101,8 @@ export function createSessionRegistry(deps: {
     async end(session, reason) {
       await cache.markRevoking([session]);
       const ended = await store.sessions.revoke(session.sid, reason, clock.unix());
-      // Also when another node ended it first: that node may have failed before this step.
+      // This is done even if another node ended it first: that node may have failed before this
+      // step.
       await cache.writeTombstones([session]);
       return ended;
     },

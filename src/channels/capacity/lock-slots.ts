@@ -48,7 +48,7 @@ export async function lockSlots(
   const counted = await tx.capacity.count(
     asked.map(({ accounts, model, limit, relays }) => ({
       ...{ accounts, model, starts: limit.maxPerMinute !== undefined },
-      // Those of this node may have no row yet.
+      // Relayed requests of this node may have no row yet.
       relaysExcept: relays && model === '' ? rules.nodeId : undefined,
     })),
     COUNTED_MS,

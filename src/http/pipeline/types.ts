@@ -74,7 +74,7 @@ export type RequestScope = {
    * that streams events calls the returned function when the stream ends.
    */
   readonly keepOpen: () => () => void;
-  /** Set as soon as it is found. */
+  /** The route, set once it is found. */
   route: DeclaredRoute;
   /** The request is a HEAD. Its handler runs as GET and need not open a body. */
   readonly headersOnly: boolean;

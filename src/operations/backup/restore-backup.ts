@@ -141,7 +141,7 @@ async function restoreSqlite(
   }
 }
 
-/** In the restored database; nothing of it may act for the past. */
+/** Ends everything in the restored database that would still act for the past. */
 async function endPast({ clock }: BackupDeps, store: Store, { id, created_at }: Manifest): Promise<InvalidatedState> {
   const now = clock.unix();
   const ended = await store.backups.endPast(now);

@@ -52,7 +52,7 @@ export function sealWithPassphrase(passphrase: string): Seal {
   };
 }
 
-/** @throws `OperatorError` for a key that is none */
+/** @throws `OperatorError` for an invalid key */
 export async function sealForRecipients(list: string): Promise<Seal> {
   const { Encrypter } = await import('age-encryption');
   const encrypter = new Encrypter();

@@ -82,7 +82,7 @@ async function runOrder(deps: OrderDeps, { directoryUrl, accountKey, names, emai
   return { cert, key: key.toString() };
 }
 
-/** Reads until the status is none of `unready`, however often: the order's deadline ends it. */
+/** Reads until the status is no longer one of `unready`; the order's deadline ends it. */
 async function awaitStatus<T extends { status: string }>(
   { clock, signal }: OrderDeps,
   read: () => Promise<T>,

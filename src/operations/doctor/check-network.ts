@@ -51,7 +51,7 @@ const say = ({ id, name }: ChannelRecord, level: Finding['level'], message: stri
 
 type Key = { channel: ChannelRecord; credential: CredentialRecord; rests: readonly CapacityRecord[] };
 
-/** What the database knows of a key: all of them go the same way. */
+/** Reports what the database knows about a key. All keys of a channel use the same network. */
 function checkKey({ secretBox, clock }: Deps, { channel, credential, rests }: Key): Finding {
   const { id, label, keyHint, keySealed, status, expiresAt, lastErrorAt, lastError } = credential;
   const name = `key ${label || (keyHint === '' ? id : `…${keyHint}`)}`;

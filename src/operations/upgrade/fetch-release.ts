@@ -94,8 +94,8 @@ export const CHECKSUMS_FILE = 'SHA256SUMS';
 export const SIGNATURE_FILE = 'SHA256SUMS.minisig';
 
 /**
- * What a release's signature says beside the checksums: another file that the same key has signed
- * is none.
+ * The comment in a release's signature of its checksums. It tells them from other files that the
+ * same key has signed.
  */
 export const releaseComment = (version: string): string => `taskgate release ${version}`;
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/index.ts';
 
 export type MemoryReleaseDeps = {
   clock: Clock;
-  /** For how long no request and no poll has come. */
+  /** Milliseconds since the last request or poll. */
   quietForMs: () => number;
   /** Gives the pages of the program back that nothing uses. */
   releasePages: () => void;

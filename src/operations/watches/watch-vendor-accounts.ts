@@ -107,7 +107,7 @@ export function createVendorAccountWatch({
     const asking = { signal: stopping.signal };
     if (hooks.balance) {
       const read = await readBalance(common, account, { runHook: hooks.balance, ...asking });
-      // That it was stopped says nothing of the vendor.
+      // A query that was stopped says nothing about the vendor.
       if (!read.ok && stopping.signal.aborted) return false;
       await store.credentials.noteBalance(id, at, read.ok ? { usd: read.value } : { failed: read.error });
     }

@@ -18,6 +18,6 @@ const unknownOutcomeCodes = new Set([
   'STORE_OUTCOME_UNKNOWN',
 ]);
 
-/** Whether an error says what became of the request. Only then does a retry need a new key. */
+/** Whether an error tells the outcome of the request. Only then does a retry need a new key. */
 export const isOutcomeKnown = (error: unknown): boolean =>
   error instanceof ApiError && error.status > 0 && !unknownOutcomeCodes.has(error.code);

@@ -5,7 +5,7 @@ type Value = string | number | SaidSentence;
 /** What the gateway said: in English, and by the reason that other languages are found by. */
 export type SaidSentence = {
   message: string;
-  /** None: a row of an earlier version, or the code of an error says all. */
+  /** Absent in rows of earlier versions, and where an error's code says everything. */
   reason?: string | null | undefined;
   params?: Readonly<Record<string, Value>> | null | undefined;
 };

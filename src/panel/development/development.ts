@@ -72,7 +72,7 @@ function describeBill({ bill }: Task): Node[] {
   ];
 }
 
-/** The parts of a call are written when it is opened first, and its bill each time. */
+/** Renders a call when it is first opened, and its bill whenever it is opened. */
 function fill(details: HTMLDetailsElement, call: Call): void {
   const parts: Node[] = [];
   const add = (title: string, ...nodes: Node[]): void => {

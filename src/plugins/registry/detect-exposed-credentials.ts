@@ -73,7 +73,7 @@ function secretsIn(context: unknown): string[] {
   });
 }
 
-/** Whether a text of a JSON value is one that is searched for. Member names are none. */
+/** Whether a text in a JSON value passes the test. Member names are not tested. */
 function someText(value: unknown, test: (text: string) => boolean): boolean {
   const pending = [value];
   for (let index = 0; index < pending.length; index += 1) {

@@ -59,7 +59,7 @@ export interface PluginService extends Development {
    * @throws `plugins.invalid`, `plugins.unavailable`
    */
   permissions(source: string, owner?: string): Promise<PermissionChanges>;
-  /** With what its activation would change, if the version waits for it. */
+  /** Stores a version. If it waits to be activated, the answer holds what that would change. */
   upload(upload: PluginUpload, owner?: string): Promise<Uploaded>;
   list(): Promise<PluginSummary[]>;
   detail(key: string, version?: string): Promise<PluginDetail>;

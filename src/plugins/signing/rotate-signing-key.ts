@@ -30,7 +30,7 @@ export function signHandOver(from: SigningKey, to: SigningKey, serial: number): 
 export const writeHandOvers = (steps: readonly HandOverStep[]): string =>
   `${JSON.stringify({ handOverVersion: VERSION, steps }, null, 2)}\n`;
 
-/** The steps of a hand-over file, unchecked; `undefined`: it is none. */
+/** The steps of a hand-over file, unchecked; `undefined` if it is no such file. */
 export function readHandOvers(text: string): HandOverStep[] | undefined {
   const file = parseJson(text);
   if (!isObject(file) || file.handOverVersion !== VERSION || !Array.isArray(file.steps)) return undefined;

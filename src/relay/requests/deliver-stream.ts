@@ -15,11 +15,11 @@ import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
 import { watchForFailure } from '../watch-for-failure.ts';
 
 /**
- * How long a stream is read after its client has left, for the usage that comes at its end; that of
- * a model that thinks unseen as long as no pause is longer.
+ * How long a stream is read after its client has left, for the usage that comes at its end. For a
+ * model with hidden reasoning this limits each pause, not the whole time.
  */
 const GRACE_MS = 5000;
-/** How long if something was sent, came, or is being made, that only the vendor can count. */
+/** The same limit if something was sent, came or is being made that only the vendor can count. */
 const READ_ON_MS = 300_000;
 const MIN_WAIT_MS = 250;
 /** Nobody speaks more text than this in a second, in any language. */

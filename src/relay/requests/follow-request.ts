@@ -199,8 +199,9 @@ export async function followRelayTask(
 export type RelayTaskPage = { tasks: ReturnType<typeof relayTask>[]; hasMore: boolean };
 
 /**
- * A page of the user's requests as tasks, by creation. Why one failed is only told with it alone.
- * @throws tasks.page_not_found when `after` is none of them
+ * A page of the user's requests as tasks, by creation. The reason of a failure is only told with a
+ * single request.
+ * @throws tasks.page_not_found when `after` is not one of them
  */
 export async function pageRelayTasks(
   { store }: TaskDeps,

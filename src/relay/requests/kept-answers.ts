@@ -22,7 +22,7 @@ import type { RelayAnswer, RelayedRequest, RelayIntent } from '../types.ts';
  * with the same Idempotency-Key.
  */
 
-/** As long as an Idempotency-Key stands for its request. */
+/** How long an answer is kept, which is how long an Idempotency-Key stands for its request. */
 const KEPT_SECONDS = 24 * 3600;
 /** How long it is kept if the request or its API key has `store: false`. */
 const UNSTORED_SECONDS = 3600;

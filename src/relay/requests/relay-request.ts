@@ -59,7 +59,7 @@ type Attempt =
     };
 type Refused = Extract<Attempt, { kind: 'refused' }>;
 
-/** After how long clients may ask again when every slot stayed taken. */
+/** Retry-After for clients when every slot stayed taken, in seconds. */
 const FULL_SECONDS = 5;
 
 type FirstCreation = Creation & {

@@ -351,7 +351,7 @@ export async function readWebm(source: ByteSource, size: number): Promise<Readin
 
 const unsigned = (bytes: Buffer): number => bytes.subarray(0, 8).reduce((sum, byte) => sum * 256 + byte, 0);
 
-/** A number of variable length (RFC 8794, 4); undefined: it is cut off, or is none. */
+/** A number of variable length (RFC 8794, 4); undefined if it is cut off or malformed. */
 function readVint(
   bytes: Buffer,
   from: number,

@@ -6,7 +6,7 @@ import type { ByteSource } from './byte-source.ts';
  */
 type Frame = { bytes: number; seconds: number; format: number };
 
-/** What was read of a file. `unread`: bytes that are not part of it, and may be other sound. */
+/** What a file yielded. `unread`: bytes that are not part of its sound, and may be other sound. */
 export type Reading = { seconds: number; unread: number };
 
 const SYNC = 0xff;
@@ -195,7 +195,7 @@ export async function scanFrames(source: ByteSource, size: number): Promise<Read
   return seconds > 0 ? { seconds, unread: size - explained } : undefined;
 }
 
-/** Bytes of a tag: ID3, as exactly as decoders read it, APE, or padding. 0: it is none. */
+/** Bytes of a tag: ID3, as exactly as decoders read it, APE, or padding. 0: it is no tag. */
 function tagBytes(head: Buffer): number {
   const zeros = head.findIndex((byte) => byte !== 0);
   if (zeros !== 0) return zeros === -1 ? head.length : zeros;

@@ -40,7 +40,7 @@ const PNG = 'iVBORw0KGgo=';
 /** A line end in Base64 as JSON writes it. */
 const LINE_END = /\\[nr]/g;
 
-/** Extracted files, for which tokens stand in the body, with the beginning of their Base64. */
+/** Extracted files, whose placeholders stand in the body, with the beginning of their Base64. */
 type Started = {
   prefix: string;
   files: (Pick<ExtractedFile, 'size' | 'decodedSize'> & { start: string })[];
@@ -86,7 +86,7 @@ async function readStart({ size, decodedSize, stream }: ExtractedFile): Promise<
   return { size, decodedSize, start: '' };
 }
 
-/** The bytes of a text with all for which tokens stand in it. */
+/** Size of a text, including the extracted files that its placeholders stand for. */
 const textBytes = (text: string, { files, prefix }: Started): number =>
   findFiles(text, { files, prefix }).reduce((sum, { size }) => sum + size, Buffer.byteLength(text));
 

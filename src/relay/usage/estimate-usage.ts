@@ -59,7 +59,7 @@ function mostMade({ kind, values }: Pick<RelayIntent, 'kind' | 'values'>): numbe
   return results * Math.max(1, ...(bounds.length === 0 && mode === 'auto' ? [MOST_OF_SERIES] : bounds));
 }
 
-/** Reserved for the tools of the vendor where the request names no most of their calls. */
+/** Calls of the vendor's own tools that are reserved for when the request sets no maximum. */
 const USUAL_TOOL_CALLS = 10;
 /** Tools that the client runs itself. */
 const OWN_TOOLS: ReadonlySet<unknown> = new Set([

@@ -18,9 +18,9 @@ const W_CONTEXT_RUNTIME = 4;
 const W_RUNTIME_NAME_COUNT = 11;
 const W_RUNTIME_NAMES = 14;
 
-/** The upper word of a value. */
+/** Type tags, which stand in the upper 32 bits of a value. */
 const TAG = { integer: 0, boolean: 1, null: 2, undefined: 3, string: 0xfffffff9, object: 0xffffffff };
-/** A word is the upper one of a float where it is none of the tags from -9 to 7. */
+/** The tags are the numbers from -9 to 7. Any other upper word belongs to a float. */
 const FIRST_TAG = -9;
 const TAGS = 17;
 /** Added to the upper word of a float, so that it is not a tag. */

@@ -99,8 +99,8 @@ const readSources = (text: string): MarketSource[] => {
 };
 
 /**
- * The sources in `text`, after those at `indexUrl` that are pinned to `from` were pinned to `to`;
- * `undefined` if there are none such. `undefined` for a key means: not pinned.
+ * Replaces the pinned key `from` by `to` in the sources at `indexUrl`. Returns the new text, or
+ * `undefined` if none matches. As a key, `undefined` means unpinned.
  */
 export function repinSources(
   text: string,

@@ -132,7 +132,7 @@ const refuse = (fault: Sentence): AppError => resultsUnavailable(fault, 60);
 const isUnavailable = (error: unknown): error is AppError =>
   error instanceof AppError && error.code === 'store.results_unavailable';
 
-/** A marker has 25 bytes; whatever is longer is none of ours. */
+/** A marker has 25 bytes; anything longer is not ours. */
 const MAX_BYTES = 100;
 const READ_ATTEMPTS = 2;
 

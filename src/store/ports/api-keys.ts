@@ -56,7 +56,7 @@ export type ApiKeyRecord = OwnerLimits & {
   lastUsedIp: string;
 };
 
-/** What requests with the key need of it. */
+/** The fields of a key that requests with it need. */
 export type PresentedKey = Omit<
   ApiKeyRecord,
   'keyHash' | 'prefix' | 'formerHash' | 'formerPrefix' | 'formerUntil' | 'webhookFormers' | 'createdAt' | 'lastUsedIp'

@@ -110,11 +110,11 @@ export interface BatchStore {
   due(limit: number): Promise<BatchRecord[]>;
   /** When an open batch is looked at next. */
   lookAgain(batchId: string, inMs: number): Promise<void>;
-  /** Those that are to be sent, in order; `sending` ones too. */
+  /** Items that are still to be sent, in order, including those in `sending`. */
   unsent(batchId: string, limit: number): Promise<BatchItem[]>;
   /** Notes that an item is being sent, before it is. False: it was ended. */
   begin(item: Pick<BatchItem, 'batchId' | 'position'>, at: number): Promise<boolean>;
-  /** Notes what came of an item, and drops its body. False: it was ended. */
+  /** Notes the outcome of an item, and drops its body. False: it was ended. */
   endItem(item: Pick<BatchItem, 'batchId' | 'position'>, end: BatchItemEnd): Promise<boolean>;
   /** Ends all items that were never being sent. */
   endPending(batchId: string, status: 'cancelled' | 'expired'): Promise<number>;

@@ -25,7 +25,7 @@ export type RunningCount = {
   channelId: number;
   credentialId: number | null;
   model: string;
-  /** Those that a vendor has accepted. */
+  /** Slots whose tasks a vendor has accepted. */
   accepted: number;
   /** The accepted tasks, not slots, that it says it has not begun. */
   queued: number;

@@ -62,7 +62,7 @@ export function boundPluginKeys({
 /** Tasks at once and starts in a minute; `burst`: starts at once. */
 export type DeclaredLimit = { maxRunning?: number; maxPerMinute?: number; burst?: number };
 
-/** Those of all models together, and of single upstream models. */
+/** The limits of all models together, and of single upstream models. */
 export type DeclaredLimits = DeclaredLimit & { models?: Record<string, DeclaredLimit> };
 
 type Optional = 'limits' | 'pool' | 'spill' | 'proxySealed' | 'headersSealed' | 'bodyDefaults';
@@ -128,7 +128,7 @@ export interface CredentialStore {
   /** All credentials, the removed ones too, in order of id. */
   all(): Promise<CredentialRecord[]>;
   byId(id: number): Promise<CredentialRecord | undefined>;
-  /** Those of a channel, the removed ones too, in order of id. */
+  /** The credentials of a channel, including removed ones, in order of id. */
   ofChannel(channelId: number): Promise<CredentialRecord[]>;
   insert(credentials: readonly NewCredential[]): Promise<CredentialRecord[]>;
   /** Changes one that is in use. What the vendor said of a former key goes with it. */

@@ -55,7 +55,7 @@ export interface ImportStore {
     kind: ImportedKind,
     rows: readonly { sourceId: string; targetId: number; createdAt: number }[],
   ): Promise<void>;
-  /** Those of the values that rows have already. Identities come as `provider\nsubject`. */
+  /** Which of the values rows have already. Identities come as `provider\nsubject`. */
   existing(values: Existing): Promise<Record<keyof Existing, Set<string>>>;
   /** The highest id that a user has or had; 0: none. */
   lastUserId(): Promise<number>;

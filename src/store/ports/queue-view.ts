@@ -51,7 +51,7 @@ export type ModelDuration = {
 export type RunningSlots = { channelId: number; upstreamModel: string; slots: number };
 
 export interface QueueViewStore {
-  /** Those of these tasks that wait. */
+  /** Which of these tasks wait. */
   find(taskIds: readonly string[]): Promise<WaitingTask[]>;
   /** The first `limit` tasks of a class that could be sent now, in their order. */
   next(waitingClass: string, limit: number): Promise<WaitingOrder[]>;

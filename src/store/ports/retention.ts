@@ -32,7 +32,7 @@ export type TaskContent = {
 };
 
 export type ContentChange = Pick<TaskContent, 'id' | 'properties' | 'execution'> & {
-  /** Also removes the vendor's answer and the plugin's state. */
+  /** Whether the vendor's answer and the plugin's state are removed, too. */
   removesAnswer: boolean;
 };
 

@@ -100,7 +100,7 @@ export type OpenTasks = { day: number; status: TaskStatus; tasks: number };
 
 /** Tasks that ended within an hour. */
 export type HourlyEnds = { succeeded: number; failed: number };
-/** As many hours are counted. */
+/** The hours that are counted. */
 export const HEALTH_HOURS = 24;
 
 /** How a channel has been doing. Times are Unix seconds; 0: never. */

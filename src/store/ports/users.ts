@@ -172,7 +172,7 @@ export interface UserStore {
    */
   moveLinkVersion(id: number): Promise<boolean>;
   recordSignIn(id: number, at: number): Promise<void>;
-  /** Those of `hashes` that are personal access tokens of enabled users. */
+  /** Which of `hashes` are personal access tokens of enabled users. */
   usableTokens(hashes: readonly string[]): Promise<UsableToken[]>;
   /** The user of a personal access token, by the token's SHA-256 in hex. */
   byAccessToken(hash: string): Promise<UserRecord | undefined>;

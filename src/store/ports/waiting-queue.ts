@@ -2,9 +2,9 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { TaskRecord } from './task-records.ts';
 
-/** No task waits for longer. */
+/** The longest time that a task may wait. */
 export const LONGEST_WAIT_MS = 12 * 3_600_000;
-/** No task that came back waits for longer until it may be sent again. */
+/** The longest pause before a task that returned to the queue may be sent again. */
 export const LONGEST_RETURN_MS = 60_000;
 
 /** The `node` of tasks with files: only nodes that can read where files are kept send them. */

@@ -86,7 +86,7 @@ export const defineTasks = (columns: DialectColumns) => ({
 
   /** Kept by triggers of the database; never written from here. */
   taskList: columns.table('task_list', {
-    /** That of the task. */
+    /** The id of the task. */
     id: columns.big('id').primaryKey(),
     userId: columns.big('user_id').notNull(),
     apiKeyId: columns.big('api_key_id'),

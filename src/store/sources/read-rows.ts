@@ -82,7 +82,7 @@ export const TOO_LONG = 'too_long columns';
 
 export type SourceQuery = {
   table: string;
-  /** Those that the table has; see `columns`. */
+  /** The columns that the table has; see `columns`. */
   columns: readonly string[];
   /** The whole number that the rows are ordered and cut by. */
   by?: string;

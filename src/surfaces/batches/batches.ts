@@ -15,7 +15,7 @@ import { createBatchRunner, WINDOW_SECONDS } from './run-batches.ts';
 const MAX_OPEN = 20;
 const IDEMPOTENCY_SECONDS = 24 * 3600;
 const FILES = { files: 100, bytes: 64 * 1024 * 1024 };
-/** As long as OpenAI keeps them. */
+/** OpenAI keeps files for 30 days, too. */
 const FILE_SECONDS = 30 * 24 * 3600;
 /** Tasks that are read at once: each may have a MiB. */
 const TASKS_AT_ONCE = 20;
@@ -120,7 +120,7 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
       return { replayed, batch: await show(await own(caller.user.id, batchId)) };
     },
 
-    /** With what became of each item. @throws tasks.batch_not_found */
+    /** A batch with the outcome of each item. @throws tasks.batch_not_found */
     async read(userId: number, batchId: string) {
       const batch = await own(userId, batchId);
       const items = await store.batches.outcomes(batchId, -1, MAX_BATCH_ITEMS);

@@ -35,7 +35,7 @@ const LOOK_MS = { sqlite: 15_000, postgres: 5000 };
 const RUNNING_MS = { young: 1000, old: 10_000 };
 const YOUNG_SECONDS = 120;
 const LONGEST_PAUSE_SECONDS = 300;
-/** How long a stop waits for what is being sent; the next start finds what came of it. */
+/** How long a stop waits for items that are being sent; the next start finds their outcome. */
 const STOP_GRACE_MS = 5000;
 
 /**
@@ -228,7 +228,7 @@ async function sendItem(
     await counted();
     return isWaiting(task) ? 'waits' : 'sent';
   } catch (error) {
-    // It may be a task even so, which then says what came of it.
+    // It may have become a task, which then tells its outcome.
     const known = await findTask(deps, item, batch.userId);
     if (known) return known;
     const again = retryAfterSeconds(error);

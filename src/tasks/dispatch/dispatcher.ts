@@ -63,7 +63,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   let lostReadMs = Number.NEGATIVE_INFINITY;
   let allReadMs = Number.NEGATIVE_INFINITY;
   let toldMs = Number.NEGATIVE_INFINITY;
-  /** As far as this node knows; until it has looked, what an earlier process has left. */
+  /** Whether tasks may wait; an earlier process may have left some. */
   let hasWaiting = true;
   /** Whether this node can read the files of requests that wait. */
   let hasFiles = false;

@@ -15,7 +15,7 @@ import { countOwnerConcurrency, findEarlier, limitReached } from './owner-limits
 
 /** How long an Idempotency-Key is kept for the request that took it. */
 const IDEMPOTENCY_SECONDS = 24 * 3600;
-/** After how long a client of a full queue asks again. */
+/** Retry-After for a client of a full queue, in seconds. */
 const FULL_SECONDS = 30;
 const MAX_GROUP = 64;
 /** Groups at once: one writes while another waits for the disk or for another node's rows. */

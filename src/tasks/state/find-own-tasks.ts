@@ -40,7 +40,7 @@ export const findOwnTasks = (
   ids: readonly string[],
 ): Promise<TaskRecord[] | undefined> => readOwn(deps, userId, { ids, isFound: ({ hiddenAt }) => hiddenAt === 0 });
 
-/** Those that a new task may build on: also those whose results were not retained. */
+/** Finds the tasks that a new one may build on, including those whose results were not retained. */
 export const findOwnOriginTasks = (
   deps: Pick<TaskDeps, 'store'>,
   userId: number,

@@ -7,12 +7,12 @@ import type { Caller, TaskDeps } from '../types.ts';
 /** Whose task it is. A group's limit holds for each of its users apart. */
 type Owner = { userId: number; apiKeyId: number | null; group: string };
 
-/** After how long a client asks again whose own limit is reached. */
+/** Retry-After for a client that has reached its own limit, in seconds. */
 const REACHED_SECONDS = 5;
 
 const SCOPES = ['key', 'user', 'group'] as const;
 
-/** Undefined for a caller without such limits, of whom nothing is counted. */
+/** `undefined` for a caller without such limits, whose tasks are not counted. */
 export function readConcurrencyLimits(deps: Pick<TaskDeps, 'limits'>, caller: Caller): ConcurrencyLimits | undefined {
   const most = {
     key: caller.key?.maxRunning ?? null,

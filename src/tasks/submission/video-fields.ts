@@ -4,7 +4,7 @@ import type { TaskProperties } from '../../store/ports/index.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
 import { firstValue, readFields } from './read-request.ts';
 
-/** Longer values are none that a video object could show. */
+/** A video object cannot show longer values. */
 const MAX_LENGTH = 32;
 
 /**

@@ -15,7 +15,7 @@ export type LagMeasurement = {
   active(): void;
   /** Whether a request or a poll began within the last second. */
   isActive(): boolean;
-  /** For how long none has, give or take a second. */
+  /** Milliseconds since the last activity, give or take a second. */
   quietForMs(): number;
   /** The longest lag since the last call, in milliseconds. */
   takeMaxMs(): number;

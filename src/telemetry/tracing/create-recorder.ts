@@ -72,7 +72,7 @@ export function markFailed(span: Span, type: string): void {
 }
 
 const SAMPLED = 1;
-/** Versions above 00 may add fields; ff is none. */
+/** Versions above 00 may add fields; ff is invalid. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[\x21-\x7e]{0,400})?$/;
 const ZEROS = /^0+$/;
 const MAX_CHARACTERS = 512;

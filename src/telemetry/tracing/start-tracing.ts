@@ -51,7 +51,7 @@ type SpanBatches = {
 
 type BatchDeps = {
   send: SendSpans;
-  /** Called with what became of spans. */
+  /** Called with the fate of spans. */
   count: (fate: SpanFate, spans: number) => void;
   clock: Clock;
   logger: Logger;

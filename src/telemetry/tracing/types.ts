@@ -42,7 +42,7 @@ export type TracingDeps = {
   version: string;
   /** For requests to the collector; closed by `stop`. */
   upstream: Upstream;
-  /** Called with what became of spans. */
+  /** Called with the fate of spans. */
   count: (fate: SpanFate, spans: number) => void;
   clock: Clock;
   logger: Logger;

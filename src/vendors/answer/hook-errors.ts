@@ -52,7 +52,7 @@ export function hookCause(failure: HookFailure): Error {
   return cause;
 }
 
-/** After how long a client asks again for what an unavailable plugin would show. */
+/** Retry-After for what an unavailable plugin would show, in seconds. */
 export const ASK_AGAIN_SECONDS = 60;
 
 /** For a task whose plugin is switched off or cannot be loaded just now. */

@@ -49,7 +49,7 @@ export async function runModel(input: CommandInput): Promise<ExitCode> {
       );
     }
     const answered = await client.post('/images/generations', { ...body, background: true }, newUuid());
-    // A gateway that can keep no files answers with the pictures.
+    // A gateway without file storage returns the pictures in the answer.
     return answered.id === undefined
       ? reportTask(client, { id: model, status: 'SUCCESS', result: answered }, input)
       : showTask(client, String(answered.id), input);

@@ -7,7 +7,9 @@ import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.t
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
-/** What waits to be sent: administrators see all of it, users their own with its place. */
+/**
+ * The tasks that wait to be sent: administrators see all, users see their own with its position.
+ */
 export function queueRoutes(
   kit: Kit,
   { tasks, audit, ...deps }: { tasks: Tasks; audit: RecordAudit; capacity: CapacityService; clock: Clock },

@@ -116,7 +116,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
   );
 
   return (
-    // The forms of dialogs in `keys` are none of this form's.
+    // Submits of dialogs inside `keys` bubble up here and are ignored.
     <form onSubmit={(event) => event.target === event.currentTarget && form.submit(event)} noValidate>
       <Stack gap="lg">
         {form.error !== null && <ErrorNotice error={form.error} />}

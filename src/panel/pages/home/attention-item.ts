@@ -91,7 +91,7 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey | null; rem
   no_master: { title: 'home.attention.no_master', remedy: 'home.attention.no_master.remedy' },
 };
 
-/** What the item says: its title, what else is known of it, and what to do. */
+/** The words of an item: its title, further facts, and what to do. */
 export function attentionWords(item: AttentionItem, t: TFunction): { title: string; facts: string; remedy: TextKey } {
   const { title, remedy } = texts[item.code];
   if (title !== null) return { title: t(title), facts: translateOrQuote(item, t), remedy };

@@ -9,7 +9,7 @@ type SampleInput = {
   offers: readonly CallableModel[];
   /** The models of the catalogue, for their success rates. */
   cards: readonly Pick<ModelCard, 'plugin_key' | 'model' | 'success_rate'>[];
-  /** Those that the key may use; empty: all. */
+  /** Models that the key may use; empty: all. */
   allowed: readonly string[];
   prompt: string;
 };

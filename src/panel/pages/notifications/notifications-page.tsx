@@ -233,7 +233,7 @@ const validateAlert = ({ threshold, webhook_url: url }: AlertValues, t: TFunctio
   webhook_url: url.trim() === '' || /^https?:\/\/[^/]/i.test(url.trim()) ? null : t('keys.webhookInvalid'),
 });
 
-/** The balance, whether it is low, and what became of the last warning. */
+/** Shows the balance, whether it is low, and whether the last warning was delivered. */
 function BalanceState({ alert }: { alert: BalanceAlert }) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -13,7 +13,7 @@ export type FieldProps = {
   name: string;
   /** What people call the field. */
   label: string;
-  /** What else the plugin says of it; empty: nothing. */
+  /** The plugin's help text for the field; empty: none. */
   help: string;
   schema: FieldSchema;
   isRequired: boolean;

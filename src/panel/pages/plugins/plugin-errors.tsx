@@ -61,7 +61,7 @@ function PluginAlert({ title, children }: { title?: string; children: ReactNode 
   );
 }
 
-/** That another plugin has what this one claims. */
+/** Says that another plugin has what this one claims. */
 export function ConflictAlert({ conflict }: { conflict: SaidSentence & { with: string } }) {
   const { t } = useTranslation();
   return (

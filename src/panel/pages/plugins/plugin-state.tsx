@@ -20,14 +20,14 @@ const states: Record<PluginSummary['runtime_status'], { text: TextKey; tone: Ton
   disabled_fallback: { text: 'plugins.state.disabled_fallback', tone: 'waiting' },
 };
 
-/** Whether a plugin is registered. */
+/** Shows which of the five runtime states a plugin is in. */
 export function PluginStateWord({ plugin }: { plugin: Pick<PluginSummary, 'runtime_status'> }) {
   const { t } = useTranslation();
   const { text, tone } = states[plugin.runtime_status];
   return <StatusLabel tone={tone}>{t(text)}</StatusLabel>;
 }
 
-/** The state, and the reason where it does not serve. */
+/** Shows the state, and why the plugin does not serve. */
 export function PluginState({ plugin }: { plugin: PluginSummary }) {
   return (
     <>

@@ -78,7 +78,7 @@ const hasAll = ({ key, meta }: PluginSummary, query: string): boolean => {
     .every((word) => text.includes(word));
 };
 
-/** Those that channels use come before the many that ship. */
+/** Shows plugins that channels use before the many that ship. */
 function PluginGroups({ plugins }: { plugins: readonly PluginSummary[] }) {
   const { t } = useTranslation();
   const groups = [

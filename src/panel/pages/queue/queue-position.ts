@@ -35,7 +35,7 @@ export function sayStart(
   return at - Date.now() / 1000 < soonSeconds ? t('queue.soon') : format.ago(at);
 }
 
-/** For how long a task has waited. */
+/** Says how long a task has waited. */
 export const sayWait = (since: number, format: Format): string =>
   sayWhole(Math.max(0, Math.round(Date.now() / 1000 - since)), format);
 

@@ -178,7 +178,7 @@ const texts = {
   signed_out: 'ended.signedOut',
 } as const satisfies Record<SessionEnd, TextKey>;
 
-/** Why the previous session ended and what became of unsaved changes; nothing without one. */
+/** Says why the previous session ended and whether unsaved changes were lost, if one did. */
 function SessionEndedNotice({ isInPlace }: { isInPlace: boolean }) {
   const { t } = useTranslation();
   const state = useLocation().state as { isWorkLost?: boolean } | null;

@@ -39,7 +39,7 @@ export function FailureReasons({ tasks: { query, filters } }: { tasks: TaskQuery
           chosen={channel}
           onChoose={(chosen) => filters.set('channel', chosen)}
           shares={channels.map(({ id, name, count }) => ({
-            // Those that failed before a channel was chosen are not a filter.
+            // Tasks that failed before a channel was chosen cannot be filtered by it.
             id: id === 0 ? '' : String(id),
             count,
             label: id === 0 ? t('tasks.noChannel') : (name ?? t('tasks.channelNumber', { id })),

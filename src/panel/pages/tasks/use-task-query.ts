@@ -10,7 +10,7 @@ const taskFilterNames = [
 type TaskFilterName = (typeof taskFilterNames)[number];
 type TaskFilterState = Filters<TaskFilterName>;
 
-/** Those that leave tasks out; the others say how they are shown. */
+/** The filters that leave tasks out; the others say how tasks are shown. */
 export const narrowingNames = taskFilterNames.filter((name) => !['scope', 'sort', 'layout'].includes(name));
 
 export const taskSorts = ['newest', 'oldest', 'cost', 'duration'] as const;

@@ -36,7 +36,7 @@ export function readDates(name: Exclude<PeriodName, 'custom'>, now: Date): Dates
   }
 }
 
-/** As many days, right before these. */
+/** The period of the same length right before this one. */
 export function datesBefore({ from, to }: Dates): Dates {
   const at = (text: string): number => Date.parse(`${text}T12:00:00Z`);
   const dayMs = 86_400_000;

@@ -26,9 +26,7 @@ export type UsageFilters = Filters<UsageFilterName> & {
   path: string;
 };
 
-/**
- * What the usage page shows; all of it stands in the address. `ofUser`: the page is one user's.
- */
+/** The filters of the usage page, which stand in its address. `ofUser`: the page is one user's. */
 export function useUsageFilters(ofUser = ''): UsageFilters {
   const filters = useFilters(filterNames);
   const isAdmin = useRole() >= roles.admin;

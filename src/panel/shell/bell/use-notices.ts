@@ -15,7 +15,7 @@ export type Notices = {
   attention: readonly AttentionItem[];
   /** The user's own tasks that ended recently, newest first. */
   finished: readonly TaskSummary[];
-  /** How many of both were not looked at. */
+  /** How many notices of both kinds are unread. */
   unread: number;
   /** Everything up to now has been looked at. */
   markSeen(): void;

@@ -25,7 +25,7 @@ export function roundTicks(
   return { ticks: Array.from({ length: intervals + 1 }, (_, index) => index * step * unit), step };
 }
 
-/** As many as show each multiple of `step` in full. */
+/** Returns the decimals needed to print every multiple of `step` exactly. */
 export const decimalsOfStep = (step: number): number => Math.max(0, -Math.floor(Math.log10(step * 1.000_001)));
 
 /** Pixels beside the bars and lines: the labels of values at the left, half a time at the right. */

@@ -102,7 +102,7 @@ export async function copyText(text: string): Promise<boolean> {
 type OneTimeSecretProps = {
   /** What the secret is. */
   heading: string;
-  /** That it is not shown again, and what to do with it. */
+  /** Says that the secret is not shown again, and what to do with it. */
   text: ReactNode;
   secret: string;
   /** By the button or by the reader's own means. */

@@ -101,7 +101,10 @@ function measure(scale: Scale, value: number): { unit: string; size: number; amo
   return { unit, size, amount: value / size };
 }
 
-/** None if all amounts are whole or have two digits already; else one, or two for hundredths. */
+/**
+ * The decimals for amounts: none if all are whole or have two digits already; else one, or two for
+ * hundredths.
+ */
 function decimalsOfAmounts(amounts: readonly number[]): number {
   const isWhole = amounts.every((amount) => amount >= 9.95 || Math.abs(amount - Math.round(amount)) < 0.05);
   if (isWhole && amounts.every((amount) => amount === 0 || amount >= 0.95)) return 0;

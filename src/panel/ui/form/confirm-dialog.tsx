@@ -59,7 +59,8 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
         opened={isOpen}
         onClose={() => answer(false)}
         title={question?.title}
-        // Also above the sign-in that covers a page: its links ask before they leave the page.
+        // Stands above the sign-in that covers a page, too: its links ask before they leave the
+        // page.
         zIndex={1100}
         closeButtonProps={{ 'aria-label': t('app.close') }}
       >

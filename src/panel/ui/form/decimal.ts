@@ -87,7 +87,9 @@ export const toNumber = (decimal: string): number | null => (decimalPattern.test
 /** What a balance may be at most, by the gateway's rule. */
 const maxDollars = 1_000_000_000;
 
-/** The quota of an amount in dollars; null if it is none, too large, or below the least unit. */
+/**
+ * The quota of an amount in dollars; null if it is no amount, too large, or below the least unit.
+ */
 export function toQuota(decimal: string): number | null {
   const dollars = toNumber(decimal);
   if (dollars === null || dollars < 0 || dollars > maxDollars) return null;

@@ -9,9 +9,9 @@ export type Filters<Name extends string> = {
   page: number;
   /** Whether any filter is set; the page number does not count. */
   isFiltered: boolean;
-  /** Also returns to the first page. */
+  /** Sets one filter, and returns to the first page. */
   set(name: Name, value: string): void;
-  /** Several at once. Also returns to the first page. */
+  /** Sets several at once, and returns to the first page. */
   setAll(values: Readonly<Partial<Record<Name, string>>>): void;
   setPage(page: number): void;
   clear(): void;

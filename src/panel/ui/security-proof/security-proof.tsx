@@ -135,7 +135,7 @@ type MutationWithProof<Variables, T> = Pick<
   UseMutationResult<T, Error, Variables>,
   'data' | 'error' | 'isError' | 'reset' | 'variables'
 > & {
-  /** Also true while the user is asked. */
+  /** True while the request runs, and while the user is asked for a proof. */
   isPending: boolean;
   mutate(variables: Variables): void;
 };

@@ -142,7 +142,7 @@ export function createPendingInsert({ db, tables: { keptResults: results }, nowM
   };
 }
 
-/** What users keep; relayed answers are none of it. Call it in the transaction that keeps more. */
+/** Adds up what users keep, without relayed answers. Call it in the transaction that keeps more. */
 export function createKeptUsage({ lockRows, prepare }: Context) {
   const at = sql.placeholder;
   // The row that a submission has locked before: a user's own would be locked after it here, and

@@ -247,7 +247,9 @@ const plain = ({ pool, model }: CapacityKey): CapacityKey => ({
   model: toJsonSafeText(model),
 });
 
-/** Those that are kept of a channel and reason: many of one leave room for the others. */
+/**
+ * Rest events kept per channel and reason, so that a frequent reason does not push out the others.
+ */
 const KEPT = 50;
 
 /** What people read of an account's rests. */

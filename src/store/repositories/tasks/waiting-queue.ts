@@ -232,7 +232,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       const changes = [...Map.groupBy(leaving, queueName).values()].map(([first]) => {
         const group = taken.filter(({ entry }) => first && queueName(entry) === queueName(first));
         const parking = parks.filter((entry) => first && queueName(entry) === queueName(first));
-        // Those that came back, or were moved to the front, say nothing of how far the others are.
+        // Tasks that came back, or were moved to the front, do not show how far the others are.
         const counted = isSent ? group.filter(({ entry }) => entry.returns === 0).map(({ entry }) => entry.turn) : [];
         return {
           class: first?.class ?? '',

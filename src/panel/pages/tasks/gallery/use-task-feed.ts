@@ -5,7 +5,7 @@ import { useSession } from '../../../session/session-context.tsx';
 import { withQuery } from '../../../session/use-api.ts';
 import type { TaskQuery } from '../use-task-query.ts';
 
-/** What a tile shows of a task: thousands of them are in memory. */
+/** The fields of a task that a tile shows: thousands of them are in memory. */
 export type Tile = Pick<TaskSummary, 'id' | 'status' | 'model' | 'input' | 'poster' | 'user_id' | 'progress'> &
   Pick<TaskSummary, 'username' | 'quota' | 'created_at' | 'fail_reason' | 'fail_reason_sentence'> & {
     isWaiting: boolean;

@@ -12,7 +12,7 @@ import { artifactPath, compareBodies, readTaskBody, sentAt, tookSeconds } from '
 import { taskPath } from '../use-task-columns.tsx';
 import classes from './task-page.module.css';
 
-/** The task beside the one that it repeats: what was asked, what came of it, its cost and time. */
+/** Compares the task with the one that it repeats: request, outcome, cost and time. */
 export function TaskComparison({ task, repeats }: { task: TaskDetail; repeats: string }) {
   const { t } = useTranslation();
   const format = useFormat();

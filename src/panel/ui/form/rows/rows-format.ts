@@ -51,7 +51,7 @@ export const addRow = (rows: readonly Row[], { columns }: RowsFormat): readonly 
   },
 ];
 
-/** What is saved: a row that was added and left as it was is none. */
+/** The rows that are saved: one that was added and not touched is left out. */
 export const readCells = (rows: readonly Row[]): (readonly string[])[] =>
   rows.filter(({ isUntouched }) => isUntouched !== 'added').map(({ cells }) => cells);
 
