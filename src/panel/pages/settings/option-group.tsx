@@ -33,6 +33,12 @@ const advanced = ['billing.memory_hold_quota'];
 const trialNeeds: Readonly<Record<string, { keys: readonly string[]; text: TextKey }>> = {
   webhook: { keys: ['alerts.webhook_url', 'alerts.webhook_secret'], text: 'settings.testNeedsWebhook' },
   turnstile: { keys: ['TurnstileSiteKey', 'TurnstileSecretKey'], text: 'settings.testNeedsKeys' },
+  oidc: {
+    keys: ['oidc.client_id', 'oidc.client_secret', 'oidc.well_known'],
+    text: 'settings.testNeedsProvider',
+  },
+  telegram: { keys: ['TelegramBotToken', 'TelegramBotName'], text: 'settings.testNeedsBot' },
+  wechat: { keys: ['WeChatServerAddress', 'WeChatServerToken'], text: 'settings.testNeedsServer' },
 };
 
 type OptionGroupProps = {

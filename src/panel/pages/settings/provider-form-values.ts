@@ -36,6 +36,8 @@ export const toFormValues = (provider: OAuthProvider): ProviderValues => {
   return { ...fields, client_secret: '', auth_style: String(provider.auth_style) };
 };
 
+export const isSlug = (text: string): boolean => /^[a-z0-9]([a-z0-9-]{0,24}[a-z0-9])?$/.test(text);
+
 export function validateProvider(
   t: TFunction,
   values: ProviderValues,
@@ -50,8 +52,7 @@ export function validateProvider(
     (text) => text.trim() !== '',
   );
   return {
-    slug:
-      stored !== null || /^[a-z0-9]([a-z0-9-]{0,24}[a-z0-9])?$/.test(values.slug) ? null : t('providers.slugInvalid'),
+    slug: stored !== null || isSlug(values.slug) ? null : t('providers.slugInvalid'),
     name: requireText(values.name),
     client_id: requireText(values.client_id),
     well_known:

@@ -29,12 +29,14 @@ import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx
 import { LocalAddressNotice, useCallbackUrl } from './option-group-header.tsx';
 import {
   emptyProvider,
+  isSlug,
   type ProviderValues,
   toFormValues,
   toProviderBody,
   validateProvider,
 } from './provider-form-values.ts';
 import classes from './settings.module.css';
+import { hideEyeOf } from './special-inputs.tsx';
 
 type Saving = { body: Record<string, unknown>; force: boolean };
 
@@ -69,7 +71,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
     change,
     codeTexts: { AUTH_PROVIDER_IN_USE: 'settings.bound' },
   });
-  const callbackUrl = useCallbackUrl(form.values.slug);
+  const callbackUrl = useCallbackUrl(form.values.slug || '…');
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
@@ -117,27 +119,38 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
               </Input.Wrapper>
             )}
           </div>
-          <Switch label={t('providers.enabled')} {...form.bindChecked('enabled')} />
-          {/^[a-z0-9-]+$/.test(form.values.slug) && (
-            <div>
-              <Text size="sm" fw={500} mb={8}>
-                {t('providers.callback')}
-              </Text>
+          <Input.Wrapper labelElement="div" label={t('settings.callback')} description={t('providers.callbackHelp')}>
+            <div className={classes.callback}>
               <LocalAddressNotice url={callbackUrl} />
-              <CopyField text={callbackUrl} />
+              {isSlug(form.values.slug) ? (
+                <CopyField text={callbackUrl} />
+              ) : (
+                <Text c="dimmed" className={classes.code ?? ''}>
+                  {callbackUrl}
+                </Text>
+              )}
             </div>
-          )}
+          </Input.Wrapper>
+          <Switch label={t('providers.enabled')} {...form.bindChecked('enabled')} />
         </Section>
         <Section heading={t('providers.client')}>
           <div className={sideBySide.fields}>
             <TextInput label={t('option.oidc.client_id')} required spellCheck={false} {...form.bind('client_id')} />
-            <PasswordInput
-              label={t('option.oidc.client_secret')}
-              placeholder={stored?.client_secret ? '••••••••••••' : ''}
-              autoComplete="new-password"
-              visibilityToggleButtonProps={{ 'aria-label': t('settings.showTyped') }}
-              {...form.bind('client_secret')}
-            />
+            <div>
+              <PasswordInput
+                label={t('option.oidc.client_secret')}
+                placeholder={stored?.client_secret ? '••••••••••••' : ''}
+                autoComplete="new-password"
+                visibilityToggleButtonProps={{ 'aria-label': t('settings.showTyped') }}
+                {...hideEyeOf(form.values.client_secret)}
+                {...form.bind('client_secret')}
+              />
+              {stored?.client_secret && !stored.secret_unreadable && (
+                <Text size="xs" c="dimmed" mt={6}>
+                  {t('settings.secretStored')}
+                </Text>
+              )}
+            </div>
           </div>
           <Endpoints form={form} />
         </Section>

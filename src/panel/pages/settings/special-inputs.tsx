@@ -21,6 +21,9 @@ export type OptionInputProps = {
   onChange(value: string | undefined): void;
 };
 
+/** An empty field has nothing for its eye to show. */
+export const hideEyeOf = (typed: string) => (typed === '' ? { rightSection: null } : {});
+
 /** The API sends this in place of a stored secret. */
 const mask = '***';
 
@@ -49,6 +52,7 @@ export function SecretInput({ option, value, label, help, error, onChange }: Opt
         autoComplete="new-password"
         spellCheck={false}
         visibilityToggleButtonProps={{ 'aria-label': t('settings.showTyped') }}
+        {...hideEyeOf(isKept ? '' : value)}
         onChange={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
       />
       <Text size="xs" c={option.unreadable ? 'red' : 'dimmed'} mt={6}>

@@ -10,7 +10,7 @@ import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { DescriptionList } from '../../ui/display/figures.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
-import { useFormat } from '../../ui/display/use-format.ts';
+import { useFormat, withSign } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
@@ -182,6 +182,7 @@ function BalanceForm({ account, change }: BalanceFormProps) {
     override: amount ?? 0,
   };
   const after = amount === null ? account.quota : changes[mode];
+  const difference = after - account.quota;
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="md">
@@ -204,7 +205,8 @@ function BalanceForm({ account, change }: BalanceFormProps) {
           {...form.bindValue('value')}
         />
         <Text size="sm" aria-live="polite">
-          {t('users.balancePreview', { amount: amount === null ? '$–' : format.exactMoney(after) })}
+          {t('users.balancePreview', { amount: format.exactMoney(after) })}
+          {difference !== 0 && ` (${withSign(difference, format.exactMoney)})`}
         </Text>
         {after < 0 && (
           <Text size="sm" c="dimmed">
@@ -224,7 +226,13 @@ function BalanceForm({ account, change }: BalanceFormProps) {
           maxLength={255}
           {...form.bind('note')}
         />
-        <TextInput label={t('users.balance.task')} autoComplete="off" spellCheck={false} {...form.bind('task_id')} />
+        <TextInput
+          label={t('users.balance.task')}
+          description={t('users.balance.taskHelp')}
+          autoComplete="off"
+          spellCheck={false}
+          {...form.bind('task_id')}
+        />
         <FormDialogButtons
           action={
             amount === null ? t('users.changeBalance') : t(actionTexts[mode], { amount: format.exactMoney(amount) })

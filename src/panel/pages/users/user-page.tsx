@@ -107,11 +107,13 @@ function AccountTab({ account }: { account: Account }) {
           <AccountBalance account={account} rights={rights} />
           <AccountOverview account={account} />
           {rights.edit && <AccountFactors account={account} />}
+        </div>
+        <div className={classes.main}>
+          {rights.edit && <AccountFields account={account} />}
+          {rights.sessions && <AccountSessions account={account} />}
           {rights.edit && <AccountLinks account={account} />}
         </div>
-        {rights.edit && <AccountFields account={account} />}
       </div>
-      {rights.sessions && <AccountSessions account={account} />}
     </Stack>
   );
 }
