@@ -273,7 +273,10 @@ describe('changing settings', () => {
 
     await page.goto(`${origin()}/settings/limits`);
     await page.getByRole('switch', { name: 'Limit submissions per user' }).click();
-    await page.locator('#option-ModelRequestRateLimitGroup').getByRole('button', { name: 'Add a group' }).click();
+    await page
+      .locator('#option-ModelRequestRateLimitGroup')
+      .getByRole('button', { name: 'Add submission limit' })
+      .click();
     await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Group']).fill('vip');
     await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Successful']).fill('5000');
     expect(await findPageIssues(page)).toEqual([]);

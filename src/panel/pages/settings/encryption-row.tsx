@@ -24,6 +24,7 @@ export function EncryptionRow({ options, drafts }: EncryptionRowProps) {
       <div id={`option-${STARTTLS}`}>
         <Select
           label={t('settings.encryption')}
+          description={t('settings.encryption.help')}
           classNames={{ wrapper: classes.medium ?? '' }}
           error={error === null ? null : fieldMessage(error, t, i18n.language)}
           allowDeselect={false}

@@ -136,21 +136,15 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
         <Section heading={t('providers.client')}>
           <div className={sideBySide.fields}>
             <TextInput label={t('option.oidc.client_id')} required spellCheck={false} {...form.bind('client_id')} />
-            <div>
-              <PasswordInput
-                label={t('option.oidc.client_secret')}
-                placeholder={stored?.client_secret ? '••••••••••••' : ''}
-                autoComplete="new-password"
-                visibilityToggleButtonProps={{ 'aria-label': t('settings.showTyped') }}
-                {...hideEyeOf(form.values.client_secret)}
-                {...form.bind('client_secret')}
-              />
-              {stored?.client_secret && !stored.secret_unreadable && (
-                <Text size="xs" c="dimmed" mt={6}>
-                  {t('settings.secretStored')}
-                </Text>
-              )}
-            </div>
+            <PasswordInput
+              label={t('option.oidc.client_secret')}
+              description={stored?.client_secret && !stored.secret_unreadable ? t('settings.secretStored') : null}
+              placeholder={stored?.client_secret ? '••••••••••••' : ''}
+              autoComplete="new-password"
+              visibilityToggleButtonProps={{ 'aria-label': t('settings.showTyped') }}
+              {...hideEyeOf(form.values.client_secret)}
+              {...form.bind('client_secret')}
+            />
           </div>
           <Endpoints form={form} />
         </Section>

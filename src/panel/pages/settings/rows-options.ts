@@ -175,7 +175,7 @@ export const rowsOptions: Readonly<Record<string, RowsOption>> = {
       { label: 'limit.perMinute', kind: 'integer', isOptional: true, min: 1, max: maxRequests },
       { label: 'limit.running', kind: 'integer', isOptional: true, min: 1, max: maxRequests },
     ],
-    'rows.addGroupLimit',
+    'rows.addRequestLimit',
   ),
   'queue.group_priorities': byGroup(
     'group',

@@ -177,7 +177,7 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
             >
               <SearchField
                 aria-label={t('settings.search')}
-                placeholder={t('app.search')}
+                placeholder={t('settings.search')}
                 value={searchText}
                 onChange={(event) => setSearchText(event.currentTarget.value)}
                 rightSection={

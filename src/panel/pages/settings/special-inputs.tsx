@@ -22,7 +22,7 @@ export type OptionInputProps = {
 };
 
 /** An empty field has nothing for its eye to show. */
-export const hideEyeOf = (typed: string) => (typed === '' ? { rightSection: null } : {});
+export const hideEyeOf = (typed: string) => (typed === '' ? { rightSection: false } : {});
 
 /** The API sends this in place of a stored secret. */
 const mask = '***';

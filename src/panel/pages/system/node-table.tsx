@@ -15,7 +15,11 @@ type Node = NodeReport['nodes'][number];
 export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const readUptime = ({ started_at, heartbeat_at }: Node): number => Math.max(0, heartbeat_at - started_at);
+  // In whole minutes: nobody needs "9.2 min".
+  const readUptime = ({ started_at, heartbeat_at }: Node): number => {
+    const seconds = Math.max(0, heartbeat_at - started_at);
+    return seconds < 60 ? seconds : seconds - (seconds % 60);
+  };
   const up = format.durationLike(nodes.map(readUptime));
   const columns: readonly Column<Node>[] = [
     {
@@ -32,7 +36,7 @@ export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
     },
     {
       key: 'alive',
-      heading: t('system.heartbeat'),
+      heading: t('system.nodeState'),
       render: ({ alive, drained, heartbeat_at: at }) => (
         <div>
           {alive && drained ? (

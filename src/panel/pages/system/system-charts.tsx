@@ -21,6 +21,7 @@ type Measure = {
   axis(format: Format, peak: number): Axis;
 };
 type Chart = {
+  help?: TextKey;
   heading: TextKey;
   series: readonly { field: Field; name: TextKey; color?: string }[];
   /** Whole numbers if there is none. */
@@ -56,6 +57,7 @@ const charts: readonly Chart[] = [
   },
   {
     heading: 'system.chart.lag',
+    help: 'system.lagHelp',
     series: [{ field: 'lag_ms', name: 'system.chart.lag' }],
     measure: milliseconds,
   },
@@ -138,6 +140,7 @@ function OneChart({ chart, history }: { chart: Chart; history: SystemHistory }) 
   return (
     <ChartOrTable
       heading={heading}
+      {...(chart.help === undefined ? {} : { intro: t(chart.help) })}
       chart={
         known.length === 0 ? (
           <Text size="sm" c="dimmed">

@@ -10,6 +10,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { AttentionList } from '../home/attention-list.tsx';
 import { Backups, backupsPath } from './backups.tsx';
 import { findHealthProblems, type HealthProblems } from './health-problems.ts';
@@ -72,11 +73,11 @@ function Work({ report: { queue, polls, webhooks }, problems }: PartProps) {
       <SystemFigures
         rows={[
           { label: t('system.unfinished'), value: format.number(queue.unfinished) },
-          { label: t('system.due'), value: format.number(queue.due), note: t('system.dueHelp') },
+          { label: t('system.due'), value: format.number(queue.due) },
           {
             label: t('system.lateness'),
             value: format.duration(Math.max(0, queue.latest_lateness_ms) / 1000),
-            note: t('system.latenessHelp', { limit: format.duration(30) }),
+            note: t('system.latenessHelp', { limit: format.duration(30), most: format.duration(60) }),
             isProblem: problems.lateness,
           },
           {
@@ -87,13 +88,12 @@ function Work({ report: { queue, polls, webhooks }, problems }: PartProps) {
           {
             label: t('system.webhooks'),
             value: format.number(webhooks.pending),
-            note:
-              webhooks.pending === 0
-                ? t('system.webhooksNone')
-                : t('system.webhooksHelp', {
-                    time: format.duration(webhooks.oldest_seconds),
-                    limit: format.duration(600),
-                  }),
+            ...(webhooks.pending > 0 && {
+              note: t('system.webhooksHelp', {
+                time: format.duration(webhooks.oldest_seconds),
+                limit: format.duration(600),
+              }),
+            }),
             isProblem: problems.webhooks,
           },
         ]}
@@ -227,6 +227,12 @@ function Limits({ limits }: { limits: NodeReport['limits'] }) {
         columns={columns}
         rows={Object.entries(limits)}
         rowKey={([name]) => name}
+        brief={([variable, value]) => {
+          const known = knownLimits[variable];
+          return (
+            <RowBrief name={known ? t(known.name) : variable} figure={say(variable, value)} facts={[variable]} wraps />
+          );
+        }}
       />
     </Section>
   );

@@ -53,7 +53,8 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
       value={shown}
       placeholder={initial === '' || isForever ? '' : toAmount(initial, step.size)}
       onChange={(next) => send(next, step)}
-      rightSectionWidth={112}
+      // Forever is no number: the choice takes the place of both.
+      rightSectionWidth={isForever ? '100%' : 112}
       rightSection={
         data.length === 1 ? (
           <Text size="sm" c="dimmed">
@@ -64,7 +65,10 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
             variant="unstyled"
             // Its own: it would inherit the sizes of the field that it stands in.
             rightSectionWidth={28}
-            styles={{ wrapper: { marginTop: 0 }, input: { background: 'none' } }}
+            styles={{
+              wrapper: { marginTop: 0 },
+              input: { background: 'none', ...(isForever ? { paddingInlineStart: 12 } : {}) },
+            }}
             w="100%"
             aria-label={t('number.unit')}
             data={data}
