@@ -48,7 +48,6 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
               message: `With ${CAP} each message after initialize names its session.`,
             });
           }
-          let counted = async () => {};
           const { surfaces, tasks, relay, results, prices } = deps;
           const answer = await answerMessage(
             { surfaces, tasks, relay, results, clock: prices.clock },
@@ -56,14 +55,14 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
               ...{ caller: toCaller(api), requestId, files: body.extracted, signal: request.signal, cap },
               async admit(model) {
                 deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
-                counted = await deps.limits.modelRequests(api, (state) => {
+                const counted = await deps.limits.modelRequests(api, (state) => {
                   scope.rateLimit = state;
                 });
+                return () => countSuccess(counted, log);
               },
             },
             { message: body.value as Json, version: deps.version },
           );
-          await countSuccess(counted, log);
           if (!answer) return new Response(null, { status: 202 });
           const response = Response.json(answer);
           if (begins && usd !== undefined) response.headers.set(SESSION, caps.open(user.id, usd));

@@ -328,8 +328,11 @@ export function parseSubmitResponse(_ctx, { body }) {
 const REFUSALS = { 401: 'credential', 402: 'balance', 403: 'credential', 429: 'capacity' };
 
 export function parseSubmitError({ statusCode, body }) {
-  const kind = REFUSALS[statusCode];
-  return kind ? { kind, message: wordsOf(body) } : null;
+  const message = wordsOf(body);
+  // An account without credits is answered as a wrong request is: the words alone tell.
+  const isEmpty = statusCode === 400 && /^insufficient credits/i.test(message);
+  const kind = isEmpty ? 'balance' : REFUSALS[statusCode];
+  return kind ? { kind, message } : null;
 }
 
 export function buildQueryRequest(ctx) {

@@ -364,8 +364,11 @@ export function parseSubmitResponse(_ctx, { body }) {
 const REFUSALS = { 401: 'credential', 429: 'rate' };
 
 export function parseSubmitError({ statusCode, body }) {
-  const kind = REFUSALS[statusCode];
-  return kind ? { kind, message: wordsOf(body) } : null;
+  const message = wordsOf(body);
+  // An account without credits is answered as a wrong request is: the words alone tell.
+  const isEmpty = statusCode === 400 && /^you do not have enough credits/i.test(message);
+  const kind = isEmpty ? 'balance' : REFUSALS[statusCode];
+  return kind ? { kind, message } : null;
 }
 
 /**

@@ -35,8 +35,11 @@ export type McpCall = {
   signal: AbortSignal;
   /** The most that the session may spend; undefined: as much as the key. */
   cap: SpendCap | undefined;
-  /** Refuses a model that the key may not use, and counts the request. */
-  admit(model: string): Promise<void>;
+  /**
+   * Refuses a model that the key may not use, and counts the request. The function that it returns
+   * counts a success.
+   */
+  admit(model: string): Promise<() => Promise<void>>;
 };
 
 type Content =
@@ -118,18 +121,18 @@ function creation(kind: keyof typeof MAKES): Tool {
     schema: (models) => requestSchema(models.filter(({ endpoints }) => endpoints.includes(MAKES[kind]))),
     async run(rooms, call, args) {
       const { model, pluginKey, body } = readRequest(rooms.surfaces, call, args);
-      await call.admit(model);
+      const countSuccess = await call.admit(model);
       const quota = call.cap ? await quoteRequest(rooms.surfaces, call, { model, pluginKey, body }) : 0;
       const release = call.cap?.take(quota);
-      try {
-        const { requestId, files } = call;
-        const task = await rooms.surfaces.submitBody(call.caller, { requestId, pluginKey, body, options: { files } });
-        return await describe(rooms, task);
-      } catch (error) {
+      const { requestId, files } = call;
+      const order = { requestId, pluginKey, body, options: { files } };
+      const task = await rooms.surfaces.submitBody(call.caller, order).catch((error) => {
         // A vendor may have a job even so; then the reservation still counts.
         if (!(error instanceof AppError) || error.shouldRetry !== false) release?.();
         throw error;
-      }
+      });
+      await countSuccess();
+      return describe(rooms, task);
     },
   };
 }
@@ -230,17 +233,30 @@ function describeRelayed({ task, images, lacks }: ShownRelayTask): ToolResult {
   return { ...result, content: [...result.content, ...said, ...shown] };
 }
 
-/** A task with links to what it has made, which need no key. */
+/**
+ * A task with links to what it has made, which need no key. Where they cannot be made, the task is
+ * told of and why: who hears of an error alone orders again.
+ */
 async function describe({ results }: McpServices, task: TaskRecord): Promise<ToolResult> {
-  const list = task.status === 'SUCCESS' ? await results.artifacts(task) : undefined;
+  const listed = task.status === 'SUCCESS' ? await results.artifacts(task).catch(toRefusal) : undefined;
+  const [fault, list] = listed instanceof AppError ? [listed, undefined] : [undefined, listed];
   const artifacts = list?.artifacts ?? [];
   const result = structured({ ...taskObject(task), artifacts: artifacts as unknown as Json });
-  const links = artifacts.map(({ key, content_url: uri, mimeType }) => ({
-    ...{ type: 'resource_link' as const, uri, name: `${task.taskId} ${key}` },
-    ...(mimeType === undefined ? {} : { mimeType }),
-  }));
-  return { ...result, content: [...result.content, ...links] };
+  const links = artifacts.map(({ key, content_url: uri, mimeType }) => toLink(`${task.taskId} ${key}`, uri, mimeType));
+  if (list?.legacy_content_url !== undefined) links.push(toLink(`${task.taskId} result`, list.legacy_content_url));
+  const said: Content[] = fault ? [{ type: 'text', text: fault.message }] : [];
+  return { ...result, content: [...result.content, ...said, ...links] };
 }
+
+function toRefusal(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  throw error;
+}
+
+const toLink = (name: string, uri: string, mimeType?: string): Content => ({
+  ...{ type: 'resource_link', uri, name },
+  ...(mimeType === undefined ? {} : { mimeType }),
+});
 
 const structured = (value: JsonObject): ToolResult => ({
   content: [{ type: 'text', text: JSON.stringify(value) }],

@@ -110,11 +110,38 @@ describe('tools', () => {
     expect((await call('cancel_task', { id: 'task_unknown' })).isError).toBe(true);
   });
 
+  test('an order is answered with its task even where its results cannot be listed', async () => {
+    const made = await call('create_video', { model: 'acme-1', prompt: 'a kite', list_throws: 'not today' });
+    expect([made.isError, made.structuredContent]).toMatchObject([undefined, { status: 'SUCCESS', artifacts: [] }]);
+    expect(made.content[1]?.text).toBe('not today');
+    const { json } = await send('resources/read', { uri: `taskgate://tasks/${made.structuredContent.id}` });
+    expect(JSON.stringify(json.result)).toContain('SUCCESS');
+  });
+
   test('privilege escalation: an agent orders no model that its key may not use', async () => {
     const token = await world.admin.createKey({ models: ['gone-1'] });
     const refused = await call('create_video', { model: 'acme-1', prompt: 'x' }, { token });
     expect(refused.isError).toBe(true);
   });
+});
+
+test('an order that is refused is not one of the successes that a limit counts', async () => {
+  const set = (enabled: string, success: string) =>
+    world.admin.call('PUT', '/api/option', {
+      options: [
+        { key: 'ModelRequestRateLimitEnabled', value: enabled },
+        { key: 'ModelRequestRateLimitSuccessCount', value: success },
+      ],
+    });
+  await set('true', '1');
+  try {
+    const order = { model: 'acme-1', prompt: 'a kite' };
+    expect((await call('create_video', { ...order, id: '' })).isError).toBe(true);
+    expect((await call('create_video', order)).isError).toBeUndefined();
+    expect((await call('create_video', order)).isError).toBe(true);
+  } finally {
+    await set('false', '1000');
+  }
 });
 
 describe('a spend cap', () => {

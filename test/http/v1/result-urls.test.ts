@@ -2,6 +2,7 @@
  * A plugin that lists no artifacts but gives its result's address: the gateway serves the result.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { ask } from '../../support/gateway.ts';
 import { until } from '../../support/until.ts';
 import { type ArtifactGateway, FILE, startArtifactGateway, VENDOR_KEY } from './artifact-harness.ts';
 
@@ -67,6 +68,12 @@ describe('a result that a plugin gives as url', () => {
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'video/mp4']);
       expect(Buffer.compare(answer.bytes, FILE)).toBe(0);
     }
+    const message = {
+      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+      params: { name: 'get_task', arguments: { id } },
+    };
+    const agent = await ask(`${world.url}/mcp`, { token: world.key, body: message });
+    expect(JSON.stringify(agent.body)).toContain(`/v1/tasks/${id}/artifacts/result/content?access=`);
     const range = await world.get(video(id), { token: world.key, headers: { range: 'bytes=10-19' } });
     expect([range.status, range.bytes.length]).toEqual([206, 10]);
     const shown = await world.admin.call<{ artifacts: object[] }>('GET', `/api/task/${id}`);
