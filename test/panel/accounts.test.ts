@@ -281,7 +281,7 @@ describe('a forgotten password', () => {
     await page.goto(link);
     await field(page, 'New password').fill(PASSWORD);
     await page.keyboard.press('Enter');
-    await heading(page, 'This link is not valid').waitFor();
+    await heading(page, 'This link no longer works').waitFor();
     await page.getByRole('link', { name: 'Request a new link' }).click();
     await waitForValue(field(page, 'Email'), 'fay@example.net');
   });
@@ -315,12 +315,12 @@ describe('a forgotten password', () => {
       const { page } = await openHere();
       await page.goto(`${origin()}/user/reset${search}`);
       const passwordField = field(page, 'New password');
-      await passwordField.or(heading(page, 'This link is not valid')).waitFor();
+      await passwordField.or(heading(page, 'This link no longer works')).waitFor();
       if (await passwordField.isVisible()) {
         await passwordField.fill(NEW_PASSWORD);
         await page.keyboard.press('Enter');
       }
-      await heading(page, 'This link is not valid').waitFor();
+      await heading(page, 'This link no longer works').waitFor();
       expect(page.url()).toBe(`${origin()}/user/reset`);
       await page.getByRole('link', { name: 'Request a new link' }).click();
       await heading(page, 'Forgot your password?').waitFor();
@@ -332,7 +332,7 @@ describe('a forgotten password', () => {
     const { page } = await openHere();
     await page.goto(`${origin()}/forgot-password`);
     await waitForText(page, 'Ask your administrator to reset your password.');
-    await page.getByRole('button', { name: 'Administrator without access?' }).click();
+    await page.getByRole('button', { name: 'Locked out of the root account?' }).click();
     await waitForText(page, 'taskgate admin reset-password');
     expect(await page.getByLabel('Email').count()).toBe(0);
   });
@@ -385,7 +385,7 @@ testInFullRun.each([
   await inspect();
   await field(page, 'New password').fill(NEW_PASSWORD);
   await page.keyboard.press('Enter');
-  await heading(page, 'This link is not valid').waitFor();
+  await heading(page, 'This link no longer works').waitFor();
   await inspect();
 });
 

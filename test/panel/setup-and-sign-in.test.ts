@@ -330,7 +330,7 @@ describe('the second factor', () => {
     await fillSignIn(page, 'cautious', password);
     await page.getByLabel('Code').fill('123456');
     await page.keyboard.press('Enter');
-    await waitForText(page, 'This took too long or was already used.');
+    await waitForText(page, 'This request has expired or was already used.');
     await heading(page, 'Sign in').waitFor();
   });
 });

@@ -276,7 +276,7 @@ describe('Telegram', () => {
     await page.goto(
       `${origin()}/oauth/telegram?telegram_bind=error&error_code=TELEGRAM_BIND_FLOW_INVALID&flow_token=x`,
     );
-    await waitForText(page, 'This took too long or was already used. Start again under Security.');
+    await waitForText(page, 'This request has expired or was already used. Connect Telegram again in Security.');
   });
 
   testInFullRun('an unbound account is told what to do', async () => {

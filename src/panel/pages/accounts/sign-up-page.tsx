@@ -10,7 +10,8 @@ import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
-import { AccountMessage, BackToSignIn } from './account-message.tsx';
+import { SignUpWithProvider } from '../sign-in/other-sign-in-methods.tsx';
+import { AccountMessage, HaveAccount } from './account-message.tsx';
 import { useCaptcha } from './captcha.tsx';
 import { hasLegalTexts, LegalText } from './legal-line.tsx';
 import { readAffiliateCode } from './link-parameters.ts';
@@ -65,7 +66,8 @@ export function SignUpPage() {
                 }}
                 onClosed={() => void queries.invalidateQueries({ queryKey: ['status'] })}
               />
-              <BackToSignIn />
+              <SignUpWithProvider status={status} />
+              <HaveAccount />
             </Stack>
           )}
         </WelcomeLayout>

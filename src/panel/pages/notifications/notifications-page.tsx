@@ -1,9 +1,9 @@
 import { Anchor, Button, Group, Stack, Switch, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { BalanceAlert, BalanceAlertFields, SavedBalanceAlert } from '../../api/types.ts';
+import type { BalanceAlert, BalanceAlertFields, Option, SavedBalanceAlert } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
@@ -31,33 +31,50 @@ export function NotificationsPage() {
   return (
     <Page heading={t('nav.notifications')} intro={t('notifications.intro')}>
       <div>
-        <SettingsBlock heading={t('notifications.browser')} intro={t('notifications.browserIntro')}>
+        <SettingsBlock heading={t('notifications.browser')}>
           <BrowserNoticeSwitch />
         </SettingsBlock>
         <QueryResult query={alert}>{(loaded) => <LowBalance alert={loaded} />}</QueryResult>
         <LinkedBlock
-          heading={t('keys.webhook')}
+          heading={t('notifications.taskWebhooks')}
           intro={t('profile.webhooks')}
           to="/keys"
           action={t('profile.webhooks.action')}
         />
-        {isRoot && (
-          <LinkedBlock
-            heading={t('notifications.gateway')}
-            intro={t('notifications.gatewayIntro')}
-            to="/settings/alerts"
-            action={t('notifications.gatewayAction')}
-          />
-        )}
+        {isRoot && <GatewayAlerts />}
       </div>
     </Page>
   );
 }
 
+/** Mails to administrators, which only the root account turns on and off. */
+function GatewayAlerts() {
+  const { t } = useTranslation();
+  const { data: options } = useApiQuery<Option[]>('/api/option');
+  const isOn = options?.find(({ key }) => key === 'alerts.failing_channels')?.value;
+  return (
+    <LinkedBlock
+      heading={t('notifications.gateway')}
+      intro={t('notifications.gatewayIntro')}
+      to="/settings/alerts"
+      action={t('notifications.gatewayAction')}
+    >
+      {isOn !== undefined && (
+        <StatusLabel tone={isOn === 'true' ? 'good' : 'quiet'}>
+          {t(isOn === 'true' ? 'notifications.gatewayOn' : 'notifications.gatewayOff')}
+        </StatusLabel>
+      )}
+    </LinkedBlock>
+  );
+}
+
+type LinkedBlockProps = { heading: string; intro: string; to: string; action: string; children?: ReactNode };
+
 /** What is set on another page. */
-function LinkedBlock({ to, action, ...block }: { heading: string; intro: string; to: string; action: string }) {
+function LinkedBlock({ to, action, children, ...block }: LinkedBlockProps) {
   return (
     <SettingsBlock {...block}>
+      {children}
       <Group>
         <Button component={Link} to={to} variant="default">
           {action}

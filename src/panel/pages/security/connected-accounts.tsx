@@ -60,7 +60,7 @@ function Providers({ bound, offered, email, status }: ProvidersProps) {
         title={t('account.email')}
         details={email ?? t('profile.email.none')}
         actions={
-          <Button component={Link} to="/profile" variant="light" size="xs">
+          <Button component={Link} to="/profile" variant="default" size="xs">
             {t(email === null ? 'profile.email.add' : 'profile.email.change')}
           </Button>
         }
@@ -139,7 +139,7 @@ function Unconnected({ provider: { slug, name, method }, status }: { provider: P
       actions={
         <>
           <Button
-            variant="light"
+            variant="default"
             size="xs"
             loading={bind.isPending}
             aria-label={t('home.identities.bindTo', { name })}

@@ -30,16 +30,14 @@ export function Passkeys({ status }: { status: GatewayStatus }) {
       <QueryResult query={list}>
         {(passkeys) => (
           <>
-            {passkeys.length === 0 ? (
-              <Text size="sm">{t('security.passkeys.none')}</Text>
-            ) : (
+            {passkeys.length > 0 && (
               <ItemList label={t('security.passkeys')}>
                 {passkeys.map((passkey) => (
                   <PasskeyItem key={passkey.id} passkey={passkey} />
                 ))}
               </ItemList>
             )}
-            <AddPasskeyOrReason status={status} />
+            <AddPasskeyOrReason status={status} hasNone={passkeys.length === 0} />
           </>
         )}
       </QueryResult>
@@ -47,7 +45,7 @@ export function Passkeys({ status }: { status: GatewayStatus }) {
   );
 }
 
-function AddPasskeyOrReason({ status }: { status: GatewayStatus }) {
+function AddPasskeyOrReason({ status, hasNone }: { status: GatewayStatus; hasNone: boolean }) {
   const { t } = useTranslation();
   const origins = status.passkey_origins.split(',').filter((origin) => origin !== '');
   const reason = !status.passkey_login
@@ -57,11 +55,14 @@ function AddPasskeyOrReason({ status }: { status: GatewayStatus }) {
       : hasPasskeys()
         ? null
         : t('security.passkeys.unable');
-  if (reason === null) return <AddPasskey />;
+  if (reason === null) return <AddPasskey hasNone={hasNone} />;
   return (
-    <Text size="sm" c="dimmed" lh={1.6}>
-      {reason}
-    </Text>
+    <>
+      {hasNone && <Text size="sm">{t('security.passkeys.none')}</Text>}
+      <Text size="sm" c="dimmed" lh={1.6}>
+        {reason}
+      </Text>
+    </>
   );
 }
 
@@ -174,16 +175,19 @@ function RenamePasskey({ passkey, onDone }: { passkey: Passkey; onDone(): void }
 }
 
 /** Creates a passkey: a name, a Security Proof if required, then the browser's dialog. */
-function AddPasskey() {
+function AddPasskey({ hasNone }: { hasNone: boolean }) {
   const { t } = useTranslation();
   const form = useInlineForm();
   if (form.isOpen) return <AddForm onDone={form.close} />;
   return (
-    <Group>
-      <Button variant="default" ref={form.opener} onClick={form.open}>
-        {t('security.passkeys.add')}
-      </Button>
-    </Group>
+    <>
+      {hasNone && <Text size="sm">{t('security.passkeys.none')}</Text>}
+      <Group>
+        <Button variant="default" ref={form.opener} onClick={form.open}>
+          {t('security.passkeys.add')}
+        </Button>
+      </Group>
+    </>
   );
 }
 
@@ -220,7 +224,12 @@ function AddForm({ onDone }: { onDone(): void }) {
     change: add,
   });
   return (
-    <InlineForm form={form} action={t('security.passkeys.add')} onCancel={onDone}>
+    <InlineForm
+      form={form}
+      action={t('security.passkeys.add')}
+      note={t('security.passkeys.signsOut')}
+      onCancel={onDone}
+    >
       <TextInput
         {...form.bind('name')}
         label={t('security.passkeys.name')}
@@ -228,9 +237,6 @@ function AddForm({ onDone }: { onDone(): void }) {
         maxLength={64}
         autoFocus
       />
-      <Text size="sm" c="dimmed">
-        {t('security.passkeys.signsOut')}
-      </Text>
     </InlineForm>
   );
 }

@@ -60,7 +60,7 @@ function ChangePassword({ username }: { username: string }) {
         <PasswordInput
           {...form.bind('password')}
           label={t('reset.password')}
-          description={form.readError('password') === null ? t('setup.passwordHint') : null}
+          description={t('setup.passwordHint')}
           autoComplete="new-password"
           visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
         />

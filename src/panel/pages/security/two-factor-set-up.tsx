@@ -74,7 +74,7 @@ function Confirm({ onCancel, onEnabled }: { onCancel(): void; onEnabled(): void 
     codeTexts: { AUTH_CODE_INVALID: 'security.setUp.wrong' },
   });
   return (
-    <InlineForm form={form} action={t('security.setUp.enable')} onCancel={onCancel}>
+    <InlineForm form={form} action={t('security.setUp.enable')} note={t('security.setUp.signsOut')} onCancel={onCancel}>
       <TextInput
         {...form.bind('code')}
         label={t('security.setUp.code')}

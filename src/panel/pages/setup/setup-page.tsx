@@ -151,6 +151,7 @@ function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
             <TextInput
               ref={linkField}
               label={t('setup.link')}
+              description={t('setup.linkHint')}
               error={errorText(validationErrors.link)}
               value={link}
               onChange={(event) => setLink(event.currentTarget.value)}
@@ -159,7 +160,7 @@ function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
               size="md"
             />
             <Text size="sm" c="dimmed" lh={1.45}>
-              {t('setup.linkHint')}
+              {t('setup.linkFind')}
             </Text>
             <CopyField text="taskgate open --print" />
           </Stack>

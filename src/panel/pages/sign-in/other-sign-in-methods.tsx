@@ -26,35 +26,14 @@ type OtherSignInMethodsProps = {
 /** All enabled sign-in methods except the password; renders nothing if there are none. */
 export function OtherSignInMethods({ status, onTwoFactorRequired, onSelect }: OtherSignInMethodsProps) {
   const { t } = useTranslation();
-  const session = useSession();
-  const [params] = useSearchParams();
-  const startOAuth = useMutation({
-    mutationFn: async (provider: string) => {
-      const aff = readAffiliateCode(params);
-      const body = { provider, intent: 'login', ...(aff === '' ? {} : { aff }) };
-      const ticket = await session.send<OAuthTicket>({ method: 'POST', path: '/api/oauth/state', body });
-      rememberLogin(ticket.flow_token, { provider, redirect: safeRedirect(params.get('redirect')) });
-      window.location.assign(ticket.authorization_url);
-    },
-  });
   const providers = listProviders(status);
   if (providers.length === 0 && !status.passkey_login && !status.wechat_login && !status.telegram_oauth) return null;
 
   return (
     <Stack gap={12}>
       {status.password_login_enabled && <Divider label={t('signIn.or')} />}
-      {startOAuth.isError && <SignInError error={startOAuth.error} />}
       {status.passkey_login && <PasskeyButton status={status} onTwoFactorRequired={onTwoFactorRequired} />}
-      {providers.map(({ slug, name }) => (
-        <MethodButton
-          key={slug}
-          text={t('signIn.with', { name })}
-          slug={slug}
-          // Stays busy after success, until the browser has left this page.
-          isBusy={startOAuth.variables === slug && (startOAuth.isPending || startOAuth.isSuccess)}
-          onClick={() => startOAuth.mutate(slug)}
-        />
-      ))}
+      <ProviderButtons status={status} />
       {status.wechat_login && (
         <MethodButton text={t('signIn.withWeChat')} slug="wechat" onClick={() => onSelect('wechat')} />
       )}
@@ -66,6 +45,48 @@ export function OtherSignInMethods({ status, onTwoFactorRequired, onSelect }: Ot
         />
       )}
     </Stack>
+  );
+}
+
+/** The providers that create an account at the first sign-in; renders nothing if there are none. */
+export function SignUpWithProvider({ status }: { status: GatewayStatus }) {
+  const { t } = useTranslation();
+  if (!status.register_enabled || listProviders(status).length === 0) return null;
+  return (
+    <Stack gap={12}>
+      <Divider label={t('signIn.or')} />
+      <ProviderButtons status={status} />
+    </Stack>
+  );
+}
+
+function ProviderButtons({ status }: { status: GatewayStatus }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const [params] = useSearchParams();
+  const startOAuth = useMutation({
+    mutationFn: async (provider: string) => {
+      const aff = readAffiliateCode(params);
+      const body = { provider, intent: 'login', ...(aff === '' ? {} : { aff }) };
+      const ticket = await session.send<OAuthTicket>({ method: 'POST', path: '/api/oauth/state', body });
+      rememberLogin(ticket.flow_token, { provider, redirect: safeRedirect(params.get('redirect')) });
+      window.location.assign(ticket.authorization_url);
+    },
+  });
+  return (
+    <>
+      {startOAuth.isError && <SignInError error={startOAuth.error} />}
+      {listProviders(status).map(({ slug, name }) => (
+        <MethodButton
+          key={slug}
+          text={t('signIn.with', { name })}
+          slug={slug}
+          // Stays busy after success, until the browser has left this page.
+          isBusy={startOAuth.variables === slug && (startOAuth.isPending || startOAuth.isSuccess)}
+          onClick={() => startOAuth.mutate(slug)}
+        />
+      ))}
+    </>
   );
 }
 

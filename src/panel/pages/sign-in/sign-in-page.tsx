@@ -9,7 +9,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { useGatewayStatus, useSession, useSessionSnapshot } from '../../session/session-context.tsx';
 import type { SessionEnd } from '../../session/session-state.ts';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
-import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
+import { WelcomeIntro, WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { LegalLine } from '../accounts/legal-line.tsx';
 import { affiliateQuery } from '../accounts/link-parameters.ts';
 import { WithGatewayStatus } from '../accounts/with-gateway-status.tsx';
@@ -68,7 +68,7 @@ function SignIn({ status, isInPlace }: { status: GatewayStatus; isInPlace: boole
       <PageHeading
         title={t('signIn.title')}
         heading={t('signIn.heading')}
-        intro={t('signIn.intro', { name: status.system_name })}
+        intro={<WelcomeIntro name={status.system_name} />}
       />
       {status.unwritable && (
         <Alert color="red" icon={<IconInfoCircle aria-hidden />} title={t('signIn.unwritable.title')}>

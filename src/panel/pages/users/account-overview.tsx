@@ -76,7 +76,7 @@ export function AccountLinks({ account }: { account: Account }) {
   });
   const ask = async (): Promise<void> => {
     const title = t('users.linksAsk', { name: account.username });
-    if (await confirm({ title, text: t('links.revokeText'), action: t('links.revoke') })) revoke.mutate();
+    if (await confirm({ title, text: t('users.linksText'), action: t('links.revoke') })) revoke.mutate();
   };
   return (
     <Section

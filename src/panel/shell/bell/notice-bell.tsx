@@ -51,7 +51,7 @@ export function NoticeBell() {
         >
           <IconBell />
           {notices.unread > 0 && (
-            <span className={classes.count} aria-hidden="true">
+            <span className={classes.count} data-tone={notices.worst} aria-hidden="true">
               {unread}
             </span>
           )}

@@ -17,6 +17,8 @@ export type Notices = {
   finished: readonly TaskSummary[];
   /** How many notices of both kinds are unread. */
   unread: number;
+  /** What the worst of them is. */
+  worst: 'bad' | 'waiting' | 'good';
   /** Everything up to now has been looked at. */
   markSeen(): void;
 };
@@ -54,12 +56,15 @@ export function useNotices(onFinished: (tasks: readonly TaskSummary[]) => void):
 
   const items = attention.data ?? [];
   const toName = ({ code, target }: AttentionItem): string => `${code} ${target.id}`;
+  const newItems = items.filter((item) => !seen.attention.includes(toName(item)));
+  const newTasks = finished.filter(({ finish_time: at }) => at > seen.at);
+  const isBad =
+    newItems.some(({ severity }) => severity === 'error') || newTasks.some(({ status }) => status === 'FAILURE');
   return {
     attention: items,
     finished,
-    unread:
-      items.filter((item) => !seen.attention.includes(toName(item))).length +
-      finished.filter(({ finish_time: at }) => at > seen.at).length,
+    unread: newItems.length + newTasks.length,
+    worst: isBad ? 'bad' : newItems.length > 0 ? 'waiting' : 'good',
     markSeen: () => {
       const next = { at: finished[0]?.finish_time ?? seen.at, attention: items.map(toName) };
       writeSeen(userId, next);

@@ -1,4 +1,4 @@
-import { Button, Group, Stack } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -33,6 +33,8 @@ type InlineFormProps = {
   form: Pick<Form<unknown>, 'submit' | 'error' | 'isPending'>;
   /** Label of the submit button. */
   action: string;
+  /** What the action does besides, above the buttons. */
+  note?: string;
   onCancel(): void;
   /** Label of the cancel button if it is not "Cancel". */
   cancel?: string;
@@ -57,13 +59,18 @@ export function useInlineForm() {
 }
 
 /** A short form that replaces the button which opened it. */
-export function InlineForm({ form, action, onCancel, cancel, codeTexts = {}, children }: InlineFormProps) {
+export function InlineForm({ form, action, note, onCancel, cancel, codeTexts = {}, children }: InlineFormProps) {
   const { t } = useTranslation();
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap={16} maw={420}>
         {form.error !== null && <ErrorNotice error={form.error} codeTexts={codeTexts} />}
         {children}
+        {note !== undefined && (
+          <Text size="sm" c="dimmed">
+            {note}
+          </Text>
+        )}
         <Group>
           <Button type="submit" loading={form.isPending}>
             {action}

@@ -1,7 +1,9 @@
 import { Button, Center, Code, Group, Loader, Stack, Text, Title } from '@mantine/core';
 import { Component, type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { roles, useRole } from '../../session/roles.ts';
 import { copyText } from '../display/copy-field.tsx';
+import { useFormat } from '../display/use-format.ts';
 import { BrandMark } from './brand-mark.tsx';
 import classes from './full-page.module.css';
 import { Page } from './page.tsx';
@@ -95,13 +97,7 @@ function ErrorPage({ error, within }: { error: unknown; within: boolean }) {
       {outcome === 'app.copyFailed' && <Code block>{details.join('\n')}</Code>}
     </Stack>
   );
-  if (within) {
-    return (
-      <Page heading={t('error.crashed')} intro={t('error.crashedText')} narrow>
-        {actions}
-      </Page>
-    );
-  }
+  if (within) return <ErrorInFrame actions={actions} />;
   return (
     <Center component="main" mih="100dvh" p="lg">
       <Stack maw={480} gap="sm">
@@ -112,5 +108,21 @@ function ErrorPage({ error, within }: { error: unknown; within: boolean }) {
         {actions}
       </Stack>
     </Center>
+  );
+}
+
+/** Says which page it was and when: a picture of it is worth a report. */
+function ErrorInFrame({ actions }: { actions: ReactNode }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const isAdmin = useRole() >= roles.admin;
+  const [at] = useState(() => Math.floor(Date.now() / 1000));
+  return (
+    <Page heading={t('error.crashed')} intro={t(isAdmin ? 'error.crashedReport' : 'error.crashedText')} narrow>
+      {actions}
+      <Text size="sm" c="dimmed" ff="monospace">
+        {location.pathname} · {format.time(at)}
+      </Text>
+    </Page>
   );
 }

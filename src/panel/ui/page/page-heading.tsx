@@ -6,7 +6,7 @@ type PageHeadingProps = {
   /** Title of the browser tab. */
   title: string;
   heading: string;
-  intro?: string;
+  intro?: ReactNode;
   /** Beside the heading, such as a status. */
   mark?: ReactNode;
   /** Focuses the heading, for pages whose first field should not take the focus. */

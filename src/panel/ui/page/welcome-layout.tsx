@@ -30,6 +30,17 @@ export function WelcomeLayout({ children }: { children: ReactNode }) {
   );
 }
 
+/** Below the heading; where no brand stands beside it, the tagline. */
+export function WelcomeIntro({ name }: { name: string }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <span className={classes.greeting}>{t('signIn.intro', { name })}</span>
+      <span className={classes.shortTagline}>{t('app.tagline')}</span>
+    </>
+  );
+}
+
 type Row = { id: string; model: string; state: 'queued' | 'running' | 'delivered' };
 
 const rows: readonly Row[] = [
