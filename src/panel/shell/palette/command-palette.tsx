@@ -1,4 +1,4 @@
-import { useMantineColorScheme } from '@mantine/core';
+import { useMantineColorScheme, VisuallyHidden } from '@mantine/core';
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useNavigate } from 'react-router';
@@ -7,6 +7,7 @@ import { languages } from '../../i18n/languages.ts';
 import { listOptions } from '../../pages/settings/option-texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import classes from './command-palette.module.css';
 import { filterEntries, listPages, listSettings, type PaletteEntry, paletteGroups } from './find-entries.ts';
 import { PaletteInput } from './palette-input.tsx';
@@ -119,7 +120,16 @@ export function CommandPalette({ typed, onClose, onShortcuts }: CommandPalettePr
                 onMouseMove={() => setActive(entries.indexOf(entry))}
                 onClick={() => choose(entry)}
               >
-                <span className={classes.label}>{entry.label}</span>
+                <span className={classes.label}>
+                  {entry.status === undefined ? (
+                    entry.label
+                  ) : (
+                    <>
+                      <VisuallyHidden>{t(entry.status.text)}</VisuallyHidden>
+                      <StatusLabel tone={entry.status.tone}>{entry.label}</StatusLabel>
+                    </>
+                  )}
+                </span>
                 {entry.note && <span className={classes.note}>{entry.note}</span>}
               </div>
             ))}

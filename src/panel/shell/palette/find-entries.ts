@@ -1,19 +1,24 @@
 import type { TFunction } from 'i18next';
+import type { TextKey } from '../../i18n/texts.ts';
 import { nameInList } from '../../pages/settings/option-texts.ts';
 import { roles } from '../../session/roles.ts';
+import type { Tone } from '../../ui/display/status-label.tsx';
 import { sections } from '../navigation-sections.ts';
 
-/** In the order in which they are shown. */
+/**
+ * In the order in which they are shown. Tasks come last: a name that is searched for is in many of
+ * them.
+ */
 export const paletteGroups = [
   'pages',
   'actions',
   'models',
-  'tasks',
   'keys',
   'channels',
   'plugins',
   'users',
   'settings',
+  'tasks',
 ] as const;
 
 export type PaletteEntry = {
@@ -22,6 +27,8 @@ export type PaletteEntry = {
   label: string;
   /** Beside the label: whose task, which vendor. */
   note?: string;
+  /** How it is, by a dot before the label. */
+  status?: { tone: Tone; text: TextKey };
   /** Where it leads, or what it does. */
   to?: string;
   run?(): void;
@@ -29,6 +36,9 @@ export type PaletteEntry = {
 
 /** Entries of one group that are shown at once. */
 export const MAX_ENTRIES = 6;
+
+/** Tasks that are shown at once. */
+export const MAX_TASKS = 3;
 
 /** The pages of a role. */
 export const listPages = (t: TFunction, role: number): PaletteEntry[] =>

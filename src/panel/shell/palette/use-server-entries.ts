@@ -1,14 +1,13 @@
 import { useDebouncedValue } from '@mantine/hooks';
-import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { AccountPage, CallableModel, ChannelName, KeyName, PluginSummary, TaskSummary } from '../../api/types.ts';
 import { playgroundPath } from '../../pages/plugins/plugin-paths.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
-import { statusText } from '../../ui/display/status-label.tsx';
+import { statusText, statusTone } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
-import { filterEntries, MAX_ENTRIES, type PaletteEntry } from './find-entries.ts';
+import { filterEntries, MAX_ENTRIES, MAX_TASKS, type PaletteEntry } from './find-entries.ts';
 
 /** Shorter queries find too much, and cost a search for every letter. */
 const MIN_LENGTH = 2;
@@ -26,7 +25,7 @@ export function useServerEntries(query: string): { entries: PaletteEntry[]; isSe
   const q = encodeURIComponent(settled.slice(0, 200));
   const scope = isAdmin ? '&scope=all' : '';
   const tasks = useApiQuery<{ items: readonly TaskSummary[] }>(
-    `/api/task?page=1&page_size=${MAX_ENTRIES}&q=${q}${scope}`,
+    `/api/task?page=1&page_size=${MAX_TASKS + 1}&q=${q}${scope}`,
     { enabled, abortSuperseded: true },
   );
   const forAdmins = { enabled: enabled && isAdmin, abortSuperseded: true };
@@ -36,6 +35,7 @@ export function useServerEntries(query: string): { entries: PaletteEntry[]; isSe
   // Whole lists, which other pages read too.
   const models = useApiQuery<CallableModel[]>('/api/model', { enabled });
   const plugins = useLocalisedQuery<PluginSummary[]>('/api/plugin/task', { enabled: enabled && role >= roles.root });
+  const foundTasks = tasks.isPlaceholderData ? [] : (tasks.data?.items ?? []);
   if (!enabled) return { entries: [], isSearching: false };
   const isSearching =
     settled !== query.trim() || [tasks, users, keys, channels, models, plugins].some(({ isFetching }) => isFetching);
@@ -43,11 +43,21 @@ export function useServerEntries(query: string): { entries: PaletteEntry[]; isSe
     isSearching,
     entries: [
       ...filterEntries((models.data ?? []).map(toModel), settled),
-      ...(tasks.isPlaceholderData ? [] : (tasks.data?.items ?? [])).map(toTask({ t, format })),
       ...first((keys.isPlaceholderData ? [] : (keys.data ?? [])).map(toKey(ownId))),
       ...first((channels.isPlaceholderData ? [] : (channels.data ?? [])).map(toChannel)),
       ...filterEntries((plugins.data ?? []).map(toPlugin), settled),
       ...(users.isPlaceholderData ? [] : (users.data?.items ?? [])).map(toUser),
+      ...foundTasks.slice(0, MAX_TASKS).map(toTask(format)),
+      ...(foundTasks.length > MAX_TASKS
+        ? [
+            {
+              id: 'tasks:all',
+              group: 'tasks' as const,
+              label: t('palette.allTasks', { query: settled }),
+              to: `/tasks?q=${q}${scope}`,
+            },
+          ]
+        : []),
     ],
   };
 }
@@ -69,17 +79,13 @@ const toPlugin = ({ key, meta }: PluginSummary): PaletteEntry => ({
 });
 
 const toTask =
-  ({ t, format }: { t: TFunction; format: Format }) =>
-  ({ task_id, input, model, ...task }: TaskSummary): PaletteEntry => ({
+  (format: Format) =>
+  ({ task_id, input, ...task }: TaskSummary): PaletteEntry => ({
     id: `task:${task_id}`,
     group: 'tasks',
     label: input || task_id,
-    note: [
-      model,
-      'username' in task ? task.username : '',
-      t(statusText(task)),
-      format.ago(task.finish_time || task.created_at),
-    ]
+    status: { tone: statusTone(task), text: statusText(task) },
+    note: ['username' in task ? task.username : '', format.ago(task.finish_time || task.created_at)]
       .filter(Boolean)
       .join(' · '),
     to: `/tasks/${encodeURIComponent(task_id)}`,

@@ -1,10 +1,13 @@
 import { Button, Skeleton, Stack } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { createContext, type ReactNode, useContext } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { ErrorNotice } from './error-notice.tsx';
+
+/** The heading of the page or block around it, which names what did not load. */
+export const HeadingContext = createContext<string | null>(null);
 
 type QueryResultProps<T> = {
   query: UseQueryResult<T>;
@@ -23,6 +26,7 @@ type QueryResultProps<T> = {
  */
 export function QueryResult<T>({ query, pending, notFound, codeTexts = {}, children }: QueryResultProps<T>) {
   const { t } = useTranslation();
+  const heading = useContext(HeadingContext);
   if (query.data !== undefined) {
     return (
       <>
@@ -37,6 +41,7 @@ export function QueryResult<T>({ query, pending, notFound, codeTexts = {}, child
   if (query.isError) {
     return (
       <ErrorNotice
+        {...(heading === null ? {} : { heading: t('error.notLoaded', { what: heading }) })}
         error={query.error}
         codeTexts={codeTexts}
         action={

@@ -34,6 +34,9 @@ export function StatusLabel({ tone, wraps, children }: StatusLabelProps) {
 export const statusText = ({ status }: { status: string }): TextKey =>
   taskStatuses[status]?.text ?? 'task.status.NOT_START';
 
+/** The colour of a task's status. */
+export const statusTone = ({ status }: { status: string }): Tone => taskStatuses[status]?.tone ?? 'quiet';
+
 /** `isWaiting`: no vendor has the task yet, and none is being asked. */
 export function TaskStatus({ status, isWaiting = false }: { status: string; isWaiting?: boolean }) {
   const { t } = useTranslation();

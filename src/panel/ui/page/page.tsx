@@ -1,5 +1,6 @@
 import { Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { HeadingContext } from '../display/query-result.tsx';
 import classes from './page.module.css';
 import { PageHeading } from './page-heading.tsx';
 
@@ -42,7 +43,7 @@ export function Page({ heading, title = heading, intro, mark, children, ...props
           )}
         </div>
       </Stack>
-      {children}
+      <HeadingContext value={heading}>{children}</HeadingContext>
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import { Group, Text, Title } from '@mantine/core';
 import { type ReactNode, useId } from 'react';
+import { HeadingContext } from '../display/query-result.tsx';
 import classes from './section.module.css';
 
 type SectionProps = { heading: string; intro?: ReactNode; actions?: ReactNode; children: ReactNode };
@@ -22,7 +23,7 @@ export function Section({ heading, intro, actions, children }: SectionProps) {
         </div>
         {actions !== undefined && <Group gap="sm">{actions}</Group>}
       </div>
-      {children}
+      <HeadingContext value={heading}>{children}</HeadingContext>
     </section>
   );
 }
@@ -51,7 +52,9 @@ export function SettingsBlock({ heading, intro, children }: SettingsBlockProps) 
           </Text>
         )}
       </div>
-      <div className={classes.content}>{children}</div>
+      <div className={classes.content}>
+        <HeadingContext value={heading}>{children}</HeadingContext>
+      </div>
     </section>
   );
 }
