@@ -10,6 +10,7 @@ import { safeRedirect } from '../../session/panel-address.ts';
 import { getPasskeyAssertion, hasPasskeys } from '../../session/passkeys.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
+import { LegalLine } from '../accounts/legal-line.tsx';
 import { readAffiliateCode } from '../accounts/link-parameters.ts';
 import { beginTelegramLogin, listProviders, rememberLogin } from '../oauth/oauth-sign-in.ts';
 import { ProviderIcon } from '../oauth/provider-icon.tsx';
@@ -56,6 +57,7 @@ export function SignUpWithProvider({ status }: { status: GatewayStatus }) {
     <Stack gap={12}>
       <Divider label={t('signIn.or')} />
       <ProviderButtons status={status} />
+      <LegalLine status={status} />
     </Stack>
   );
 }
