@@ -72,9 +72,9 @@ export type AuthSettings = {
 
 /** How many tasks a user may submit. */
 export type ModelRequestSettings = {
-  /** In a sliding window; undefined: as many as there are. */
+  /** The limits within a sliding window; undefined: none. */
   window: WindowLimits | undefined;
-  /** By each user of a group within a minute; undefined: no such limit. */
+  /** Requests of each user of a group within a minute; undefined: no limit. */
   requestsPerMinute: (group: string) => number | undefined;
 };
 

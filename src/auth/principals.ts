@@ -25,7 +25,7 @@ export type DecidingIp = string & { readonly decides: true };
 
 /** Where a request comes from. */
 export type RequestOrigin = {
-  /** By the specification's rules for proxies. For logs, sessions and display. */
+  /** The address by the specification's rules for proxies. For logs, sessions and display. */
   ip: string;
   /** Equals `ip` once `TRUSTED_PROXIES` is set; until then only a proxy on loopback is trusted. */
   decidingIp: DecidingIp;

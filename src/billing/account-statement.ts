@@ -134,7 +134,7 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
     return total;
   }
 
-  /** Counted back from the newest line, whose balance is known, to the beginning of the period. */
+  /** Counts back from the newest line, whose balance is known, to the beginning of the period. */
   async function sum(userId: number, { from, until }: StatementPeriod): Promise<MonthStatement> {
     const sums = { added: 0, adjusted: 0, tasks: 0, storage: 0 };
     let closing: number | undefined;

@@ -107,7 +107,7 @@ const mapAmounts = (summary: PriceSummary, map: (usd: number) => number): PriceS
     ? { ...summary, usd: exact(map(summary.usd)) }
     : { ...summary, rates: summary.rates.map(({ value, usd }) => ({ value, usd: exact(map(usd)) })) };
 
-/** Without binary rounding noise. */
+/** Removes the noise of binary rounding. */
 const exact = (usd: number): number => Number(usd.toPrecision(12));
 
 /** More are not read. */

@@ -72,8 +72,8 @@ export type Channels = {
   /** @throws `channels.key_unreadable` */
   network(channel: ChannelRecord): ChannelNetwork;
   /**
-   * What texts must not show: all keys of its channel, the proxy's password, the values of headers.
-   * The same list each time until something changes.
+   * Secrets that are redacted from texts: all keys of its channel, the proxy's password, the values
+   * of headers. The same list each time until something changes.
    */
   secrets(account: VendorAccount): readonly string[];
   /** Describes the proxy and the headers; undefined if they cannot be read. */
@@ -112,7 +112,7 @@ export function createChannels(deps: {
   let known: ChannelRecord[] = [];
   let byId = new Map<number, ChannelRecord>();
   let every: readonly VendorAccount[] = [];
-  /** By channel; with removed credentials, too. */
+  /** Accounts by channel, including removed credentials. */
   let held = new Map<number, VendorAccount[]>();
   let candidates: { channel: ChannelRecord; accounts: VendorAccount[] }[] = [];
   let inUse = new Map<number, VendorAccount[]>();

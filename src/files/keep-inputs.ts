@@ -181,7 +181,7 @@ export type RequestSource = {
   described: WithoutBytes<KeptInput>;
   size: number;
   stream: () => AsyncIterable<Uint8Array>;
-  /** Where it stands already. */
+  /** The stored file, if it is stored already. */
   stored?: StoredFile | undefined;
 };
 

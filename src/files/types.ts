@@ -22,7 +22,7 @@ export type ResultSettings = {
   usdPerGbDayFor(group: string): number;
   /** Whether downloads are redirected to the storage, where that makes links. */
   redirects: boolean;
-  /** Bytes that all previews together may take; 0: there are none. */
+  /** Bytes that all previews together may take; 0: no previews are kept. */
   previewBytes: number;
 };
 

@@ -39,7 +39,7 @@ export function planNetwork({ secretBox }: PlanContext, row: SourceRow, keys: re
     }
   };
   const headers: Record<string, string> = {};
-  // One that cannot be read is told by `unsupportedColumns`.
+  // `unsupportedColumns` reports one that cannot be read.
   const given = Object.entries(readObject(readText(row, 'header_override'))).map(
     ([name, value]) => [name.trim(), value] as const,
   );

@@ -304,7 +304,7 @@ function splitKeys(row: SourceRow): VendorKey[] {
   const statuses = isObject(given) ? given : undefined;
   return keys.flatMap((key, index) => {
     if (key.trim() === '') return [];
-    // Where nobody can say which of them are switched off, all are.
+    // If it is unknown which of them are switched off, all are.
     const status = statuses === undefined ? STATUS.disabled : statuses[String(index)];
     return [{ key, enabled: status === undefined || status === STATUS.enabled }];
   });

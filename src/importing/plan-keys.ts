@@ -10,7 +10,7 @@ const KEY = /^[A-Za-z0-9]{48}$/;
 const PREFIX_LENGTH = 11;
 const MAX_NAME = 50;
 const MAX_LIST = 500;
-/** Before the first second of all keys: 0 means never here. */
+/** A time before all keys: 0 would mean "never" here. */
 const LONG_AGO = 1;
 const THERE = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const;
 

@@ -85,7 +85,7 @@ function listEncodings(value: string): string[] {
   if (value.length < SHORTEST || value.length > LONGEST / 2) return [];
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
-  // Without padding: the form with it begins so.
+  // Padding is cut off: the form with it begins with this one.
   return [bytes.toString('base64').replace(/={1,2}$/, ''), bytes.toString('base64url'), hex, hex.toUpperCase()];
 }
 

@@ -59,7 +59,7 @@ export function createReplica<T, Topic extends string>(options: {
     load,
     reload,
     async start() {
-      // Before the first read, so that no change in between is missed.
+      // Subscribes before the first read, so that no change in between is missed.
       unsubscribe = subscribe((published) => {
         if (published === topic) void reload();
       });

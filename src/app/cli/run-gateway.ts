@@ -47,7 +47,7 @@ export async function runGateway(
   try {
     return await serve(input, { ...settings, logger, file, requests, onReady, forPerson });
   } finally {
-    // Before the reason of a failed start, which is not a log line.
+    // Log lines come before the reason of a failed start, which is not a log line.
     logger.flush();
   }
 }
@@ -129,7 +129,9 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     ? Promise.resolve()
     : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 
-/** Where there is no terminal. The set-up link is never logged: others may read the log. */
+/**
+ * The way to set up without a terminal. The set-up link is never logged: others may read the log.
+ */
 const howToSetUp = (isRecorded: boolean): string =>
   isRecorded
     ? '"taskgate open --print" prints the link that creates one'

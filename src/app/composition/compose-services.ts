@@ -77,7 +77,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   const lag = measureLag(metrics.registry, clock);
   shutdown.add('lag', () => lag.stop());
   const tracing = await openTracing({ config, nodeId, registry: metrics.registry, clock, logger });
-  // Late in the stop: what ends before it is still recorded.
+  // Traces stop late, so that what ends before is still recorded.
   if (tracing) shutdown.add('traces', () => tracing.stop(TRACE_GRACE_MS));
   const observePoll = measurePolls(metrics.registry);
   const reportCacheSize = measureCaches(metrics.registry);
@@ -90,7 +90,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     allowPrivate: config.upstreamAllowPrivate,
     clock,
     logger,
-    // By link, and as many again with API keys.
+    // Downloads by link, and as many again with API keys.
     transfers: 2 * config.artifactGlobalConcurrency,
   });
   shutdown.add('upstream', () => upstream.close());

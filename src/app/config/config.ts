@@ -159,7 +159,7 @@ function readFile(name: string, path: string): Result<string, string> {
   }
 }
 
-/** By the shell, so that it may have arguments and a pipe. Its errors go to standard error. */
+/** The shell runs it, so that it may have arguments and a pipe. Its errors go to standard error. */
 function runCommand(name: string, command: string): Result<string, string> {
   const shell = process.platform === 'win32' ? ['cmd.exe', '/c'] : ['/bin/sh', '-c'];
   try {

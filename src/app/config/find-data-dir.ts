@@ -12,9 +12,9 @@ type Surroundings = {
 };
 
 /**
- * Where the data is while nobody says so: in `./data` where that exists, else where the system
- * keeps the data of its user's programs. A process without a user's folder, such as a bare service,
- * takes `./data` too.
+ * The folder of the data if none is configured: `./data` where that exists, else where the
+ * system keeps the data of its user's programs. A process without a user's folder, such as a bare
+ * service, takes `./data` too.
  */
 export function findDataDir({
   environment,

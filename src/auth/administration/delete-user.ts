@@ -32,7 +32,7 @@ export async function deleteUser(ctx: Deps, principal: PanelPrincipal, userId: n
   return deleted;
 }
 
-/** By the name, or by the number: a deleted account has no name. */
+/** An account by its name or its number: a deleted account has no name. */
 export type OperatorsAccount = { username: string } | { id: number };
 
 /** `wasDeleted`: it was deleted before; its content is to be erased again. */

@@ -5,7 +5,7 @@ import { japanese } from './words/japanese.ts';
 import { portuguese } from './words/portuguese.ts';
 import { spanish } from './words/spanish.ts';
 
-/** Each language of the panel. */
+/** The words of mails in each language of the panel. */
 export const MAIL_WORDS: Readonly<Record<MailLanguage, MailWords>> = {
   en: english,
   zh: chinese,

@@ -31,7 +31,7 @@ const CONNECTIONS = 4;
  * filling the memory.
  */
 const MAX_QUEUED = 1000;
-/** Before the second and the third try. */
+/** Pauses before the second and the third try. */
 const RETRY_PAUSES_MS = [2000, 10_000];
 /**
  * Average delay before the first try, spread from half of it to one and a half: the work of sending

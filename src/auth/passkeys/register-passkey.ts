@@ -124,7 +124,8 @@ export async function finishPasskeyRegistration(
     reason: 'passkey_registered',
     async write(tx) {
       await flows.consume(tx, flowKey);
-      // Before the count: it locks the user's row, so that every other change of the account waits.
+      // This comes before the count: it locks the user's row, so that every other change of the
+      // account waits.
       if (!(await tx.users.moveAuthVersion(user.id, user.authVersion))) return false;
       const others = await tx.passkeys.list(user.id);
       if (others.length >= MAX_PASSKEYS) throw tooMany();

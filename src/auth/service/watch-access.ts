@@ -36,10 +36,12 @@ const tokenEntry = ({ hash, role }: UsableToken): string => `${role} ${hash}`;
 export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: Logger }): AccessWatcher {
   const { store, clock, logger } = deps;
   const watched = {
-    /** By the digest of the key that was presented, so that a replaced key ends its streams. */
+    /**
+     * Streams by the digest of the key that was presented, so that a replaced key ends its streams.
+     */
     keys: new Map<string, Set<End>>(),
     sessions: new Map<string, Set<End>>(),
-    /** By the digest too, and the role that the user had. */
+    /** Streams by the token's digest and the role that the user had. */
     tokens: new Map<string, Set<End>>(),
   };
   let looping = false;

@@ -60,7 +60,8 @@ async function checkAndUse<T>(
 ): Promise<T> {
   const { store, limitGuesses, authenticator } = ctx;
   const factor = await requireUnlocked(ctx, userId);
-  // Before the attempt is counted: a code that cannot be checked is not a wrong code.
+  // This is checked before the attempt is counted: a code that cannot be checked is not a wrong
+  // one.
   const secret = typed.kind === 'app' ? authenticator.open(factor) : '';
 
   const consumed = await limitGuesses(`code:${userId}`, origin.decidingIp, async () => {

@@ -52,7 +52,7 @@ export function createRunningSlots(deps: {
   let counted: readonly RunningCount[] = [];
   /** When that was, in Unix seconds. */
   let countedAt = 0;
-  /** By pool, then by model; an empty model stands for all of them. */
+  /** Counts by pool, then by model; an empty model stands for all of them. */
   let totals = new Map<string, Map<string, SlotCount>>();
   let byChannel = new Map<number, SlotCount>();
   let byCredential = new Map<number, SlotCount>();

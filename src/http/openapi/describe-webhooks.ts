@@ -48,7 +48,9 @@ const HEADERS: [name: string, description: string][] = [
   ],
 ];
 
-/** Beside `data` where a task has succeeded; the rest of each is that of the list of artifacts. */
+/**
+ * Stands beside `data` if a task has succeeded; the rest of each is that of the list of artifacts.
+ */
 const ARTIFACTS = {
   type: 'array',
   description:

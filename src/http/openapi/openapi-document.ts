@@ -31,7 +31,7 @@ const DESCRIPTION = [
 /** In the order of use; the panel's own follow. */
 const TAGS = ['Models', 'Videos', 'Tasks', 'Responses', 'Images', 'Chat', 'Embeddings', 'Audio'];
 
-/** By method and path, then status. */
+/** Answers by method and path, then by status. */
 type PanelAnswers = Record<string, Record<string, object>>;
 
 /** The OpenAPI document of all routes, with the credentials, limits and proofs that each needs. */

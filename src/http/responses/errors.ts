@@ -55,7 +55,7 @@ const STATUS: Record<ErrorKind, number> = {
   upstream_timeout: 504,
 };
 
-/** Where OpenAI's API answers otherwise. */
+/** Statuses in which OpenAI's API differs. */
 const OPENAI_STATUS: Partial<Record<ErrorKind, number>> = { out_of_quota: 429 };
 
 type OpenAiErrorType =

@@ -27,7 +27,7 @@ export function streamChunks(source: ReadableStream<Uint8Array>, stallMs: number
           throw new Error(`the client did not accept a chunk within ${stallMs} ms`);
         }
         detachBuffer(value);
-        // Nothing was written: the client is gone.
+        // If nothing was written, the client is gone.
         if (size > 0 && (await written) === 0) return void cancel();
         // A small chunk may be an event that the client waits for.
         await controller.flush();

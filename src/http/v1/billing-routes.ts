@@ -11,7 +11,7 @@ import { toCaller, type V1Deps } from './caller.ts';
 
 const toUsd = (quota: number): number => quota / QUOTA_PER_USD;
 
-/** Without dates: the last days, today included. */
+/** The days that are shown if no dates are given, today included. */
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 3660;
 /** What keys without a limit may spend: no client of this form takes "no limit". */

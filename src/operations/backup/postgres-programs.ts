@@ -3,7 +3,7 @@ import { libpqVariables } from '../../store/index.ts';
 import type { BackupDeps } from './types.ts';
 
 const MAX_SAID = 2000;
-/** Where PATH lacks them: distributions keep one folder for each version. */
+/** Folders to search if PATH lacks the programs: distributions keep one for each version. */
 const FOLDERS = [
   '/usr/lib/postgresql/*/bin',
   '/usr/pgsql-*/bin',

@@ -45,7 +45,7 @@ export async function restorePostgres(
     });
     await loading.ended();
   }
-  // Again where an earlier run got so far: it has then nothing to do.
+  // Runs again if an earlier run got this far, and then has nothing to do.
   const foreign = await adoptRestoredSchema(databaseUrl, { schema, migration: database.migration });
   const store = await openStore({
     databaseUrl,

@@ -238,7 +238,7 @@ function walkTasks(store: Pick<Store, 'transaction'>, now: number, walk: Walk): 
   };
 }
 
-/** Where a run begins: behind the last one, or at what that one skipped. */
+/** The position where a run begins: behind the last one, or at what that one skipped. */
 function findStart({ position, skipped, at }: RetentionProgress, now: number): RetentionProgress {
   const again =
     skipped > 0 &&

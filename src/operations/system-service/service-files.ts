@@ -154,7 +154,7 @@ export function windowsTask({ scope, executable, dataDir, args }: ServiceInput):
   return Buffer.from(`\ufeff${text}`, 'utf16le');
 }
 
-/** By the rules of `CommandLineToArgvW`; a path has no quotation marks. */
+/** Quotes by the rules of `CommandLineToArgvW`; a path has no quotation marks. */
 const quoteArgument = (word: string): string =>
   /[\s]/.test(word) ? `"${word.endsWith('\\') ? `${word}\\` : word}"` : word;
 
@@ -173,7 +173,7 @@ export type ServiceInput = {
 
 export type ServiceStep = { command: readonly string[]; mayFail?: true };
 
-/** How the system's service manager is told. */
+/** What the system's service manager is told. */
 export type ServicePlan = {
   file: { path: string; content: string | Uint8Array };
   install: readonly ServiceStep[];

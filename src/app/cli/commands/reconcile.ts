@@ -16,7 +16,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const channel = Number(option(input, 'channel'));
   if (!Number.isSafeInteger(channel) || channel < 1) throw new UsageError('--channel must be the id of a channel');
   const [since, until] = [readDay(input, 'since', 0), readDay(input, 'until', 86_399)];
-  // Before the command may go on as another user.
+  // The file is read before the command may go on as another user.
   const text = await readFile(path, 'utf8').catch((error) => {
     throw unreadable(path, error);
   });

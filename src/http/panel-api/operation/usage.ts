@@ -8,7 +8,7 @@ import { readDay, readIdFilter, readInteger } from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
 
-/** Without dates: the last days, today included. */
+/** The days that are shown if no dates are given, today included. */
 const DEFAULT_DAYS = 7;
 const MAX_DAYS = 3660;
 /** Shares over time: more than a chart can tell apart. */
