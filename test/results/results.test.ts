@@ -207,6 +207,8 @@ const describeKeeping = (opened: () => OpenedStore) => {
       [{ range: `bytes=${size}-` }, 416, null, { 'content-range': `bytes */${size}` }],
       [{ range: 'bytes=9-5' }, 200, whole],
       [{ range: 'lines=1-2' }, 200, whole],
+      [{ range: 'bytes=' }, 200, whole],
+      [{ range: 'bytes= , ,' }, 200, whole],
       [{ range: 'bytes=0-,0-,0-' }, 200, whole],
       [{ 'if-none-match': `"other", W/"${sha256}"` }, 304, null],
       [{ 'if-none-match': '"other"' }, 200, whole],

@@ -17,8 +17,12 @@ export function readRanges(header: string | undefined, size: number): ByteSpan[]
   const specs = /^bytes\s*=(.*)$/i.exec(header.trim())?.[1];
   if (specs === undefined) return undefined;
   const spans: ByteSpan[] = [];
-  const parts = specs.split(',').map((part) => part.trim());
-  for (const part of parts.filter((each) => each !== '')) {
+  const parts = specs
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  if (parts.length === 0) return undefined;
+  for (const part of parts) {
     const match = /^(\d{0,15})-(\d{0,15})$/.exec(part);
     if (!match || part === '-') return undefined;
     const [, first = '', last = ''] = match;
