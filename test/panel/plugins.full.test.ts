@@ -205,8 +205,8 @@ describe('prices', () => {
   test('are previewed while edited, validated at their field and saved', async () => {
     await visit('/prices');
     await page.getByRole('button', { name: 'Add price' }).click();
-    await page.getByRole('button', { name: 'Save' }).click();
-    await waitForText(page, 'Enter a model.');
+    await waitForText(page, 'Choose a model to set its price.');
+    expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
     await page.getByRole('dialog').getByLabel('Model', { exact: true }).fill('demo-video');
     const amount = page.getByRole('dialog').getByLabel('Price in USD', { exact: true });
     await amount.fill('0.2');

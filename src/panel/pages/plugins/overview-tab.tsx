@@ -34,7 +34,7 @@ function PluginChannels({ plugin: { key, channel_count: count } }: { plugin: Plu
   const channels = useApiQuery<ChannelPage>('/api/channel?page_size=100', { enabled: count > 0 });
   const own = (channels.data?.items ?? []).filter((channel) => [key, `gateway:${key}`].includes(readSource(channel)));
   return (
-    <Group gap="md">
+    <Group gap="4px 16px">
       {own.slice(0, mostChannels).map(({ id, name }) => (
         <Anchor key={id} component={Link} to={`/channels/${id}`} size="sm">
           {name}

@@ -69,7 +69,8 @@ export function PluginSwitch({ plugin, label }: { plugin: PluginSummary; label?:
 
   async function confirmAndDisable({ channels, running }: PluginUsage): Promise<void> {
     const count = channels.length;
-    const names = [...channels.slice(0, mostNamed), ...(count > mostNamed ? ['…'] : [])].join(', ');
+    const quoted = channels.slice(0, mostNamed).map((text) => t('error.quoted', { text }));
+    const names = count > mostNamed ? `${quoted.join(', ')}, …` : format.list(quoted);
     const sentences = [
       count > 0 && t('plugins.switchOffChannels', { count, shown: format.number(count), names }),
       running > 0 && t('plugins.switchOffRunning', { count: running, shown: format.number(running) }),

@@ -177,8 +177,8 @@ function PluginRows({ label, plugins }: { label: string; plugins: readonly Plugi
 }
 
 function PluginBrief({ plugin }: { plugin: PluginSummary }) {
-  const { t } = useTranslation();
-  const { meta, key, has_icon: hasIcon, version, source } = plugin;
+  const { i18n } = useTranslation();
+  const { meta, key, has_icon: hasIcon } = plugin;
   const name = meta?.name ?? key;
   return (
     <RowBrief
@@ -186,7 +186,7 @@ function PluginBrief({ plugin }: { plugin: PluginSummary }) {
       name={name}
       to={`/plugins/${encodeURIComponent(key)}`}
       state={plugin.runtime_status === 'registered' ? undefined : <PluginStateWord plugin={plugin} />}
-      facts={[version, t(source === 'factory' ? 'plugins.source.factory' : 'plugins.source.uploaded')]}
+      facts={[withoutName(localise(meta?.description, i18n.language), name) || key]}
       actions={<PluginSwitch plugin={plugin} />}
     />
   );

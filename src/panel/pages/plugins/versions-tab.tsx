@@ -1,4 +1,4 @@
-import { ActionIcon, Badge, Button, Text } from '@mantine/core';
+import { ActionIcon, Badge, Button, Group, Text } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -43,7 +43,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
       version,
     });
     const title = t('plugins.deleteTitle', { version });
-    if (!(await confirm({ title, text, action: t('app.delete') }))) return;
+    if (!(await confirm({ title, text, action: t('plugins.deleteAction') }))) return;
     remove.mutate(
       { version, force },
       {
@@ -75,7 +75,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
       heading: t('plugins.version'),
       render: ({ id, version, active, enabled }) => (
         <span style={{ display: 'inline-flex', alignItems: 'center', gap: 10 }}>
-          <span>
+          <span style={{ whiteSpace: 'nowrap' }}>
             <strong>{version}</strong>
             {id === 'factory' && ` · ${t('plugins.source.factory')}`}
           </span>
@@ -119,7 +119,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
       heading: t('table.actions'),
       actions: true,
       render: ({ id, version, active }) => (
-        <>
+        <Group gap={8} wrap="nowrap" justify="flex-end">
           {!active && (
             <Button component={Link} to={link('activate', version)} size="xs" variant="light">
               {t('plugins.reviewAndActivate')}
@@ -149,7 +149,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
               <IconTrash size={18} stroke={1.6} aria-hidden="true" />
             </ActionIcon>
           )}
-        </>
+        </Group>
       ),
     },
   ];

@@ -13,10 +13,9 @@ import { BackLink, ExternalLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { playgroundPath } from '../plugins/plugin-paths.ts';
-import { isEmptyDraft, listForms, type PriceDraft, toDraft, toExpression, toSummary } from './price-draft.ts';
+import { isEmptyDraft, listForms, type PriceDraft, toDraft, toExpression } from './price-draft.ts';
 import { PriceReplay } from './price-replay.tsx';
 import { PriceRow } from './price-row.tsx';
-import { usePriceText } from './price-text.ts';
 import classes from './prices.module.css';
 import { useSavePrices } from './use-prices.ts';
 
@@ -54,7 +53,6 @@ type Drafts = Readonly<Record<string, PriceDraft>>;
 function PriceTable({ prices }: { prices: PluginPrices }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const say = usePriceText();
   const forms = listForms(prices.facts);
   const [drafts, setDrafts] = useState<Drafts>({});
   const [isChecked, setChecked] = useState(false);
@@ -84,10 +82,10 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
   const firstUnpriced = prices.models.find(({ price }) => price === null)?.model;
   const tried = prices.models.find(({ offered, price }) => offered && price !== null);
   const copied = edited[0] ?? prices.models.find(({ price }) => price !== null);
-  const copiedText =
-    copied === undefined || toExpression(readDraft(copied), forms) === null
-      ? null
-      : say(toSummary(readDraft(copied), forms), prices.facts);
+  const copies =
+    copied !== undefined && toExpression(readDraft(copied), forms) !== null && prices.models.length > 1
+      ? () => setDrafts(Object.fromEntries(prices.models.map(({ model }) => [model, readDraft(copied)])))
+      : undefined;
 
   return (
     <>
@@ -114,23 +112,11 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
           )
         }
         actions={
-          <>
-            {listed.length > 0 && (
-              <Button variant="default" onClick={() => takeListPrices(listed)}>
-                {t('prices.table.takeAll')}
-              </Button>
-            )}
-            {copied !== undefined && copiedText !== null && prices.models.length > 1 && (
-              <Button
-                variant="default"
-                onClick={() =>
-                  setDrafts(Object.fromEntries(prices.models.map(({ model }) => [model, readDraft(copied)])))
-                }
-              >
-                {t('prices.table.copy', { price: copiedText })}
-              </Button>
-            )}
-          </>
+          listed.length > 0 && (
+            <Button variant="default" onClick={() => takeListPrices(listed)}>
+              {t('prices.table.takeAll')}
+            </Button>
+          )
         }
       >
         <ul className={classes.rows}>
@@ -145,6 +131,7 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
               hasFocus={row.model === firstUnpriced}
               onChange={(draft) => setDrafts((before) => ({ ...before, [row.model]: draft }))}
               onTakeListPrice={() => takeListPrices([row])}
+              onCopy={row === copied ? copies : undefined}
             />
           ))}
         </ul>

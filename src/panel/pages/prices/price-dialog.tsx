@@ -114,7 +114,13 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
             onChange={(key) => form.set('pluginKey', key)}
           />
         </Group>
-        {model.trim() !== '' && <PriceInput form={form} subject={subject} fields={fields} />}
+        {model.trim() === '' ? (
+          <Text size="sm" c="dimmed">
+            {t('prices.chooseModel')}
+          </Text>
+        ) : (
+          <PriceInput form={form} subject={subject} fields={fields} />
+        )}
         {replaced && (
           <Alert color="yellow" variant="light" role="status">
             {t('prices.replaces', { price: say(replaced.summary, replaced.facts) })}
@@ -133,7 +139,7 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
           <PriceReplay tried={{ prices: [{ plugin_key: pluginKey, model: model.trim(), expression }] }} />
         )}
         <div className={classes.footer}>
-          <FormDialogButtons action={t('app.save')} isPending={form.isPending} />
+          <FormDialogButtons action={t('app.save')} isPending={form.isPending} isDisabled={model.trim() === ''} />
         </div>
       </Stack>
     </form>

@@ -2,7 +2,15 @@ import { Anchor, NativeSelect, Text, Textarea } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginPrices } from '../../api/types.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
-import { expressionForm, type PriceDraft, type PriceForm, plainAmount, readAmount } from './price-draft.ts';
+import {
+  expressionForm,
+  type PriceDraft,
+  type PriceForm,
+  plainAmount,
+  readAmount,
+  toDraft,
+  toExpression,
+} from './price-draft.ts';
 import { useFormName, usePriceText } from './price-text.ts';
 import classes from './prices.module.css';
 
@@ -16,16 +24,19 @@ type PriceRowProps = {
   onChange(draft: PriceDraft): void;
   /** Takes the vendor's list price. */
   onTakeListPrice(): void;
+  /** Gives the other models this price. */
+  onCopy?: (() => void) | undefined;
 };
 
 /** One model: what its price counts, the amounts, and the vendor's list price beside them. */
 export function PriceRow(props: PriceRowProps) {
-  const { row, forms, facts, draft, isIncomplete, hasFocus, onChange, onTakeListPrice } = props;
+  const { row, forms, facts, draft, isIncomplete, hasFocus, onChange, onTakeListPrice, onCopy } = props;
   const { t } = useTranslation();
   const say = usePriceText();
   const formName = useFormName(facts);
   const form = forms.find(({ id }) => id === draft.form);
   const list = row.list_price;
+  const isAtList = list !== null && toExpression(draft, forms) === toExpression(toDraft(list, forms), forms);
   return (
     <li className={classes.row}>
       <div className={classes.model}>
@@ -77,16 +88,25 @@ export function PriceRow(props: PriceRowProps) {
             <Text size="sm" c="dimmed">
               {t('prices.table.list', { price: say(list.summary, facts) })}
             </Text>
-            <Anchor
-              component="button"
-              type="button"
-              size="sm"
-              aria-label={t('prices.table.takeOneOf', { model: row.model })}
-              onClick={onTakeListPrice}
-            >
-              {t('prices.table.takeOne')}
-            </Anchor>
+            {isAtList ? (
+              <Text size="sm">{t('prices.table.atList')}</Text>
+            ) : (
+              <Anchor
+                component="button"
+                type="button"
+                size="sm"
+                aria-label={t('prices.table.takeOneOf', { model: row.model })}
+                onClick={onTakeListPrice}
+              >
+                {t('prices.table.takeOne')}
+              </Anchor>
+            )}
           </>
+        )}
+        {onCopy !== undefined && (
+          <Anchor component="button" type="button" size="sm" display="block" ta="start" onClick={onCopy}>
+            {t('prices.table.copy')}
+          </Anchor>
         )}
         {row.others.map(({ plugin_key: key, price }) => (
           <Text key={key} size="sm" c="dimmed">

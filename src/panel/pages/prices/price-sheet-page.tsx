@@ -310,7 +310,12 @@ function SheetRow({ row, draft, isChosen, isChanged, onChoose, onChange, onPaste
                   {tier !== undefined && (
                     <span className={classes.tier} data-bad={(tier.margin ?? 0) < 0 || undefined}>
                       {t('sheet.listOf', { amount: dollars(toDecimal(tier.cost)) })}
-                      {tier.margin !== null && ` · ${t('sheet.marginOf', { margin: format.percent(tier.margin) })}`}
+                      {value !== plainAmount && tier.margin !== null && (
+                        <>
+                          <br />
+                          {t('sheet.marginOf', { margin: format.percent(tier.margin) })}
+                        </>
+                      )}
                     </span>
                   )}
                 </div>

@@ -20,7 +20,7 @@ import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
 import { compareWithList, listForms, toDraft } from './price-draft.ts';
-import { useMarginText, usePriceText } from './price-text.ts';
+import { useMarginText, usePriceParts, usePriceText } from './price-text.ts';
 import classes from './prices.module.css';
 import type { PriceList } from './use-prices.ts';
 
@@ -44,6 +44,7 @@ export function PricesPage() {
   const format = useFormat();
   const confirm = useConfirm();
   const say = usePriceText();
+  const toParts = usePriceParts();
   const sayMargin = useMarginText();
   const session = useSession();
   // What the vendor asks and what came in stand beside each price.
@@ -86,10 +87,21 @@ export function PricesPage() {
     const { list_price: list, revenue } = row;
     const forms = listForms(plugin.facts);
     return {
-      list: list === null ? null : say(list.summary, plugin.facts),
+      list: list === null ? null : toParts(list.summary, plugin.facts),
       margin: sayMargin(compareWithList(toDraft(price, forms), list, forms)),
       revenue,
     };
+  };
+
+  /** What a price leaves and has brought in, for a phone. */
+  const sayResult = (price: Price): string => {
+    const found = findOnSheet(price);
+    return [
+      found?.margin ? `${t('sheet.margin')} ${found.margin}` : '',
+      found?.revenue ? t('prices.revenueOf', { amount: format.money(found.revenue) }) : '',
+    ]
+      .filter(Boolean)
+      .join(' · ');
   };
 
   const change = (price: Price) => (
@@ -126,7 +138,8 @@ export function PricesPage() {
         )
       }
       figure={<Text size="xs" c="dimmed" children={toName(price.plugin_key)} />}
-      facts={[]}
+      facts={[sayResult(price)]}
+      wraps
       actions={
         <>
           {change(price)}
@@ -155,7 +168,7 @@ export function PricesPage() {
       wide: true,
       render: ({ summary, facts, problem }) => (
         <>
-          {say(summary, facts)}
+          <PriceCell parts={toParts(summary, facts)} />
           {problem !== null && (
             <Text size="xs" mt={4} component="div">
               <StatusLabel tone="bad">{t(problems[problem.code])}</StatusLabel>
@@ -164,7 +177,15 @@ export function PricesPage() {
         </>
       ),
     },
-    { key: 'list', heading: t('prices.listPrice'), minor: true, render: (price) => findOnSheet(price)?.list ?? '–' },
+    {
+      key: 'list',
+      heading: t('prices.listPrice'),
+      minor: true,
+      render: (price) => {
+        const list = findOnSheet(price)?.list;
+        return list ? <PriceCell parts={list} /> : '–';
+      },
+    },
     {
       key: 'margin',
       heading: t('sheet.margin'),
@@ -250,6 +271,20 @@ export function PricesPage() {
     </Page>
   );
 }
+
+/** A price, and below it what it depends on. */
+const PriceCell = ({ parts: [price, by] }: { parts: readonly [string, string] }) => (
+  <>
+    <Text span inherit className={classes.whole}>
+      {price}
+    </Text>
+    {by !== '' && (
+      <Text size="xs" c="dimmed">
+        {by}
+      </Text>
+    )}
+  </>
+);
 
 type UnpricedModelsProps = { toName(key: string): string; onSet(subject: PriceSubject): void };
 

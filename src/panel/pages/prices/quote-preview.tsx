@@ -60,13 +60,26 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
 
   return (
     <section className={classes.quote} aria-label={t('prices.try')}>
-      <Text fw={600} size="sm">
-        {t('prices.try')}
-      </Text>
+      <Group justify="space-between" gap="sm">
+        <Text fw={600} size="sm">
+          {t('prices.try')}
+        </Text>
+        {isComplete && !quote.isError && quote.data !== undefined && (
+          <Text fz={24} fw={640} lh={1.2} className={classes.sum} mod={{ stale: !isCurrent }} role="status">
+            {format.money(quote.data.quota)}
+          </Text>
+        )}
+      </Group>
       {examples.length > 0 && (
         <Group gap={8}>
           {examples.map(({ label, facts: example }) => (
-            <Button key={label} variant="default" size="xs" onClick={() => setEditedFacts(example)}>
+            <Button
+              key={label}
+              variant={isSame(example, facts) ? 'light' : 'default'}
+              aria-pressed={isSame(example, facts)}
+              size="xs"
+              onClick={() => setEditedFacts(example)}
+            >
               {label}
             </Button>
           ))}
@@ -107,9 +120,6 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
         )}
         {isComplete && !quote.isError && quote.data !== undefined && (
           <Stack gap={6}>
-            <Text fz={24} fw={640} lh={1.2} className={classes.sum} mod={{ stale: !isCurrent }}>
-              {format.money(quote.data.quota)}
-            </Text>
             {quote.data.steps.slice(0, -1).map((step) => (
               <Code key={step} className={classes.step}>
                 {step}
@@ -129,6 +139,9 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
     </section>
   );
 }
+
+const isSame = (example: Example['facts'], facts: Example['facts']): boolean =>
+  Object.entries(example).every(([name, value]) => facts[name] === value);
 
 type FactInputProps = {
   name: string;
