@@ -36,7 +36,7 @@ export type StatementRow = {
 };
 
 /** `charged` is 0 for a refunded task, and null until the task has ended. */
-export type TaskBill = { model: string | null; reserved: number; charged: number | null } & {
+export type TaskBill = { model: string | null; prompt: string; reserved: number; charged: number | null } & {
   refundReason: string;
   refundSentence: StoredSentence | null;
 };
@@ -63,6 +63,8 @@ export type AccountStatements = {
   /** All rows, batch after batch. */
   read(userId: number, filter: StatementFilter): AsyncGenerator<StatementRow[], undefined>;
   sum(userId: number, period: StatementPeriod): Promise<MonthStatement>;
+  /** How the prompts of stored tasks begin, by their ids. */
+  prompts(taskIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
 };
 
 type Ledger = Pick<LedgerStore, 'statementLines' | 'countStatement' | 'statementTasks'>;
@@ -159,6 +161,11 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
   return {
     sum,
 
+    async prompts(taskIds) {
+      const stored = await ledger.statementTasks(taskIds);
+      return new Map(stored.map(({ taskId, prompt }) => [taskId, prompt]));
+    },
+
     async list(userId, filter, { page, pageSize }) {
       const skipped = (page - 1) * pageSize;
       const found: Group[] = [];
@@ -213,13 +220,17 @@ const classifyLine = ({ taskId, reason, kind }: StatementLine): StatementKind =>
 const readableNote = ({ kind, note }: StatementLine): string =>
   kind === 'adjust' && /^(?:add|subtract|override) \d+$/.test(note) ? '' : note;
 
-function sumBill(lines: readonly StatementLine[], stored: { model: string; isOpen: boolean } | undefined): TaskBill {
+function sumBill(
+  lines: readonly StatementLine[],
+  stored: { model: string; prompt: string; isOpen: boolean } | undefined,
+): TaskBill {
   const sum = (wanted: (line: StatementLine) => boolean): number =>
     lines.filter(wanted).reduce((total, { amount }) => total + amount, 0);
   // A refund with a number is that of a reservation which another one has replaced.
   const final = lines.find(({ kind, attempt }) => kind === 'refund' && attempt === 0);
   return {
     model: stored?.model ?? null,
+    prompt: stored?.prompt ?? '',
     reserved: 0 - sum(({ kind, attempt }) => kind === 'reserve' || (kind === 'refund' && attempt !== 0)),
     charged: stored?.isOpen ? null : 0 - sum(() => true),
     refundReason: final?.note ?? '',

@@ -74,10 +74,11 @@ test('the last time below a chart has its label, and the others stand evenly bef
   expect(axes.times(['Sun', 'Mon', 'Sun'], 1062)).not.toHaveProperty('ticks');
 });
 
-test('says an age in one short word', () => {
+test('says how long ago something was in short units', () => {
   const now = 1_000_000_000;
-  const { age } = createFormat('en');
-  const ages = [20, 180, 75_600, 172_800, 17_280_000, 40_000_000].map((past) => age(now - past, now));
-  expect(ages).toEqual(['20s', '3m', '21h', '2d', '200d', '1y']);
-  expect(age(now + 5, now)).toBe('0s');
+  const past = [20, 180, 75_600, 90_000, 259_200];
+  const say = (language: string) => past.map((seconds) => createFormat(language).ago(now - seconds, now));
+  expect(say('en')).toEqual(['20 sec ago', '3 min ago', '21 hr ago', 'yesterday', '3 days ago']);
+  expect(say('de')).toEqual(['vor 20 Sek.', 'vor 3 Min.', 'vor 21 Std.', 'gestern', 'vor 3 Tagen']);
+  expect(createFormat('en').ago(now + 38, now)).toBe('in 38 sec');
 });

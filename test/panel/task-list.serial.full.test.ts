@@ -35,7 +35,7 @@ testInFullRun('tasks are chosen and run again after their sum was confirmed, and
   await choices.first().check();
   await choices.nth(1).check();
   await page.getByRole('button', { name: 'Run again (2)' }).click();
-  await page.getByText(/^Estimated cost: ≈\$0\.20, charged to your balance/).waitFor();
+  await page.getByText(/^About \$0\.20 at current prices, charged to your balance/).waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Run 2 tasks again · ≈$0.20' }).click();
   await page.getByText('Done: 2 of 2.').waitFor();
   await page.getByRole('button', { name: 'Close', exact: true }).last().click();

@@ -127,7 +127,7 @@ const describeCases = (opened: () => OpenedStore) => {
     expect(user.answer.map(({ reason }) => reason)).toEqual([
       'cases.user_balance',
       'cases.user_tasks',
-      'cases.most_failures',
+      'cases.only_failure',
     ]);
     expect(user.answer[1]?.params).toEqual({ succeeded: 1, failed: 1, amount: 0.06 });
     expect(user.ledger.slice(0, 2).map(({ kind, amount, taskId, model }) => [kind, amount, taskId, model])).toEqual(

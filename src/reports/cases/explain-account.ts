@@ -50,7 +50,7 @@ export async function explainUser(
             failed: totals.failed,
             amount: toUsd(totals.spend),
           }),
-      ...sayMostFailures(failures),
+      ...sayFailures(failures, totals.failed),
     ],
     facts: listFacts(
       { name: 'status', as: 'state', value: isEnabled ? 'enabled' : 'disabled' },
@@ -141,7 +141,7 @@ export async function explainChannel(
       totals.succeeded + totals.failed === 0
         ? sentence('cases.channel_idle')
         : sentence('cases.channel_tasks', { succeeded: totals.succeeded, failed: totals.failed }),
-      ...sayMostFailures(failures),
+      ...sayFailures(failures, totals.failed),
     ],
     facts: listFacts(
       { name: 'status', as: 'state', value: isEnabled ? (isResting ? 'resting' : 'enabled') : 'disabled' },
@@ -164,8 +164,10 @@ export async function explainChannel(
   };
 }
 
-function sayMostFailures([most]: Failures): Sentence[] {
-  if (!most) return [];
+/** Why the only task failed, or what several failed of. */
+function sayFailures([most]: Failures, failed: number): Sentence[] {
+  if (!most || (most.tasks === 1 && failed > 1)) return [];
   const { reason: message, sentence: said, tasks: count } = most;
-  return [sentence('cases.most_failures', { count, fault: said ? { message, ...said } : quoted(message) })];
+  const fault = said ? { message, ...said } : quoted(message);
+  return [count === 1 ? sentence('cases.only_failure', { fault }) : sentence('cases.most_failures', { count, fault })];
 }

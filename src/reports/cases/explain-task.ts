@@ -62,10 +62,12 @@ const describeFacts = (task: TaskRecord, keyName: string): CaseFact[] =>
     { name: 'api_key', as: 'text', value: keyName },
     { name: 'group', as: 'text', value: task.group },
     { name: 'request_id', as: 'text', value: task.execution.requestId },
-    { name: 'created', as: 'time', value: task.createdAt },
+    { name: 'submitted', as: 'time', value: task.createdAt },
     task.submitTime > 0 && { name: 'sent', as: 'time', value: task.submitTime },
+    task.startTime > 0 && { name: 'started', as: 'time', value: task.startTime },
     task.finishTime > 0 && { name: 'ended', as: 'time', value: task.finishTime },
-    task.finishTime > 0 && { name: 'took', as: 'seconds', value: Math.max(0, task.finishTime - task.createdAt) },
+    task.finishTime > 0 &&
+      task.submitTime > 0 && { name: 'took', as: 'seconds', value: Math.max(0, task.finishTime - task.submitTime) },
   );
 
 /** `#3 (its label, or the last characters of a key) price, #4 key`: the channels alone. */

@@ -206,8 +206,13 @@ export interface LedgerStore {
     userId: number,
     slice: { before: number; limit: number; filter: StatementFilter },
   ): Promise<{ found: number; last: number | undefined }>;
-  /** The tasks and relayed requests that are still stored: their model, and whether they run. */
-  statementTasks(taskIds: readonly string[]): Promise<{ taskId: string; model: string; isOpen: boolean }[]>;
+  /**
+   * The tasks and relayed requests that are still stored: their model, whether they run, and how
+   * the prompt of a task begins, empty where its owner deleted it.
+   */
+  statementTasks(
+    taskIds: readonly string[],
+  ): Promise<{ taskId: string; model: string; prompt: string; isOpen: boolean }[]>;
   /**
    * Wallets whose balance differs from the sum of their lines, and wallets of lines that do not
    * exist; terminal tasks and ended relayed

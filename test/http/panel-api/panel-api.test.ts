@@ -1136,6 +1136,7 @@ describe('tasks in the panel', () => {
     const usage = await send({ path: '/api/log', token });
     expect(usage.json.data.items.every((row: { task_id: string }) => row.task_id === id)).toBe(true);
     const [row] = usage.json.data.items;
+    expect(row.prompt).toBe('a quiet harbour');
     const found = async (filter: string): Promise<number> =>
       (await send({ path: `/api/log?scope=own&${filter}`, token })).json.data.total;
     expect(await found(`model=${row.model}&api_key=${row.api_key_id}&since=${row.created_at}`)).toBe(1);

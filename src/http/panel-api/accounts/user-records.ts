@@ -119,6 +119,8 @@ export const describeLedgerRow = (row: StatementRow, forAdmin: boolean) => ({
       ? null
       : {
           model: row.task.model,
+          /** How the prompt begins; empty without one. */
+          prompt: row.task.prompt,
           reserved: row.task.reserved,
           charged: row.task.charged,
           refund_reason: row.task.refundReason,

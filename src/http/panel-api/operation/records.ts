@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
-import type { BillExplanation } from '../../../billing/index.ts';
+import type { AccountStatements, BillExplanation } from '../../../billing/index.ts';
 import type { JsonObject, StoredSentence } from '../../../kernel/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readIdFilter, readInteger, readPage } from '../../pipeline/paging.ts';
@@ -78,7 +78,9 @@ export type RecordsSource = {
   readAudit(filter: AuditFilter, part: { before?: number; limit: number }): Promise<(AuditRow & { id: number })[]>;
 };
 
-export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) {
+type RecordDeps = { records: RecordsSource; statements: Pick<AccountStatements, 'prompts'> };
+
+export function recordRoutes(kit: Kit, { records, statements }: RecordDeps) {
   return new Elysia({ normalize: false, tags: ['Records'] })
     .use(kit)
     .get(
@@ -86,7 +88,13 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
       async ({ panel, query }) => {
         const page = readPage(query);
         const found = await records.listUsage(readUsageFilter(panel, query), page);
-        return ok(paged(page, { ...found, items: found.items.map((row) => describeUsage(row, isAdmin(panel))) }));
+        const prompts = await statements.prompts(found.items.map(({ taskId }) => taskId));
+        const items = found.items.map((row) => ({
+          ...describeUsage(row, isAdmin(panel)),
+          /** How the prompt of its task begins; empty without one. */
+          prompt: prompts.get(row.taskId) ?? '',
+        }));
+        return ok(paged(page, { ...found, items }));
       },
       {
         user: true,

@@ -17,7 +17,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PublicFrame } from '../../ui/page/public-frame.tsx';
-import { CaseView, useCaseName } from './case-view.tsx';
+import { CaseStatus, CaseView } from './case-view.tsx';
 
 const backTo = { task: '/tasks', user: '/users', channel: '/channels' } as const;
 
@@ -29,11 +29,11 @@ export function CasePage() {
   const path = `/api/case/${encodeURIComponent(kind)}/${encodeURIComponent(id)}`;
   const found = useApiQuery<CaseFile>(withQuery(path, { audience }), { keepPrevious: false });
   const list = kind === 'user' || kind === 'channel' ? kind : 'task';
-  const toName = useCaseName();
   const [isSharing, setSharing] = useState(false);
   return (
     <Page
-      heading={found.data === undefined ? t('case.title') : t('case.of', { name: toName(found.data) })}
+      heading={found.data === undefined ? t('case.title') : t('case.of', { name: found.data.title })}
+      mark={found.data && <CaseStatus {...found.data} />}
       title={t('case.title')}
       intro={t('case.intro')}
       back={<BackLink to={`${backTo[list]}/${encodeURIComponent(id)}`}>{t(`case.back.${list}`)}</BackLink>}
@@ -72,11 +72,13 @@ export function SharedCasePage() {
     queryFn: () => session.send<SharedCase>({ method: 'POST', path: '/api/case/shared', body: { kind, id, access } }),
     retry: (failures, error) => failures < 2 && !(error instanceof ApiError && error.status >= 400),
   });
-  const toName = useCaseName();
   const isRefused = found.error instanceof ApiError && [400, 404, 422].includes(found.error.status);
   return (
     <PublicFrame>
-      <Page heading={found.data === undefined ? t('case.title') : t('case.of', { name: toName(found.data) })}>
+      <Page
+        heading={found.data === undefined ? t('case.title') : t('case.of', { name: found.data.title })}
+        mark={found.data && <CaseStatus {...found.data} />}
+      >
         {isRefused ? (
           <EmptyState
             heading={t('case.ended')}

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, NativeSelect } from '@mantine/core';
+import { Button, Group, NativeSelect } from '@mantine/core';
 import { IconCopy } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -13,11 +13,14 @@ import { roles, useRole } from '../../session/roles.ts';
 import { copyText } from '../../ui/display/copy-field.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { VendorWords } from '../../ui/display/server-text.tsx';
+import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat, withSign } from '../../ui/display/use-format.ts';
 import { Columns, Section } from '../../ui/page/section.tsx';
 import { actionTexts, signInTexts } from '../audit/audit-texts.ts';
+import { CopiedId, FactLink } from '../tasks/task/task-facts.tsx';
 import taskClasses from '../tasks/task/task-page.module.css';
 import { TaskTimeline } from '../tasks/task/task-timeline.tsx';
+import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import classes from './case.module.css';
 
 /** A case file: what can be answered at the left, the facts that it rests on at the right. */
@@ -37,7 +40,7 @@ export function CaseView({ file, hasLinks = false }: { file: CaseFile; hasLinks?
       side={
         <>
           {file.money !== null && <Money money={file.money} />}
-          <Facts facts={file.facts} hasLinks={hasLinks} />
+          <Facts facts={file.facts} isOfTask={file.kind === 'task'} hasLinks={hasLinks} />
           {file.audit.length > 0 && <Audit audit={file.audit} />}
         </>
       }
@@ -109,15 +112,10 @@ function Money({ money: { reserved, charged, refunded } }: { money: NonNullable<
 
 type Fact = CaseFile['facts'][number];
 
-/** What a case file is called: of a task also how it stands, and since when. */
-export function useCaseName(): (file: CaseFile) => string {
-  const { t } = useTranslation();
-  const format = useFormat();
-  return ({ kind, title, facts }) => {
-    if (kind !== 'task') return title;
-    const said = ['status', 'created'].flatMap((name) => facts.find((fact) => fact.name === name) ?? []);
-    return [title, ...said.map((fact) => sayFact(fact, t, format))].join('\u00a0· ');
-  };
+/** How the task of a case file stands, beside the heading. */
+export function CaseStatus({ kind, facts }: CaseFile) {
+  const status = facts.find(({ name }) => name === 'status')?.value;
+  return kind === 'task' && typeof status === 'string' ? <TaskStatus status={status} /> : null;
 }
 
 /** States of tasks, accounts and channels. */
@@ -142,7 +140,9 @@ const factTexts: Readonly<Record<string, TextKey>> = {
   group: 'task.facts.group',
   request_id: 'task.facts.request',
   created: 'case.fact.created',
+  submitted: 'task.facts.submitted',
   sent: 'task.facts.sent',
+  started: 'task.facts.started',
   ended: 'task.facts.ended',
   took: 'tasks.column.took',
   user: 'task.facts.user',
@@ -172,10 +172,14 @@ const factTexts: Readonly<Record<string, TextKey>> = {
 /** Where the page of what a fact names begins. */
 const factPaths: Readonly<Record<string, string>> = { user: '/users/', channel: '/channels/', plugin: '/plugins/' };
 
+/** Ids with a button that copies them. */
+const copiedFacts: ReadonlySet<string> = new Set(['task', 'request_id']);
 /** Facts that are copied rather than read. */
 const codeFacts: ReadonlySet<string> = new Set(['task', 'model', 'request_id', 'upstream_model', 'vendor_id']);
 
-function Facts({ facts, hasLinks }: { facts: readonly Fact[]; hasLinks: boolean }) {
+type FactsProps = { facts: readonly Fact[]; isOfTask: boolean; hasLinks: boolean };
+
+function Facts({ facts, isOfTask, hasLinks }: FactsProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const isAdmin = useRole() >= roles.admin;
@@ -184,22 +188,29 @@ function Facts({ facts, hasLinks }: { facts: readonly Fact[]; hasLinks: boolean 
       <Pairs
         pairs={facts.flatMap((fact) => {
           const label = factTexts[fact.name];
+          const id = 'id' in fact ? String(fact.id ?? '') : '';
           const said = sayFact(fact, t, format);
-          const id = 'id' in fact ? (fact.id ?? '') : '';
+          const shown = fact.name === 'plugin' && hasLinks ? <PluginName said={said} pluginKey={id} /> : said;
           const start = hasLinks && isAdmin && id !== '' ? factPaths[fact.name] : undefined;
-          const value =
-            start === undefined ? (
-              said
-            ) : (
-              <Anchor component={Link} to={`${start}${encodeURIComponent(id)}`}>
-                {said}
-              </Anchor>
-            );
+          const value = copiedFacts.has(fact.name) ? (
+            <CopiedId id={said} />
+          ) : start === undefined ? (
+            shown
+          ) : (
+            <FactLink to={`${start}${encodeURIComponent(id)}`}>{shown}</FactLink>
+          );
+          // The heading has the status of a task.
+          if (isOfTask && fact.name === 'status') return [];
           return label === undefined ? [] : [[t(label), value, codeFacts.has(fact.name)] as const];
         })}
       />
     </Section>
   );
+}
+
+/** A plugin by its name instead of its key. */
+function PluginName({ said, pluginKey }: { said: string; pluginKey: string }) {
+  return said.replace(pluginKey, usePluginNames().get(pluginKey) ?? pluginKey);
 }
 
 function sayFact(fact: Fact, t: TFunction, format: Format): string {

@@ -268,7 +268,7 @@ function LastResults({ all, only, refreshMs }: { all: boolean; only: UsageOfMode
           <li key={task.id}>
             <Link to={`/tasks/${encodeURIComponent(task.id)}`} className={classes.result}>
               <TaskPoster task={task} size="tile" />
-              <span className={classes.prompt}>{task.input || t('tasks.withoutInput', { model: task.model })}</span>
+              <span className={classes.prompt}>{task.input || t('tasks.withoutInput')}</span>
             </Link>
             <span className={classes.when}>{format.ago(task.finish_time)}</span>
           </li>

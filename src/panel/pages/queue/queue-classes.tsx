@@ -1,9 +1,8 @@
-import { Anchor, Text } from '@mantine/core';
+import { Anchor, Text, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { QueueClass } from '../../api/types.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
@@ -55,7 +54,10 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
     },
   ];
   return (
-    <Section heading={t('queue.byModel')}>
+    <section className={classes.list} aria-labelledby="queue-models">
+      <Title order={2} fz={18} id="queue-models">
+        {t('queue.byModel')}
+      </Title>
       <PlainTable
         label={t('queue.byModel')}
         columns={columns}
@@ -78,7 +80,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
           </Anchor>
         </Text>
       )}
-    </Section>
+    </section>
   );
 }
 

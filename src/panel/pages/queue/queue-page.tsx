@@ -1,4 +1,4 @@
-import { ActionIcon, Anchor, Button, Menu } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Menu, Title } from '@mantine/core';
 import { IconDots } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -34,37 +34,42 @@ export function QueuePage() {
     refreshMs,
   });
   const columns = useColumns(isAdmin);
+  const models = query.data?.classes ?? [];
+  const isByModel = models.length > 0;
   return (
     <Page heading={t('nav.queue')} intro={t(isAdmin ? 'queue.introAll' : 'queue.intro')}>
       <div className={classes.parts}>
-        <QueueClasses
-          queue={query.data?.classes ?? []}
-          chosen={filters.values.model}
-          onChoose={(model) => filters.set('model', model)}
-        />
-        <DataTable
-          label={t('queue.waiting')}
-          query={query}
-          columns={columns}
-          rowKey={({ id }) => id}
-          onPage={filters.setPage}
-          brief={(task) => <QueueBrief task={task} />}
-          empty={
-            filters.isFiltered ? (
-              <NoMatches text={t('queue.noMatchText')} onClear={filters.clear} />
-            ) : (
-              <EmptyState
-                heading={t('queue.empty')}
-                text={t(isAdmin ? 'queue.emptyTextAll' : 'queue.emptyText')}
-                action={
-                  <Button component={Link} to={isAdmin ? '/channels' : '/tasks'} variant="default">
-                    {t(isAdmin ? 'queue.openChannels' : 'nav.tasks')}
-                  </Button>
-                }
-              />
-            )
-          }
-        />
+        <QueueClasses queue={models} chosen={filters.values.model} onChoose={(model) => filters.set('model', model)} />
+        <section className={classes.list} aria-labelledby={isByModel ? 'queue-tasks' : undefined}>
+          {isByModel && (
+            <Title order={2} fz={18} id="queue-tasks">
+              {t('queue.waiting')}
+            </Title>
+          )}
+          <DataTable
+            label={t('queue.waiting')}
+            query={query}
+            columns={columns}
+            rowKey={({ id }) => id}
+            onPage={filters.setPage}
+            brief={(task) => <QueueBrief task={task} />}
+            empty={
+              filters.isFiltered ? (
+                <NoMatches text={t('queue.noMatchText')} onClear={filters.clear} />
+              ) : (
+                <EmptyState
+                  heading={t('queue.empty')}
+                  text={t(isAdmin ? 'queue.emptyTextAll' : 'queue.emptyText')}
+                  action={
+                    <Button component={Link} to={isAdmin ? '/channels' : '/tasks'} variant="default">
+                      {t(isAdmin ? 'queue.openChannels' : 'nav.tasks')}
+                    </Button>
+                  }
+                />
+              )
+            }
+          />
+        </section>
       </div>
     </Page>
   );
@@ -102,17 +107,17 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
           : t('queue.over', { place: format.number(exactPositions) }),
     },
     {
-      key: 'since',
-      heading: t('queue.column.since'),
-      numeric: true,
-      render: ({ waiting_since: since }) => <span title={format.time(since)}>{sayWait(since, format)}</span>,
-    },
-    {
       key: 'start',
-      minor: isAdmin,
       heading: t('queue.column.start'),
       numeric: true,
-      render: (task) => sayStart(task, t, format) ?? '–',
+      render: (task) => (
+        <div className={classes.start}>
+          <span>{sayStart(task, t, format) ?? '–'}</span>
+          <span className={classes.detail} title={format.time(task.waiting_since)}>
+            {t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) })}
+          </span>
+        </div>
+      ),
     },
     { key: 'actions', heading: t('queue.column.actions'), actions: true, render: (task) => <Actions task={task} /> },
   ];

@@ -17,9 +17,9 @@ import classes from './use-task-columns.module.css';
 export const taskPath = ({ id }: Pick<TaskSummary, 'id'>): string => `/tasks/${encodeURIComponent(id)}`;
 
 /** What a task is called: its prompt. */
-export function useTaskTitle(): (task: Pick<TaskSummary, 'input' | 'model'>) => string {
+export function useTaskTitle(): (task: Pick<TaskSummary, 'input'>) => string {
   const { t } = useTranslation();
-  return ({ input, model }) => input || t('tasks.withoutInput', { model });
+  return ({ input }) => input || t('tasks.withoutInput');
 }
 
 type TaskColumnsInput = {
@@ -104,8 +104,12 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
         numeric: true,
         sorts: [{ value: 'cost', direction: 'descending' }],
         render: (task) => {
-          if (task.quota === 0 && task.status !== 'SUCCESS') return '–';
-          return isFinished(task) ? money(task.quota) : t('tasks.reserved', { amount: money(task.quota) });
+          if (isFinished(task)) return money(task.quota);
+          return (
+            <div className={classes.cost}>
+              <span>{money(task.quota)}</span> <span className={classes.model}>{t('tasks.reserved')}</span>
+            </div>
+          );
         },
       },
       {
@@ -184,12 +188,13 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
     ? [sayPosition(queue, t, format), t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) })]
     : isExplained
       ? [whose, task.model]
-      : [whose, task.quota === 0 ? '' : format.money(task.quota)];
+      : [whose];
   return (
     <RowBrief
       {...(hasPicture(task) ? { icon: <TaskPoster task={task} size="brief" /> } : {})}
       name={toTitle(task)}
       to={taskPath(task)}
+      {...(queue || isExplained || task.quota === 0 ? {} : { figure: format.money(task.quota) })}
       state={
         isExplained ? (
           <BriefText isBad>
@@ -199,7 +204,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
           <TaskStatus status={task.status} isWaiting={queue !== undefined} />
         )
       }
-      facts={[...facts, queue ? '' : isExplained ? format.ago(sentAt(task)) : format.age(sentAt(task))]}
+      facts={[...facts, queue ? '' : format.ago(sentAt(task))]}
       wraps={isExplained}
     />
   );

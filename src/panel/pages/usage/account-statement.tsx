@@ -8,7 +8,7 @@ import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
 import { ServerText, VendorWords } from '../../ui/display/server-text.tsx';
 import { useFormat, withSign } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
-import { type Column, DataTable } from '../../ui/table/data-table.tsx';
+import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { taskPath } from '../tasks/use-task-columns.tsx';
@@ -49,8 +49,8 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
       ),
   };
   const columns: readonly Column<LedgerRow>[] = [
+    { key: 'what', heading: t('ledger.what'), render: (row) => <RowText row={row} /> },
     { key: 'at', heading: t('ledger.at'), render: ({ created_at }) => format.time(created_at) },
-    { key: 'what', heading: t('ledger.what'), wide: true, render: (row) => <RowText row={row} /> },
     ...(showsActor && rows.some(({ actor }) => actor !== null) ? [actorColumn] : []),
     { key: 'amount', heading: t('ledger.amount'), numeric: true, render: ({ amount }) => signed(amount) },
     {
@@ -97,16 +97,19 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
         onPage={filters.setPage}
         brief={(row) => (
           <RowBrief
-            name={row.task?.model || t(`ledger.kind.${row.kind}`)}
+            name={row.task?.prompt || row.task?.model || t(`ledger.kind.${row.kind}`)}
             {...(isTask(row.task_id) ? { to: taskPath({ id: row.task_id }) } : {})}
             figure={signed(row.amount)}
             state={
               <BriefText>
-                <RowDetail row={row} />
+                {format.time(row.created_at)}{' '}
+                <span className={classes.after}>
+                  <RowDetail row={row} />
+                </span>
               </BriefText>
             }
             wraps
-            facts={[t('ledger.balanceAfter', { amount: money(row.balance_after) }), format.age(row.created_at)]}
+            facts={[t('ledger.balanceAfter', { amount: money(row.balance_after) })]}
           />
         )}
         empty={
@@ -127,18 +130,24 @@ const isTask = (id: string | null): id is string => id?.startsWith('task_') === 
 function RowText({ row }: { row: LedgerRow }) {
   const { t } = useTranslation();
   const { kind, task, task_id: id } = row;
-  const name = task?.model ? `${t(`ledger.kind.${kind}`)} · ${task.model}` : t(`ledger.kind.${kind}`);
+  const model = task?.model ?? '';
+  const prompt = task?.prompt ?? '';
+  const kindName = t(`ledger.kind.${kind}`);
+  const name = <span className={classes.title}>{prompt || (model === '' ? kindName : `${kindName} · ${model}`)}</span>;
   return (
     <div>
       {isTask(id) ? (
-        <Anchor component={Link} to={taskPath({ id })} inherit>
+        <RowLink to={taskPath({ id })} className={classes.link ?? ''}>
           {name}
-        </Anchor>
+        </RowLink>
       ) : (
         name
       )}
       <Text size="xs" c="dimmed">
-        <RowDetail row={row} />
+        {prompt !== '' && model}{' '}
+        <span className={prompt === '' ? undefined : classes.after}>
+          <RowDetail row={row} />
+        </span>
       </Text>
     </div>
   );

@@ -60,8 +60,13 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
 const readKeyName = ({ api_key_id: id, api_key_name: name }: UsageRow): string | null =>
   id === null ? null : (name ?? `#${id}`);
 
-/** The end of a task's id, which tells rows of one model apart. */
+/** The end of a task's id, which tells rows apart. */
 const shortId = ({ task_id: id }: UsageRow): string => `…${id.slice(-8)}`;
+
+/** What a charge is for: the prompt where it is stored. */
+const readTitle = ({ prompt, model }: UsageRow): string => prompt || model;
+/** What follows it. */
+const readSource = (row: UsageRow): string => (row.prompt === '' ? shortId(row) : `${row.model} · ${shortId(row)}`);
 
 const readCost = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);
 
@@ -72,18 +77,17 @@ function BillResult({ kind }: Pick<UsageRow, 'kind'>) {
 }
 
 function BillBrief({ row, scope, onPress }: { row: UsageRow; scope: Scope; onPress(): void }) {
-  const { t } = useTranslation();
   const format = useFormat();
   return (
     <RowBrief
-      name={row.model}
+      name={readTitle(row)}
       onPress={onPress}
       figure={format.money(readCost(row))}
       state={<BillResult kind={row.kind} />}
       facts={[
-        shortId(row),
-        scope === 'all' ? (row.username ?? `#${row.user_id}`) : (readKeyName(row) ?? t('usage.noKey')),
-        format.age(row.created_at),
+        row.prompt === '' ? shortId(row) : '',
+        scope === 'all' ? (row.username ?? `#${row.user_id}`) : '',
+        format.time(row.created_at),
       ]}
     />
   );
@@ -106,12 +110,14 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
   };
   return [
     {
-      key: 'model',
-      heading: t('usage.model'),
+      key: 'task',
+      heading: t('usage.task'),
       render: (row) => (
         <>
-          <RowButton onPress={() => open(row)}>{row.model}</RowButton>
-          <span className={classes.id}>{shortId(row)}</span>
+          <RowButton className={classes.title ?? ''} onPress={() => open(row)}>
+            {readTitle(row)}
+          </RowButton>
+          <span className={classes.id}>{readSource(row)}</span>
         </>
       ),
     },
@@ -160,7 +166,7 @@ function BillDetails({ row, scope }: { row: UsageRow; scope: Scope }) {
           [
             t('usage.task'),
             <Anchor key="task" component={Link} to={`/tasks/${row.task_id}`} inherit>
-              {t('usage.openTask')}
+              {row.prompt || t('usage.openTask')}
             </Anchor>,
           ],
         ]}

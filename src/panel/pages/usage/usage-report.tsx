@@ -292,8 +292,8 @@ function ShareTable({ report: { shares, others, totals }, by, onNarrow }: ShareT
               figure={money(share.spend)}
               facts={[
                 part(share.spend),
-                `${t('task.status.SUCCESS')}: ${format.number(share.succeeded)}`,
-                share.failed > 0 ? `${t('task.status.FAILURE')}: ${format.number(share.failed)}` : '',
+                t('usage.countSucceeded', { succeeded: format.number(share.succeeded) }),
+                share.failed > 0 ? t('usage.countFailed', { failed: format.number(share.failed) }) : '',
               ]}
               {...(narrow && onNarrow ? { onPress: () => onNarrow(narrow) } : {})}
             />

@@ -31,10 +31,8 @@ export type Format = {
   date(seconds: number): string;
   /** Unix seconds as local time of day, with seconds. */
   clock(seconds: number): string;
-  /** Unix seconds as "3 minutes ago" or "in 2 days". */
+  /** Unix seconds as "3 min ago" or "in 2 days". */
   ago(seconds: number, now?: number): string;
-  /** How long ago Unix seconds are, as short as it can be said: "3m" or "2d". */
-  age(seconds: number, now?: number): string;
   /** A duration in seconds, in its largest fitting unit. */
   duration(seconds: number): string;
   /** A duration that one watches: "2 min 54 sec" below an hour. */
@@ -58,9 +56,6 @@ const relativeUnits: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['hour', 3600],
   ['minute', 60],
 ];
-
-/** Narrow months look like minutes. */
-const ageUnits = relativeUnits.filter(([name]) => name !== 'month');
 
 /**
  * Two, or up to four for amounts below ten cents: as few as show all of them in full, or two digits
@@ -138,6 +133,7 @@ export function createFormat(language: string): Format {
   const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+  const shortRelative = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' });
   const conjunction = new Intl.ListFormat(language, { type: 'conjunction' });
   const units = new Map<string, Intl.NumberFormat>();
   const unit = (name: string, { min = 0, max }: { min?: number; max: number }): Intl.NumberFormat => {
@@ -202,13 +198,11 @@ export function createFormat(language: string): Format {
     ago: (seconds, now = Date.now() / 1000) => {
       const distance = seconds - now;
       const [name, size] = relativeUnits.find(([, length]) => Math.abs(distance) >= length) ?? ['second', 1];
-      return relative.format(Math.trunc(distance / size), name);
-    },
-    age: (seconds, now = Date.now() / 1000) => {
-      const past = Math.max(0, now - seconds);
-      const [name, size] = ageUnits.find(([, length]) => past >= length) ?? ['second', 1];
-      const amount = new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay: 'narrow' });
-      return amount.format(Math.trunc(past / size));
+      const amount = Math.trunc(distance / size);
+      if (size >= 86_400) return relative.format(amount, name);
+      const said = shortRelative.format(amount, name);
+      // As in "3 min", English units have no full stop.
+      return language.startsWith('en') ? said.replaceAll('.', '') : said;
     },
     duration: (seconds) => alone(durationScale, seconds),
     elapsed: (seconds) => {

@@ -1,5 +1,5 @@
 import { and, desc, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import type { LedgerStore } from '../../ports/index.ts';
+import type { LedgerStore, TaskProperties } from '../../ports/index.ts';
 import { type Context, encodeTexts, lazy } from '../context.ts';
 import { lazyByShape, whereGiven } from '../prepare-by-shape.ts';
 import { UNFINISHED } from '../tasks/claim-tasks.ts';
@@ -7,6 +7,12 @@ import { UNFINISHED } from '../tasks/claim-tasks.ts';
 /** A condition: a ledger line is of the user's own wallet. */
 export const isOfOwnWallet = (walletId: SQLWrapper, userId: SQL | number): SQL =>
   sql`${walletId} = (select wallets.id from wallets where wallets.user_id = ${userId})`;
+
+/** Characters of a prompt that name a task. */
+const PROMPT_LENGTH = 200;
+
+const readPrompt = (properties: string): string =>
+  properties === '' ? '' : ((JSON.parse(properties) as Partial<TaskProperties>).input ?? '').slice(0, PROMPT_LENGTH);
 
 type StatementCount = Parameters<LedgerStore['countStatement']>[1];
 
@@ -59,11 +65,13 @@ export function createAccountStatements({
   });
   const findTasks = lazy(() =>
     prepare(sql`
-      select task_id, model, case when status in ${UNFINISHED} then 1 else 0 end from (
-        select tasks.task_id, task_list.model, tasks.status from tasks join task_list on task_list.id = tasks.id
+      select task_id, model, case when status in ${UNFINISHED} then 1 else 0 end, properties from (
+        select tasks.task_id, task_list.model, tasks.status,
+          case when task_list.hidden_at = 0 then tasks.properties else '' end as properties
+          from tasks join task_list on task_list.id = tasks.id
           where ${amongTexts(tables.tasks.taskId, 'ids')}) as found
       union all
-      select relay_id, model, case when status = 'OPEN' then 1 else 0 end from relay_requests
+      select relay_id, model, case when status = 'OPEN' then 1 else 0 end, '' from relay_requests
         where ${amongTexts(tables.relayRequests.relayId, 'ids')}`),
   );
 
@@ -89,9 +97,10 @@ export function createAccountStatements({
 
     async statementTasks(taskIds) {
       const rows = await findTasks()({ ids: encodeTexts(taskIds) });
-      return rows.map(([taskId, model, isOpen]) => ({
+      return rows.map(([taskId, model, isOpen, properties]) => ({
         taskId: String(taskId),
         model: String(model),
+        prompt: readPrompt(String(properties)),
         isOpen: Number(isOpen) === 1,
       }));
     },

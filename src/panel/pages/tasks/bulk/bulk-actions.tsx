@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Progress, Stack, Text } from '@mantine/core';
+import { Button, CloseButton, Group, Modal, Progress, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -56,7 +56,8 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
     <>
       {tasks.length > 0 && (
         <div className={classes.bar} role="toolbar" aria-label={t('tasks.bulk')}>
-          <Text size="sm" fw={550}>
+          <CloseButton aria-label={t('tasks.bulk.clear')} onClick={onClear} />
+          <Text size="sm" fw={550} me="auto">
             {t('tasks.bulk.chosen', { count: tasks.length, shown: format.number(tasks.length) })}
           </Text>
           {actions.map((action) => {
@@ -69,9 +70,6 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
               )
             );
           })}
-          <Button size="xs" variant="subtle" onClick={onClear}>
-            {t('tasks.bulk.clear')}
-          </Button>
         </div>
       )}
       {run !== null && (

@@ -23,7 +23,7 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
   const format = useFormat();
   const toTitle = useTaskTitle();
   const sayCost = (status: string, amount: string): string =>
-    isFinished({ status }) ? amount : t('tasks.reserved', { amount });
+    isFinished({ status }) ? amount : `${amount} ${t('tasks.reserved')}`;
   const { feed, tiles, isCut } = useTaskFeed(tasks);
   const toNotes = ({ model, username, quota, status, created_at: at }: Tile) => ({
     maker: [model, username ?? ''].filter((part) => part !== '').join(' · '),

@@ -11,6 +11,7 @@ import { copyText } from '../../../ui/display/copy-field.tsx';
 import { notifySuccess } from '../../../ui/display/notify.ts';
 import { labelField, useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
+import { tookSeconds } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-page.module.css';
 
@@ -33,6 +34,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     poll_failures = 0,
   } = task;
   const isSent = task.queue === undefined;
+  const took = tookSeconds(task);
   const usd = (amount: number): string => format.exactMoney(amount * QUOTA_PER_USD);
   const isOwn = user_id === undefined || user_id === bundle?.user.id;
   const polls = { polls: format.number(task.polls), failures: format.number(poll_failures) };
@@ -54,10 +56,12 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
       role >= roles.root ? <FactLink to={`/plugins/${encodeURIComponent(task.platform)}`}>{plugin}</FactLink> : plugin,
     ],
     [t('task.facts.action'), task.action && labelField(undefined, task.action, i18n.language)],
-    [t('task.facts.sent'), at(task.submit_time)],
+    [t('task.facts.submitted'), at(task.created_at)],
     [t('queue.column.since'), task.queue && at(task.queue.waiting_since)],
+    [t('task.facts.sent'), at(task.submit_time)],
     [t('task.facts.started'), at(task.start_time)],
     [t('task.facts.ended'), at(task.finish_time)],
+    [t('tasks.column.took'), took !== null && format.duration(took)],
     [t('task.facts.polls'), isSent && t(poll_failures > 0 ? 'task.facts.pollFailures' : 'task.facts.pollCount', polls)],
     [
       t('task.facts.user'),
@@ -93,14 +97,14 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
   );
 }
 
-const FactLink = ({ to, children }: { to: string; children: ReactNode }) => (
+export const FactLink = ({ to, children }: { to: string; children: ReactNode }) => (
   <Anchor component={Link} to={to} inherit>
     {children}
   </Anchor>
 );
 
 /** An id with a button that copies it. */
-function CopiedId({ id }: { id: string }) {
+export function CopiedId({ id }: { id: string }) {
   const { t } = useTranslation();
   const copy = async (): Promise<void> => notifySuccess(t((await copyText(id)) ? 'app.copied' : 'app.copyFailed'));
   return (

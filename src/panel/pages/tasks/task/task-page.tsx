@@ -190,10 +190,9 @@ function MoreMenu({ task, isOwn, hasCaseButton }: MoreMenuProps) {
           {t('case.open')}
         </Menu.Item>
         <Menu.Divider {...(hasCaseButton ? { hiddenFrom: 'md' } : {})} />
-        <Menu.Label>{t('app.copy')}</Menu.Label>
-        <Menu.Item onClick={() => void copy(task.id)}>{t('task.facts.id')}</Menu.Item>
+        <Menu.Item onClick={() => void copy(task.id)}>{t('task.copy.id')}</Menu.Item>
         <Menu.Item onClick={() => void copy(window.location.href)}>{t('task.copy.page')}</Menu.Item>
-        {task.input !== '' && <Menu.Item onClick={() => void copy(task.input)}>{t('task.prompt')}</Menu.Item>}
+        {task.input !== '' && <Menu.Item onClick={() => void copy(task.input)}>{t('task.copy.prompt')}</Menu.Item>}
         {task.artifacts.length > 0 && (
           <Menu.Item onClick={() => void copy(task.artifacts.map(({ content_url }) => content_url).join('\n'))}>
             {t('task.copy.results')}
@@ -217,7 +216,7 @@ function MoreMenu({ task, isOwn, hasCaseButton }: MoreMenuProps) {
         {isOwn && isFinished(task) && (
           <>
             <Menu.Divider />
-            <Menu.Item color="red" onClick={() => void confirmAndDelete()}>
+            <Menu.Item c="var(--mantine-color-error)" onClick={() => void confirmAndDelete()}>
               {t('tasks.bulk.delete')}
             </Menu.Item>
           </>
