@@ -22,7 +22,8 @@ describe('the audit log', () => {
   test('shows who did what, from where, with old and new values', async () => {
     const page = await visit('/audit');
     const row = page.getByRole('row', { name: /root changed a channel/ });
-    await row.getByText('Panel · 127.0.0.1').waitFor();
+    await row.getByText('Panel', { exact: true }).waitFor();
+    await row.getByText('127.0.0.1', { exact: true }).waitFor();
     await row.getByRole('button', { name: /^Details of changed a channel/ }).click();
     await row.locator('del').first().waitFor();
     expect((await row.locator('del').allTextContents()).sort()).toEqual(['Before 1', 'Before A channel']);

@@ -36,12 +36,13 @@ const failures: ReadonlySet<string> = new Set([
 /** The sentence of the entry, with a link to its target. */
 export function AuditActionCell({ entry }: CellProps) {
   const { sentence } = useActionText(entry);
+  const { name } = useAuditTarget(entry);
   return (
     <div className={classes.what}>
       <Text size="sm" fw={550} data-bad={failures.has(entry.action) || undefined}>
         {sentence}
       </Text>
-      <AuditTarget entry={entry} size="xs" />
+      {name !== entry.username && <AuditTarget entry={entry} size="xs" />}
     </div>
   );
 }
@@ -57,8 +58,9 @@ export function AuditBrief({ entry }: CellProps) {
       name={sentence}
       onPress={() => setOpen(!isOpen)}
       isOpen={isOpen}
-      state={<BriefText>{name}</BriefText>}
-      facts={[format.ago(entry.created_at)]}
+      state={<BriefText>{name === entry.username ? entry.ip : name}</BriefText>}
+      facts={[name === entry.username ? '' : entry.ip, format.time(entry.created_at)]}
+      wraps
     >
       <AuditDetails entry={entry} />
     </RowBrief>
@@ -90,10 +92,10 @@ export function AuditTimeCell({ entry }: CellProps) {
 export function AuditFromCell({ entry }: CellProps) {
   const { t } = useTranslation();
   const method = methodTexts[entry.auth_method];
-  const from = [method === undefined ? entry.auth_method : t(method), entry.ip].filter((text) => text !== '');
   return (
-    <Text size="sm" c="dimmed">
-      {from.join(' · ')}
+    <Text size="sm" c="dimmed" component="div">
+      <div>{method === undefined ? entry.auth_method : t(method)}</div>
+      <div>{entry.ip}</div>
     </Text>
   );
 }
@@ -111,8 +113,10 @@ export function AuditChangesCell({ entry }: CellProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   const { what } = useActionText(entry);
+  const { name } = useAuditTarget(entry);
   const changes = listChanges(entry.detail, format.time);
-  const facts = listFacts(entry.detail, format.time);
+  // The target stands in the sentence's cell.
+  const facts = listFacts(entry.detail, format.time).filter(({ value }) => value !== name);
   if (changes.length + facts.length === 0) return null;
   const [change] = changes;
   const nothing = t('audit.nothing');

@@ -109,7 +109,7 @@ export function CopiedId({ id }: { id: string }) {
   const copy = async (): Promise<void> => notifySuccess(t((await copyText(id)) ? 'app.copied' : 'app.copyFailed'));
   return (
     <>
-      {id}{' '}
+      <span>{id}</span>
       <ActionIcon
         className={classes.copied}
         variant="subtle"

@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../../api/types.ts';
 import { useGatewayStatus } from '../../../session/session-context.tsx';
 import { DescriptionList } from '../../../ui/display/figures.tsx';
+import { useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
 import { findPictures, readTaskBody } from '../read-task.ts';
 import { useUsageLabels } from './task-bill.tsx';
@@ -50,6 +51,7 @@ type PicturesProps = { pictures: readonly string[]; label: string; text: string 
 
 /** Small pictures above what was sent; one that does not load leaves its text. */
 function Pictures({ pictures, label, text }: PicturesProps) {
+  const format = useFormat();
   const [failed, setFailed] = useState<readonly string[]>([]);
   const shown = pictures.filter((path) => !failed.includes(path));
   if (shown.length === 0) return shorten(text);
@@ -66,9 +68,18 @@ function Pictures({ pictures, label, text }: PicturesProps) {
           />
         ))}
       </span>
-      <span className={classes.sent}>{shorten(text.replaceAll(/(;base64,)[\w+/=]+/g, '$1…'))}</span>
+      <span className={classes.sent}>{describe(text, format.bytes)}</span>
     </>
   );
+}
+
+/** A picture in Base64 by its type and size. */
+function describe(text: string, bytes: (count: number) => string): string {
+  const said = text.replaceAll(
+    /data:image\/([\w.+-]+);base64,([\w+/=]+)/g,
+    (_, type: string, data: string) => `${type.toUpperCase()} · ${bytes(Math.floor((data.length * 3) / 4))}`,
+  );
+  return shorten(said);
 }
 
 const shorten = (text: string): string => (text.length > maxSetting ? `${text.slice(0, maxSetting)}…` : text);
