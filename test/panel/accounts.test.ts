@@ -344,7 +344,7 @@ testInFullRun('are translated to Chinese', async () => {
     ['/sign-up', '创建账号'],
     ['/forgot-password', '忘记密码？'],
     ['/user/reset?email=a%40b.cd&token=x', '设置新密码'],
-    ['/user/reset', '该链接无效'],
+    ['/user/reset', '该链接已无法使用'],
   ] as const) {
     await page.goto(`${origin()}${path}`);
     await heading(page, name).waitFor();
