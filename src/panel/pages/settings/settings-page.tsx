@@ -3,7 +3,7 @@ import { IconChevronRight } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, Navigate, NavLink, useNavigate, useParams, useSearchParams } from 'react-router';
-import type { Option } from '../../api/types.ts';
+import type { OAuthProvider, Option } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
@@ -148,6 +148,12 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
   const toEntry = (group: string) => ({ value: group, label: nameEntry(group) });
   const isOn = (group: string): boolean =>
     options.find((option) => option.group === group && option.type === 'boolean')?.value === 'true';
+  const providers = useApiQuery<OAuthProvider[]>('/api/custom-oauth-provider');
+  const providersOn = (providers.data ?? []).filter(({ enabled }) => enabled).length;
+  const markOf = (group: string): string => {
+    if (group === 'providers') return providersOn > 0 ? t('settings.onCount', { number: providersOn }) : '';
+    return isOn(group) ? t('settings.on') : '';
+  };
   const link = (group: string, mark: ReactNode = null) => (
     <NavLink
       key={group}
@@ -199,7 +205,7 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
                       <IconChevronRight size={16} stroke={1.6} aria-hidden="true" />
                     </summary>
                     {folded.map((group) =>
-                      link(group, isOn(group) && <span className={classes.on}>{t('settings.on')}</span>),
+                      link(group, markOf(group) && <span className={classes.on}>{markOf(group)}</span>),
                     )}
                   </details>
                 )}

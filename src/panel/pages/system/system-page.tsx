@@ -1,5 +1,6 @@
-import { Text } from '@mantine/core';
+import { Alert, Button, Group, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { AttentionItem, BackupsReport, NodeReport } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -38,16 +39,24 @@ function Report({ report }: { report: NodeReport }) {
   const problems = findHealthProblems(attention.data ?? []);
   return (
     <div className={classes.report}>
-      {attention.data?.length === 0 ? (
-        <Text size="lg" role="status">
-          {backup.data?.place === null ? (
-            <StatusLabel tone="waiting">{t('system.backupRisk')}</StatusLabel>
-          ) : (
-            <StatusLabel tone="good">{t('system.allGood')}</StatusLabel>
-          )}
-        </Text>
-      ) : (
+      {attention.data?.length !== 0 ? (
         <AttentionList />
+      ) : (
+        backup.data?.place !== null && (
+          <Text size="lg" role="status">
+            <StatusLabel tone="good">{t('system.allGood')}</StatusLabel>
+          </Text>
+        )
+      )}
+      {backup.data?.place === null && (
+        <Alert color="yellow" variant="light" title={t('system.backupRisk')}>
+          <Group justify="space-between" gap="sm">
+            <Text size="sm">{t('system.backupRiskText')}</Text>
+            <Button component={Link} to="/settings/backups" variant="default" size="xs">
+              {t('system.backupSetUp')}
+            </Button>
+          </Group>
+        </Alert>
       )}
       <Section heading={t('system.nodes')} {...(problems.versions ? { intro: t('system.versionsDiffer') } : {})}>
         <NodeTable nodes={report.nodes} />

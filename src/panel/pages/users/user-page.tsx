@@ -1,6 +1,6 @@
-import { Alert, Stack, Text } from '@mantine/core';
+import { Alert, Anchor, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { useParams } from 'react-router';
+import { Link, useParams } from 'react-router';
 import type { Account, ApiKey, ApiKeyPage, TaskPage } from '../../api/types.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
@@ -134,17 +134,27 @@ function UserTasks({ userId }: { userId: number }) {
   const { t } = useTranslation();
   const { page, setPage } = useFilters([]);
   const query = useApiQuery<TaskPage>(withQuery('/api/task', { scope: 'all', user_id: userId, page }));
+  const columns = useTaskColumns({ all: true, tasks: query.data?.items }).filter(({ key }) => key !== 'user');
   return (
-    <DataTable
-      label={t('users.tab.tasks')}
-      query={query}
-      columns={useTaskColumns({ all: true, tasks: query.data?.items }).filter(({ key }) => key !== 'user')}
-      rowKey={({ id }) => id}
-      onPage={setPage}
-      isDense
-      brief={(task) => <TaskBrief task={task} all={false} />}
-      empty={<EmptyState heading={t('users.tasks.none')} text={t('users.tasks.noneText')} />}
-    />
+    <div>
+      {query.data !== undefined && query.data.total > 0 && (
+        <Text size="sm" ta="end" mb={10}>
+          <Anchor component={Link} to={`/tasks?scope=all&user=${userId}`} inherit>
+            {t('users.tasks.open')}
+          </Anchor>
+        </Text>
+      )}
+      <DataTable
+        label={t('users.tab.tasks')}
+        query={query}
+        columns={columns}
+        rowKey={({ id }) => id}
+        onPage={setPage}
+        isDense
+        brief={(task) => <TaskBrief task={task} all={false} />}
+        empty={<EmptyState heading={t('users.tasks.none')} text={t('users.tasks.noneText')} />}
+      />
+    </div>
   );
 }
 
@@ -186,6 +196,7 @@ function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
     {
       key: 'used',
       heading: t('keys.lastUsed'),
+      numeric: true,
       render: (key) => <KeyLastUse apiKey={key} />,
     },
     ...(mayEdit

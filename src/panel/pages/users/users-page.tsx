@@ -1,7 +1,8 @@
-import { Button, Select, Text } from '@mantine/core';
+import { Anchor, Button, Select, Text } from '@mantine/core';
 import { IconUserPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import { type AccountPage, type AccountRow, accountStatus } from '../../api/types.ts';
 import { roles, roleTextKey } from '../../session/roles.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
@@ -37,6 +38,7 @@ export function UsersPage() {
   const query = useApiQuery<AccountPage>(withQuery('/api/user', { page: filters.page, ...wanted }));
   const isSearch = keyword !== '' && role + status + group === '';
   const noneText = isSearch ? t('users.noneNamed', { keyword }) : t('users.noneText');
+  const isAlone = query.data?.total === 1 && !filters.isFiltered;
   const month = lastMonth(new Date());
   const columns = useColumns(query.data?.items ?? []);
   return (
@@ -76,6 +78,14 @@ export function UsersPage() {
           brief={(account) => <AccountBrief account={account} />}
           empty={<NoMatches text={noneText} onClear={filters.clear} />}
         />
+        {isAlone && (
+          <Text size="sm" c="dimmed" mt="md">
+            {t('users.onlyYou')}{' '}
+            <Anchor component={Link} to="/settings/sign_in" inherit underline="always">
+              {t('users.signUpSettings')}
+            </Anchor>
+          </Text>
+        )}
       </div>
       <NewUserDialog isOpen={isAdding} onClose={() => setAdding(false)} />
     </Page>

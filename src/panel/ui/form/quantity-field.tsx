@@ -54,7 +54,7 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
       placeholder={initial === '' || isForever ? '' : toAmount(initial, step.size)}
       onChange={(next) => send(next, step)}
       // Forever is no number: the choice takes the place of both.
-      rightSectionWidth={isForever ? '100%' : 112}
+      rightSectionWidth={isForever ? 'calc(100% - 14px)' : 112}
       rightSection={
         data.length === 1 ? (
           <Text size="sm" c="dimmed">
@@ -65,10 +65,7 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
             variant="unstyled"
             // Its own: it would inherit the sizes of the field that it stands in.
             rightSectionWidth={28}
-            styles={{
-              wrapper: { marginTop: 0 },
-              input: { background: 'none', ...(isForever ? { paddingInlineStart: 12 } : {}) },
-            }}
+            styles={{ wrapper: { marginTop: 0 }, input: { background: 'none' } }}
             w="100%"
             aria-label={t('number.unit')}
             data={data}
