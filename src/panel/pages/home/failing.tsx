@@ -4,7 +4,6 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsageReport, UsageStats } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
-import { Share } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
@@ -86,6 +85,9 @@ export function Failures({ figures, all, days, only }: FailuresProps) {
 function FailingTable({ of, rows }: { of: string; rows: readonly Failing[] }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const count = ({ succeeded, failed }: Failing): string =>
+    t('home.failing.of', { failed: format.number(failed), ended: format.number(succeeded + failed) });
+  const share = ({ succeeded, failed }: Failing): string => format.percent(failed / (succeeded + failed));
   return (
     <PlainTable
       label={t('home.failing')}
@@ -102,24 +104,18 @@ function FailingTable({ of, rows }: { of: string; rows: readonly Failing[] }) {
           ),
         },
         {
-          key: 'failed',
-          heading: t('task.status.FAILURE'),
-          numeric: true,
-          render: ({ failed }) => format.number(failed),
-        },
-        {
           key: 'share',
           heading: t('home.failing.share'),
           numeric: true,
-          render: ({ succeeded, failed }) => <Share part={failed} of={succeeded + failed} isBad />,
+          render: (row) => `${count(row)} · ${share(row)}`,
         },
       ]}
-      brief={({ name, to, succeeded, failed }) => (
+      brief={(row) => (
         <RowBrief
-          name={name}
-          to={to}
-          figure={format.percent(failed / (succeeded + failed))}
-          facts={[`${t('task.status.FAILURE')}: ${format.number(failed)}`]}
+          name={row.name}
+          to={row.to}
+          figure={t('home.failing.brief', { share: share(row) })}
+          facts={[count(row)]}
         />
       )}
     />

@@ -105,7 +105,7 @@ export function FirstSteps({ origin, onHide }: FirstStepsProps) {
 }
 
 /** For root: adds a channel with the built-in demo vendor, which needs no account. */
-function AddDemoChannel() {
+export function AddDemoChannel() {
   const { t } = useTranslation();
   const isRoot = useRole() >= roles.root;
   const createChannel = useApiMutation<void, DemoChannel>({

@@ -146,7 +146,7 @@ export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
             key: 'success',
             heading: t('home.success'),
             numeric: true,
-            render: ({ success_rate }) => (success_rate === null ? '–' : format.percentInColumn(success_rate)),
+            render: ({ success_rate }) => (success_rate === null ? '–' : format.percent(success_rate)),
           },
           {
             key: 'tasks',
@@ -158,7 +158,7 @@ export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
         brief={({ model, p50_seconds, p95_seconds, success_rate }) => (
           <RowBrief
             name={model}
-            figure={duration(p50_seconds)}
+            figure={`${t('home.slowest.usual')} ${duration(p50_seconds)}`}
             facts={[
               `${t('home.slowest.long')}: ${duration(p95_seconds)}`,
               success_rate === null ? '' : `${t('home.success')}: ${format.percent(success_rate)}`,

@@ -18,6 +18,7 @@ import { NameLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { TableSkeleton } from '../../ui/table/data-table.tsx';
 import { describeNeeds, RuleText } from '../plugins/plugin-errors.tsx';
+import { UploadDialog } from '../plugins/upload-dialog.tsx';
 import classes from './marketplace.module.css';
 import { MarketState, TrustLabel, TrustNotice } from './offer-labels.tsx';
 import { SourcesDialog } from './sources-dialog.tsx';
@@ -32,6 +33,7 @@ export function MarketplacePage() {
   const { t } = useTranslation();
   const filters = useFilters(['q']);
   const [isEditing, setEditing] = useState(false);
+  const [isUploading, setUploading] = useState(false);
   const searchText = filters.values.q;
   const search = useDebouncedFilter(searchText, (text) => filters.set('q', text));
   const offers = useApiQuery<MarketplaceSource[]>(path);
@@ -66,7 +68,9 @@ export function MarketplacePage() {
         </>
       }
     >
-      <SearchField aria-label={t('market.search')} placeholder={t('market.search')} maw={420} {...search} />
+      {!(offers.data !== undefined && isCutOff(offers.data)) && (
+        <SearchField aria-label={t('market.search')} placeholder={t('market.search')} maw={420} {...search} />
+      )}
       {refresh.isError && <ErrorNotice error={refresh.error} />}
       <QueryResult query={offers} pending={<TableSkeleton />}>
         {(sources) =>
@@ -81,8 +85,13 @@ export function MarketplacePage() {
               {isCutOff(sources) && (
                 <Alert color="red" variant="light" role="alert">
                   <div className={classes.failed}>
-                    {t('market.allFailed')}
-                    <RetryButton refresh={refresh} />
+                    {t(sources.every(isUnresolved) ? 'market.allUnresolved' : 'market.allFailed')}
+                    <Group gap="xs">
+                      <RetryButton refresh={refresh} />
+                      <Button size="xs" variant="default" onClick={() => setUploading(true)}>
+                        {t('plugins.upload')}
+                      </Button>
+                    </Group>
                   </div>
                 </Alert>
               )}
@@ -101,6 +110,7 @@ export function MarketplacePage() {
         }
       </QueryResult>
       <SourcesDialog isOpen={isEditing} onClose={() => setEditing(false)} />
+      <UploadDialog isOpen={isUploading} onClose={() => setUploading(false)} />
     </Page>
   );
 }
@@ -113,6 +123,8 @@ const networkFaults: readonly (string | undefined)[] = [
 /** Whether no source can be reached at all: each says the same, which is said once. */
 const isCutOff = (sources: readonly MarketplaceSource[]): boolean =>
   sources.every(({ error_sentence: sentence }) => networkFaults.includes(sentence?.reason));
+
+const isUnresolved = ({ error_sentence: sentence }: MarketplaceSource): boolean => sentence?.reason === 'market.dns';
 
 type Refresh = { mutate(): void; isPending: boolean };
 
@@ -152,7 +164,7 @@ function SourceSection({ offer, searchText, isQuiet, onEdit, refresh }: SourceSe
         <TrustLabel trust={offer.trust} />
       </div>
       <TrustNotice source={offer.source.name} trust={offer.trust} />
-      {offer.error !== undefined && isQuiet && (
+      {offer.error !== undefined && isQuiet && !isUnresolved(offer) && (
         <Text size="sm" c="dimmed">
           <ServerText text={offer.error} sentence={offer.error_sentence} />
         </Text>
@@ -253,7 +265,7 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
           </Text>
         )}
       </div>
-      {state !== 'not_installed' && <MarketState state={state} />}
+      {state !== 'not_installed' && <MarketState state={state} version={offered ?? latest} />}
       <Button component={Link} to={page} variant="default" size="xs" aria-label={`${t('market.view')}: ${name}`}>
         {t('market.view')}
       </Button>

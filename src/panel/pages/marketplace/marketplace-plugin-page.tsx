@@ -24,8 +24,7 @@ import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { PreviewChanges, PreviewReplay } from '../plugins/activation-preview.tsx';
 import { ChangelogSection } from '../plugins/change-log.tsx';
-import { Codes } from '../plugins/overview-tab.tsx';
-import { PermissionSection, pluginHosts } from '../plugins/permission-list.tsx';
+import { PermissionSection, readHost } from '../plugins/permission-list.tsx';
 import { NewerContract, PluginErrorList, PluginErrors, RuleText } from '../plugins/plugin-errors.tsx';
 import { isModelConflict, pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
@@ -43,12 +42,18 @@ export function MarketplacePluginPage() {
   const offers = useApiQuery<MarketplaceSource[]>('/api/plugin/task/marketplace');
   const offer = offers.data?.find((each) => each.source.name === source);
   const plugin = offer?.plugins.find((each) => each.key === key);
-  const description = localise(plugin?.description, i18n.language);
+  const [params] = useSearchParams();
+  const version = params.get('version') ?? plugin?.offered ?? plugin?.latest;
+  const text = useSource({ source, key, version });
+  // The code says what an index may keep silent about.
+  const description =
+    localise(plugin?.description, i18n.language) || localise(text.data?.meta?.description, i18n.language);
+  const name = plugin === undefined || plugin.name === key ? (text.data?.meta?.name ?? key) : plugin.name;
   return (
     <Page
-      heading={plugin?.name ?? key}
+      heading={name}
       {...(description === '' ? {} : { intro: description })}
-      {...(plugin === undefined ? {} : { mark: <Mark plugin={plugin} /> })}
+      {...(version === undefined ? {} : { mark: <Mark name={name} pluginKey={key} version={version} /> })}
       back={<BackLink to="/marketplace">{t('nav.marketplace')}</BackLink>}
     >
       <QueryResult query={offers}>
@@ -68,10 +73,17 @@ export function MarketplacePluginPage() {
   );
 }
 
-function Mark({ plugin }: { plugin: MarketplacePlugin }) {
+/** The code of an offered version, and what the gateway reads in it. */
+const useSource = ({ source, key, version }: { source: string; key: string; version: string | undefined }) =>
+  useApiQuery<MarketplaceSourceText>(
+    withQuery('/api/plugin/task/marketplace/source', { source, key, version: version ?? '' }),
+    { keepPrevious: false, enabled: version !== undefined },
+  );
+
+function Mark({ name, pluginKey, version }: { name: string; pluginKey: string; version: string }) {
   return (
     <Text size="sm" c="dimmed">
-      {[...(plugin.key === plugin.name ? [] : [plugin.key]), plugin.offered ?? plugin.latest].join(' · ')}
+      {[...(pluginKey === name ? [] : [pluginKey]), version].join(' · ')}
     </Text>
   );
 }
@@ -85,15 +97,8 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
   const [params, setParams] = useSearchParams();
   const version = params.get('version') ?? plugin.offered ?? plugin.latest;
   const offered = plugin.versions.find((each) => each.version === version);
-  const text = useApiQuery<MarketplaceSourceText>(
-    withQuery('/api/plugin/task/marketplace/source', { source, key: plugin.key, version }),
-    { keepPrevious: false },
-  );
+  const text = useSource({ source, key: plugin.key, version });
   const isDifferent = (text.data?.differences.length ?? 0) > 0;
-  // The code says what an index may keep silent about.
-  const models = readPermission(text.data, 'models') ?? plugin.models;
-  const hosts =
-    readPermission(text.data, 'hosts') ?? pluginHosts({ base: offered?.base_url, allowed: offered?.allowed_hosts });
   const install = useApiMutation<Install, MarketplaceInstall>({
     request: (body) => ({
       method: 'POST',
@@ -167,7 +172,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
         <dl className={classes.facts}>
           <dt>{t('plugins.state')}</dt>
           <dd>
-            <MarketState state={plugin.state} />
+            <MarketState state={plugin.state} version={plugin.offered ?? plugin.latest} />
             {plugin.state === 'diverged' && (
               <Text size="sm" c="dimmed" mt={4}>
                 {t('market.divergedText')}
@@ -196,10 +201,6 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
               </dd>
             </>
           )}
-          <dt>{t('plugins.models')}</dt>
-          <dd>{models.length === 0 ? '–' : <Codes values={models} />}</dd>
-          <dt>{t('plugins.hosts')}</dt>
-          <dd>{hosts.length === 0 ? t('plugins.hostsChannel') : <Codes values={hosts} />}</dd>
         </dl>
       </Section>
       {text.data && <ChangelogSection changelog={text.data.changelog} />}
@@ -232,26 +233,19 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
   );
 }
 
-type Permissions = NonNullable<MarketplaceSourceText['permissions']>;
-
-/** What the code itself has; undefined: nothing, or the code is not there yet. */
-function readPermission(text: MarketplaceSourceText | undefined, wanted: 'models' | 'hosts'): string[] | undefined {
-  const { gained, kept }: Pick<Permissions, 'gained' | 'kept'> = text?.permissions ?? { gained: [], kept: [] };
-  const values = [...kept, ...gained].filter(({ code }) => code === wanted).flatMap(({ values }) => values);
-  return values.length === 0 ? undefined : values;
-}
-
-const differenceTexts: Readonly<Record<string, TextKey>> = {
-  allowedHosts: 'market.differs.hosts',
-  baseUrl: 'market.differs.hosts',
-  models: 'market.differs.models',
-  channelTypes: 'market.differs.channelTypes',
+/** Where the index lists something else, and where it lists nothing. */
+const differenceTexts: Readonly<Record<string, readonly [other: TextKey, none: TextKey]>> = {
+  allowedHosts: ['market.differs.hosts', 'market.differs.noHosts'],
+  baseUrl: ['market.differs.hosts', 'market.differs.noHosts'],
+  models: ['market.differs.models', 'market.differs.noModels'],
+  channelTypes: ['market.differs.channelTypes', 'market.differs.noChannelTypes'],
 };
 
 /** What the index says otherwise than the code: before anything is installed. */
 function Differences({ text: { differences, difference_sentences: sentences } }: { text: MarketplaceSourceText }) {
-  const { t } = useTranslation();
-  const listed = (json: unknown): string => readList(json).join(', ') || t('market.differs.none');
+  const { t, i18n } = useTranslation();
+  const conjunction = new Intl.ListFormat(i18n.language);
+  const say = (list: readonly string[]): string => conjunction.format(list) || t('market.differs.none');
   return (
     <Alert
       color="yellow"
@@ -262,13 +256,17 @@ function Differences({ text: { differences, difference_sentences: sentences } }:
       <List size="sm">
         {differences.map((difference, at) => {
           const { name = '', values, others } = sentences?.[at]?.params ?? {};
-          const key = differenceTexts[String(name)];
+          const keys = differenceTexts[String(name)];
+          const [listed, actual] = [readList(values), readList(others).map(readHost)];
           return (
             <List.Item key={difference}>
-              {key === undefined ? (
+              {keys === undefined ? (
                 <RuleText said={{ ...sentences?.[at], message: difference }} />
               ) : (
-                t(key as 'market.differs.hosts', { listed: listed(values), actual: listed(others) })
+                t(keys[listed.length === 0 ? 1 : 0] as 'market.differs.hosts', {
+                  listed: say(listed.map(readHost)),
+                  actual: say(actual),
+                })
               )}
             </List.Item>
           );

@@ -17,9 +17,13 @@ const states: Record<MarketplacePlugin['state'], { text: TextKey; tone: Tone }> 
   diverged: { text: 'market.state.diverged', tone: 'bad' },
 };
 
-export function MarketState({ state }: { state: MarketplacePlugin['state'] }) {
+export function MarketState({ state, version }: { state: MarketplacePlugin['state']; version: string }) {
   const { t } = useTranslation();
-  return <StatusLabel tone={states[state].tone}>{t(states[state].text)}</StatusLabel>;
+  return (
+    <StatusLabel tone={states[state].tone}>
+      {t(states[state].text as 'market.state.upgradable', { version })}
+    </StatusLabel>
+  );
 }
 
 type Trust = NonNullable<MarketplaceSource['trust']>;

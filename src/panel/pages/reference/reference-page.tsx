@@ -1,4 +1,4 @@
-import { Anchor, Kbd, PasswordInput, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, CloseButton, Kbd, PasswordInput, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -78,9 +78,13 @@ export function ReferencePage() {
           placeholder={t('reference.search')}
           leftSection={<IconSearch size={17} stroke={1.6} aria-hidden="true" />}
           rightSection={
-            <Kbd aria-hidden="true" visibleFrom="sm">
-              /
-            </Kbd>
+            search === '' ? (
+              <Kbd aria-hidden="true" visibleFrom="sm">
+                /
+              </Kbd>
+            ) : (
+              <CloseButton aria-label={t('keys.clear')} onClick={() => setSearch('')} />
+            )
           }
           autoComplete="off"
           value={search}

@@ -1,5 +1,5 @@
 import { Portal } from '@mantine/core';
-import { IconPhoto } from '@tabler/icons-react';
+import { IconPhotoVideo } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import type { TaskSummary } from '../../api/types.ts';
 import { useMissingPreview } from './previews/use-missing-preview.ts';
@@ -44,7 +44,7 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
         hasPicture(task) &&
         !isDrawing && (
           <>
-            <IconPhoto size={isTile ? 22 : 17} stroke={1.4} />
+            <IconPhotoVideo size={isTile ? 22 : 17} stroke={1.4} />
             {isTile && <span className={classes.model}>{task.model}</span>}
           </>
         )

@@ -28,12 +28,13 @@ export function roundTicks(
 /** Returns the decimals needed to print every multiple of `step` exactly. */
 export const decimalsOfStep = (step: number): number => Math.max(0, -Math.floor(Math.log10(step * 1.000_001)));
 
-/** Pixels beside the bars and lines: the labels of values at the left, half a time at the right. */
+/** Pixels beside lines, at most: the labels of values at the left, half a time at the right. */
 export const sides = { left: 64, right: 40 };
 
 /** Pixels: at most those of a character, on average, and the gap between two labels. */
 const characterWidth = 7;
 const labelGap = 18;
+const valueGap = 12;
 
 /**
  * How many points have no label between two that have one, in a chart of that many pixels. The
@@ -43,6 +44,12 @@ export function labelInterval(labels: readonly string[], width: number): number 
   const labelWidth = labelGap + characterWidth * Math.max(0, ...labels.map(({ length }) => length));
   const fitting = Math.max(1, Math.floor((width - sides.left - sides.right) / labelWidth));
   return Math.max(0, Math.ceil(labels.length / fitting) - 1);
+}
+
+/** Pixels at the right of bars: what the last label takes besides the place of its bar. */
+export function roomAfterBars(labels: readonly string[], width: number): number {
+  const halfLabel = (characterWidth * (labels.at(-1)?.length ?? 0)) / 2;
+  return Math.max(2, Math.ceil(halfLabel - (width - sides.left) / (2 * Math.max(1, labels.length))));
 }
 
 /** Counts from the last one, which says how new the figures are. */
@@ -62,10 +69,20 @@ export const axes = {
     tick: { ...label, transform: 'translate(0, 10)' },
   }),
   values: (ticks: readonly number[], write: (value: number) => string) => ({
-    ...{ width: sides.left, ticks: [...ticks], domain: [0, ticks.at(-1) ?? 1], interval: 0, tickFormatter: write },
+    ...{
+      width: widthOf(ticks.map(write)),
+      ticks: [...ticks],
+      domain: [0, ticks.at(-1) ?? 1],
+      interval: 0,
+      tickFormatter: write,
+    },
     tick: { ...label, transform: 'translate(-10, 0)' },
   }),
 };
+
+/** The labels begin where the chart does. */
+const widthOf = (labels: readonly string[]): number =>
+  Math.min(sides.left, valueGap + characterWidth * Math.max(0, ...labels.map(({ length }) => length)));
 
 /** The grid would measure the times once more, for lines that are not drawn. */
 export const noVerticalLines = { verticalCoordinatesGenerator: (): number[] => [] };

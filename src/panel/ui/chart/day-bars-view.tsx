@@ -1,7 +1,7 @@
 import { BarChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
 import type { Axis, ViewSize } from './chart-axis.ts';
-import { axes, noVerticalLines, roundTicks, sides } from './chart-axis.ts';
+import { axes, noVerticalLines, roomAfterBars, roundTicks } from './chart-axis.ts';
 
 const brand = 'var(--mantine-primary-color-filled)';
 
@@ -18,6 +18,7 @@ export function DayBarsView({
   const addUp = (day: DayBarsProps['days'][number]): number =>
     series.reduce((sum, { key }) => sum + Number(day[key] ?? 0), 0);
   const ticks = axis?.ticks ?? roundTicks(Math.max(0, ...days.map(addUp)), { whole: true }).ticks;
+  const labels = days.map(({ day }) => String(day));
   return (
     <BarChart
       h={height}
@@ -35,11 +36,8 @@ export function DayBarsView({
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       barProps={{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
-      barChartProps={{ accessibilityLayer: false, margin: { top: 8, right: sides.right } }}
-      xAxisProps={axes.times(
-        days.map(({ day }) => String(day)),
-        width,
-      )}
+      barChartProps={{ accessibilityLayer: false, margin: { top: 8, right: roomAfterBars(labels, width) } }}
+      xAxisProps={axes.times(labels, width)}
       yAxisProps={axes.values(ticks, axis?.label ?? format)}
     />
   );

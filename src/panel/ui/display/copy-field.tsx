@@ -38,7 +38,7 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
           data-program={isProgram || undefined}
           data-word={!shown.includes(' ') || undefined}
         >
-          {isProgram ? text : keepFlagsWhole(shown)}
+          {isProgram ? keepContinuations(text) : keepFlagsWhole(shown)}
         </code>
         <ActionIcon
           className={classes.copy ?? ''}
@@ -69,6 +69,20 @@ function keepFlagsWhole(text: string): ReactNode {
       <span className={classes.part}>{part}</span>
     </Fragment>
   ));
+}
+
+/** The backslash at the end of a line stays with the word before it. */
+function keepContinuations(text: string): ReactNode {
+  return text.split(/(\S+ \\$)/m).map((part, index) =>
+    index % 2 === 0 ? (
+      part
+    ) : (
+      // biome-ignore lint/suspicious/noArrayIndexKey: parts of one text, which change together
+      <span key={index} className={classes.part}>
+        {part}
+      </span>
+    ),
+  );
 }
 
 /**

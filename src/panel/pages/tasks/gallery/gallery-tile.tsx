@@ -1,4 +1,4 @@
-import { IconPhoto } from '@tabler/icons-react';
+import { IconPhotoVideo } from '@tabler/icons-react';
 import { memo, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskArtifacts } from '../../../api/types.ts';
@@ -58,7 +58,7 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
         {tile.poster === undefined ? (
           <span className={classes.blank}>
             {tile.status === 'SUCCESS' ? (
-              !isDrawing && <IconPhoto size={26} stroke={1.3} aria-hidden="true" />
+              !isDrawing && <IconPhotoVideo size={26} stroke={1.3} aria-hidden="true" />
             ) : (
               <>
                 <TaskStatus status={tile.status} isWaiting={tile.isWaiting} />
