@@ -95,6 +95,9 @@ describe('the API reference', () => {
     await page.keyboard.type('cancel task');
     await operation(page, 'cancelTask').waitFor();
     expect(await page.locator('main details[id]').count()).toBeLessThan(6);
+    // Its line does not say so; its description does.
+    await page.locator('details', { hasText: '/mcp' }).locator('summary').getByText('cancel_task').waitFor();
+    await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByRole('searchbox').fill('rate_limit_exceeded');
     await page.getByText('rate_limit_exceeded', { exact: true }).first().waitFor();
     expect(await page.locator('main details[id]').count()).toBe(0);

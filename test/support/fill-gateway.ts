@@ -138,7 +138,13 @@ async function storePlugins(admin: Administrator, market: MarketServer): Promise
   publish(market, '/studio', {
     plugins: [
       { key: 'paper', version: '1.2.0', source: renamed('paper', 'Paper films').replace("'1.0.0'", "'1.2.0'") },
-      { key: 'nord', version: '0.9.1', source: renamed('nord', 'Nord Motion').replace("'1.0.0'", "'0.9.1'") },
+      {
+        ...{ key: 'nord', version: '0.9.1', source: renamed('nord', 'Nord Motion').replace("'1.0.0'", "'0.9.1'") },
+        shown: {
+          ...{ name: 'Nord Motion', description: { en: 'Short films of northern landscapes' } },
+          models: ['nord-video', 'nord-video-pro'],
+        },
+      },
     ],
   });
   await admin.call('PUT', '/api/plugin/task/marketplace/sources', [

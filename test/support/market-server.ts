@@ -33,7 +33,15 @@ export function startMarket(): MarketServer {
 
 export const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex');
 
-type Offered = { key: string; version: string; source: string; path?: string; sha256?: string; more?: object };
+type Offered = {
+  key: string;
+  version: string;
+  source: string;
+  path?: string;
+  sha256?: string;
+  more?: object;
+  shown?: object;
+};
 
 /** An index with one entry for each plugin; the sources are put beside it. */
 export function publish(
@@ -50,6 +58,7 @@ export function publish(
       name: key,
       latest: versions.at(-1)?.version,
       ...shown,
+      ...versions.at(-1)?.shown,
       versions: versions.map(({ version, source, path, sha256: hash, more }) => ({
         version,
         path: path ?? `${key}/${version}.js`,

@@ -71,7 +71,7 @@ export function KeyForm({ form, apiKey }: { form: Form<KeyValues>; apiKey?: ApiK
         period={form.bindValue('limit_period')}
         usd={form.bindValue('limit_usd')}
         label={t('keys.recurring')}
-        description={t('limit.keyHint')}
+        description={values.limit_period === '' ? '' : t('limit.keyHint')}
         stored={apiKey?.budget ?? null}
       />
       <OwnerLimitFields perMinute={form.bindValue('requests_per_minute')} running={form.bindValue('max_running')} />

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { WithCode } from '../../ui/display/with-code.tsx';
 import { RequestTabs } from '../playground/code-tabs.tsx';
-import { isSchema, makeExample, type Operation, type Parameter, type Schema } from './read-document.ts';
+import { findSentence, isSchema, makeExample, type Operation, type Parameter, type Schema } from './read-document.ts';
 import classes from './reference.module.css';
 import { ParameterTable, SchemaTable } from './schema-table.tsx';
 import { TryRequest } from './try-request.tsx';
@@ -48,11 +48,18 @@ export function Entry({ id, isTarget, summary, children }: EntryProps) {
   );
 }
 
-type OperationEntryProps = { operation: Operation; reader: Reader; isTarget: boolean };
+type OperationEntryProps = {
+  operation: Operation;
+  reader: Reader;
+  isTarget: boolean;
+  /** The words by which it was found; empty: none. */
+  search: string;
+};
 
-export function OperationEntry({ operation, reader, isTarget }: OperationEntryProps) {
+export function OperationEntry({ operation, reader, isTarget, search }: OperationEntryProps) {
   const { t } = useTranslation();
   const { id, method, path, summary, isTranslated, access } = operation;
+  const found = search === '' ? undefined : findSentence(operation, search);
   return (
     <Entry
       id={id}
@@ -66,6 +73,11 @@ export function OperationEntry({ operation, reader, isTarget }: OperationEntryPr
           <span className={classes.summary}>
             <span lang={isTranslated ? undefined : 'en'}>{summary}</span>
             {access !== 'apiKey' && <span className={classes.access}>{t(`reference.access.${access}`)}</span>}
+            {found !== undefined && (
+              <span className={classes.found} lang="en">
+                <WithCode text={found} />
+              </span>
+            )}
           </span>
         </>
       }
@@ -75,7 +87,7 @@ export function OperationEntry({ operation, reader, isTarget }: OperationEntryPr
   );
 }
 
-function OpenOperation({ operation, reader }: Omit<OperationEntryProps, 'isTarget'>) {
+function OpenOperation({ operation, reader }: Pick<OperationEntryProps, 'operation' | 'reader'>) {
   const { t } = useTranslation();
   const call = useCall(operation, reader);
   const example = writeResponse(operation);

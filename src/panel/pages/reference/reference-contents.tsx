@@ -47,7 +47,7 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
     groups.map(({ id, name, operations }) => (
       <ReferenceSection key={id} id={id} heading={name}>
         {operations.map((operation) => (
-          <OperationEntry key={operation.id} {...{ operation, reader }} isTarget={operation.id === target} />
+          <OperationEntry key={operation.id} {...{ operation, reader, search }} isTarget={operation.id === target} />
         ))}
       </ReferenceSection>
     ));
@@ -125,7 +125,11 @@ export function ReferenceContents({ reference, reader, search }: ReferenceConten
         {alerts.length + callbacks.length > 0 && (
           <ReferenceSection id="operators" heading={t('reference.operators')}>
             {callbacks.map((operation) => (
-              <OperationEntry key={operation.id} {...{ operation, reader }} isTarget={operation.id === target} />
+              <OperationEntry
+                key={operation.id}
+                {...{ operation, reader, search }}
+                isTarget={operation.id === target}
+              />
             ))}
             {listWebhooks(alerts)}
           </ReferenceSection>

@@ -34,7 +34,8 @@ export const sides = { left: 64, right: 40 };
 /** Pixels: at most those of a character, on average, and the gap between two labels. */
 const characterWidth = 7;
 const labelGap = 18;
-const valueGap = 12;
+/** Between the label of a value and the plot. */
+const valueGap = 20;
 
 /**
  * How many points have no label between two that have one, in a chart of that many pixels. The
