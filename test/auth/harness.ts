@@ -132,7 +132,7 @@ export function openAuth(
     config?: Partial<AuthConfig>;
     settings?: () => AuthSettings;
     /** Default: as `settings`. */
-    settingsIn?: Parameters<typeof createAuth>[0]['settingsIn'];
+    settingsIn?: Parameters<typeof createAuth>[0]['settings']['inTransaction'];
     /** Default: mails are dropped. */
     sendMail?: SendMail;
     onSignIn?: Parameters<typeof createAuth>[0]['onSignIn'];
@@ -155,9 +155,11 @@ export function openAuth(
     logger: options.logger ?? silentLogger,
     secretBox: createSecretBox(config.cryptoSecrets),
     config: { ...config, ...(options.costlyPasswords ? {} : { passwordCost: CHEAP_COST }) },
-    settings,
-    settingsIn: options.settingsIn ?? (async () => settings()),
-    modelRequests: () => ({ window: undefined, requestsPerMinute: () => undefined }),
+    settings: {
+      now: settings,
+      inTransaction: options.settingsIn ?? (async () => settings()),
+      modelRequests: () => ({ window: undefined, requestsPerMinute: () => undefined }),
+    },
     ...(options.onSignIn ? { onSignIn: options.onSignIn } : {}),
   });
 }

@@ -82,9 +82,11 @@ export async function withAccounts<T>(
       logger: silentLogger,
       secretBox,
       config: authConfig(config, secrets),
-      settings: () => authSettings(options, node),
-      settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
-      modelRequests: () => modelRequestSettings(options),
+      settings: {
+        now: () => authSettings(options, node),
+        inTransaction: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
+        modelRequests: () => modelRequestSettings(options),
+      },
     });
     const settingsService = createSettingsService({
       store,

@@ -169,9 +169,11 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     logger,
     secretBox,
     config: authConfig(config, secrets),
-    settings: () => authSettings(options, node),
-    settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
-    modelRequests: () => modelRequestSettings(options),
+    settings: {
+      now: () => authSettings(options, node),
+      inTransaction: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
+      modelRequests: () => modelRequestSettings(options),
+    },
   });
   // Mail stops after the listener has closed, and before the store and the options that it needs.
   shutdown.add('mail', () => auth.mail.stop(MAIL_GRACE_MS));

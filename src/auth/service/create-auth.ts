@@ -55,17 +55,23 @@ export type AuthDeps = {
   upstream: Upstream;
   sendMail: SendMail;
   config: AuthConfig;
-  settings: () => AuthSettings;
-  settingsIn: SettingsIn;
-  /** Read at each request for a task. */
-  modelRequests: () => ModelRequestSettings;
+  settings: SettingsSource;
   reportCacheSize?: ReportCacheSize;
   /** Called for every sign-in and every failure, for the metrics. */
   onSignIn?: (sample: SignInSample) => void;
 };
 
-export function createAuth(deps: AuthDeps): Auth {
-  const { store, clock, logger, secretBox, upstream, config, settings, settingsIn } = deps;
+/** The settings now, as a transaction sees them, and those that each request for a task reads. */
+type SettingsSource = {
+  now: () => AuthSettings;
+  inTransaction: SettingsIn;
+  modelRequests: () => ModelRequestSettings;
+};
+
+export function createAuth({ settings: source, ...given }: AuthDeps): Auth {
+  const [settings, settingsIn] = [source.now, source.inTransaction];
+  const deps = { ...given, settings, settingsIn };
+  const { store, clock, logger, secretBox, upstream, config } = deps;
   const { counters, successLists, sessionCache } = deps.shared;
   // What holds state or keys: one of each per process.
   const keys = deriveSessionKeys(config.sessionSecrets);
@@ -149,7 +155,7 @@ export function createAuth(deps: AuthDeps): Auth {
       critical: createRequestLimit(counters, { name: 'critical', ...critical }),
       user: createUserLimit(counters, critical),
       api: createRequestLimit(counters, { name: 'api', ...api }),
-      modelRequests: createModelRequestLimit({ counters, successLists, clock, settings: deps.modelRequests }),
+      modelRequests: createModelRequestLimit({ counters, successLists, clock, settings: source.modelRequests }),
     },
   };
 }

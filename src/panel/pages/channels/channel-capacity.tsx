@@ -26,7 +26,7 @@ const limitReasons: Readonly<Record<Capacity['limit_reason'], TextKey>> = {
   raised: 'channels.limit.raised',
   told: 'channels.limit.told',
 };
-export const restReasons: Readonly<Record<RestReason, TextKey>> = {
+const restReasons: Readonly<Record<RestReason, TextKey>> = {
   capacity: 'channels.rest.capacity',
   rate: 'channels.rest.rate',
   balance: 'channels.rest.balance',
