@@ -181,7 +181,7 @@ function UsageFacts({ plugin: { key, runtime_status: status }, schema }: UsageFa
   );
 }
 
-export function Codes({ values }: { values: readonly string[] }) {
+function Codes({ values }: { values: readonly string[] }) {
   return (
     <ul className={classes.codes}>
       {values.map((value) => (

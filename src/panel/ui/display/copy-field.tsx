@@ -77,7 +77,6 @@ function keepContinuations(text: string): ReactNode {
     index % 2 === 0 ? (
       part
     ) : (
-      // biome-ignore lint/suspicious/noArrayIndexKey: parts of one text, which change together
       <span key={index} className={classes.part}>
         {part}
       </span>
