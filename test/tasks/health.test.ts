@@ -133,9 +133,10 @@ describeEachStore(
         for (let sent = 0; sent < 40 && (await rests())[0] === ''; sent++)
           expect((await ended(store, (await send()).taskId)).status).toBe('SUCCESS');
         expect(await rests()).toEqual(['credential', '']);
-        // Where there is no other key, the first task waits too.
+        // Where there is no other key, the first client is told, and later tasks wait.
         await engine.channels.update(id, { status: 2 }, { mayMoveKey: false });
         await engine.addChannel({ ...bound, key: cloud.key({ private_key: 'none' }) });
+        await expect(send()).rejects.toThrow(/private key of the service account cannot be read/);
         expect((await send()).phase).toBe('waiting');
         await cloud.stop();
       }));

@@ -146,7 +146,9 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           lastAttempt = { kind: 'failed', error, mayTryAnother: true, outcome: 'turned_away', refusal };
           passedOver.push(`${nameAccount(deps, account)} token`);
           noteRefusal(deps, account, error);
-          withoutToken = task || !mayWait(deps, submission.caller.group) ? undefined : toFull(choice);
+          // Who sends the first task with a refused key is told, and nothing was stored for it.
+          const waits = !task && refusal.kind === 'vendor_busy' && mayWait(deps, submission.caller.group);
+          withoutToken = waits ? toFull(choice) : undefined;
           continue;
         }
         // A task that waited and was not sent waits again, once the store or the plugin answers.
