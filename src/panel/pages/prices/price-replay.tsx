@@ -80,7 +80,7 @@ export function PriceReplay({ tried, runsAtOnce = false }: { tried: TriedPrices;
           leftSection={<IconPlayerPlay size={17} stroke={1.6} aria-hidden="true" />}
           loading={isRunning}
           h="auto"
-          mih={36}
+          mih={{ base: 44, sm: 36 }}
           styles={{ label: { whiteSpace: 'normal' } }}
           onClick={() => void run()}
         >

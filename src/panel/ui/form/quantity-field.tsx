@@ -51,10 +51,9 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
     <DecimalField
       {...input}
       value={shown}
-      placeholder={initial === '' || isForever ? '' : toAmount(initial, step.size)}
+      placeholder={isForever ? '∞' : initial === '' ? '' : toAmount(initial, step.size)}
       onChange={(next) => send(next, step)}
-      // Forever is no number: the choice takes the place of both.
-      rightSectionWidth={isForever ? 'calc(100% - 14px)' : 112}
+      rightSectionWidth={112}
       rightSection={
         data.length === 1 ? (
           <Text size="sm" c="dimmed">
