@@ -1,4 +1,4 @@
-import { Anchor, Button, Stack, Text } from '@mantine/core';
+import { Anchor, Button, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
@@ -42,19 +42,5 @@ export function BackToSignIn() {
     >
       {t('account.toSignIn')}
     </Anchor>
-  );
-}
-
-/** Below a form that creates an account. */
-export function HaveAccount() {
-  const { t } = useTranslation();
-  const [params] = useSearchParams();
-  return (
-    <Text size="sm">
-      {t('signUp.haveAccount')}{' '}
-      <Anchor component={Link} to={`/sign-in${affiliateQuery(params)}`} underline="always">
-        {t('signIn.submit')}
-      </Anchor>
-    </Text>
   );
 }

@@ -1,8 +1,8 @@
-import { Button, Checkbox, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Anchor, Button, Checkbox, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useSearchParams } from 'react-router';
+import { Link, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -11,10 +11,10 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { SignUpWithProvider } from '../sign-in/other-sign-in-methods.tsx';
-import { AccountMessage, HaveAccount } from './account-message.tsx';
+import { AccountMessage } from './account-message.tsx';
 import { useCaptcha } from './captcha.tsx';
 import { hasLegalTexts, LegalText } from './legal-line.tsx';
-import { readAffiliateCode } from './link-parameters.ts';
+import { affiliateQuery, readAffiliateCode } from './link-parameters.ts';
 import { SendEmailCode } from './send-email-code.tsx';
 import { fieldErrorText, validateEmail, validatePassword, validateUsername } from './validate-account.ts';
 import { WithGatewayStatus } from './with-gateway-status.tsx';
@@ -241,5 +241,18 @@ function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
         </Button>
       </Stack>
     </form>
+  );
+}
+
+function HaveAccount() {
+  const { t } = useTranslation();
+  const [params] = useSearchParams();
+  return (
+    <Text size="sm">
+      {t('signUp.haveAccount')}{' '}
+      <Anchor component={Link} to={`/sign-in${affiliateQuery(params)}`} underline="always">
+        {t('signIn.submit')}
+      </Anchor>
+    </Text>
   );
 }

@@ -18,6 +18,7 @@ import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
 import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { BackLink, ExternalLink, useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
@@ -233,7 +234,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
   );
 }
 
-/** Where the index lists something else, and where it lists nothing. */
+/** The texts for an index that lists something else, and for one that lists nothing. */
 const differenceTexts: Readonly<Record<string, readonly [other: TextKey, none: TextKey]>> = {
   allowedHosts: ['market.differs.hosts', 'market.differs.noHosts'],
   baseUrl: ['market.differs.hosts', 'market.differs.noHosts'],
@@ -243,9 +244,9 @@ const differenceTexts: Readonly<Record<string, readonly [other: TextKey, none: T
 
 /** What the index says otherwise than the code: before anything is installed. */
 function Differences({ text: { differences, difference_sentences: sentences } }: { text: MarketplaceSourceText }) {
-  const { t, i18n } = useTranslation();
-  const conjunction = new Intl.ListFormat(i18n.language);
-  const say = (list: readonly string[]): string => conjunction.format(list) || t('market.differs.none');
+  const { t } = useTranslation();
+  const format = useFormat();
+  const say = (list: readonly string[]): string => format.list(list) || t('market.differs.none');
   return (
     <Alert
       color="yellow"

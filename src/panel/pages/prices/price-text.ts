@@ -13,7 +13,7 @@ export function useWordsOfFacts(): (summary: PriceSummary, facts: readonly Named
     words(summary, Object.fromEntries(facts.map(({ name, unit }) => [name, unit])), readLabels(facts));
 }
 
-/** A price and what it depends on, such as "$0.04–$0.08 / second" and "by resolution". */
+/** A price and what it depends on, such as "$0.04–$0.08 / second" and "resolution"; or "". */
 export function usePriceParts(): (summary: PriceSummary | null, facts: readonly Named[]) => readonly [string, string] {
   const { t, i18n } = useTranslation();
   const words = useWordsOfFacts();
@@ -21,22 +21,17 @@ export function usePriceParts(): (summary: PriceSummary | null, facts: readonly 
     if (summary === null) return [t('prices.formula'), ''];
     const { short } = words(summary, facts);
     if (summary.kind === 'amount') return [short, ''];
-    return [short, t('prices.by', { name: labelInSentence(readLabels(facts), summary.by, i18n.language) })];
+    return [short, labelInSentence(readLabels(facts), summary.by, i18n.language)];
   };
 }
 
 /** A price in one line, such as "$0.04–$0.08 / second, by resolution". */
 export function usePriceText(): (summary: PriceSummary | null, facts: readonly Named[]) => string {
-  const { t, i18n } = useTranslation();
-  const words = useWordsOfFacts();
+  const { t } = useTranslation();
+  const toParts = usePriceParts();
   return (summary, facts) => {
-    if (summary === null) return t('prices.formula');
-    const { short } = words(summary, facts);
-    if (summary.kind === 'amount') return short;
-    return t('prices.table.by', {
-      counted: short,
-      name: labelInSentence(readLabels(facts), summary.by, i18n.language),
-    });
+    const [counted, name] = toParts(summary, facts);
+    return name === '' ? counted : t('prices.table.by', { counted, name });
   };
 }
 

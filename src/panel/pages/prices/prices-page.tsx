@@ -93,7 +93,7 @@ export function PricesPage() {
     };
   };
 
-  /** What a price leaves and has brought in, for a phone. */
+  /** The margin and the revenue of a price, for its row on a phone. */
   const sayResult = (price: Price): string => {
     const found = findOnSheet(price);
     return [
@@ -273,18 +273,21 @@ export function PricesPage() {
 }
 
 /** A price, and below it what it depends on. */
-const PriceCell = ({ parts: [price, by] }: { parts: readonly [string, string] }) => (
-  <>
-    <Text span inherit className={classes.whole}>
-      {price}
-    </Text>
-    {by !== '' && (
-      <Text size="xs" c="dimmed">
-        {by}
+function PriceCell({ parts: [price, name] }: { parts: readonly [string, string] }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <Text span inherit className={classes.whole}>
+        {price}
       </Text>
-    )}
-  </>
-);
+      {name !== '' && (
+        <Text size="xs" c="dimmed">
+          {t('prices.by', { name })}
+        </Text>
+      )}
+    </>
+  );
+}
 
 type UnpricedModelsProps = { toName(key: string): string; onSet(subject: PriceSubject): void };
 

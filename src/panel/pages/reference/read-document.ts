@@ -199,17 +199,17 @@ export function hasWords(text: string, search: string): boolean {
 export const operationText = ({ id, method, path, otherPaths, summary, description }: Operation): string =>
   [id, method, path, ...otherPaths, summary, description].join(' ');
 
-/** The sentence of a description in which a search found what the line does not show. */
+/** The sentence of a description that has a searched word which the line above it does not show. */
 export function findSentence({ method, path, summary, description }: Operation, search: string): string | undefined {
   const hidden = search.split(/\s+/).find((word) => !hasWords(`${method} ${path} ${summary}`, word));
   if (hidden === undefined) return undefined;
   const sentence = description.split(/(?<=\.)\s+/).find((each) => hasWords(each, hidden));
-  const from = sentence?.lastIndexOf(' ', sentence.toLowerCase().indexOf(hidden.toLowerCase()) - wordsBefore) ?? 0;
+  const from = sentence?.lastIndexOf(' ', sentence.toLowerCase().indexOf(hidden.toLowerCase()) - lettersBefore) ?? 0;
   return from > 0 ? `…${sentence?.slice(from)}` : sentence;
 }
 
-/** Characters shown before the found word: the line is cut at its end. */
-const wordsBefore = 30;
+/** About how much is shown before the found word: what is too long is cut at its end. */
+const lettersBefore = 30;
 
 /** A value that fits the schema, from its examples; of objects required and example members. */
 export function makeExample(schema: unknown): unknown {

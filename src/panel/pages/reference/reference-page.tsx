@@ -39,6 +39,11 @@ export function ReferencePage() {
   const [search, setSearch] = useState('');
   const field = useRef<HTMLInputElement>(null);
   useSearchKey(field);
+  const clear = (): void => {
+    setSearch('');
+    // The button goes with the text.
+    field.current?.focus();
+  };
   const isPhone = useMediaQuery('(max-width: 639px)');
   const fields = (
     <>
@@ -83,7 +88,7 @@ export function ReferencePage() {
                 /
               </Kbd>
             ) : (
-              <CloseButton aria-label={t('keys.clear')} onClick={() => setSearch('')} />
+              <CloseButton aria-label={t('keys.clear')} onClick={clear} />
             )
           }
           autoComplete="off"

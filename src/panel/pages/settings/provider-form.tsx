@@ -36,7 +36,7 @@ import {
   validateProvider,
 } from './provider-form-values.ts';
 import classes from './settings.module.css';
-import { hideEyeOf } from './special-inputs.tsx';
+import { hideShowButton } from './special-inputs.tsx';
 
 type Saving = { body: Record<string, unknown>; force: boolean };
 
@@ -142,7 +142,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
               placeholder={stored?.client_secret ? '••••••••••••' : ''}
               autoComplete="new-password"
               visibilityToggleButtonProps={{ 'aria-label': t('settings.showTyped') }}
-              {...hideEyeOf(form.values.client_secret)}
+              {...hideShowButton(form.values.client_secret)}
               {...form.bind('client_secret')}
             />
           </div>

@@ -21,8 +21,8 @@ export type OptionInputProps = {
   onChange(value: string | undefined): void;
 };
 
-/** An empty field has nothing for its eye to show. */
-export const hideEyeOf = (typed: string) => (typed === '' ? { rightSection: false } : {});
+/** Hides the button that shows a secret while nothing is typed. */
+export const hideShowButton = (typed: string) => (typed === '' ? { rightSection: false } : {});
 
 /** The API sends this in place of a stored secret. */
 const mask = '***';
@@ -52,7 +52,7 @@ export function SecretInput({ option, value, label, help, error, onChange }: Opt
         autoComplete="new-password"
         spellCheck={false}
         visibilityToggleButtonProps={{ 'aria-label': t('settings.showTyped') }}
-        {...hideEyeOf(isKept ? '' : value)}
+        {...hideShowButton(isKept ? '' : value)}
         onChange={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
       />
       <Text size="xs" c={option.unreadable ? 'red' : 'dimmed'} mt={6}>

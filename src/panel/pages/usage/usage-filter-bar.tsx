@@ -96,13 +96,11 @@ function Narrowed({ filters: { values, scope, setAll } }: { filters: UsageFilter
     keepPrevious: false,
   });
   const keyName = values.key === '0' ? t('usage.noKey') : (key.data?.[0]?.name ?? `#${values.key}`);
+  const channelName = channel.data?.name ?? `#${values.channel}`;
   const chips = [
     { key: 'model', label: t('usage.model'), value: values.model, widen: { model: '', plugin: '' } },
     { key: 'key', label: t('usage.key'), value: values.key && keyName, widen: { key: '' } },
-    {
-      ...{ key: 'channel', label: t('tasks.channel'), widen: { channel: '' } },
-      value: values.channel && (channel.data?.name ?? `#${values.channel}`),
-    },
+    { key: 'channel', label: t('tasks.channel'), value: values.channel && channelName, widen: { channel: '' } },
   ].filter(({ value }) => value !== '');
   if (chips.length === 0) return null;
   return (
