@@ -24,7 +24,7 @@ export const signedInPages = {
   QueuePage: () => import('../pages/queue/queue-page.tsx'),
 };
 
-/** Models, and what runs them. */
+/** Models and the playground. */
 export const modelPages = {
   ModelsPage: () => import('../pages/models/models-page.tsx'),
   PlaygroundPage: () => import('../pages/playground/playground-page.tsx'),
@@ -66,7 +66,7 @@ export const adminPages = {
   AuditPage: () => import('../pages/audit/audit-page.tsx'),
 };
 
-/** What these lists lead to. */
+/** Pages that these lists lead to. */
 export const adminDetailPages = {
   NewChannelPage: () => import('../pages/channels/new-channel-page.tsx'),
   PluginPage: () => import('../pages/plugins/plugin-page.tsx'),

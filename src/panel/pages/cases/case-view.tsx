@@ -112,7 +112,7 @@ function Money({ money: { reserved, charged, refunded } }: { money: NonNullable<
 
 type Fact = CaseFile['facts'][number];
 
-/** How the task of a case file stands, beside the heading. */
+/** The status of a case file's task, for beside the heading. */
 export function CaseStatus({ kind, facts }: CaseFile) {
   const status = facts.find(({ name }) => name === 'status')?.value;
   return kind === 'task' && typeof status === 'string' ? <TaskStatus status={status} /> : null;
@@ -199,7 +199,7 @@ function Facts({ facts, isOfTask, hasLinks }: FactsProps) {
           ) : (
             <FactLink to={`${start}${encodeURIComponent(id)}`}>{shown}</FactLink>
           );
-          // The heading has the status of a task.
+          // The heading shows the status of a task.
           if (isOfTask && fact.name === 'status') return [];
           return label === undefined ? [] : [[t(label), value, codeFacts.has(fact.name)] as const];
         })}

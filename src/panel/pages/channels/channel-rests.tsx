@@ -17,7 +17,10 @@ const kinds: Readonly<Record<RestEvent['what'], { text: TextKey; tone: Tone }>> 
   resumed: { text: 'channels.rests.resumed', tone: 'good' },
 };
 
-/** When it happened; of a pause until its next event, or, while it lasts, when the next try is. */
+/**
+ * Shows when an event happened. A pause also shows how long it lasted or, while it lasts, when the
+ * next try is.
+ */
 function RestTime({ event, rests }: { event: RestEvent; rests: readonly RestEvent[] }) {
   const { t } = useTranslation();
   const format = useFormat();

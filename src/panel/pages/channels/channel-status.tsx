@@ -124,7 +124,7 @@ function ChannelState({ channel: { health, key_readable: isReadable } }: HealthP
   );
 }
 
-/** What a list shows: that it takes nothing matters more than how the last day went. */
+/** The state in a list: whether the channel takes tasks comes before how its last day went. */
 export function ChannelRowState({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   if (channel.status !== channelStatus.enabled) return <StatusLabel tone="quiet">{t('channels.off')}</StatusLabel>;

@@ -28,7 +28,7 @@ export const failingChannelsPath = (days: string, only: UsageOfModel): string =>
 
 type FailuresProps = {
   figures: UsageStats;
-  /** The failures of everybody's tasks are shown, by channel too. */
+  /** Counts everybody's tasks, and shows failures by channel too. */
   all: boolean;
   days: string;
   only: UsageOfModel;

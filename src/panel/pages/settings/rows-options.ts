@@ -11,7 +11,7 @@ export type RowsOption = RowsFormat & {
   serialize(rows: readonly (readonly string[])[]): string;
 };
 
-/** The gateway knows more hidden characters than these. */
+/** A first check: the gateway refuses a few more hidden characters. */
 const GROUP_NAME = /^[^\p{C}\p{Z}]{1,64}$/u;
 const maxGroups = 1000;
 const maxRequests = 1_000_000;

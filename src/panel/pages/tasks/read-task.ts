@@ -47,12 +47,12 @@ export function artifactPath(url: string): string {
   return `${pathname}${search}`;
 }
 
-/** A result of this gateway, as a link leads to it. */
+/** The path of a link to a result. */
 const resultPath = /^\/v1\/tasks\/[^/]+\/artifacts\/[^/]+\/content$/;
 
 /**
- * The pictures that an input holds or names, as addresses that the browser may load: those inside
- * it, and results of the gateway at one of `addresses`. Other sites do not learn who looks at them.
+ * Addresses of the pictures in an input that the browser may load: embedded ones, and results of
+ * the gateway at one of `addresses`. No other site is asked, so none learns who looks.
  */
 export function findPictures(input: unknown, addresses: readonly string[]): string[] {
   if (typeof input === 'object' && input !== null)

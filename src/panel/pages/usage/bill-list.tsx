@@ -63,9 +63,9 @@ const readKeyName = ({ api_key_id: id, api_key_name: name }: UsageRow): string |
 /** The end of a task's id, which tells rows apart. */
 const shortId = ({ task_id: id }: UsageRow): string => `…${id.slice(-8)}`;
 
-/** What a charge is for: the prompt where it is stored. */
+/** What a charge is for: the prompt if it is stored, otherwise the model. */
 const readTitle = ({ prompt, model }: UsageRow): string => prompt || model;
-/** What follows it. */
+/** The line below the title. */
 const readSource = (row: UsageRow): string => (row.prompt === '' ? shortId(row) : `${row.model} · ${shortId(row)}`);
 
 const readCost = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);

@@ -17,7 +17,7 @@ export type Notices = {
   finished: readonly TaskSummary[];
   /** How many notices of both kinds are unread. */
   unread: number;
-  /** What the worst of them is. */
+  /** The tone of the most serious unread notice. */
   worst: 'bad' | 'waiting' | 'good';
   /** Everything up to now has been looked at. */
   markSeen(): void;

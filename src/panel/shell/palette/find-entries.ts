@@ -6,8 +6,8 @@ import type { Tone } from '../../ui/display/status-label.tsx';
 import { sections } from '../navigation-sections.ts';
 
 /**
- * In the order in which they are shown. Tasks come last: a name that is searched for is in many of
- * them.
+ * In the order in which they are shown. Tasks come last, because many prompts contain the name that
+ * one searches for.
  */
 export const paletteGroups = [
   'pages',
@@ -27,7 +27,7 @@ export type PaletteEntry = {
   label: string;
   /** Beside the label: whose task, which vendor. */
   note?: string;
-  /** How it is, by a dot before the label. */
+  /** Shown as a dot before the label. */
   status?: { tone: Tone; text: TextKey };
   /** Where it leads, or what it does. */
   to?: string;

@@ -28,7 +28,7 @@ export function roundTicks(
 /** Returns the decimals needed to print every multiple of `step` exactly. */
 export const decimalsOfStep = (step: number): number => Math.max(0, -Math.floor(Math.log10(step * 1.000_001)));
 
-/** Pixels beside lines, at most: the labels of values at the left, half a time at the right. */
+/** The most pixels beside lines: for the labels of values at the left, half a time at the right. */
 export const sides = { left: 64, right: 40 };
 
 /** Pixels: at most those of a character, on average, and the gap between two labels. */
@@ -47,15 +47,15 @@ export function labelInterval(labels: readonly string[], width: number): number 
   return Math.max(0, Math.ceil(labels.length / fitting) - 1);
 }
 
-/** Pixels at the right of bars: what the last label takes besides the place of its bar. */
+/** Pixels to the right of bars: how far the last label reaches beyond its bar. */
 export function roomAfterBars(labels: readonly string[], width: number): number {
   const halfLabel = (characterWidth * (labels.at(-1)?.length ?? 0)) / 2;
   return Math.max(2, Math.ceil(halfLabel - (width - sides.left) / (2 * Math.max(1, labels.length))));
 }
 
-/** Counts from the last one, which says how new the figures are. */
+/** Puts labels from the last point backwards: the last one says how new the figures are. */
 function placeLabels(labels: readonly string[], interval: number) {
-  // The chart library finds a point by its label: those of a second week would mean the first.
+  // The chart library finds a point by its label: a label of the second week would mean the first.
   if (new Set(labels).size < labels.length) return { interval };
   const last = labels.length - 1;
   return { interval: 0, ticks: labels.filter((_, index) => (last - index) % (interval + 1) === 0) };
@@ -70,18 +70,16 @@ export const axes = {
     tick: { ...label, transform: 'translate(0, 10)' },
   }),
   values: (ticks: readonly number[], write: (value: number) => string) => ({
-    ...{
-      width: widthOf(ticks.map(write)),
-      ticks: [...ticks],
-      domain: [0, ticks.at(-1) ?? 1],
-      interval: 0,
-      tickFormatter: write,
-    },
+    width: widthOf(ticks.map(write)),
+    ticks: [...ticks],
+    domain: [0, ticks.at(-1) ?? 1],
+    interval: 0,
+    tickFormatter: write,
     tick: { ...label, transform: 'translate(-10, 0)' },
   }),
 };
 
-/** The labels begin where the chart does. */
+/** The width of the value axis: no more than its longest label needs. */
 const widthOf = (labels: readonly string[]): number =>
   Math.min(sides.left, valueGap + characterWidth * Math.max(0, ...labels.map(({ length }) => length)));
 

@@ -32,7 +32,7 @@ export function EmptyState({ heading, text, action }: EmptyStateProps) {
 type NoMatchesProps = {
   text: string;
   onClear(): void;
-  /** What leads to where there are matches. */
+  /** A button that leads to matches elsewhere. */
   others?: ReactNode;
 };
 

@@ -201,7 +201,7 @@ export function createFormat(language: string): Format {
       const amount = Math.trunc(distance / size);
       if (size >= 86_400) return relative.format(amount, name);
       const said = shortRelative.format(amount, name);
-      // As in "3 min", English units have no full stop.
+      // English abbreviates with a full stop here, but not in "3 min".
       return language.startsWith('en') ? said.replaceAll('.', '') : said;
     },
     duration: (seconds) => alone(durationScale, seconds),

@@ -29,11 +29,11 @@ export type FilterChip = { key: string; label: string; value: ReactNode; onRemov
 
 type FilterChipsProps = {
   chips: readonly FilterChip[];
-  /** Removes them all, where there can be several. */
+  /** Removes all chips. Needed where there can be several. */
   onClear?(): void;
 };
 
-/** The filters of a list, each of which can be removed, and several at once. */
+/** The filters of a list, which can be removed one by one or all at once. */
 export function FilterChips({ chips, onClear }: FilterChipsProps) {
   const { t } = useTranslation();
   const group = useRef<HTMLUListElement>(null);

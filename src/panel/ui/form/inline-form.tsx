@@ -33,7 +33,7 @@ type InlineFormProps = {
   form: Pick<Form<unknown>, 'submit' | 'error' | 'isPending'>;
   /** Label of the submit button. */
   action: string;
-  /** What the action does besides, above the buttons. */
+  /** A side effect of the action, shown above the buttons. */
   note?: string;
   onCancel(): void;
   /** Label of the cancel button if it is not "Cancel". */

@@ -111,7 +111,7 @@ function ErrorPage({ error, within }: { error: unknown; within: boolean }) {
   );
 }
 
-/** Says which page it was and when: a picture of it is worth a report. */
+/** Names the page and the time, so that a screenshot says enough for a report. */
 function ErrorInFrame({ actions }: { actions: ReactNode }) {
   const { t } = useTranslation();
   const format = useFormat();

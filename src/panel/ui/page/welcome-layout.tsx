@@ -30,7 +30,7 @@ export function WelcomeLayout({ children }: { children: ReactNode }) {
   );
 }
 
-/** Below the heading; where no brand stands beside it, the tagline. */
+/** Greets below the heading. Narrow screens, which hide the brand's side, show its tagline. */
 export function WelcomeIntro({ name }: { name: string }) {
   const { t } = useTranslation();
   return (

@@ -49,7 +49,7 @@ export function TaskInputs({ task, heading }: { task: TaskDetail; heading: strin
 
 type PicturesProps = { pictures: readonly string[]; label: string; text: string };
 
-/** Small pictures above what was sent; one that does not load leaves its text. */
+/** Shows small pictures above what was sent. A picture that does not load is left out. */
 function Pictures({ pictures, label, text }: PicturesProps) {
   const format = useFormat();
   const [failed, setFailed] = useState<readonly string[]>([]);
@@ -73,7 +73,7 @@ function Pictures({ pictures, label, text }: PicturesProps) {
   );
 }
 
-/** A picture in Base64 by its type and size. */
+/** Replaces each picture in Base64 by its type and size. */
 function describe(text: string, bytes: (count: number) => string): string {
   const said = text.replaceAll(
     /data:image\/([\w.+-]+);base64,([\w+/=]+)/g,
