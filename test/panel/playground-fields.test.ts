@@ -1,7 +1,7 @@
 /** What the playground decides about a model before anything is sent. */
 import { expect, test } from 'bun:test';
 import type { CallableModel } from '../../src/panel/api/types.ts';
-import { attachedBytes, chooseFileField } from '../../src/panel/pages/playground/attached-files.ts';
+import { attachedBytes, chooseFileField, withShortFiles } from '../../src/panel/pages/playground/attached-files.ts';
 import { findMedium } from '../../src/panel/pages/playground/find-medium.ts';
 import { usualModel } from '../../src/panel/pages/playground/model-select.tsx';
 import { projectMonth, stackSpend } from '../../src/panel/pages/usage/stack-spend.ts';
@@ -113,4 +113,15 @@ test('spend is stacked by the first shares and the rest, and the forecast of a m
   for (const now of [day / 2, 30 * day]) {
     expect(projectMonth({ from: 0, until: 30 * day, spend: 100 }, now)).toBeNull();
   }
+});
+
+test('the quote of a stored request sends none of its files', () => {
+  const file = `data:image/png;base64,${'iVBORw0K'.repeat(1000)}`;
+  const body = { prompt: 'data:image is a scheme', image: file, frames: [{ url: file }, 'https://a.example/b.png'] };
+  const short = 'data:image/png;base64,AAAA';
+  expect(withShortFiles(body)).toEqual({
+    ...body,
+    image: short,
+    frames: [{ url: short }, 'https://a.example/b.png'],
+  });
 });

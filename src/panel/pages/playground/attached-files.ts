@@ -44,21 +44,31 @@ export const withFileHints = (body: RequestBody, files: AttachedFiles): RequestB
 export const withFileStandIns = (body: RequestBody, files: AttachedFiles): RequestBody =>
   replacePlaceholders(body, files, ({ type }) => `data:${type};base64,AAAA`);
 
-function replacePlaceholders(
+/** For the quote of a stored request: shortens the files in it, which can be megabytes. */
+export const withShortFiles = (body: RequestBody): RequestBody =>
+  mapTexts(body, (text) => {
+    const start = /^data:[\w.+/-]+;base64,/.exec(text);
+    return start === null ? text : `${start[0]}AAAA`;
+  });
+
+const replacePlaceholders = (
   body: RequestBody,
   files: AttachedFiles,
   render: (file: AttachedFiles[string]) => string,
-): RequestBody {
-  const replace = (value: unknown): unknown => {
-    if (typeof value === 'string') {
-      const file = Object.hasOwn(files, value) ? files[value] : undefined;
-      return file === undefined ? value : render(file);
-    }
-    if (Array.isArray(value)) return value.map(replace);
+): RequestBody =>
+  mapTexts(body, (text) => {
+    const file = Object.hasOwn(files, text) ? files[text] : undefined;
+    return file === undefined ? text : render(file);
+  });
+
+function mapTexts(body: RequestBody, map: (text: string) => string): RequestBody {
+  const visit = (value: unknown): unknown => {
+    if (typeof value === 'string') return map(value);
+    if (Array.isArray(value)) return value.map(visit);
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, replace(child)]));
+    return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, visit(child)]));
   };
-  return replace(body) as RequestBody;
+  return visit(body) as RequestBody;
 }
 
 /** Rejects if the browser cannot read the file. */

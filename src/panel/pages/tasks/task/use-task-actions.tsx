@@ -13,6 +13,7 @@ import { notifySuccess } from '../../../ui/display/notify.ts';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../../ui/page/links.tsx';
+import { withShortFiles } from '../../playground/attached-files.ts';
 import { isFinished, isRefusedByVendor, readTaskBody } from '../read-task.ts';
 
 /** Longer than a vendor may take to accept a task. */
@@ -57,7 +58,7 @@ export function useTodaysPrice(task: TaskDetail, isWanted: boolean): number | nu
       session.send<TaskQuote>({
         method: 'POST',
         path: '/api/task/quote',
-        body: { plugin_key: task.platform, body },
+        body: { plugin_key: task.platform, body: body && withShortFiles(body) },
       }),
     // A route of its own names the action, which a quote does not take.
     enabled: isWanted && body !== null && task.request?.action === '',
