@@ -83,7 +83,7 @@ export async function refusalAnswer(
   return { status, headers: vendorHeaders(response, { whole: true }), body, replayed: false };
 }
 
-/** What is made of an account's secrets, by their list. */
+/** The forms in which an account's secrets may appear, by the list of the secrets. */
 const derived = new WeakMap<readonly string[], readonly string[]>();
 
 function secretsFrom(secrets: readonly string[], shortest: number): string[] {

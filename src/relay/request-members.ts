@@ -66,11 +66,11 @@ const QUANTITY = /^\d{1,9}(\.\d{1,6})?$/;
 const DIGITS = /^\d{1,9}$/;
 const MAX_QUANTITY = 999_999_999;
 
-/** The names that the gateway reads of requests of a kind. `spellings`: each by its letters. */
+/** The members that the gateway reads from a kind of request. `spellings`: each by its letters. */
 type Names = { all: readonly string[]; counts: string[]; limits: string[]; spellings: ReadonlyMap<string, string> };
 const namesByKind = new Map<RelayKind, Names>();
 
-/** The names that the gateway reads of a request of this kind. */
+/** The names of the members that the gateway reads from this kind of request. */
 export const listNames = (kind: RelayKind): readonly string[] => findNames(kind).all;
 
 function findNames(kind: RelayKind): Names {

@@ -124,9 +124,9 @@ describeEachStore(
         const bound = { models: ['cloud-video'], taskPluginKey: 'vertexlike', baseUrl: cloud.url, key: undefined };
         const id = await engine.addChannel({ ...bound, credentials: keys.map((key) => ({ key })) });
         const caller = await addCaller(store);
-        const send = () =>
+        const send = (model = 'cloud-video') =>
           engine.surfaces.submitGeneric(caller, {
-            ...{ requestId: 'request', pluginKey: 'vertexlike', request: jsonRequest({ model: 'cloud-video' }) },
+            ...{ requestId: 'request', pluginKey: 'vertexlike', request: jsonRequest({ model }) },
           });
         const rests = async () =>
           engine.capacity.describe(await engine.channels.get(id)).credentials.map((one) => one.restReason);
@@ -138,6 +138,13 @@ describeEachStore(
         await engine.addChannel({ ...bound, key: cloud.key({ private_key: 'none' }) });
         await expect(send()).rejects.toThrow(/private key of the service account cannot be read/);
         expect((await send()).phase).toBe('waiting');
+        // It waits for a key whose token server is away, whatever the key after it lacks.
+        await engine.billing.prices.save({ pluginKey: '*', model: 'cloud-other', expression: '0.01' });
+        const others = { ...bound, models: ['cloud-other'], modelMapping: { 'cloud-other': 'cloud-video' } };
+        await engine.addChannel({ ...others, priority: 1, key: cloud.key({ project_id: 'elsewhere' }) });
+        await engine.addChannel({ ...others, key: cloud.key({ private_key: 'no key at all' }) });
+        cloud.tokenStatus = 503;
+        expect((await send('cloud-other')).phase).toBe('waiting');
         await cloud.stop();
       }));
 

@@ -61,15 +61,16 @@ export type AuthDeps = {
   onSignIn?: (sample: SignInSample) => void;
 };
 
-/** The settings now, as a transaction sees them, and those that each request for a task reads. */
 type SettingsSource = {
   now: () => AuthSettings;
+  /** The settings as a transaction sees them. */
   inTransaction: SettingsIn;
+  /** Read at each request for a task. */
   modelRequests: () => ModelRequestSettings;
 };
 
 export function createAuth({ settings: source, ...given }: AuthDeps): Auth {
-  const [settings, settingsIn] = [source.now, source.inTransaction];
+  const { now: settings, inTransaction: settingsIn } = source;
   const deps = { ...given, settings, settingsIn };
   const { store, clock, logger, secretBox, upstream, config } = deps;
   const { counters, successLists, sessionCache } = deps.shared;

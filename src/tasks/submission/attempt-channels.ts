@@ -146,9 +146,9 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
           lastAttempt = { kind: 'failed', error, mayTryAnother: true, outcome: 'turned_away', refusal };
           passedOver.push(`${nameAccount(deps, account)} token`);
           noteRefusal(deps, account, error);
-          // Who sends the first task with a refused key is told, and nothing was stored for it.
+          // A refused key is reported to the client of a new task, for which nothing is stored yet.
           const waits = !task && refusal.kind === 'vendor_busy' && mayWait(deps, submission.caller.group);
-          withoutToken = waits ? toFull(choice) : undefined;
+          if (waits) withoutToken = toFull(choice);
           continue;
         }
         // A task that waited and was not sent waits again, once the store or the plugin answers.

@@ -48,7 +48,7 @@ export async function returnToQueue(
   const waitMs = Math.min(2 ** (entry?.returns ?? 0), LONGEST_PAUSE_SECONDS) * 1000;
   const isBack = taken
     ? await putBack(deps, { task, taken, waitMs, counts: !taken.isTrial })
-    : await putInLine(deps, submission, { task, waitMs });
+    : await putInQueue(deps, submission, { task, waitMs });
   const stored = await store.tasks.byTaskId(task.taskId);
   if (isBack && stored) {
     node.waitingCounts.entered(toWaitingClass(submission).class);
@@ -93,7 +93,7 @@ const RETURNED = 9;
 export const reservationNumber = ({ leaseSeq }: TaskRecord, attempt: number): number => attempt + (leaseSeq - 1) * 10;
 
 /** False: it is not being sent any more, was cancelled, or its files cannot be stored. */
-async function putInLine(
+async function putInQueue(
   deps: TaskDeps,
   submission: Submission,
   { task, waitMs }: { task: TaskRecord; waitMs: number },

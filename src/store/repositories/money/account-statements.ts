@@ -12,7 +12,9 @@ export const isOfOwnWallet = (walletId: SQLWrapper, userId: SQL | number): SQL =
 const PROMPT_LENGTH = 200;
 
 const readPrompt = (properties: string): string =>
-  properties === '' ? '' : ((JSON.parse(properties) as Partial<TaskProperties>).input ?? '').slice(0, PROMPT_LENGTH);
+  properties === ''
+    ? ''
+    : ((JSON.parse(properties) as Partial<TaskProperties>).input ?? '').slice(0, PROMPT_LENGTH).toWellFormed();
 
 type StatementCount = Parameters<LedgerStore['countStatement']>[1];
 
