@@ -55,7 +55,9 @@ beforeAll(async () => {
       return Response.json(polls.length > 1 ? polls.shift() : polls[0]);
     },
   });
-  [chats, gateway] = await Promise.all([startChatVendor(), startGateway({ env: { TASK_POLL_INTERVAL_SECONDS: '1' } })]);
+  // One user sends all orders of a surface at once.
+  const env = { TASK_POLL_INTERVAL_SECONDS: '1', TASK_PLUGIN_PROTOCOL_USER_CONCURRENCY: '20' };
+  [chats, gateway] = await Promise.all([startChatVendor(), startGateway({ env })]);
   admin = await setUp(gateway);
   await letNothingWait(admin);
   for (const [key, model, hooks] of [
