@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { Format } from '../../ui/display/use-format.ts';
 
-/** Where a task stands that waits. */
+/** Where a waiting task stands. */
 export type QueuePosition = {
   position: number | string;
   waits_for: 'capacity' | 'own_limit';
@@ -11,7 +11,7 @@ export type QueuePosition = {
 /** A position up to this one is exact. */
 export const exactPositions = 1000;
 
-/** An estimate that is nearer than this, or over, is no time to wait for. */
+/** An estimate nearer than this, or past, is said to be "any moment". */
 const soonSeconds = 5;
 
 export function sayPosition(

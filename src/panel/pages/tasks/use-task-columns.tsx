@@ -145,7 +145,7 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
   }, [t, format, plugins, toTitle, all, tasks]);
 }
 
-/** Why a task failed; of one that waits, its place, for how long, and where. */
+/** Says why a task failed or, while it waits, its position, how long it has waited and where. */
 function TaskReason({ task }: { task: TaskSummary }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();

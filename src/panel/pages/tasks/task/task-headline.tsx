@@ -29,7 +29,7 @@ export function TaskHeadline({
     TaskDetail,
     'status' | 'progress' | 'submit_time' | 'start_time' | 'created_at' | 'finish_time' | 'platform' | 'queue'
   >;
-  /** In quota, where nothing else says it. */
+  /** The cost in quota, where nothing else shows it. */
   cost?: number;
 }) {
   const { t } = useTranslation();
@@ -61,7 +61,7 @@ export function TaskHeadline({
           </StatusLabel>
         )}
       </div>
-      {task.queue !== undefined && <TaskPlace queue={task.queue} platform={task.platform} />}
+      {task.queue !== undefined && <TaskPosition queue={task.queue} platform={task.platform} />}
       {!ended && task.queue === undefined && <TaskProgress task={task} wide />}
       <span className={classes.unseen} role="status">
         {ended ? endedText : t(state.text)}
@@ -97,7 +97,7 @@ export function TaskProgress({ task, wide = false }: TaskProgressProps) {
 }
 
 /** Where a task stands that waits, when it is expected to start, and what it waits for. */
-function TaskPlace({ queue, platform }: { queue: NonNullable<TaskDetail['queue']>; platform: string }) {
+function TaskPosition({ queue, platform }: { queue: NonNullable<TaskDetail['queue']>; platform: string }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const plugins = usePluginNames();

@@ -18,8 +18,9 @@ import classes from './task-result.module.css';
 
 type TaskResultProps = {
   task: TaskDetail;
-  /** Buttons and entries of the menu beside those of the last file. */
+  /** Buttons beside those of the last file. */
   actions?: ReactNode;
+  /** Further entries of its menu. */
   entries?: ReactNode;
 };
 

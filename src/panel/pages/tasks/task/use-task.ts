@@ -23,7 +23,7 @@ export function useTask(id: string, { isOneOfMany = false } = {}): UseQueryResul
   const [isStreaming, setStreaming] = useState(false);
   const path = `/api/task/${encodeURIComponent(id)}`;
   const task = useApiQuery<TaskDetail>(path, {
-    // Events report no change of the place.
+    // Events do not report a change of the position in the queue.
     refreshMs: (data) =>
       data === undefined || isFinished(data) ? false : isStreaming && !data.queue ? streamingPollMs : pollMs,
   });
