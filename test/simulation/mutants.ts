@@ -19,6 +19,7 @@ const ENGINE = 'src/tasks/polling/poll-engine.ts';
 const RELAY_BILLING = 'src/relay/usage/reserve-and-bill.ts';
 const HOLDS = 'src/billing/memory-holds.ts';
 const MONEY_WRITES = 'src/tasks/state/batch-money-writes.ts';
+const OPEN_TASKS = 'src/tasks/state/open-tasks.ts';
 
 /** What keeps a mutant from being planted in the source: its text does not stand there once. */
 export function findMismatches(root: string): string[] {
@@ -120,7 +121,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'an Idempotency-Key is not taken with its task',
     edits: [
       {
-        file: MONEY_WRITES,
+        file: OPEN_TASKS,
         search: 'const taken = await Promise.all(keys.map(({ record }) => tx.idempotency.take(record)));',
         replace: 'const taken = keys.map(() => true);',
       },
@@ -456,7 +457,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'what is held is left to a reservation in the store',
     edits: [
       {
-        file: MONEY_WRITES,
+        file: OPEN_TASKS,
         search: 'unrepeated.map(({ payer }) => ({ ...payer, held: holds.read(payer) })),',
         replace: 'unrepeated.map(({ payer }) => payer),',
       },

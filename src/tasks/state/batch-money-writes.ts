@@ -1,22 +1,11 @@
 import { type Billing, createMemoryHolds, type MemoryHolds } from '../../billing/index.ts';
-import { type Capacity, type Dispatch, heldSlots } from '../../channels/index.ts';
-import { type AppError, batchCalls, type Clock, err, nextTurn, ok, type Result, sentence } from '../../kernel/index.ts';
-import {
-  isStoreLocked,
-  isStoreUnavailable,
-  type ParkedBy,
-  type Repositories,
-  type Store,
-  type WaitingCount,
-} from '../../store/ports/index.ts';
-import { taskErrors } from '../errors.ts';
+import { type Capacity, heldSlots } from '../../channels/index.ts';
+import { batchCalls, type Clock, err, nextTurn, ok, type Result } from '../../kernel/index.ts';
+import { isStoreLocked, isStoreUnavailable, type Store } from '../../store/ports/index.ts';
 import type { Closing, MoneyWrites, Opening } from '../task-node.ts';
-import { countOwnerConcurrency, findEarlier, limitReached } from './owner-limits.ts';
+import { type Begun, FREED, isOpen, openTasks } from './open-tasks.ts';
 
-/** How long an Idempotency-Key is kept for the request that took it. */
-const IDEMPOTENCY_SECONDS = 24 * 3600;
-/** Retry-After for a client of a full queue, in seconds. */
-const FULL_SECONDS = 30;
+/** The most members of one transaction. */
 const MAX_GROUP = 64;
 /** Groups at once: one writes while another waits for the disk or for another node's rows. */
 const MAX_RUNNING = 2;
@@ -28,6 +17,10 @@ const BILLS_GATHER_MS = 10;
 type BatchOptions = { store: Store; clock: Clock; billing: Billing; capacity: Capacity; mostHeld?: () => number };
 type Deps = Omit<BatchOptions, 'mostHeld'> & { holds: MemoryHolds };
 
+/**
+ * Lets writes that move money at one moment share a transaction: `open-tasks.ts` decides what may
+ * begin, `closeAll` below writes what has ended.
+ */
 export function batchMoneyWrites({ mostHeld = () => 0, ...given }: BatchOptions): MoneyWrites {
   const shared = {
     maxSize: MAX_GROUP,
@@ -103,192 +96,19 @@ export function batchMoneyWrites({ mostHeld = () => 0, ...given }: BatchOptions)
 
 const owesMoney = ({ owes }: Closing): boolean => owes !== undefined && owes.quota > 0;
 
-/** The verdict of a repeat whose first request its group refused: it becomes the first. */
-const FREED = Symbol('freed');
-
-const isOpen = (result: Result<unknown, unknown> | undefined): boolean => result?.ok === true && result.value !== FREED;
-
-type Begun = Dispatch & { dispatchedAtMs: number };
-
 async function openAll(deps: Deps, openings: readonly Opening<unknown>[]): Promise<Result<unknown, unknown>[]> {
   const begun = new Map<Opening<unknown>, Begun>();
   const release = (dispatches: Iterable<Begun>): void => {
     for (const dispatch of dispatches) deps.capacity.end(heldSlots(dispatch));
   };
   try {
-    const results = await deps.store.transaction((tx) => openIn(deps, tx, { openings, begun }));
+    const results = await deps.store.transaction((tx) => openTasks(deps, tx, { openings, begun }));
     release([...begun].flatMap(([opening, dispatch]) => (isOpen(results.get(opening)) ? [] : [dispatch])));
     return openings.map((opening) => results.get(opening) ?? err(new Error('nothing was decided')));
   } catch (error) {
     release(begun.values());
     throw error;
   }
-}
-
-/**
- * Statements that are started together travel together on PostgreSQL. Rows of limits come first,
- * then keys, then balances, as in every transaction: a node that waits for a key of another one
- * holds no balance yet. The classes of what waits come last, for which all others wait.
- */
-async function openIn(
-  deps: Deps,
-  tx: Repositories,
-  { openings, begun }: { openings: readonly Opening<unknown>[]; begun: Map<Opening<unknown>, Begun> },
-): Promise<Map<Opening<unknown>, Result<unknown, unknown>>> {
-  const { clock, billing, holds } = deps;
-  const results = new Map<Opening<unknown>, Result<unknown, unknown>>();
-  await takePlaces(deps, tx, { openings, begun });
-  const full = openings.filter((opening) => opening.start && !begun.has(opening) && !opening.queue);
-  for (const opening of full) results.set(opening, err(taskErrors.queue_full({ retryAfterSeconds: FULL_SECONDS })));
-  const parked = await holdBack(
-    tx,
-    openings.filter((opening) => !results.has(opening)),
-    begun,
-  );
-  for (const [opening, reached] of parked) {
-    if (!opening.queue && opening.most) results.set(opening, err(limitReached(reached, opening.most)));
-  }
-  const waiting = openings.filter((opening) => opening.queue && !begun.has(opening));
-  for (const [opening, error] of await refuseOverfullQueues(tx, waiting)) results.set(opening, err(error));
-  const placed = openings.filter((opening) => !results.has(opening));
-  const takes = await takeKeys(tx, placed, clock.unix());
-  const unrepeated = placed.filter((opening) => takes.get(opening) !== false);
-  const refusals = await billing.reserveAll(
-    tx,
-    unrepeated.map(({ payer }) => ({ ...payer, held: holds.read(payer) })),
-  );
-  const refused = new Map(unrepeated.map((opening, index) => [opening, refusals[index]]));
-  const freed = new Set(unrepeated.filter((opening) => refused.get(opening)).map(nameKey));
-  await Promise.all(
-    placed.map(async (opening) => {
-      const refusal = refused.get(opening);
-      if (takes.get(opening) === false) {
-        const error = taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
-        results.set(opening, freed.has(nameKey(opening)) ? ok(FREED) : err(error));
-      } else if (!refusal) results.set(opening, ok(await opening.insert(tx, begun.get(opening), parked.has(opening))));
-      else {
-        if (opening.idempotency) await tx.idempotency.free(opening.payer.userId, opening.payer.taskId);
-        results.set(opening, err(refusal));
-      }
-    }),
-  );
-  await tx.waiting.put(
-    waiting.flatMap((opening) =>
-      opening.queue && isOpen(results.get(opening))
-        ? [{ ...opening.queue.entry, parked: parked.get(opening) ?? '' }]
-        : [],
-    ),
-  );
-  return results;
-}
-
-async function takePlaces(
-  { capacity }: Deps,
-  tx: Repositories,
-  { openings, begun }: { openings: readonly Opening<unknown>[]; begun: Map<Opening<unknown>, Begun> },
-): Promise<void> {
-  const scopes = openings.flatMap(({ start }) => (start ? [start.scope] : []));
-  if (scopes.length === 0) return;
-  const slots = await capacity.lockSlots(tx, scopes);
-  for (const opening of openings) {
-    const dispatch = opening.start && (await slots.take(opening.start.scope, opening.start.task));
-    if (dispatch) begun.set(opening, dispatch);
-  }
-}
-
-/**
- * What begins beyond the own limits of its key, user or group, or would overtake tasks that those
- * hold back. Their users stay locked, so that nobody else begins a task of theirs at the same time.
- */
-async function holdBack(
-  tx: Repositories,
-  openings: readonly Opening<unknown>[],
-  begun: ReadonlyMap<Opening<unknown>, Begun>,
-): Promise<Map<Opening<unknown>, Exclude<ParkedBy, ''>>> {
-  const held = new Map<Opening<unknown>, Exclude<ParkedBy, ''>>();
-  const limited = openings.filter(({ most }) => most);
-  if (limited.length === 0) return held;
-  const userIds = [...new Set(limited.map(({ payer }) => payer.userId))];
-  const own = countOwnerConcurrency(await tx.waiting.running(userIds, { locks: true }));
-  const parked = await tx.waiting.parked(userIds);
-  for (const opening of limited) {
-    const { payer, most } = opening;
-    if (!most) continue;
-    const reached = own.findReached(payer, most) || findEarlier(payer, parked);
-    if (reached) held.set(opening, reached);
-    else if (!opening.queue || begun.has(opening)) own.add(payer);
-  }
-  return held;
-}
-
-/** What is beyond the bounds of its group. Each that is within them counts for those behind it. */
-async function refuseOverfullQueues(
-  tx: Repositories,
-  openings: readonly Opening<unknown>[],
-): Promise<Map<Opening<unknown>, AppError>> {
-  const refused = new Map<Opening<unknown>, AppError>();
-  if (openings.length === 0) return refused;
-  const [classes, byUser] = await Promise.all([
-    tx.waiting.classes(),
-    tx.waiting.countByUser([...new Set(openings.map(({ payer }) => payer.userId))]),
-  ]);
-  const sums = new Map<string | undefined, Waiting>();
-  const sumOf = (group: string | undefined): Waiting => {
-    const sum = sums.get(group) ?? sumUp(classes.filter((each) => group === undefined || each.group === group));
-    sums.set(group, sum);
-    return sum;
-  };
-  for (const opening of openings) {
-    if (!opening.queue) continue;
-    const { entry, rules } = opening.queue;
-    const own = byUser.get(entry.userId) ?? 0;
-    const [all, ofGroup] = [sumOf(undefined), sumOf(entry.class.group)];
-    const { tasks } = rules.own?.maxWaiting ? ofGroup : all;
-    const { bytes } = rules.own?.maxWaitingBytes ? ofGroup : all;
-    const reason =
-      own >= rules.maxWaitingPerUser
-        ? sentence('tasks.queue_full_user', { most: rules.maxWaitingPerUser })
-        : tasks >= rules.maxWaiting || bytes + entry.bytes > rules.maxWaitingBytes
-          ? sentence('tasks.queue_full')
-          : undefined;
-    if (reason) {
-      refused.set(opening, taskErrors.queue_full({ message: reason, retryAfterSeconds: FULL_SECONDS }));
-      continue;
-    }
-    byUser.set(entry.userId, own + 1);
-    for (const sum of [all, ofGroup]) {
-      sum.tasks += 1;
-      sum.bytes += entry.bytes;
-    }
-  }
-  return refused;
-}
-
-type Waiting = { tasks: number; bytes: number };
-
-const sumUp = (classes: readonly WaitingCount[]): Waiting => ({
-  tasks: classes.reduce((sum, { waiting }) => sum + waiting, 0),
-  bytes: classes.reduce((sum, { bytes }) => sum + bytes, 0),
-});
-
-const nameKey = ({ payer, idempotency }: Opening<unknown>): string => `${payer.userId} ${idempotency?.key}`;
-
-/** In one order everywhere, so that two groups never wait for each other's keys. */
-async function takeKeys(
-  tx: Repositories,
-  openings: readonly Opening<unknown>[],
-  at: number,
-): Promise<Map<Opening<unknown>, boolean>> {
-  const keys = openings.flatMap((opening) => {
-    const { idempotency, payer } = opening;
-    if (!idempotency) return [];
-    const { key, requestHash } = idempotency;
-    const { userId, taskId } = payer;
-    return [{ opening, record: { key, requestHash, userId, taskId, at, expiresAt: at + IDEMPOTENCY_SECONDS } }];
-  });
-  keys.sort((a, b) => (nameKey(a.opening) < nameKey(b.opening) ? -1 : 1));
-  const taken = await Promise.all(keys.map(({ record }) => tx.idempotency.take(record)));
-  return new Map(keys.map(({ opening }, index) => [opening, taken[index] === true]));
 }
 
 const closeAll = ({ store, billing }: Deps, closings: readonly Closing[]): Promise<Result<boolean, unknown>[]> =>
