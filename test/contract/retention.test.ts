@@ -260,9 +260,19 @@ describeEachStore(
       const own = { ...audit, userId: user.id, username: 'ada' };
       await store.logs.addAudit({ ...own, action: 'auth.login', target: '', detail: { limited_as: '203.0.113.9' } });
       await store.logs.addAudit({ ...own, action: 'channel.update', target: 'channel:1', detail: { after: { a: 1 } } });
+      const key = { name: 'at home', allow_ips: ['203.0.113.7'], webhook_url: 'https://ada.example.org' };
+      await store.logs.addAudit({ ...own, action: 'api_key.create', target: 'api_key:4', detail: { after: key } });
+      const phone = { before: { name: 'phone' }, after: { name: 'phone of Ada' } };
+      await store.logs.addAudit({ ...own, action: 'user.passkey.rename', target: 'passkey:5', detail: phone });
       await store.logs.addAudit({
         ...{ ...audit, userId: other.id, username: 'bob', action: 'user.update', target: `user:${user.id}` },
         detail: { before: { email: 'ada@example.org' } },
+      });
+      const session = { sid: 's-1', userId: user.id, version: 1, userAuthVersion: 1, status: 'revoked' } as const;
+      await store.sessions.insert({
+        ...{ ...session, refreshHash: 'h', previousRefreshHash: null, previousValidUntil: 0, loginMethod: 'password' },
+        ...{ ip: '203.0.113.7', addressKey: '203.0.113.7', userAgent: 'Ada’s browser', createdAt: now },
+        ...{ lastActiveAt: now, expiresAt: now + 3600, revokedAt: now, revokedReason: 'user_deleted' },
       });
       const erase = (batches = Infinity) =>
         runAll([eraseUsersStep({ store, clock: systemClock, logger: silentLogger })], { batches });
@@ -298,9 +308,17 @@ describeEachStore(
       expect(rows).toEqual([
         { username: name, ip: '', detail: '{}' },
         { username: name, ip: '', detail: '{"after":{"a":1}}' },
+        { username: name, ip: '', detail: '{}' },
+        { username: name, ip: '', detail: '{}' },
         { username: 'bob', ip: '203.0.113.7', detail: '{}' },
       ]);
       expect((await store.logs.verifyAudit()).faults).toEqual([]);
+      expect(await store.sessions.bySid('s-1')).toMatchObject({
+        status: 'revoked',
+        ip: '',
+        addressKey: '',
+        userAgent: '',
+      });
       const [{ payloads } = {}] = await raw.rows(
         `select count(*) as payloads from webhook_outbox where user_id = ${user.id}`,
       );

@@ -323,7 +323,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   results:
     'releaseHeld releaseLeftHeld claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers listInputs keep keepFiles knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   personalData:
-    'clearReasons deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit agedTasks usersToErase',
+    'clearReasons clearSessions deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit agedTasks usersToErase',
   retention:
     'readContent deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter addUnstored unstoredTasks forgetUnstored',
   sessions: 'countAllIssued deleteExpired deleteRevoked',

@@ -27,10 +27,10 @@ type Erasing = {
 
 /**
  * Erases what deleted accounts have left: prompts, requests, answers, reasons, timelines and
- * notices of their tasks, and their name and addresses in the audit log. Bills, ledger and usage
- * stay, under the number of the account and without reasons. The rows of deleted users are the
- * queue: a process that is killed in between begins again with the same one. A task that still runs
- * is erased after its end.
+ * notices of their tasks, where they signed in, and their name and addresses in the audit log.
+ * Bills, ledger and usage stay, under the number of the account and without reasons. The rows of
+ * deleted users are the queue: a process that is killed in between begins again with the same one.
+ * A task that still runs is erased after its end.
  */
 export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
   const { store, clock, logger } = deps;
@@ -89,6 +89,7 @@ export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
       const deleted = await store.batches.deleteOfUser(userId, limit);
       if (deleted > 0) return { walked: limit, changed: deleted };
       await store.personalData.deleteIdempotencyKeys(userId);
+      await store.personalData.clearSessions(userId);
       await store.personalData.deleteNotices([`balance:${userId}`]);
       if (!current.isWaiting && (await store.personalData.markErased(userId, clock.unix())))
         logger.info({ userId }, 'the content of a deleted account has been erased');

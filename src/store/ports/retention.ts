@@ -103,6 +103,8 @@ export interface PersonalDataStore {
   eraseTasks(ids: readonly number[], at: number): Promise<number>;
   deleteNotices(taskIds: readonly string[]): Promise<number>;
   deleteIdempotencyKeys(userId: number): Promise<number>;
+  /** Empties addresses and browsers of their sessions; the rows stay for their time. */
+  clearSessions(userId: number): Promise<void>;
   /**
    * Empties the reasons of their refunds, which may quote a prompt, in `limit` rows after this id.
    * Amounts stay. `last`: the id of the last row; undefined: there are no more.

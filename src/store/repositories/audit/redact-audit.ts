@@ -4,6 +4,9 @@ import type { PersonalDataStore, Slice } from '../../ports/index.ts';
 import type { Context } from '../context.ts';
 import { createAuditChains, digestOfRedacted, REDACTION } from './audit-chains.ts';
 
+/** What people have of their own, by names and addresses that they chose. */
+const OWN_TARGET = /^(?:api_key|passkey):/;
+
 /**
  * Replaces a person by their id. A row's own hash stays, so that its chain holds; that its content
  * no longer gives this hash is vouched for by a row that is appended to the log.
@@ -32,7 +35,8 @@ export function createAuditRedaction(context: Context): PersonalDataStore['redac
     if (rows.length === 0) return { redacted: 0, next };
     const redacted = rows.map((row) => {
       const isActor = row.userId === userId;
-      const isPersonal = row.target === target || row.action.startsWith('auth.');
+      const isOwn = isActor && OWN_TARGET.test(row.target);
+      const isPersonal = isOwn || row.target === target || row.action.startsWith('auth.');
       return {
         ...row,
         username: isActor ? name : row.username,

@@ -14,7 +14,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
     lists: { amongTexts },
   } = context;
   const { tasks, taskEvents, users, webhookOutbox: notices, idempotencyKeys, ledgerEntries, usageLogs } = tables;
-  const { auditLogs } = tables;
+  const { auditLogs, userSessions } = tables;
   // Vendors' answers are not part of an export, and may have a MiB.
   const { data: _data, state: _state, ...exported } = getTableColumns(tasks);
   const at = sql.placeholder;
@@ -92,6 +92,13 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
         .where(eq(idempotencyKeys.userId, userId))
         .returning({ key: idempotencyKeys.key });
       return deleted.length;
+    },
+
+    async clearSessions(userId) {
+      await db
+        .update(userSessions)
+        .set({ ip: '', addressKey: '', userAgent: '' })
+        .where(eq(userSessions.userId, userId));
     },
 
     clearReasons: separate(createReasonErasure(context)),
