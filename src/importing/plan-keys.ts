@@ -71,9 +71,11 @@ function planKey(context: PlanContext, token: SourceRow, owner: Owner): PlannedK
 
   const status = readNumber(token, 'status');
   const unlimited = readFlag(token, 'unlimited_quota');
-  const expiresAt = planEnd(token, status);
   if (status === THERE.exhausted && (unlimited || remaining > 0))
     disabled.push('it is marked as used up there although it has quota left');
+  const expiresAt = planEnd(token, status);
+  if (status === THERE.expired && expiresAt > context.now)
+    disabled.push('it is marked as expired there although its time has not come');
   if (disabled.length > 0) remark('changed', 'disabled', `it is disabled: ${disabled.join('; ')}`);
   const isOn = status !== undefined && status !== THERE.disabled && Object.values<number>(THERE).includes(status);
   const group = planGroup(readText(token, 'group').trim(), owner, remark);

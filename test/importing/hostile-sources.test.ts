@@ -194,9 +194,12 @@ describeEachStore(
           'update tokens set user_id = null where id = 16',
           'update tokens set expired_time = null where id = 1',
           "update tokens set model_limits_enabled = 'perhaps' where id = 2",
+          'update tokens set status = 3, expired_time = 4102444800 where id = 3',
         );
         expect(remarks).toEqual(
-          expect.arrayContaining(['api_key 1 row left unreadable', 'api_key 2 changed disabled']),
+          expect.arrayContaining(
+            ['1 row left unreadable', '2 changed disabled', '3 changed disabled'].map((remark) => `api_key ${remark}`),
+          ),
         );
         const keys = (await opened().store.apiKeys.list(2, { page: 1, pageSize: 20 })).items;
         expect(keys.find(({ name }) => name === 'alice-unlimited')?.expiresAt).toBe(1);
