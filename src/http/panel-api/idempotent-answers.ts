@@ -26,6 +26,13 @@ type OnceRequest = {
   set: { headers: Record<string, string | number | undefined> };
 };
 
+/** The request's Idempotency-Key, if it has one. @throws tasks.invalid_idempotency_key */
+export function readIdempotencyKey({ headers }: Request): string | undefined {
+  const key = headers.get('idempotency-key') ?? undefined;
+  if (key !== undefined && !KEY.test(key)) throw taskErrors.invalid_idempotency_key();
+  return key;
+}
+
 /** Does `work` once for all requests of a user with one Idempotency-Key; without a key, always. */
 export type AnswerOnce = <T>(asked: OnceRequest, work: () => Promise<T>) => Promise<T>;
 
@@ -60,9 +67,8 @@ export function createAnswerOnce({ keys, clock }: { keys: RequestKeys; clock: Cl
   }
 
   return async <T>({ panel, request, body, set }: OnceRequest, work: () => Promise<T>): Promise<T> => {
-    const given = request.headers.get('idempotency-key');
-    if (given === null) return work();
-    if (!KEY.test(given)) throw taskErrors.invalid_idempotency_key();
+    const given = readIdempotencyKey(request);
+    if (given === undefined) return work();
     const userId = panel.user.id;
     // Keys of tasks are chosen by clients; these never collide with them.
     const key = `panel:${given}`;

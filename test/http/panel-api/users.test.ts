@@ -131,6 +131,14 @@ describe('accounts', () => {
     for (const value of [-1, 0.5, 2 ** 60, '5']) {
       expect(outcome(await change({ value }))).toEqual([400, 'VALIDATION_FAILED']);
     }
+    const withHeader = (key: string) =>
+      panel.send('/api/user/manage', {
+        ...{ method: 'POST', token: admin, headers: { 'idempotency-key': key } },
+        body: { id, action: 'add_quota', value: 1 },
+      });
+    for (const key of ['', 'x'.repeat(256)]) {
+      expect(outcome(await withHeader(key))).toEqual([400, 'INVALID_IDEMPOTENCY_KEY']);
+    }
     const rows = await readAudit('user.quota', id);
     expect(rows).toHaveLength(4);
     expect(rows[0]).toMatchObject({

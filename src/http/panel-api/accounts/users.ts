@@ -11,7 +11,7 @@ import { type JsonObject, sentence } from '../../../kernel/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, type Ok, ok, strictObject } from '../../pipeline/route-kit.ts';
-import type { AnswerOnce } from '../idempotent-answers.ts';
+import { type AnswerOnce, readIdempotencyKey } from '../idempotent-answers.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { budgetSchema, ownerLimitFields } from './budget-schema.ts';
 import { listQuery, readUserFilter } from './user-filter.ts';
@@ -127,7 +127,7 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
         const userId = body.id;
         if (body.action === 'delete') return remove(actor, userId);
         if (body.action === 'add_quota') {
-          const change = readQuotaChange(body, request.headers.get('idempotency-key'));
+          const change = readQuotaChange(body, readIdempotencyKey(request));
           const { user, before, after, repeated } = await administration.changeQuota(panel, userId, change);
           const { mode, value, reason, note, taskId } = change;
           const detail = {
@@ -245,7 +245,7 @@ type QuotaBody = {
 /** @throws http.validation_failed */
 function readQuotaChange(
   { mode = 'add', value, reason, note, task_id: taskId, idempotency_key: key }: QuotaBody,
-  header: string | null,
+  header: string | undefined,
 ) {
   if (value === undefined)
     throw fieldError(
@@ -253,5 +253,5 @@ function readQuotaChange(
       'required',
       sentence('http.field_missing', { name: 'value', wanted: sentence('wanted.whole') }),
     );
-  return { mode, value, reason, note, taskId, idempotencyKey: key ?? header?.slice(0, 255) };
+  return { mode, value, reason, note, taskId, idempotencyKey: key ?? header };
 }
