@@ -416,6 +416,22 @@ for (const dialect of RULE_DATABASES) {
         expect((await row(sid)).status).toBe('active');
       });
 
+      test('idle sessions neither count towards the active limit nor are listed', async () => {
+        const config = { sessionIdleSeconds: 20 * MINUTE, activeSessionLimit: 2 };
+        const node = openAuth(store, { clock, config });
+        await signIn(node, user);
+        await signIn(node, user);
+        await refusal(signIn(node, user), 'auth.session_limit');
+        clock.advance(20 * MINUTE);
+        const fresh = await signIn(node, user);
+        const listed = await node.sessions.list(await node.authenticatePanel(bearer(fresh)));
+        expect(listed.map(({ sid }) => sid)).toEqual([fresh.bundle.session.sid]);
+        const root = await addUser(store, { role: 100 });
+        const overseer = await node.authenticatePanel(bearer(await signIn(node, root)));
+        expect(await node.sessions.ofUsers.list(overseer, user.id)).toHaveLength(1);
+        expect((await node.administration.find(overseer, user.id)).sessions).toBe(1);
+      });
+
       test('a session id alone does not end an idle session', async () => {
         const node = idle();
         const { sid } = (await signIn(node, user)).bundle.session;

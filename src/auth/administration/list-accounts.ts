@@ -22,9 +22,10 @@ import {
   describeOwnerLimits,
   type OwnerLimitsView,
 } from '../accounts/validate-budgets.ts';
-import type { AuthSettings } from '../config.ts';
+import type { AuthConfig, AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
+import { idleUntil } from '../sessions/check-session.ts';
 import { mayView, requireRank } from './with-locked-accounts.ts';
 
 /**
@@ -42,16 +43,18 @@ export async function listAccounts(
 
 /** @throws `auth.user_not_found`, or `auth.insufficient_privilege` for a peer or a higher rank. */
 export async function findAccount(
-  { store, clock, settings }: { store: Store; clock: Clock; settings: () => AuthSettings },
+  ctx: { store: Store; clock: Clock; config: AuthConfig; settings: () => AuthSettings },
   principal: PanelPrincipal,
   userId: number,
 ): Promise<AccountDetail> {
+  const { store, clock, config, settings } = ctx;
+  const now = clock.unix();
   const user = await loadAccount(store, userId);
   requireRank(principal.user, user, 'view');
   const [factors, keys, sessions, invited, [budget = null]] = await Promise.all([
     loadFactors(store, userId),
     store.apiKeys.list(userId, { page: 1, pageSize: 1 }),
-    store.sessions.countActive(userId, clock.unix()),
+    store.sessions.countActive(userId, now, idleUntil(config, now)),
     store.users.countInvited(userId),
     describeBudgets({ store, clock, settings }, [{ scope: 'user', userId, budget: user.budget }]),
   ]);

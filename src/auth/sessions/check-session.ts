@@ -31,6 +31,10 @@ export const isLive = (session: SessionRecord, now: number): boolean =>
 export const isIdle = (session: SessionRecord, idleSeconds: number, now: number): boolean =>
   idleSeconds > 0 && isOver(session.lastActiveAt + idleSeconds, { now, longest: idleSeconds });
 
+/** Sessions that were last used until then are idle; 0: none is. */
+export const idleUntil = ({ sessionIdleSeconds }: Pick<AuthConfig, 'sessionIdleSeconds'>, now: number): number =>
+  sessionIdleSeconds > 0 ? now - sessionIdleSeconds : 0;
+
 /**
  * Checks the user alone: the account exists, is enabled, and had no security change since the
  * session was issued.

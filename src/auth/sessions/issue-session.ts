@@ -6,6 +6,7 @@ import { addressKey } from '../limits/limit-requests.ts';
 import type { RequestOrigin } from '../principals.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import { formatRefreshToken } from '../tokens/refresh-tokens.ts';
+import { idleUntil } from './check-session.ts';
 
 /** `password`, `2fa`, `passkey`, `oauth:<provider>`, `wechat`, `telegram`. */
 export type SignInMethod = string;
@@ -38,7 +39,8 @@ export async function issueSession(
   if (user?.status !== STATUS.enabled || user.authVersion !== signIn.proven.authVersion)
     throw authErrors.session_revoked();
 
-  if ((await tx.sessions.countActive(user.id, now)) >= config.activeSessionLimit) throw authErrors.session_limit();
+  const active = await tx.sessions.countActive(user.id, now, idleUntil(config, now));
+  if (active >= config.activeSessionLimit) throw authErrors.session_limit();
   const since = now - config.sessionIssuanceWindowSeconds;
   // Sessions from the future do not count: they were issued before the clock was set back.
   const issued = await tx.sessions.countIssued(user.id, since, now + CLOCK_LEEWAY_SECONDS);

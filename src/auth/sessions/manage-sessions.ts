@@ -1,30 +1,31 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { Store, UserRecord } from '../../store/ports/index.ts';
+import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { type PanelPrincipal, requireSession } from '../principals.ts';
-import { isLive } from './check-session.ts';
+import { idleUntil, isLive } from './check-session.ts';
 import { describeSession, type SessionView } from './describe-session.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
+type ListDeps = { store: Store; clock: Clock; config: Pick<AuthConfig, 'sessionIdleSeconds'> };
+
 /** As in new-api. */
 const LISTED_SESSIONS = 100;
+
+function listLive({ store, clock, config }: ListDeps, { id: userId, authVersion }: UserRecord) {
+  const now = clock.unix();
+  const limit = LISTED_SESSIONS;
+  return store.sessions.list({ userId, authVersion, now, usedAfter: idleUntil(config, now), limit });
+}
 
 /**
  * The user's live sessions of the present auth version: the current one first, then by latest
  * activity; at most 100.
  */
-export async function listSessions(
-  { store, clock }: { store: Store; clock: Clock },
-  principal: PanelPrincipal,
-): Promise<SessionView[]> {
+export async function listSessions(ctx: ListDeps, principal: PanelPrincipal): Promise<SessionView[]> {
   const { user, sid } = requireSession(principal);
-  const latest = await store.sessions.list({
-    userId: user.id,
-    authVersion: user.authVersion,
-    now: clock.unix(),
-    limit: LISTED_SESSIONS,
-  });
-  const current = latest.find((session) => session.sid === sid) ?? (await store.sessions.bySid(sid));
+  const latest = await listLive(ctx, user);
+  const current = latest.find((session) => session.sid === sid) ?? (await ctx.store.sessions.bySid(sid));
   const others = latest.filter((session) => session.sid !== sid);
   return [...(current ? [current] : []), ...others]
     .slice(0, LISTED_SESSIONS)
@@ -73,19 +74,12 @@ const REASON = 'root_revoked';
 
 /** A user's live sessions of the present auth version, the latest active first; at most 100. */
 export async function listUserSessions(
-  ctx: { store: Store; clock: Clock },
+  ctx: ListDeps,
   principal: PanelPrincipal,
   userId: number,
 ): Promise<SessionView[]> {
-  const { store, clock } = ctx;
   const caller = requireSession(principal);
-  const user = await findUser(ctx, userId);
-  const live = await store.sessions.list({
-    userId: user.id,
-    authVersion: user.authVersion,
-    now: clock.unix(),
-    limit: LISTED_SESSIONS,
-  });
+  const live = await listLive(ctx, await findUser(ctx, userId));
   return live.map((session) => describeSession(session, caller.sid));
 }
 

@@ -31,8 +31,8 @@ export interface SessionStore {
   bySid(sid: string): Promise<SessionRecord | undefined>;
   /** The session and its user as they were at one moment; `undefined` when either is gone. */
   withUser(sid: string): Promise<{ session: SessionRecord; user: UserRecord } | undefined>;
-  /** Active, unexpired sessions of a user, of any auth version. */
-  countActive(userId: number, now: number): Promise<number>;
+  /** Active, unexpired sessions of a user that were used after `usedAfter`, of any auth version. */
+  countActive(userId: number, now: number, usedAfter?: number): Promise<number>;
   /** Sessions of a user created after `since` and not after `until`, in any state. */
   countIssued(userId: number, since: number, until?: number): Promise<number>;
   /**
@@ -68,8 +68,17 @@ export interface SessionStore {
   revoke(sid: string, reason: string, now: number): Promise<boolean>;
   /** Revokes all active sessions of a user except `exceptSid`; returns the revoked sids. */
   revokeAll(sessions: { userId: number; exceptSid: string | null; reason: string; now: number }): Promise<string[]>;
-  /** Active, unexpired sessions of this auth version, the most recently active first. */
-  list(sessions: { userId: number; authVersion: number; now: number; limit: number }): Promise<SessionRecord[]>;
+  /**
+   * Active, unexpired sessions of this auth version that were used after `usedAfter`, the most
+   * recently active first.
+   */
+  list(sessions: {
+    userId: number;
+    authVersion: number;
+    now: number;
+    usedAfter?: number;
+    limit: number;
+  }): Promise<SessionRecord[]>;
   /**
    * A user's sessions with this address key or without any, in every state; the newest first, at
    * most `limit`.

@@ -15,6 +15,7 @@ export function createSessionStore({
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));
   const isAhead = isAheadSince(sessions.expiresAt, sessions.createdAt);
+  const isUsed = gt(sessions.lastActiveAt, at('usedAfter'));
   // The plus excludes the index of creation times: nearly all sessions are older.
   const notIssuedAfter = (time: number) => sql`+${sessions.createdAt} <= ${time}`;
   const isRevoked = eq(sessions.status, sql.raw(`'revoked'`));
@@ -45,7 +46,7 @@ export function createSessionStore({
     db
       .select({ total: countAll() })
       .from(sessions)
-      .where(and(eq(sessions.userId, at('userId')), isActive, isAhead))
+      .where(and(eq(sessions.userId, at('userId')), isActive, isAhead, isUsed))
       .prepare(),
   );
   const countIssued = lazy(() =>
@@ -105,7 +106,12 @@ export function createSessionStore({
     db
       .select()
       .from(sessions)
-      .where(and(eq(sessions.userId, at('userId')), isActive, isAhead, eq(sessions.userAuthVersion, at('authVersion'))))
+      .where(
+        and(
+          eq(sessions.userId, at('userId')),
+          ...[isActive, isAhead, isUsed, eq(sessions.userAuthVersion, at('authVersion'))],
+        ),
+      )
       .orderBy(desc(sessions.lastActiveAt), desc(sessions.createdAt), sessions.sid)
       .limit(at('limit'))
       .prepare(),
@@ -207,8 +213,8 @@ export function createSessionStore({
       return row && { session: trimmed(row.session), user: row.user };
     },
 
-    async countActive(userId, now) {
-      const [row] = await countActive().execute({ userId, now });
+    async countActive(userId, now, usedAfter = 0) {
+      const [row] = await countActive().execute({ userId, now, usedAfter });
       return row?.total ?? 0;
     },
 
@@ -241,7 +247,7 @@ export function createSessionStore({
       return revoked.map(({ sid }) => sid);
     },
 
-    list: async (wanted) => (await list().execute(wanted)).map(trimmed),
+    list: async ({ usedAfter = 0, ...wanted }) => (await list().execute({ ...wanted, usedAfter })).map(trimmed),
     ofAddress: (userId, addressKey, limit) => ofAddress().execute({ userId, addressKey, limit }),
     active: (userId, now) => active().execute({ userId, now }),
 
