@@ -38,40 +38,42 @@ const showWaiting = async ({ page, filled }: Scene) => {
 };
 
 /** A full account: what waits for it, in the form in which the viewer gets it. */
-const showQueue = ({ page, filled }: Scene) =>
-  page.route('**/api/queue**', async (route) => {
-    const { data: own } = (await (await route.fetch()).json()) as { data: object };
-    const forAdmin = (await page.evaluate(() => document.querySelector('a[href="/channels"]') !== null)) as boolean;
-    const accounts = [{ id: filled.channelId, name: 'Demo studio' }];
-    const items = [
-      { input: 'Rain on a tin roof, macro, 24 fps', username: 'mira', api_key_name: 'Editing room', reason: 'full' },
-      { input: '清晨的江南水乡，小船缓缓驶过石桥', username: 'jonas', api_key_name: null, reason: 'returned' },
-      {
-        input: 'A paper boat crossing a puddle that reflects a whole city at night, cinematic, very long prompt',
-        ...{ username: 'studio', api_key_name: 'Night shift', reason: 'full' },
-      },
-      { input: '', username: 'press', api_key_name: null, reason: 'no_channel' },
-    ].map((item, index) => ({
-      ...{ id: `task_${index}`, model: 'demo-video', platform: 'demo', action: 'text_to_video', api_key_id: 1 },
-      ...{ input: item.input, api_key_name: item.api_key_name, position: index === 3 ? 'over 1,000' : index + 1 },
-      ...{ waiting_since: inSeconds(-900 + 200 * index), deadline: inSeconds(2700) },
-      waits_for: index === 4 ? 'own_limit' : 'capacity',
-      estimated_start_at: index === 3 ? null : inSeconds(40 + 60 * index),
-      ...(forAdmin
-        ? {
-            ...{ user_id: 2, username: item.username, group: 'default', returns: 0, is_attached: false },
-            channels: item.reason === 'no_channel' ? [] : [...accounts, { id: 2, name: 'Demo studio, second account' }],
-            ...{ reason: item.reason, reason_until: item.reason === 'returned' ? inSeconds(25) : null },
-          }
-        : { reason: item.reason === 'no_channel' ? 'no_channel' : 'full', reason_until: null }),
-    }));
-    const classes = [
-      { platform: 'demo', model: 'demo-video', group: 'default', waiting: 1284, running: 5, channels: accounts },
-      { platform: 'demo', model: 'demo-video-pro', group: 'vip', waiting: 3, running: 2, channels: accounts },
-    ];
-    const data = { ...own, total: items.length, items, classes: forAdmin ? classes : [] };
-    await route.fulfill({ json: { success: true, data } });
-  });
+const showQueue =
+  (forAdmin: boolean) =>
+  ({ page, filled }: Scene) =>
+    page.route('**/api/queue**', async (route) => {
+      const { data: own } = (await (await route.fetch()).json()) as { data: object };
+      const accounts = [{ id: filled.channelId, name: 'Demo studio' }];
+      const items = [
+        { input: 'Rain on a tin roof, macro, 24 fps', username: 'mira', api_key_name: 'Editing room', reason: 'full' },
+        { input: '清晨的江南水乡，小船缓缓驶过石桥', username: 'jonas', api_key_name: null, reason: 'returned' },
+        {
+          input: 'A paper boat crossing a puddle that reflects a whole city at night, cinematic, very long prompt',
+          ...{ username: 'studio', api_key_name: 'Night shift', reason: 'full' },
+        },
+        { input: '', username: 'press', api_key_name: null, reason: 'no_channel' },
+      ].map((item, index) => ({
+        ...{ id: `task_${index}`, model: 'demo-video', platform: 'demo', action: 'text_to_video', api_key_id: 1 },
+        ...{ input: item.input, api_key_name: item.api_key_name, position: index === 3 ? 'over 1,000' : index + 1 },
+        ...{ waiting_since: inSeconds(-900 + 200 * index), deadline: inSeconds(2700) },
+        waits_for: index === 4 ? 'own_limit' : 'capacity',
+        estimated_start_at: index === 3 ? null : inSeconds(40 + 60 * index),
+        ...(forAdmin
+          ? {
+              ...{ user_id: 2, username: item.username, group: 'default', returns: 0, is_attached: false },
+              channels:
+                item.reason === 'no_channel' ? [] : [...accounts, { id: 2, name: 'Demo studio, second account' }],
+              ...{ reason: item.reason, reason_until: item.reason === 'returned' ? inSeconds(25) : null },
+            }
+          : { reason: item.reason === 'no_channel' ? 'no_channel' : 'full', reason_until: null }),
+      }));
+      const classes = [
+        { platform: 'demo', model: 'demo-video', group: 'default', waiting: 1284, running: 5, channels: accounts },
+        { platform: 'demo', model: 'demo-video-pro', group: 'vip', waiting: 3, running: 2, channels: accounts },
+      ];
+      const data = { ...own, total: items.length, items, classes: forAdmin ? classes : [] };
+      await route.fulfill({ json: { success: true, data } });
+    });
 
 /** What everybody works with: home, tasks, models, playground, keys, usage. */
 export const taskStates: readonly PanelState[] = [
@@ -108,8 +110,8 @@ export const taskStates: readonly PanelState[] = [
   { name: 'task-running', path: ({ tasks }) => `/tasks/${tasks.running}` },
   { name: 'task-waiting', path: ({ tasks }) => `/tasks/${tasks.running}`, before: showWaiting },
   { name: 'queue-empty', path: '/queue', age: 'empty' },
-  { name: 'queue', path: '/queue', before: showQueue },
-  { name: 'queue-of-user', path: '/queue', viewer: 'member', before: showQueue },
+  { name: 'queue', path: '/queue', before: showQueue(true) },
+  { name: 'queue-of-user', path: '/queue', viewer: 'member', before: showQueue(false) },
   { name: 'task-missing', path: '/tasks/task_gone' },
 
   { name: 'models-empty', path: '/models', age: 'empty' },
