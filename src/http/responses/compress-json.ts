@@ -24,7 +24,8 @@ export async function compressJson({
   responseValue: unknown;
   request: Request;
 }): Promise<Response | undefined> {
-  if (chooseEncoding(request, ['gzip']) === undefined) return undefined;
+  // The answer to an error is ready.
+  if (responseValue instanceof Response || chooseEncoding(request, ['gzip']) === undefined) return undefined;
   return new Response(new Uint8Array(await promisify(gzip)(JSON.stringify(responseValue))), {
     headers: { 'content-type': 'application/json', 'content-encoding': 'gzip', vary: 'accept-encoding' },
   });

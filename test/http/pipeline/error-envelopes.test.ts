@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'bun:test';
+import { Elysia } from 'elysia';
+import { ok, strictObject } from '../../../src/http/pipeline/route-kit.ts';
+import { compressJson } from '../../../src/http/responses/compress-json.ts';
 import { errorResponse, panelCode, toStatus } from '../../../src/http/responses/errors.ts';
 import { AppError, type ErrorKind } from '../../../src/kernel/index.ts';
 import { call, openKit, SECRET_CAUSE } from '../kit-harness.ts';
@@ -82,6 +85,28 @@ describe('error responses', () => {
     expect(answer.headers.get('retry-after')).toBe('7');
     expect(answer.headers.get('x-should-retry')).toBe('false');
     expect(answer.text).not.toContain('SELECT');
+  });
+
+  test('a route that compresses its answers sends errors as any other', async () => {
+    const packed = openKit({
+      routes: (kit) =>
+        new Elysia({ normalize: false })
+          .use(kit)
+          .get('/api/packed', () => ok('packed'), { public: true, query: strictObject({}), mapResponse: compressJson })
+          .get(
+            '/api/packed/busy',
+            () => {
+              throw new AppError('store.unavailable', 'unavailable', { message: 'Busy.', retryAfterSeconds: 2 });
+            },
+            { public: true, mapResponse: compressJson },
+          ) as never,
+    });
+    const headers = { 'accept-encoding': 'gzip' };
+    expect((await call(packed, { path: '/api/packed', headers })).headers.get('content-encoding')).toBe('gzip');
+    const wrong = await call(packed, { path: '/api/packed?x=1', headers });
+    expect([wrong.status, wrong.json?.code]).toEqual([400, 'VALIDATION_FAILED']);
+    const busy = await call(packed, { path: '/api/packed/busy', headers });
+    expect([busy.status, busy.headers.get('retry-after'), busy.json?.code]).toEqual([503, '2', 'STORE_UNAVAILABLE']);
   });
 
   const rows: [method: string, path: string, as: string, status: number, allow: string | null, code: string][] = [
