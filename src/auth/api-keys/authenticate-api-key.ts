@@ -1,10 +1,10 @@
-import ipaddr from 'ipaddr.js';
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
 import { type KeyOwner, type PresentedKey, ROLE, STATUS, type Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import { type ApiPrincipal, type DecidingIp, parseAuthorization, type RequestOrigin } from '../principals.ts';
+import { type ApiPrincipal, parseAuthorization, type RequestOrigin } from '../principals.ts';
 import { clipIp } from '../sessions/issue-session.ts';
 import { API_KEY_STATE, apiKeyState } from './describe-api-key.ts';
+import { assertKeyAllows } from './key-restrictions.ts';
 
 export type ApiKeyUse = {
   /** `decidingIp` is checked against the key's list of addresses, `ip` is shown as its last one. */
@@ -65,30 +65,3 @@ export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; lo
 /** A group decides what a task costs. The key's own counts while its owner may still choose one. */
 const chooseGroup = ({ group }: PresentedKey, user: KeyOwner): string =>
   group !== null && user.role >= ROLE.admin ? group : user.group;
-
-/**
- * Checks the key's lists of models and addresses; an empty list allows everything. `model` is the
- * name that the client sent, if the request names one.
- *
- * @throws `auth.api_key_ip_not_allowed` or `auth.api_key_model_not_allowed`
- */
-export function assertKeyAllows({ key, model, ip }: { key: PresentedKey; model?: string; ip: DecidingIp }): void {
-  if (key.allowIps.length > 0 && !key.allowIps.some((range) => contains(range, ip))) {
-    throw authErrors.api_key_ip_not_allowed();
-  }
-  if (model !== undefined && key.models.length > 0 && !key.models.includes(model)) {
-    throw authErrors.api_key_model_not_allowed({ param: 'model' });
-  }
-}
-
-/** Whether an address or CIDR range contains `ip`; false if either is malformed. */
-function contains(range: string, ip: string): boolean {
-  if (!ipaddr.isValid(ip)) return false;
-  const address = ipaddr.process(ip);
-  if (range.includes('/')) {
-    if (!ipaddr.isValidCIDR(range)) return false;
-    const [network, bits] = ipaddr.parseCIDR(range);
-    return network.kind() === address.kind() && address.match(network, bits);
-  }
-  return ipaddr.isValid(range) && ipaddr.process(range).toNormalizedString() === address.toNormalizedString();
-}

@@ -55,6 +55,7 @@ type Attempt = {
 
 /**
  * Runs the plugin's request and usage hooks and prices the request. Throws the caller's mistakes.
+ * Whether the key may use the model was checked before (`auth/api-keys/key-restrictions.ts`).
  */
 export async function prepareSubmission(
   deps: TaskDeps,

@@ -1,4 +1,4 @@
-import { assertKeyAllows } from '../../../src/auth/api-keys/authenticate-api-key.ts';
+import { assertKeyAllows } from '../../../src/auth/api-keys/key-restrictions.ts';
 import { validateApiKeyFields } from '../../../src/auth/api-keys/validate-api-key.ts';
 import type { DecidingIp } from '../../../src/auth/principals.ts';
 import { checkMapping, checkNames } from '../../../src/channels/check-channel.ts';
