@@ -74,12 +74,12 @@ import type { InRequest, RequestHandler, RequestLimits, RequestTracer } from './
 import { batchRoutes } from './v1/batch-routes.ts';
 import { billingRoutes } from './v1/billing-routes.ts';
 import { callbackRoutes } from './v1/callback-routes.ts';
-import type { V1Deps } from './v1/caller.ts';
 import { mcpRoutes } from './v1/mcp-routes.ts';
 import { modelRoutes } from './v1/model-routes.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
 import { relayRoutes } from './v1/relay-routes.ts';
 import { responseObjectRoutes, responseRoutes } from './v1/response-routes.ts';
+import type { V1Deps } from './v1/route-dependencies.ts';
 import { taskRoutes } from './v1/task-routes.ts';
 import { videoGenerationRoutes } from './v1/video-generation-routes.ts';
 import { videoRoutes } from './v1/video-routes.ts';

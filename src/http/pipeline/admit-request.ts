@@ -4,6 +4,7 @@ import { assertDeclaredSize } from '../bodies/body-limits.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { guardOrigin, type OriginGuardConfig } from './guard-origin.ts';
+import { readApiKey } from './read-api-key.ts';
 import type { Authenticators, DeclaredRoute, Peer, RequestLimits, RequestScope } from './types.ts';
 
 export type AdmissionDeps = AuthorizationDeps & { limits: RequestLimits; maxFileBytes: number };
@@ -48,19 +49,6 @@ export async function runCounted(
 /** The job is bought: a counter that fails must not make the client order it again. */
 export async function countSuccess(record: () => Promise<void>, log: Logger): Promise<void> {
   await record().catch((error) => log.warn({ err: error }, 'model request was not counted'));
-}
-
-/** Where clients of other APIs send their key. */
-const KEY_HEADERS = ['x-api-key', 'api-key', 'xi-api-key', 'x-key'] as const;
-/** How clients of some vendors begin an Authorization header, which they let nobody change. */
-const KEY_SCHEME = /^(?:key|token)[ \t]+/i;
-
-/** The credential of an API-key route, as an Authorization header would say it. */
-export function readApiKey(headers: Headers): string | undefined {
-  const authorization = headers.get('authorization');
-  if (authorization !== null) return authorization.replace(KEY_SCHEME, 'Bearer ');
-  const name = KEY_HEADERS.find((each) => headers.has(each));
-  return name === undefined ? undefined : `Bearer ${headers.get(name)}`;
 }
 
 export type AuthorizationDeps = {

@@ -19,8 +19,8 @@ import { httpErrors } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { answersBatch, answersBatches, answersDeleted, answersFile, answersFiles } from './answer-schemas.ts';
 import { BATCH_REQUEST, FILE_REQUEST } from './batch-schemas.ts';
-import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { cursorQuery, fileQuery, readCursor, readFileCursor } from './list-pages.ts';
+import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 
 /** The media types of JSON lines. */
 const LINES = new Set(['application/jsonl', 'application/x-ndjson', 'application/ndjson', 'application/x-jsonlines']);

@@ -7,7 +7,7 @@ import { readDay } from '../pipeline/paging.ts';
 import { type Kit, strictObject } from '../pipeline/route-kit.ts';
 import { describePrice } from '../responses/describe-price.ts';
 import { answersUsage } from './answer-schemas.ts';
-import { toCaller, type V1Deps } from './caller.ts';
+import { toCaller, type V1Deps } from './route-dependencies.ts';
 
 const toUsd = (quota: number): number => quota / QUOTA_PER_USD;
 

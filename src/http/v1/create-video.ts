@@ -3,8 +3,8 @@ import type { ClientRequest, QueuePosition, SubmittedTask } from '../../tasks/in
 import { requestedModel } from '../../tasks/index.ts';
 import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
-import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { forwardIfRelayed } from './relay-requests.ts';
+import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 
 export type CreationScope = {

@@ -6,7 +6,7 @@ import { countSuccess } from '../pipeline/admit-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import type { RequestLimits } from '../pipeline/types.ts';
 import { httpErrors } from '../responses/errors.ts';
-import { fileStorage, toCaller, type V1Deps } from './caller.ts';
+import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 
 const SESSION = 'mcp-session-id';
 const VERSION = 'mcp-protocol-version';

@@ -5,7 +5,7 @@ import { taskErrors } from '../../tasks/index.ts';
 import { type Kit, strictObject } from '../pipeline/route-kit.ts';
 import { describePrice, describeUse, FIGURE_DAYS, indexFigures } from '../responses/describe-price.ts';
 import { answers, answersModels } from './answer-schemas.ts';
-import { toCaller, type V1Deps } from './caller.ts';
+import { toCaller, type V1Deps } from './route-dependencies.ts';
 
 const modelObject = ({ id, ownedBy, createdAt, endpoints }: NamedModel) => ({
   id,

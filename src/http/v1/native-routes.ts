@@ -4,7 +4,8 @@ import type { NativeRoute } from '../../surfaces/index.ts';
 import type { ClientRequest } from '../../tasks/index.ts';
 import { mediaType } from '../bodies/read-body.ts';
 import { readAddress, readClientRequest } from '../bodies/read-client-request.ts';
-import { countSuccess, readApiKey } from '../pipeline/admit-request.ts';
+import { countSuccess } from '../pipeline/admit-request.ts';
+import { readApiKey } from '../pipeline/read-api-key.ts';
 import type {
   Authenticators,
   FindNativePath,
@@ -14,7 +15,7 @@ import type {
 } from '../pipeline/types.ts';
 import { errorResponse, httpErrors, toStatus } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
-import { fileStorage, toCaller, type V1Deps } from './caller.ts';
+import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 
 type NativeDeps = V1Deps & {
   auth: Pick<Authenticators, 'authenticateApiKey'>;

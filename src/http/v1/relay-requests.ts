@@ -5,7 +5,7 @@ import { type ClientRequest, requestedModel } from '../../tasks/index.ts';
 import { readAddress } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { endStreamWithAccess, openStream } from '../responses/send-events.ts';
-import { toCaller } from './caller.ts';
+import { toCaller } from './route-dependencies.ts';
 import { type ContentUse, contentResponse } from './send-content.ts';
 
 export type RelayedKind = Parameters<Relay['takes']>[1];

@@ -6,8 +6,8 @@ import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { accessEnded, sendEvents } from '../responses/send-events.ts';
-import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { forwardCreation, type RelayedKind } from './relay-requests.ts';
+import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 import { contentResponse } from './send-content.ts';
 
 type CreationScope = {

@@ -10,9 +10,9 @@ import { httpErrors } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { accessEnded, type ServerEvent, sendEvents } from '../responses/send-events.ts';
 import { answers, answersDeleted, answersItems, answersOrStreams, pages, resumes } from './answer-schemas.ts';
-import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { readCursor } from './list-pages.ts';
 import { findOrRelay, forwardIfRelayed, forwardObjectCall } from './relay-requests.ts';
+import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 
 /** The members that the gateway reads; the plugin reads all others. */
 const REQUEST = {

@@ -17,9 +17,9 @@ import {
   TASK_REQUEST,
   waits,
 } from './answer-schemas.ts';
-import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { readCursor, taskQuery, toPage, toRelayPage } from './list-pages.ts';
 import { relayedResponse } from './relay-requests.ts';
+import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange, waitWithAccess, withQueuePosition } from './wait-for-change.ts';
 

@@ -4,9 +4,9 @@ import { generationObject, readGeneration } from '../../surfaces/index.ts';
 import { readClientRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { answers, GENERATION_REQUEST, waits } from './answer-schemas.ts';
-import { fileStorage, type V1Deps } from './caller.ts';
 import { type CreationScope, createVideo } from './create-video.ts';
 import { findOrRelay, forwardObjectCall } from './relay-requests.ts';
+import { fileStorage, type V1Deps } from './route-dependencies.ts';
 import { ownVideo } from './video-routes.ts';
 import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 

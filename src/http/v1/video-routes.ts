@@ -17,10 +17,10 @@ import {
   VIDEO_REQUEST,
   waits,
 } from './answer-schemas.ts';
-import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { type CreationScope, createVideo } from './create-video.ts';
 import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { findOrRelay, forwardCreation, forwardObjectCall } from './relay-requests.ts';
+import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 

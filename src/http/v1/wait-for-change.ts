@@ -1,7 +1,7 @@
 import { type ApiPrincipal, authErrors } from '../../auth/index.ts';
 import type { QueuePosition } from '../../tasks/index.ts';
 import { readInteger } from '../pipeline/paging.ts';
-import { toCaller, type V1Deps } from './caller.ts';
+import { toCaller, type V1Deps } from './route-dependencies.ts';
 
 /** Shorter than the idle timeouts of proxies and of the listener. */
 const MAX_SECONDS = 60;
