@@ -16,9 +16,9 @@
 export { operationErrors } from './errors.ts';
 export type { NodeControl } from './nodes/drain-node.ts';
 export type { AttentionItem, BackupsView, SystemHistory, SystemView } from './overview/types.ts';
+export { eraseUnstoredStep } from './retention/erase-unstored.ts';
 export { eraseUsersStep } from './retention/erase-users.ts';
 export {
-  eraseUnstoredStep,
   type RetentionSettings,
   type RetentionStep,
   retentionSteps,

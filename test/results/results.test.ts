@@ -1,8 +1,7 @@
 /** Results that the gateway keeps: wanted with the success, copied once, served, swept. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { createSecretBox, quoted, sha256Hex, systemClock } from '../../src/kernel/index.ts';
-import { clearContent } from '../../src/operations/retention/retention-steps.ts';
-import { CONTENT_PARTS } from '../../src/operations/retention/strip-content.ts';
+import { CONTENT_PARTS, clearContent } from '../../src/operations/retention/strip-content.ts';
 import type { Content } from '../../src/results/types.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { createFolderFiles } from '../../src/store/index.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { readClientRequest } from '../../src/http/bodies/read-client-request.ts';
 import { createUploadBudget, openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { err, quoted, sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { clearContent } from '../../src/operations/retention/retention-steps.ts';
+import { clearContent } from '../../src/operations/retention/strip-content.ts';
 import type { FileStore, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { jsonRequest } from '../../src/surfaces/tasks/json-request.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';

@@ -1,7 +1,7 @@
 import type { Clock, Logger } from '../../kernel/index.ts';
 import { type AgedTask, hasEnded, type Store } from '../../store/ports/index.ts';
-import { clearContent, type RetentionStep } from './retention-steps.ts';
-import { ERASED_PARTS } from './strip-content.ts';
+import type { RetentionStep } from './retention-steps.ts';
+import { clearContent, ERASED_PARTS } from './strip-content.ts';
 
 /** What became of the rows of one slice is one row of the log. */
 const AUDIT_SLICE = 500;

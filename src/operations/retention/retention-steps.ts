@@ -7,7 +7,7 @@ import {
   type RetentionProgress,
   type Store,
 } from '../../store/ports/index.ts';
-import { CONTENT_PARTS, type ContentPart, type ErasedPart, stripContent } from './strip-content.ts';
+import { CONTENT_PARTS, type ContentPart, clearContent } from './strip-content.ts';
 
 /** How long old rows are kept, in days; 0: without end. */
 export type RetentionSettings = {
@@ -36,7 +36,11 @@ export type RetentionStep = {
 const DAY_SECONDS = 86_400;
 
 type Deps = { store: Store; clock: Clock };
-/** What each batch works through: the steps of one run, from the settings as it starts. */
+
+/**
+ * What each batch works through: the steps of one run, from the settings as it starts. Steps that
+ * need no setting: `erase-users.ts` and `erase-unstored.ts`.
+ */
 export async function retentionSteps(deps: Deps, settings: RetentionSettings): Promise<RetentionStep[]> {
   if (!settings.enabled) return [];
   const now = deps.clock.unix();
@@ -104,49 +108,6 @@ async function contentSteps(
 }
 
 const shorter = (a: number, b: number): number => (a === 0 || b === 0 ? a || b : Math.min(a, b));
-
-export async function clearContent(
-  tx: Repositories,
-  ids: readonly number[],
-  parts: readonly ErasedPart[],
-): Promise<number> {
-  const content = await tx.retention.readContent(ids);
-  // A request goes with its files.
-  for (const { taskId, execution } of parts.includes('request') ? content : []) {
-    if (execution.inputs) await tx.results.forgetInputs(taskId);
-  }
-  return tx.retention.replaceContent(content.flatMap((task) => stripContent(task, parts) ?? []));
-}
-
-/** What a vendor answered to a request that is not to be stored stays this long after the task. */
-const UNSTORED_SECONDS = 3600;
-
-/**
- * Erases the answers of tasks of which nothing is to be stored. A result that is still being copied
- * needs its answer. Kept results stay by their own rule.
- */
-export function eraseUnstoredStep({ store, clock }: Deps): RetentionStep {
-  let after = '';
-  return {
-    step: 'answers that are not to be stored',
-    async run(limit) {
-      const found = await store.retention.unstoredTasks(after, limit);
-      const now = clock.unix();
-      const isDue = (task: AgedTask) =>
-        hasEnded(task) &&
-        task.result !== 'pending' &&
-        isOver(task.finishTime + UNSTORED_SECONDS, { now, longest: UNSTORED_SECONDS });
-      const due = found.filter(({ task }) => !task || isDue(task));
-      const tasks = due.flatMap(({ task }) => task ?? []);
-      await store.transaction(async (tx) => {
-        await clearContent(tx, listIds(tasks), CONTENT_PARTS);
-        await tx.retention.forgetUnstored(due.map(({ taskId }) => taskId));
-      });
-      after = found.at(-1)?.taskId ?? after;
-      return { walked: found.length, changed: tasks.length };
-    },
-  };
-}
 
 /** The figures are closed first: what they hold is all that remains of these rows. */
 function usageStep({ store, clock }: Deps, until: number): RetentionStep {

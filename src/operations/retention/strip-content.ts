@@ -1,4 +1,4 @@
-import type { ContentChange, TaskContent } from '../../store/ports/index.ts';
+import type { ContentChange, Repositories, TaskContent } from '../../store/ports/index.ts';
 
 /** The parts of a task's content that have a retention of their own. */
 export const CONTENT_PARTS = ['prompt', 'request', 'answer'] as const;
@@ -37,4 +37,18 @@ export function stripContent(task: TaskContent, parts: readonly ErasedPart[]): C
     changed = true;
   }
   return changed ? { id, ...stripped, removesAnswer } : undefined;
+}
+
+/** Strips stored tasks of these parts, and returns how many it changed. */
+export async function clearContent(
+  tx: Repositories,
+  ids: readonly number[],
+  parts: readonly ErasedPart[],
+): Promise<number> {
+  const content = await tx.retention.readContent(ids);
+  // A request goes with its files.
+  for (const { taskId, execution } of parts.includes('request') ? content : []) {
+    if (execution.inputs) await tx.results.forgetInputs(taskId);
+  }
+  return tx.retention.replaceContent(content.flatMap((task) => stripContent(task, parts) ?? []));
 }
