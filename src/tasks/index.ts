@@ -52,8 +52,9 @@ export { findProtocolOwners, type ProtocolOwner } from './submission/find-protoc
 export { forbidUnsafeRetry, type SubmissionState } from './submission/forbid-unsafe-retry.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';
-export { mayStore, readFields, readModel, requestedModel } from './submission/read-request.ts';
+export { readFields, readModel, requestedModel } from './submission/read-request.ts';
 export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
+export { mayStore } from './submission/request-options.ts';
 export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
 export { submitTask } from './submission/submit-task.ts';
 export { createUnrecordedJobs, type JobNotes, type UnrecordedJobs } from './submission/unrecorded-jobs.ts';

@@ -6,7 +6,7 @@ import { eraseUnstoredStep } from '../../src/operations/index.ts';
 import { exportUser } from '../../src/reports/export-user.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import type { WaitingRules } from '../../src/tasks/index.ts';
-import { mayStore } from '../../src/tasks/submission/read-request.ts';
+import { mayStore } from '../../src/tasks/submission/request-options.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';

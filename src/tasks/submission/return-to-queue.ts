@@ -5,7 +5,7 @@ import { taskErrors } from '../errors.ts';
 import { recordQueued } from '../state/record-transition.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 import { storeRequest } from '../waiting/stored-request.ts';
-import { allowsFallback } from './read-request.ts';
+import { allowsFallback } from './request-options.ts';
 import { mayWait, toWaitingClass } from './take-account.ts';
 
 /** How often a task comes back before it ends with the vendor's last words. */
