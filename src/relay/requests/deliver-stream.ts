@@ -8,7 +8,7 @@ import { MAX_ANSWER_BYTES, type ReadOn, streamThrough, type Transfer, vendorHead
 import type { AnswerEnd, Delivery, RelayAnswer, RelayDeps } from '../types.ts';
 import { calculateBill, hidesReasoning, runsInBackground } from '../usage/calculate-bill.ts';
 import { hasLargeFile } from '../usage/estimate-input-tokens.ts';
-import { plausibleMaxima } from '../usage/estimate-usage.ts';
+import { plausibleMaxima } from '../usage/estimate-reservation.ts';
 import type { UsageReader } from '../usage/read-usage.ts';
 import { removeUsageEvent } from '../usage/remove-usage-event.ts';
 import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';

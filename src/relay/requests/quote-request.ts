@@ -6,7 +6,7 @@ import { readSources, type Sources } from '../objects/find-sources.ts';
 import { readTier, refuseUncounted } from '../request-members.ts';
 import { measureSound } from '../sound/measure-sound.ts';
 import type { Creation, RelayDeps, RelayIntent } from '../types.ts';
-import { estimateUsage } from '../usage/estimate-usage.ts';
+import { estimateReservation } from '../usage/estimate-reservation.ts';
 import { refuseUnmeasurableAudio, speakerSeconds } from '../usage/refuse-unmeasurable-audio.ts';
 import { RELAY_PLUGIN_KEY } from '../usage/reserve-and-bill.ts';
 
@@ -34,7 +34,7 @@ export async function quoteRequest(
   const soundSeconds = readsSound ? (await measureSound(sounds)) + speakerSeconds(intent.values) : undefined;
   const built = factKeys.length > 0 ? await readSources(deps, sources) : { seconds: 0, tokens: 0 };
   const measured = { settings: channel.settings, soundSeconds, storedTokens: built.tokens };
-  const estimates = factKeys.length > 0 ? await estimateUsage(intent, request.client, measured) : {};
+  const estimates = factKeys.length > 0 ? await estimateReservation(intent, request.client, measured) : {};
   const { seconds } = intent.facts;
   const isBuilt = action === 'video' && typeof seconds === 'number';
   const quote = deps.billing.quote({

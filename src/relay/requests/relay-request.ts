@@ -34,7 +34,7 @@ import { findSources } from '../objects/find-sources.ts';
 import { addDefaults, readRelayRequest } from '../read-relay-request.ts';
 import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from '../relay-answers.ts';
 import type { Creation, OpenRelay, RelayAnswer, RelayDeps, RelayedRequest } from '../types.ts';
-import { readsReport } from '../usage/estimate-usage.ts';
+import { readsReport } from '../usage/estimate-reservation.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from '../usage/reserve-and-bill.ts';
 import { deliverAnswer } from './deliver-answer.ts';
 import { mayFollow, repeatFollowed, startFollowed } from './follow-request.ts';

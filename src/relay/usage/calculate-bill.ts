@@ -6,7 +6,7 @@ import type { TaskDeps } from '../../tasks/index.ts';
 import { ENDPOINTS, keepsObject } from '../endpoints.ts';
 import { readMediaEssence } from '../relay-answers.ts';
 import type { AnswerEnd, Delivery, RelayDeps, RelayIntent, RelayShared } from '../types.ts';
-import { plausibleMaxima } from './estimate-usage.ts';
+import { plausibleMaxima } from './estimate-reservation.ts';
 import type { UsageFacts, UsageReader } from './read-usage.ts';
 import type { billRelay } from './reserve-and-bill.ts';
 

@@ -1,7 +1,7 @@
 import type { RelayRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../../tasks/index.ts';
 import { NO_USAGE, refuseImplausibleReport } from './calculate-bill.ts';
-import { PLAUSIBLE_MAXIMA } from './estimate-usage.ts';
+import { PLAUSIBLE_MAXIMA } from './estimate-reservation.ts';
 import type { UsageFacts } from './read-usage.ts';
 import { toReservedTask } from './reserve-and-bill.ts';
 

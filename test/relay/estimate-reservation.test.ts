@@ -4,7 +4,7 @@ import { readRelayableRequest } from '../../src/http/bodies/read-client-request.
 import { createUploadBudget, openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { type Json, type JsonObject, silentLogger } from '../../src/kernel/index.ts';
 import { readRelayRequest } from '../../src/relay/read-relay-request.ts';
-import { estimateUsage } from '../../src/relay/usage/estimate-usage.ts';
+import { estimateReservation } from '../../src/relay/usage/estimate-reservation.ts';
 import type { RelayKind } from '../../src/store/ports/index.ts';
 import type { ClientRequest } from '../../src/tasks/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -25,7 +25,7 @@ const WORDS = 60;
 const NO_BODY = { kind: 'none' } as ClientRequest['body'];
 const count = async (kind: RelayKind, values: JsonObject, { body = NO_BODY, storedTokens = 0 } = {}) =>
   Number(
-    (await estimateUsage({ kind, values }, { body }, { settings: {}, soundSeconds: undefined, storedTokens }))
+    (await estimateReservation({ kind, values }, { body }, { settings: {}, soundSeconds: undefined, storedTokens }))
       .input_tokens,
   );
 const estimateInputTokens = (values: JsonObject, kind: RelayKind = 'chat', storedTokens = 0) =>
@@ -133,7 +133,7 @@ describe('the input that is reserved', () => {
     ];
     for (const [soundSeconds, input_tokens] of expected) {
       const measured = { settings: {}, soundSeconds, storedTokens: 0 };
-      expect(await estimateUsage({ kind: 'transcription', values: {} }, { body }, measured)).toMatchObject({
+      expect(await estimateReservation({ kind: 'transcription', values: {} }, { body }, measured)).toMatchObject({
         input_tokens,
       });
     }

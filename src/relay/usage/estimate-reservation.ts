@@ -13,11 +13,11 @@ const DEFAULT_MAX_TOKENS = 4096;
 
 /**
  * The usage that a request is reserved by, where the vendor's answer reports the true one: as many
- * tokens as its texts and files may have, and the longest answers that it allows. `soundSeconds`:
- * of its files; undefined where they were not measured. `storedTokens`: of the earlier answers that
- * it builds on.
+ * tokens as its texts and files may have, and the longest answers that it allows. What is billed,
+ * also where no usage is reported, is decided in `calculate-bill.ts`. `soundSeconds`: of its files;
+ * undefined where they were not measured. `storedTokens`: of the earlier answers that it builds on.
  */
-export async function estimateUsage(
+export async function estimateReservation(
   { kind, values }: Pick<RelayIntent, 'kind' | 'values'>,
   { body }: Pick<ClientRequest, 'body'>,
   {
