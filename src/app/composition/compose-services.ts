@@ -44,9 +44,11 @@ import {
 import { programCommand } from '../config/sandbox-settings.ts';
 import { measureCapacity } from '../telemetry/measure-capacity.ts';
 import { measureHooks } from '../telemetry/measure-hooks.ts';
-import { measureTasks } from '../telemetry/measure-tasks.ts';
+import { measureCaches } from '../telemetry/measure-process.ts';
+import { countSignIns } from '../telemetry/measure-sign-ins.ts';
+import { measurePolls, measureTasks } from '../telemetry/measure-tasks.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
-import { countSignIns, measureCaches, measurePolls, registerMetrics } from '../telemetry/register-metrics.ts';
+import { registerMetrics } from '../telemetry/register-metrics.ts';
 import { composeTasks } from './compose-tasks.ts';
 import { createGatewayDelivery } from './gateway-delivery.ts';
 import { openShared } from './open-shared.ts';
@@ -315,7 +317,6 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   registerMetrics(metrics.registry, {
     tasks,
     webhooks,
-    results,
     sandbox,
     disks,
     backups,

@@ -1,6 +1,7 @@
-import { Counter, type Registry } from 'prom-client';
-import type { TaskMeter } from '../../tasks/index.ts';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { TaskMeter, Tasks } from '../../tasks/index.ts';
 import { boundedLabel, createDeferredHistogram } from '../../telemetry/metrics/deferred-histogram.ts';
+import { readFromStore } from '../../telemetry/metrics/read-from-store.ts';
 
 /** Channels and plugins with series of their own; all others share `other`. */
 const MAX_CHANNELS = 200;
@@ -87,3 +88,63 @@ export function measureTasks(registry: Registry): TaskMeter {
 }
 
 const statusLabel = (status: number): string => (STATUSES.has(status) ? `${status}` : `${Math.floor(status / 100)}xx`);
+
+/** Seconds; fine-grained around the aim: 99 of 100 polls within a second of their due time. */
+const LATENESS_BUCKETS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 2, 3, 5, 10, 30, 60];
+
+/** Measures how late polls are sent; returns the function that records each lateness in ms. */
+export function measurePolls(registry: Registry): (latenessMs: number) => void {
+  const lateness = new Histogram({
+    name: 'taskgate_poll_delay_seconds',
+    help: 'How far behind its due time each poll of this node was sent.',
+    buckets: LATENESS_BUCKETS,
+    registers: [registry],
+  });
+  return (latenessMs) => lateness.observe(latenessMs / 1000);
+}
+
+/** How many tasks are open and due to be polled, on all nodes, and what this node polls. */
+export function measureOpenTasks(registry: Registry, tasks: Pick<Tasks, 'queueDepth' | 'stats'>): void {
+  const queueDepth = readFromStore(() => tasks.queueDepth());
+  new Gauge({
+    name: 'taskgate_tasks_unfinished',
+    help: 'Tasks that have not ended, on all nodes: all of them, and those that are due to be polled.',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      const depth = await queueDepth();
+      if (!depth) return;
+      this.set({ state: 'all' }, depth.unfinished);
+      this.set({ state: 'due' }, depth.due);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_poll_lateness_seconds',
+    help: 'How far behind its due time the latest poll is.',
+    registers: [registry],
+    async collect() {
+      this.set(((await queueDepth())?.latestLatenessMs ?? Number.NaN) / 1000);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_polls',
+    help: 'Polls of this node: made since its start, running, claimed and waiting.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { polls, running, waiting } = tasks.stats();
+      this.set({ state: 'made' }, polls);
+      this.set({ state: 'running' }, running);
+      this.set({ state: 'waiting' }, waiting);
+    },
+  });
+  new Counter({
+    name: 'taskgate_polls_total',
+    help: 'Polls that this node has made.',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(tasks.stats().polls);
+    },
+  });
+}

@@ -18,7 +18,10 @@ const isForwardingHeader = (name: string): boolean => FORWARDED.test(name);
 
 const DURATION_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** The metrics of HTTP and the process. The composition root adds those of other rooms. */
+/**
+ * The metrics of requests and of the process. Those of other rooms are added in `app/telemetry`:
+ * `register-metrics.ts` lists where each is.
+ */
 export function createMetrics() {
   const registry = new Registry();
   registerProcessMetrics(registry);

@@ -22,7 +22,10 @@ export type LagMeasurement = {
   stop(): void;
 };
 
-/** Observes how late a timer fires: a request that arrived then would have waited as long. */
+/**
+ * Observes how late a timer fires: a request that arrived then would have waited as long. Where all
+ * other metrics are, `app/telemetry/register-metrics.ts` lists.
+ */
 export function measureLag(registry: Registry, clock: Clock, idleMs = IDLE_MS): LagMeasurement {
   const lag = new Histogram({
     name: 'taskgate_event_loop_lag_seconds',
