@@ -2,8 +2,9 @@ import { RELAY_TYPE } from '../channels/index.ts';
 import { type Logger, sleepInStep } from '../kernel/index.ts';
 import { type ChannelRecord, type RelayKind, STATUS } from '../store/ports/index.ts';
 import { type Caller, findProtocolOwners, type ProtocolOwner, type TaskDeps, taskErrors } from '../tasks/index.ts';
-import { createAccountConcurrency } from './account-concurrency.ts';
 import { relayErrors } from './errors.ts';
+import { createAccountRequestLimits } from './limit-account-requests.ts';
+import { createOwnerRequestLimits } from './limit-owner-requests.ts';
 import {
   callStoredObject,
   findLinkedVideo,
@@ -12,7 +13,6 @@ import {
   noSuchObject,
   type ObjectName,
 } from './objects/call-stored-object.ts';
-import { createOwnerConcurrency } from './owner-concurrency.ts';
 import {
   cancelRelayTask,
   deleteRelayTask,
@@ -109,12 +109,12 @@ export function createRelay({ linkVideo, ...deps }: TaskDeps & RelayLinks): Rela
   const { channels } = deps.vendors;
   const stopping = new AbortController();
   const settlements = createSettlements(logger);
-  const accountConcurrency = createAccountConcurrency({ clock, capacity: deps.node.capacity });
-  const ownerConcurrency = createOwnerConcurrency({ clock });
+  const accountLimits = createAccountRequestLimits({ clock, capacity: deps.node.capacity });
+  const ownerLimits = createOwnerRequestLimits({ clock });
   const shared = {
     settlements,
-    accountConcurrency,
-    ownerConcurrency,
+    accountLimits,
+    ownerLimits,
     stopping: stopping.signal,
     thinkingModels: new Set<string>(),
     linkVideo,

@@ -12,8 +12,8 @@ import type {
 import type { Caller, ClientRequest, TaskDeps } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
-import type { AccountConcurrency } from './account-concurrency.ts';
-import type { OwnerConcurrency } from './owner-concurrency.ts';
+import type { AccountRequestLimits } from './limit-account-requests.ts';
+import type { OwnerRequestLimits } from './limit-owner-requests.ts';
 
 export type RelayDeps = TaskDeps & { shared: RelayShared };
 
@@ -25,8 +25,8 @@ export type RelayLinks = {
 /** State that the relayed requests of this node share. */
 export type RelayShared = RelayLinks & {
   settlements: Settlements;
-  accountConcurrency: AccountConcurrency;
-  ownerConcurrency: OwnerConcurrency;
+  accountLimits: AccountRequestLimits;
+  ownerLimits: OwnerRequestLimits;
   /** Aborted when the gateway stops: no stream is read on then whose client has left. */
   stopping: AbortSignal;
   /** Models that have reported far more than the text that came, by channel. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createServer, type ServerResponse } from 'node:http';
 import type { ChannelInput } from '../../src/channels/index.ts';
 import { type Clock, type JsonObject, systemClock } from '../../src/kernel/index.ts';
-import { createAccountConcurrency } from '../../src/relay/account-concurrency.ts';
+import { createAccountRequestLimits } from '../../src/relay/limit-account-requests.ts';
 import type { RelayAnswer } from '../../src/relay/types.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import type { Caller } from '../../src/tasks/index.ts';
@@ -275,7 +275,7 @@ describeEachStore(
 test('a limit of one model holds nobody else back, and without a wait the answer comes at once', async () => {
   const limits: Record<string, number> = { '': 3, narrow: 1 };
   const held: string[] = [];
-  const capacity: Parameters<typeof createAccountConcurrency>[0]['capacity'] = {
+  const capacity: Parameters<typeof createAccountRequestLimits>[0]['capacity'] = {
     freeRelaySlots({ model }) {
       const own = held.filter((other) => other === model).length;
       return Math.min((limits[''] ?? 3) - held.length, (limits[model] ?? 3) - own);
@@ -286,7 +286,7 @@ test('a limit of one model holds nobody else back, and without a wait the answer
     },
     onSlotsFreed: () => () => {},
   };
-  const slots = createAccountConcurrency({ clock: systemClock, capacity });
+  const slots = createAccountRequestLimits({ clock: systemClock, capacity });
   const enter = (model: string) =>
     slots.enter(
       { owner: 'user:1', scope: { channelId: 1, credentialId: 1, pool: 'p', model } },

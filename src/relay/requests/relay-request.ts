@@ -252,7 +252,7 @@ async function enterOwn(deps: RelayDeps, { caller, request }: Creation): Promise
   const limits = listOwnerLimits(owner, most);
   const { signal } = request.client;
   const shares = limits.map((limit) => ({ ...limit, most: () => deps.node.capacity.nodeShare(limit.most) }));
-  const leave = await deps.shared.ownerConcurrency.enter(shares, { waitMs: deps.limits.relayWaitMs, signal });
+  const leave = await deps.shared.ownerLimits.enter(shares, { waitMs: deps.limits.relayWaitMs, signal });
   if (leave) return leave;
   if (signal?.aborted) throw taskErrors.client_left();
   throw limitReached(limits.toSorted((a, b) => a.most - b.most)[0]?.scope ?? 'user', most);
@@ -269,7 +269,7 @@ async function enter(
 ): Promise<(() => void) | undefined> {
   const { signal } = request.client;
   const scope = toScope(node.capacity, account, intent.model);
-  const leave = await shared.accountConcurrency.enter({ owner: userOwner(caller.user.id), scope }, { waitMs, signal });
+  const leave = await shared.accountLimits.enter({ owner: userOwner(caller.user.id), scope }, { waitMs, signal });
   if (!leave && signal?.aborted) throw taskErrors.client_left();
   return leave;
 }

@@ -11,13 +11,14 @@ import {
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { endWaiting } from '../state/finish-task.ts';
+import { lockOwnerConcurrency, type OwnedHead } from '../state/owner-limits.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import type { TaskDeps } from '../types.ts';
 import { chooseNextTasks, createTrialOrder, createUserShares, type Plan } from './choose-next-tasks.ts';
 import { dispatchTask, putBackUnsent, type Sending } from './dispatch-task.ts';
 import { fallBack } from './fall-back.ts';
 import { createCallerSearch } from './find-caller.ts';
-import { lockOwnerConcurrency, type OwnedHead, releaseParked } from './owner-concurrency.ts';
+import { releaseParked } from './release-parked.ts';
 
 /** A node counts as alive this long after its last heartbeat. */
 const ALIVE_SECONDS = 35;

@@ -1,10 +1,14 @@
 import { type AppError, sentence } from '../../kernel/index.ts';
-import type { ParkedBy, ParkedTasks, RunningTasks } from '../../store/ports/index.ts';
+import type { ParkedBy, ParkedTasks, Repositories, RunningTasks, WaitingHead } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { ConcurrencyLimits } from '../task-node.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 
-/** Whose task it is. A group's limit holds for each of its users apart. */
+/**
+ * Whose task it is. A group's limit holds for each of its users apart. Limits are met by new tasks
+ * in `open-tasks.ts`, by waiting ones in `dispatch/dispatcher.ts`, and by relayed requests in
+ * `relay/limit-owner-requests.ts`.
+ */
 type Owner = { userId: number; apiKeyId: number | null; group: string };
 
 /** Retry-After for a client that has reached its own limit, in seconds. */
@@ -57,6 +61,25 @@ export function countOwnerConcurrency(running: readonly RunningTasks[]): OwnerCo
   };
   for (const row of running) own.add(row, row.running);
   return own;
+}
+
+/** The first of a queue, with all limits of its owners. */
+export type OwnedHead = WaitingHead & { group: string; most: ConcurrencyLimits };
+
+const isLimited = ({ key, user, group }: ConcurrencyLimits): boolean => key !== null || user !== null || group !== null;
+
+/**
+ * Counts the running tasks of those owners who have limits of their own. No other node begins a
+ * task of theirs until the transaction ends. Undefined: nobody has such limits.
+ */
+export async function lockOwnerConcurrency(
+  tx: Repositories,
+  heads: readonly OwnedHead[],
+): Promise<OwnerConcurrency | undefined> {
+  const limited = heads.filter(({ most }) => isLimited(most));
+  if (limited.length === 0) return undefined;
+  const userIds = [...new Set(limited.map(({ userId }) => userId))];
+  return countOwnerConcurrency(await tx.waiting.running(userIds, { locks: true }));
 }
 
 /** The limit that holds back earlier tasks of the owner, behind which a new one goes; or empty. */

@@ -7,7 +7,7 @@ type Call = { owner: string; scope: Scope };
 type Leave = () => void;
 
 /** The open requests of this node at the accounts of relay channels. */
-export type AccountConcurrency = {
+export type AccountRequestLimits = {
   /**
    * Waits for a slot, for which owners take turns. `undefined`: none became free within `waitMs`,
    * or the client left.
@@ -23,10 +23,10 @@ type Pool = { held: Waiting[]; waiting: FairQueue<Waiting> };
  * and holds them back while it rests. The limits are read at each start, so a change takes effect
  * at once.
  */
-export function createAccountConcurrency(deps: {
+export function createAccountRequestLimits(deps: {
   clock: Pick<Clock, 'sleep'>;
   capacity: Pick<Capacity, 'freeRelaySlots' | 'beginRelay' | 'onSlotsFreed'>;
-}): AccountConcurrency {
+}): AccountRequestLimits {
   const { clock, capacity } = deps;
   /** The pools in which slots are held or waited for. */
   const pools = new Map<string, Pool>();

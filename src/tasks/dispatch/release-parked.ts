@@ -1,29 +1,9 @@
-import type { Repositories, WaitingCount, WaitingHead } from '../../store/ports/index.ts';
-import { countOwnerConcurrency, type OwnerConcurrency } from '../state/owner-limits.ts';
-import type { ConcurrencyLimits } from '../task-node.ts';
+import type { WaitingCount } from '../../store/ports/index.ts';
+import { countOwnerConcurrency } from '../state/owner-limits.ts';
 import type { TaskDeps } from '../types.ts';
 
 /** Tasks of one user that are released at a time. */
 const MAX_RELEASED = 64;
-
-/** The first of a queue, with all limits of its owners. */
-export type OwnedHead = WaitingHead & { group: string; most: ConcurrencyLimits };
-
-const isLimited = ({ key, user, group }: ConcurrencyLimits): boolean => key !== null || user !== null || group !== null;
-
-/**
- * Counts the running tasks of those owners who have limits of their own. No other node begins a
- * task of theirs until the transaction ends. Undefined: nobody has such limits.
- */
-export async function lockOwnerConcurrency(
-  tx: Repositories,
-  heads: readonly OwnedHead[],
-): Promise<OwnerConcurrency | undefined> {
-  const limited = heads.filter(({ most }) => isLimited(most));
-  if (limited.length === 0) return undefined;
-  const userIds = [...new Set(limited.map(({ userId }) => userId))];
-  return countOwnerConcurrency(await tx.waiting.running(userIds, { locks: true }));
-}
 
 /**
  * Puts tasks back into their queues whose owners are below their limits again: one of their tasks

@@ -6,7 +6,7 @@ type OwnerLimit = { owner: string; most: () => number };
 type Leave = () => void;
 
 /** The open relayed requests of this node whose key, user or group has a limit. */
-export type OwnerConcurrency = {
+export type OwnerRequestLimits = {
   /** `undefined`: none ended within `waitMs`, or the client left. */
   enter(
     limits: readonly OwnerLimit[],
@@ -17,10 +17,10 @@ export type OwnerConcurrency = {
 type Waiting = { limits: readonly OwnerLimit[]; start: () => void };
 
 /**
- * The first waiting request begins once it is within all of its limits; requests of other owners
- * may pass it.
+ * Keeps relayed requests within the own limits of their key, user and group. The first waiting
+ * request begins once it is within all of its limits; requests of other owners may pass it.
  */
-export function createOwnerConcurrency({ clock }: { clock: Pick<Clock, 'sleep'> }): OwnerConcurrency {
+export function createOwnerRequestLimits({ clock }: { clock: Pick<Clock, 'sleep'> }): OwnerRequestLimits {
   const held = new Map<string, number>();
   let waiting: Waiting[] = [];
 
