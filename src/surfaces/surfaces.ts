@@ -17,8 +17,10 @@ import { createSpeech, createTranscription, type SpeechAnswer, type Transcriptio
 import { findImagePlugin, outranksRelay } from './find-image-plugin.ts';
 import { createImages, findImageMaker, type ImageCreation, type ImagesAnswer } from './images/create-images.ts';
 import type { ImageOperation } from './images/read-image-request.ts';
+import { jsonRequest, type RequestOptions } from './json-request.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './list-models.ts';
 import { type NativePath, openNativePath } from './native-routes.ts';
+import { quoteTask, type RequestToQuote } from './quote-task.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import {
   type ItemPage,
@@ -27,8 +29,6 @@ import {
   resumeResponse,
   retrieveResponse,
 } from './responses/retrieve-response.ts';
-import { jsonRequest, type RequestOptions } from './tasks/json-request.ts';
-import { quoteRequest, type RequestToQuote } from './tasks/quote-request.ts';
 import { retryTask, submitGeneric, submitVideo } from './tasks/submit-surfaces.ts';
 import type { SurfaceDeps } from './types.ts';
 import { describeVideos, renderOwnVideo, renderVideo, type VideoRequest } from './videos/render-video.ts';
@@ -134,7 +134,7 @@ export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>):
     retryBlock: async (task) => (hasEnded(task) ? findRetryBlock(deps, task) : 'task_running'),
     models: (caller) => listModels(deps, caller),
     namedModels: (caller) => listNamedModels(deps, caller),
-    quote: (caller, requestId, request) => quoteRequest(deps, { caller, requestId, ...request }),
+    quote: (caller, requestId, request) => quoteTask(deps, { caller, requestId, ...request }),
     submitVideo: (caller, requestId, request) => submitVideo(deps, { caller, requestId, request }),
     remixVideo: (caller, requestId, { of, request }) => submitVideo(deps, { caller, requestId, request, remix: of }),
 

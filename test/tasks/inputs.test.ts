@@ -7,7 +7,7 @@ import { createUploadBudget, openUploadFolder } from '../../src/http/bodies/uplo
 import { err, quoted, sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { clearContent } from '../../src/operations/retention/strip-content.ts';
 import type { FileStore, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { jsonRequest } from '../../src/surfaces/tasks/json-request.ts';
+import { jsonRequest } from '../../src/surfaces/json-request.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';

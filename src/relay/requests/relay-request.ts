@@ -39,7 +39,7 @@ import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } fro
 import { deliverAnswer } from './deliver-answer.ts';
 import { mayFollow, repeatFollowed, startFollowed } from './follow-request.ts';
 import { storeFailure } from './kept-answers.ts';
-import { quoteRequest } from './quote-request.ts';
+import { quoteRelayRequest } from './quote-relay-request.ts';
 import { replayAnswer } from './replay-answer.ts';
 
 /** The outcome of a request on one channel. */
@@ -170,7 +170,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       leave = releaseSlot;
       const completed = addDefaults(creation, channel);
       const { request, intent } = completed;
-      const quote = await quoteRequest(deps, completed, { channel, sources, asked: creation.intent });
+      const quote = await quoteRelayRequest(deps, completed, { channel, sources, asked: creation.intent });
       relay = relay
         ? await moveRelay(deps, relay, { account, quote, attempt: tried.length })
         : await openRelay(deps, { caller, requestId: given.requestId, intent, idempotency, account, quote });

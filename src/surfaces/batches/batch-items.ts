@@ -3,9 +3,8 @@ import { AppError, type JsonObject } from '../../kernel/index.ts';
 import { type BatchItem, isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
 import { type Caller, taskErrors } from '../../tasks/index.ts';
 import { createImages, quoteImages } from '../images/create-images.ts';
-import { quoteSubmission } from '../quote-submission.ts';
-import { jsonRequest } from '../tasks/json-request.ts';
-import { quoteRequest } from '../tasks/quote-request.ts';
+import { jsonRequest } from '../json-request.ts';
+import { quoteSubmission, quoteTask } from '../quote-task.ts';
 import { decodeVideo, submitGeneric, submitVideo } from '../tasks/submit-surfaces.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { readPlugin } from './read-batch.ts';
@@ -38,7 +37,7 @@ export async function quoteItem(deps: SurfaceDeps, scope: ItemScope, item: Sent)
   const pluginKey = readPlugin(item.path);
   const body = item.body as JsonObject;
   if (pluginKey !== undefined)
-    return quoteRequest(deps, { ...scope, pluginKey, model: String(body.model), action: '', request: body });
+    return quoteTask(deps, { ...scope, pluginKey, model: String(body.model), action: '', request: body });
   const request = await jsonRequest(item.path, body);
   if (item.path !== '/v1/videos') return quoteImages(deps, { ...scope, request });
   return decodeVideo(deps, { ...scope, request }, (submission) => quoteSubmission(deps, submission));

@@ -4,7 +4,7 @@ import type { BatchFile, BatchOutcome, BatchRecord, TaskRecord } from '../../sto
 import { type Caller, type ClientRequest, runIdempotently, taskErrors, taskObject } from '../../tasks/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import { describeImages } from '../images/describe-images.ts';
-import { jsonRequest } from '../tasks/json-request.ts';
+import { jsonRequest } from '../json-request.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { describeVideos } from '../videos/render-video.ts';
 import { batchObject, batchOfOutput, fileObject, itemError, itemObject } from './batch-object.ts';

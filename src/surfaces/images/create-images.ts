@@ -19,7 +19,7 @@ import { awaitEnd } from '../await-end.ts';
 import { decodeForProtocol } from '../decode-for-protocol.ts';
 import { surfaceErrors } from '../errors.ts';
 import { findImagePlugin, type WantedPlugin } from '../find-image-plugin.ts';
-import { quoteSubmission } from '../quote-submission.ts';
+import { quoteSubmission } from '../quote-task.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { describeImages, type Images } from './describe-images.ts';
 import { type ImageFormat, type ImageOperation, type ImageRequest, readImageRequest } from './read-image-request.ts';

@@ -4,9 +4,9 @@ import { isRelayId, type Relay, type ShownRelayTask } from '../../relay/index.ts
 import type { Results } from '../../results/index.ts';
 import { hasEnded, type TaskRecord } from '../../store/ports/index.ts';
 import { type Caller, type SubmittedTask, type Tasks, taskCost, taskErrors, taskObject } from '../../tasks/index.ts';
+import type { RequestOptions } from '../json-request.ts';
 import type { NamedModel } from '../list-models.ts';
-import type { RequestOptions } from '../tasks/json-request.ts';
-import type { RequestToQuote } from '../tasks/quote-request.ts';
+import type { RequestToQuote } from '../quote-task.ts';
 import { translateVideoRequest } from '../videos/generations.ts';
 import type { SpendCap } from './spend-caps.ts';
 
@@ -83,7 +83,7 @@ export const MCP_TOOLS: Readonly<Record<string, Tool>> = {
     schema: (models) => requestSchema(models),
     async run({ surfaces }, call, args) {
       const { model, pluginKey, body } = readRequest(surfaces, call, args);
-      const quote = await quoteRequest(surfaces, call, { model, pluginKey, body });
+      const quote = await quoteCall(surfaces, call, { model, pluginKey, body });
       return structured({ model, cost: taskCost({ status: 'NOT_START', quota: quote, reserved: null }) });
     },
   },
@@ -122,7 +122,7 @@ function creation(kind: keyof typeof MAKES): Tool {
     async run(rooms, call, args) {
       const { model, pluginKey, body } = readRequest(rooms.surfaces, call, args);
       const countSuccess = await call.admit(model);
-      const quota = call.cap ? await quoteRequest(rooms.surfaces, call, { model, pluginKey, body }) : 0;
+      const quota = call.cap ? await quoteCall(rooms.surfaces, call, { model, pluginKey, body }) : 0;
       const release = call.cap?.take(quota);
       const { requestId, files } = call;
       const order = { requestId, pluginKey, body, options: { files } };
@@ -158,11 +158,7 @@ function readRequest(surfaces: Surfaces, { caller }: McpCall, args: JsonObject) 
 
 type ToolRequest = { model: string; pluginKey: string; body: JsonObject };
 
-async function quoteRequest(
-  surfaces: Surfaces,
-  { caller, requestId, files }: McpCall,
-  { body, ...named }: ToolRequest,
-) {
+async function quoteCall(surfaces: Surfaces, { caller, requestId, files }: McpCall, { body, ...named }: ToolRequest) {
   return (await surfaces.quote(caller, requestId, { ...named, action: '', request: body, files })).quota;
 }
 

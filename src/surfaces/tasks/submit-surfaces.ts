@@ -14,8 +14,8 @@ import {
 } from '../../tasks/index.ts';
 import { decodeForProtocol } from '../decode-for-protocol.ts';
 import { surfaceErrors } from '../errors.ts';
+import { jsonRequest, type RequestOptions } from '../json-request.ts';
 import type { SurfaceDeps } from '../types.ts';
-import { jsonRequest, type RequestOptions } from './json-request.ts';
 
 type SurfaceRequest = { caller: Caller; requestId: string; request: ClientRequest };
 

@@ -1,6 +1,6 @@
-import type { ExtractedFiles } from '../../files/index.ts';
-import { type Json, sha256Hex } from '../../kernel/index.ts';
-import { type BodyDigests, type ClientRequest, digestJson } from '../../tasks/index.ts';
+import type { ExtractedFiles } from '../files/index.ts';
+import { type Json, sha256Hex } from '../kernel/index.ts';
+import { type BodyDigests, type ClientRequest, digestJson } from '../tasks/index.ts';
 
 /** What may accompany a JSON body. */
 export type RequestOptions = Pick<ClientRequest, 'idempotencyKey' | 'signal'> & {

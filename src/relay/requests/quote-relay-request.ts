@@ -18,7 +18,7 @@ const SOUND_FACTS = ['seconds', 'input_tokens'] as const;
  * sent it, before the channel's own fields.
  * @throws billing.model_price_error, tasks.relay_request_invalid
  */
-export async function quoteRequest(
+export async function quoteRelayRequest(
   deps: RelayDeps,
   { caller: { user, group }, intent, request }: Creation,
   { channel, sources, asked }: { channel: ChannelRecord; sources: Sources; asked: RelayIntent },
