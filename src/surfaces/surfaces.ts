@@ -29,10 +29,12 @@ import {
   resumeResponse,
   retrieveResponse,
 } from './responses/retrieve-response.ts';
-import { retryTask, submitGeneric, submitVideo } from './tasks/submit-surfaces.ts';
+import { retryTask } from './tasks/retry-task.ts';
+import { submitGeneric } from './tasks/submit-generic.ts';
 import type { SurfaceDeps } from './types.ts';
 import { describeVideos, renderOwnVideo, renderVideo, type VideoRequest } from './videos/render-video.ts';
 import { createRenderedVideoCache } from './videos/rendered-video-cache.ts';
+import { submitVideo } from './videos/submit-video.ts';
 
 /** What clients speak, each as one call. */
 export type Surfaces = {

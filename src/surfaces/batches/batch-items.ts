@@ -5,8 +5,9 @@ import { type Caller, taskErrors } from '../../tasks/index.ts';
 import { createImages, quoteImages } from '../images/create-images.ts';
 import { jsonRequest } from '../json-request.ts';
 import { quoteSubmission, quoteTask } from '../quote-task.ts';
-import { decodeVideo, submitGeneric, submitVideo } from '../tasks/submit-surfaces.ts';
+import { submitGeneric } from '../tasks/submit-generic.ts';
 import type { SurfaceDeps } from '../types.ts';
+import { decodeVideo, submitVideo } from '../videos/submit-video.ts';
 import { readPlugin } from './read-batch.ts';
 
 /** An item is submitted for `caller`, and logged under `requestId`. */
