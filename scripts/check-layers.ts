@@ -75,7 +75,7 @@ const folderOrder: FolderOrder = {
     ...['system-service', 'upgrade', 'doctor', 'overview'],
   ],
   telemetry: ['logging', 'metrics', 'tracing'],
-  relay: ['.', 'sound', 'usage', 'objects', 'requests'],
+  relay: ['.', 'bodies', 'answers', 'sound', 'usage', 'objects', 'requests'],
   tasks: ['.', 'state', 'waiting', 'observation', 'polling', 'submission', 'dispatch', 'idempotency'],
   vendors: ['.', 'answer', 'request', 'content', 'trial'],
   results: ['.', 'artifacts', 'links', 'previews', 'copies', 'serving'],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readRelayableRequest } from '../../src/http/bodies/read-client-request.ts';
 import { createUploadBudget, openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { type Json, type JsonObject, silentLogger } from '../../src/kernel/index.ts';
-import { readRelayRequest } from '../../src/relay/read-relay-request.ts';
+import { readRelayRequest } from '../../src/relay/bodies/read-relay-request.ts';
 import { estimateReservation } from '../../src/relay/usage/estimate-reservation.ts';
 import type { RelayKind } from '../../src/store/ports/index.ts';
 import type { ClientRequest } from '../../src/tasks/index.ts';

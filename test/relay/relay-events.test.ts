@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { readEvents } from '../../src/relay/answers/read-events.ts';
 import { createVendorIdFinder } from '../../src/relay/objects/vendor-ids.ts';
-import { readEvents } from '../../src/relay/read-events.ts';
 import { removeUsageEvent } from '../../src/relay/usage/remove-usage-event.ts';
 import { rounds } from '../support/full-run.ts';
 

@@ -8,7 +8,7 @@ import {
   parseLongIds,
   systemClock,
 } from '../../src/kernel/index.ts';
-import { redactKey, refusalAnswer } from '../../src/relay/relay-answers.ts';
+import { redactKey, refusalAnswer } from '../../src/relay/answers/filter-answer.ts';
 import type { RelayAnswer, RelayCall } from '../../src/relay/types.ts';
 import type { RelayKind, RelayObjectKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest } from '../../src/tasks/index.ts';

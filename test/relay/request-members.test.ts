@@ -6,7 +6,7 @@ import {
   normalizeMemberName,
   readQuantities,
   refuseUncounted,
-} from '../../src/relay/request-members.ts';
+} from '../../src/relay/bodies/request-members.ts';
 import type { RelayKind } from '../../src/store/ports/index.ts';
 
 const NO_LIMIT = 4096;

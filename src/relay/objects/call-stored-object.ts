@@ -10,25 +10,23 @@ import {
   pointsToSelf,
   type VendorContent,
 } from '../../vendors/index.ts';
-import { buildRelayRequest, pickHeaders, RELAYED_HEADERS, vendorHost } from '../build-relay-request.ts';
-import { relayErrors } from '../errors.ts';
-import { readEvents } from '../read-events.ts';
 import {
   MAX_ANSWER_BYTES,
-  type ReadOn,
   readMediaEssence,
   redactKey,
   refusalAnswer,
   sendFailure,
-  streamThrough,
-  type Transfer,
   vendorHeaders,
-} from '../relay-answers.ts';
+} from '../answers/filter-answer.ts';
+import { readEvents } from '../answers/read-events.ts';
+import { type ReadOn, streamThrough, type Transfer } from '../answers/stream-through.ts';
+import { watchForFailure } from '../answers/watch-for-failure.ts';
+import { buildRelayRequest, pickHeaders, RELAYED_HEADERS, vendorHost } from '../bodies/build-relay-request.ts';
+import { relayErrors } from '../errors.ts';
 import type { RelayAnswer, RelayCall, RelayDeps } from '../types.ts';
 import { createUsageReader } from '../usage/read-usage.ts';
 import { awaitsUsage, rebillByReportedUsage } from '../usage/rebill-relay.ts';
 import { refundFailedJob } from '../usage/reserve-and-bill.ts';
-import { watchForFailure } from '../watch-for-failure.ts';
 import { completeVideo } from './complete-video.ts';
 import { describeVideo } from './describe-relay.ts';
 import { isObjectId } from './vendor-ids.ts';

@@ -8,9 +8,9 @@ import {
 } from '../../kernel/index.ts';
 import type { AskedVideo, RelayObject, RelayObjectKind, RelayPartKind, RelayRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../../tasks/index.ts';
-import { vendorHost } from '../build-relay-request.ts';
+import { type EventConsumer, findInEvents } from '../answers/read-events.ts';
+import { vendorHost } from '../bodies/build-relay-request.ts';
 import { keepsObject } from '../endpoints.ts';
-import { type EventConsumer, findInEvents } from '../read-events.ts';
 
 /** Control characters, and surrogates without a partner, which no URL can hold. */
 const UNUSABLE = /[\p{Cc}\p{Cs}]/u;

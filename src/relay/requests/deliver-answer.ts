@@ -1,17 +1,17 @@
 import { isJsonType, sliceChunks } from '../../kernel/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
+import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from '../answers/filter-answer.ts';
+import { watchForFailure } from '../answers/watch-for-failure.ts';
 import { ENDPOINTS, keepsObject } from '../endpoints.ts';
 import { relayErrors } from '../errors.ts';
 import { completeVideo, readAskedVideo } from '../objects/complete-video.ts';
 import { describeVideo } from '../objects/describe-relay.ts';
 import { findVendorIds, storeVendorIds } from '../objects/vendor-ids.ts';
-import { MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from '../relay-answers.ts';
 import { estimateSpokenSeconds } from '../sound/estimate-spoken-seconds.ts';
 import type { Delivery, RelayAnswer, RelayDeps } from '../types.ts';
 import { calculateBill, requestsReasoning } from '../usage/calculate-bill.ts';
 import { createUsageReader, type UsageReader } from '../usage/read-usage.ts';
 import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
-import { watchForFailure } from '../watch-for-failure.ts';
 import { deliverStream } from './deliver-stream.ts';
 import { mayAskAgain, storeAnswer } from './kept-answers.ts';
 

@@ -1,10 +1,12 @@
 import { deadlineSignal } from '../../kernel/index.ts';
 import { decodedStream, findDecoder, readEncodings } from '../../upstream/index.ts';
+import { MAX_ANSWER_BYTES, vendorHeaders } from '../answers/filter-answer.ts';
+import { readEvents } from '../answers/read-events.ts';
+import { type ReadOn, streamThrough, type Transfer } from '../answers/stream-through.ts';
+import { watchForFailure } from '../answers/watch-for-failure.ts';
 import { keepsObject } from '../endpoints.ts';
 import { READ_TO_END_MS } from '../objects/call-stored-object.ts';
 import { createVendorIdFinder, storeVendorIds } from '../objects/vendor-ids.ts';
-import { readEvents } from '../read-events.ts';
-import { MAX_ANSWER_BYTES, type ReadOn, streamThrough, type Transfer, vendorHeaders } from '../relay-answers.ts';
 import type { AnswerEnd, Delivery, RelayAnswer, RelayDeps } from '../types.ts';
 import { calculateBill, hidesReasoning, runsInBackground } from '../usage/calculate-bill.ts';
 import { hasLargeFile } from '../usage/estimate-input-tokens.ts';
@@ -12,7 +14,6 @@ import { plausibleMaxima } from '../usage/estimate-reservation.ts';
 import type { UsageReader } from '../usage/read-usage.ts';
 import { removeUsageEvent } from '../usage/remove-usage-event.ts';
 import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
-import { watchForFailure } from '../watch-for-failure.ts';
 
 /**
  * How long a stream is read after its client has left, for the usage that comes at its end. For a

@@ -12,8 +12,8 @@ import {
 import { ANSWER_KIND, type NewKeptFiles, type RelayRecord } from '../../store/ports/index.ts';
 import { type Caller, mayStore, type TaskDeps } from '../../tasks/index.ts';
 import { createBase64Cutter } from '../../vendors/index.ts';
+import { streamThrough } from '../answers/stream-through.ts';
 import { mayBeFollowed } from '../endpoints.ts';
-import { streamThrough } from '../relay-answers.ts';
 import type { RelayAnswer, RelayedRequest, RelayIntent } from '../types.ts';
 
 /**

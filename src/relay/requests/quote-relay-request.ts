@@ -1,9 +1,9 @@
 import type { Quote } from '../../billing/index.ts';
 import { mapModel } from '../../channels/index.ts';
 import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
+import { readTier, refuseUncounted } from '../bodies/request-members.ts';
 import { ENDPOINTS } from '../endpoints.ts';
 import { readSources, type Sources } from '../objects/find-sources.ts';
-import { readTier, refuseUncounted } from '../request-members.ts';
 import { measureSound } from '../sound/measure-sound.ts';
 import type { Creation, RelayDeps, RelayIntent } from '../types.ts';
 import { estimateReservation } from '../usage/estimate-reservation.ts';

@@ -27,12 +27,12 @@ import {
 } from '../../tasks/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { adviseRetry, classifyFailure, classifyStatus } from '../../vendors/index.ts';
-import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from '../build-relay-request.ts';
-import { checkAnswer } from '../check-answer.ts';
+import { checkAnswer } from '../answers/check-answer.ts';
+import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from '../answers/filter-answer.ts';
+import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from '../bodies/build-relay-request.ts';
+import { addDefaults, readRelayRequest } from '../bodies/read-relay-request.ts';
 import { ENDPOINTS } from '../endpoints.ts';
 import { findSources } from '../objects/find-sources.ts';
-import { addDefaults, readRelayRequest } from '../read-relay-request.ts';
-import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from '../relay-answers.ts';
 import type { Creation, OpenRelay, RelayAnswer, RelayDeps, RelayedRequest } from '../types.ts';
 import { readsReport } from '../usage/estimate-reservation.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from '../usage/reserve-and-bill.ts';

@@ -11,8 +11,8 @@ import {
 } from '../../billing/index.ts';
 import { createJsonValueFinder, sliceChunks, type WantedValue } from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
+import { type EventConsumer, findInEvents } from '../answers/read-events.ts';
 import { ENDPOINTS, type Endpoint } from '../endpoints.ts';
-import { type EventConsumer, findInEvents } from '../read-events.ts';
 import type { AnswerEnd } from '../types.ts';
 
 /** The usage that an answer reports, by names of facts. */

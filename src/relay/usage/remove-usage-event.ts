@@ -1,5 +1,5 @@
 import { createByteBuffer, isObject, parseJson } from '../../kernel/index.ts';
-import type { EventConsumer } from '../read-events.ts';
+import type { EventConsumer } from '../answers/read-events.ts';
 
 /** An event that only reports usage is far smaller; a longer one passes as it comes. */
 const MAX_HELD_BYTES = 64 * 1024;

@@ -4,8 +4,8 @@ import { readMultipart, readUrlencoded } from '../../../src/http/bodies/read-for
 import { readJsonBody } from '../../../src/http/bodies/read-json.ts';
 import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, editJson, MAX_JSON_NAME_BYTES, silentLogger } from '../../../src/kernel/index.ts';
-import { buildRelayBody } from '../../../src/relay/build-relay-request.ts';
-import { readRelayRequest } from '../../../src/relay/read-relay-request.ts';
+import { buildRelayBody } from '../../../src/relay/bodies/build-relay-request.ts';
+import { readRelayRequest } from '../../../src/relay/bodies/read-relay-request.ts';
 import type { ClientRequest } from '../../../src/tasks/types.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { fill, stallCase } from '../measure-block.ts';

@@ -1,6 +1,6 @@
 import { ok } from '../../../src/kernel/index.ts';
+import { readEvents } from '../../../src/relay/answers/read-events.ts';
 import { createVendorIdFinder, findVendorIds } from '../../../src/relay/objects/vendor-ids.ts';
-import { readEvents } from '../../../src/relay/read-events.ts';
 import { measureSound } from '../../../src/relay/sound/measure-sound.ts';
 import { createUsageReader } from '../../../src/relay/usage/read-usage.ts';
 import { removeUsageEvent } from '../../../src/relay/usage/remove-usage-event.ts';

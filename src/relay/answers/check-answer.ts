@@ -1,8 +1,8 @@
-import { isJsonType } from '../kernel/index.ts';
-import type { RelayKind } from '../store/ports/index.ts';
-import type { UpstreamResponse } from '../upstream/index.ts';
-import { ENDPOINTS } from './endpoints.ts';
-import { readMediaEssence } from './relay-answers.ts';
+import { isJsonType } from '../../kernel/index.ts';
+import type { RelayKind } from '../../store/ports/index.ts';
+import type { UpstreamResponse } from '../../upstream/index.ts';
+import { ENDPOINTS } from '../endpoints.ts';
+import { readMediaEssence } from './filter-answer.ts';
 
 const JSON_TYPE = 'application/json';
 const EVENTS_TYPE = 'text/event-stream';

@@ -1,8 +1,8 @@
-import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
-import type { RelayKind } from '../store/ports/index.ts';
-import { relayErrors } from './errors.ts';
+import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import type { RelayKind } from '../../store/ports/index.ts';
+import { relayErrors } from '../errors.ts';
+import type { Reference } from '../types.ts';
 import { normalizeMemberName } from './request-members.ts';
-import type { Reference } from './types.ts';
 
 /** More references to earlier answers than any conversation has. */
 const MAX_REFERENCES = 1000;

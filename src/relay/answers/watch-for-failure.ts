@@ -1,4 +1,4 @@
-import { createJsonValueFinder } from '../kernel/index.ts';
+import { createJsonValueFinder } from '../../kernel/index.ts';
 import { type EventConsumer, findInEvents } from './read-events.ts';
 
 /** How vendors call a job that they have failed. */

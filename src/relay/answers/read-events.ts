@@ -1,4 +1,4 @@
-import type { JsonValueFinder } from '../kernel/index.ts';
+import type { JsonValueFinder } from '../../kernel/index.ts';
 
 /**
  * Reads the data of server-sent events: parts of a line, a further line of the same event, the end

@@ -1,11 +1,11 @@
-import { findApiAddress } from '../channels/index.ts';
-import { editJson, type JsonChanges, type JsonObject } from '../kernel/index.ts';
-import type { ChannelRecord, RelayKind } from '../store/ports/index.ts';
-import type { ClientRequest } from '../tasks/index.ts';
-import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../upstream/index.ts';
-import { CONNECT_TIMEOUT_MS, CONTENT_HEADERS, isMultiRange, MAX_REDIRECTS, restoreFiles } from '../vendors/index.ts';
-import { ENDPOINTS } from './endpoints.ts';
-import { relayErrors } from './errors.ts';
+import { findApiAddress } from '../../channels/index.ts';
+import { editJson, type JsonChanges, type JsonObject } from '../../kernel/index.ts';
+import type { ChannelRecord, RelayKind } from '../../store/ports/index.ts';
+import type { ClientRequest } from '../../tasks/index.ts';
+import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../../upstream/index.ts';
+import { CONNECT_TIMEOUT_MS, CONTENT_HEADERS, isMultiRange, MAX_REDIRECTS, restoreFiles } from '../../vendors/index.ts';
+import { ENDPOINTS } from '../endpoints.ts';
+import { relayErrors } from '../errors.ts';
 
 /**
  * Client headers that are sent to the vendor. Organization and project are not: the channel's owner

@@ -8,16 +8,16 @@ import {
   MAX_JSON_NAME_BYTES,
   parseJson,
   readJsonMembers,
-} from '../kernel/index.ts';
-import type { ChannelRecord, RelayKind } from '../store/ports/index.ts';
-import { type ClientRequest, readModel, taskErrors } from '../tasks/index.ts';
-import { fileToken, findFiles } from '../vendors/index.ts';
+} from '../../kernel/index.ts';
+import type { ChannelRecord, RelayKind } from '../../store/ports/index.ts';
+import { type ClientRequest, readModel, taskErrors } from '../../tasks/index.ts';
+import { fileToken, findFiles } from '../../vendors/index.ts';
+import { ENDPOINTS, mayBeFollowed } from '../endpoints.ts';
+import { relayErrors } from '../errors.ts';
+import type { RelayedRequest, RelayIntent } from '../types.ts';
 import { writeJson } from './build-relay-request.ts';
-import { ENDPOINTS, mayBeFollowed } from './endpoints.ts';
-import { relayErrors } from './errors.ts';
 import { readReferences, referencesObject } from './read-references.ts';
 import { checkMembers, listNames, namesDuration, normalizeMemberName, readQuantities } from './request-members.ts';
-import type { RelayedRequest, RelayIntent } from './types.ts';
 
 /** Limits of JSON in a form field. Its size is already limited with that of all fields. */
 const FORM_JSON = { maxBytes: Number.POSITIVE_INFINITY, maxValues: 20_000, maxDepth: 64 };

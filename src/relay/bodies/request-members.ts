@@ -1,6 +1,6 @@
-import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
-import type { RelayKind } from '../store/ports/index.ts';
-import { relayErrors } from './errors.ts';
+import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import type { RelayKind } from '../../store/ports/index.ts';
+import { relayErrors } from '../errors.ts';
 
 /**
  * `text`: read elsewhere. `flag`: true or false. `count`: how many results, also as a text of
