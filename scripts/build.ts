@@ -120,7 +120,7 @@ async function bundle({ outfile, order, target, publicKey = '' }: Bundle): Promi
   const runtime = target === undefined ? {} : { executablePath: await fetchRuntime(target) };
   await Bun.build({
     // The program first, then what its worker threads run.
-    entrypoints: ['main.ts', 'plugins/worker/run-jobs.ts', 'store/sqlite/run-checkpoint.ts'].map((entry) =>
+    entrypoints: ['main.ts', 'plugins/worker/worker-entry.ts', 'store/sqlite/run-checkpoint.ts'].map((entry) =>
       join(root, 'src', entry),
     ),
     root: join(root, 'src'),

@@ -26,7 +26,7 @@ const IDLE_STOP_MS = 5000;
 
 /** In a bundle all modules are in one folder, and entries keep their path below `src`. */
 const isBundled = import.meta.url.includes('$bunfs') || import.meta.url.includes('~BUN');
-const ENTRY = new URL(isBundled ? './plugins/worker/run-jobs.js' : './run-jobs.ts', import.meta.url).href;
+const ENTRY = new URL(isBundled ? './plugins/worker/worker-entry.js' : './worker-entry.ts', import.meta.url).href;
 
 /** Starts the thread with the first job. */
 export function createPluginWorker(): PluginWorker {

@@ -4,7 +4,7 @@ import type { SandboxStats } from '../types.ts';
 import { canUseIdleWorker, processesHeldBy } from './choose-worker.ts';
 import { enforceLimits } from './enforce-limits.ts';
 import { createCallEstimates } from './estimate-calls.ts';
-import { GROW_AFTER_MS, requeue, sendNewJob, sendWaitingJobs, settleEndedWorker, settleReply } from './run-jobs.ts';
+import { GROW_AFTER_MS, requeue, sendNewJob, sendWaitingJobs, settleEndedWorker, settleReply } from './send-jobs.ts';
 import type { Job, PoolOptions, PoolState, Worker } from './types.ts';
 import { killWorker, startSpareWorker, startWorker, stopChecks } from './worker-processes.ts';
 
@@ -28,7 +28,7 @@ export interface Pool {
 
 /**
  * The pool of child processes. A job waits in `queue` until a process has a slot for it, and is
- * settled by the answer or by the end of the process (`run-jobs.ts`). A timer holds the processes
+ * settled by the answer or by the end of the process (`send-jobs.ts`). A timer holds the processes
  * to their limits from outside (`enforce-limits.ts`).
  */
 export function createPool(options: PoolOptions): Pool {

@@ -16,7 +16,7 @@ import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, Sand
 import { createPool, type Pool } from './create-pool.ts';
 import { toCallKey } from './estimate-calls.ts';
 import { createReusableResults, type ReusableResults } from './reusable-results.ts';
-import { CLOSED } from './run-jobs.ts';
+import { CLOSED } from './send-jobs.ts';
 import { createKillCounter, type KillCounter } from './suspend-after-kills.ts';
 import type { Job, JobAnswer, PoolFailure } from './types.ts';
 
