@@ -4,15 +4,15 @@ import type { Sandbox } from '../../sandbox/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
 import type { Generation, HookCall, LoadedPlugin, Pin, TaskPlugins } from '../types.ts';
 import { type CompiledPlugin, type Compiler, describeFailure } from '../worker/compile-plugin.ts';
-import { assembleGeneration, type Serving } from './assemble-generation.ts';
-import { createOwnershipIndex, type OwnershipIndex } from './build-index.ts';
 import {
   type Candidate,
   chooseCandidates,
   type DatabaseSnapshot,
   databaseRevision,
   readSnapshot,
-} from './choose-sources.ts';
+} from './active-versions.ts';
+import { assembleGeneration, type Serving } from './assemble-generation.ts';
+import { createOwnershipIndex, type OwnershipIndex } from './build-index.ts';
 import { createExposureDetector, type ExposedCredential } from './detect-exposed-credentials.ts';
 import { createTaskPlugins, NO_RULES, taskRules } from './find-task-plugin.ts';
 import { loadPlugin } from './load-plugin.ts';

@@ -1,6 +1,6 @@
 import { type Adoption, boundPluginKeys, type ChannelRecord } from '../../store/ports/index.ts';
 import type { Generation, LoadedPlugin, TaskOrigin, TaskPlugins } from '../types.ts';
-import type { DatabaseSnapshot } from './choose-sources.ts';
+import type { DatabaseSnapshot } from './active-versions.ts';
 import type { RetainedPlugins } from './retained-plugins.ts';
 
 /** What the database says about which version reads a task. */

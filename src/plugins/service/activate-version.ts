@@ -1,16 +1,24 @@
 import { AppError, sentence, toSentence } from '../../kernel/index.ts';
 import type { PluginRecord, Repositories, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { narrowFactory, readSnapshot, setFactoryEnabled, setSharing } from '../registry/choose-sources.ts';
+import { narrowFactory, readSnapshot, setFactoryEnabled, setSharing } from '../registry/active-versions.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import { applyChange, type ChangeContext } from './change-plugins.ts';
-import { type CompileContext, compileFound } from './compile-source.ts';
+import { type CompileContext, compileFound } from './compile-or-refuse.ts';
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
-import { FACTORY, type FoundSource, findActiveRow, findSource, readRow, type SourceContext } from './find-source.ts';
-import { refuseUse, type UseContext } from './find-use.ts';
-import { type ConflictContext, refuseConflict, serveSource } from './serve-source.ts';
+import { type DependentsContext, refuseWhileNeeded } from './find-dependents.ts';
+import {
+  FACTORY,
+  type FoundVersion,
+  findActiveRow,
+  findVersion,
+  readRow,
+  type VersionContext,
+} from './find-version.ts';
+import { recordActivation } from './record-activation.ts';
+import { type ConflictContext, refuseConflict } from './refuse-conflicts.ts';
 
-export type ActivationContext = SourceContext & CompileContext & ConflictContext & ChangeContext & { store: Store };
+export type ActivationContext = VersionContext & CompileContext & ConflictContext & ChangeContext & { store: Store };
 
 /** The active version before and after. `null`: the factory plugin, if there is one. */
 export type Activation = {
@@ -50,7 +58,7 @@ export async function activateVersion(
     if (shareModels !== undefined) await setSharing(tx, key, shareModels);
     return {
       after: await makeActive(tx),
-      adoptedTasks: await serveSource(ctx, tx, { compiled, adopt, isRollback: claim !== undefined }),
+      adoptedTasks: await recordActivation(ctx, tx, { compiled, adopt, isRollback: claim !== undefined }),
     };
   });
   await applyChange(ctx);
@@ -74,8 +82,8 @@ export async function activateVersion(
  *
  * @throws `plugins.not_found`
  */
-export async function findActivatable(ctx: SourceContext, key: string, version: string): Promise<FoundSource> {
-  const found = await findSource(ctx, key, version);
+export async function findActivatable(ctx: VersionContext, key: string, version: string): Promise<FoundVersion> {
+  const found = await findVersion(ctx, key, version);
   if (found.row || version === FACTORY) return found;
   throw pluginErrors.not_found({
     message: sentence('plugins.no_version_factory', { version, plugin: key, factory: FACTORY }),
@@ -88,8 +96,8 @@ export async function findActivatable(ctx: SourceContext, key: string, version: 
  * active. Models that the version does not have are dropped. The factory plugin inherits nothing.
  */
 export async function findNarrowing(
-  ctx: Pick<SourceContext, 'store'>,
-  { factory, narrowedModels }: Pick<FoundSource, 'factory' | 'narrowedModels'>,
+  ctx: Pick<VersionContext, 'store'>,
+  { factory, narrowedModels }: Pick<FoundVersion, 'factory' | 'narrowedModels'>,
   { manifest }: CompiledPlugin,
 ): Promise<string[] | null> {
   if (factory) return narrowedModels;
@@ -99,7 +107,7 @@ export async function findNarrowing(
 
 /** The narrowing of a key's active version, or of its factory plugin where none is active. */
 export async function findCurrentNarrowing(
-  { store }: Pick<SourceContext, 'store'>,
+  { store }: Pick<VersionContext, 'store'>,
   key: string,
 ): Promise<string[] | null> {
   const { rows, factoryModels } = await readSnapshot(store);
@@ -118,7 +126,7 @@ export type Deletion = { before: PluginVersion; successor: string | null };
  * overrides both. With `adopt` a successor takes over the tasks of earlier versions.
  */
 export async function deleteVersion(
-  ctx: ActivationContext & UseContext,
+  ctx: ActivationContext & DependentsContext,
   { key, version, force = false, adopt = false }: { key: string; version: string; force?: boolean; adopt?: boolean },
 ): Promise<Deletion> {
   const row = await readRow(ctx, key, version);
@@ -127,16 +135,16 @@ export async function deleteVersion(
   const adopting = adopt && row.active && successor ? await compileFound(ctx, successor) : undefined;
   await ctx.store.transaction(async (tx) => {
     if (!(await tx.plugins.delete(key, version, ctx.clock.unix()))) throw pluginErrors.not_found();
-    if (row.active && !successor && !force) await refuseUse(ctx, tx, { key });
+    if (row.active && !successor && !force) await refuseWhileNeeded(ctx, tx, { key });
     if (row.active && !successor) await setSharing(tx, key, false);
-    if (adopting) await serveSource(ctx, tx, { compiled: adopting, adopt: true });
+    if (adopting) await recordActivation(ctx, tx, { compiled: adopting, adopt: true });
   });
   await applyChange(ctx);
   return { before: toVersion(row), successor: successor ? versionName(successor) : null };
 }
 
 /** The version that is active once `row` is gone. */
-async function findSuccessor(ctx: SourceContext, row: PluginRecord): Promise<FoundSource | undefined> {
+async function findSuccessor(ctx: VersionContext, row: PluginRecord): Promise<FoundVersion | undefined> {
   const others = (await ctx.store.plugins.versions(row.key)).filter(({ id }) => id !== row.id);
   const next = row.active ? others[0] : others.find(({ active }) => active);
   if (next) return { row: next, narrowedModels: next.narrowedModels };
@@ -145,9 +153,9 @@ async function findSuccessor(ctx: SourceContext, row: PluginRecord): Promise<Fou
   return factory && { factory, narrowedModels: narrowFactory(snapshot, factory) };
 }
 
-const versionName = ({ row }: FoundSource): string => row?.version ?? 'factory';
+const versionName = ({ row }: FoundVersion): string => row?.version ?? 'factory';
 
-async function requireServable(ctx: CompileContext & ConflictContext, found: FoundSource): Promise<void> {
+async function requireServable(ctx: CompileContext & ConflictContext, found: FoundVersion): Promise<void> {
   try {
     const layer = found.row ? 'database' : 'factory';
     const compiled = await compileFound(ctx, found);

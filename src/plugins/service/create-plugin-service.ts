@@ -11,7 +11,7 @@ import { type CompiledPlugin, createCompiler } from '../worker/compile-plugin.ts
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 import { type Activation, activateVersion, type Deletion, deleteVersion } from './activate-version.ts';
 import { createPluginChangeMutex } from './change-plugins.ts';
-import { compileOrThrow, refuseInNewVersions } from './compile-source.ts';
+import { compileOrThrow, refuseInNewVersions } from './compile-or-refuse.ts';
 import {
   describePlugin,
   findIcon,

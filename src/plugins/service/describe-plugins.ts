@@ -4,14 +4,14 @@ import type { PluginRecord, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { IconImage } from '../icons/check-icon.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
-import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
+import { narrowFactory, readSnapshot } from '../registry/active-versions.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import { comparePermissions, type Permission, type PermissionChanges } from '../source/describe-permissions.ts';
 import type { Layer, LoadedPlugin, Manifest, PluginFault } from '../types.ts';
 import type { CompiledPlugin, Compiler } from '../worker/compile-plugin.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
-import { findActiveRow, findSource, readRow, type SourceContext } from './find-source.ts';
-import { boundChannels } from './find-use.ts';
+import { boundChannels } from './find-dependents.ts';
+import { findActiveRow, findVersion, readRow, type VersionContext } from './find-version.ts';
 
 /** A stored version without its source. */
 export type PluginVersion = Omit<PluginRecord, 'source' | 'icon'> & { hasIcon: boolean };
@@ -88,11 +88,11 @@ export async function toDetail(ctx: Describer, row: PluginRecord, compiled?: Com
 
 /** A version. Without `version`: the active version of the key, or else the factory plugin. */
 export async function describePlugin(
-  ctx: SourceContext & Describer,
+  ctx: VersionContext & Describer,
   key: string,
   version?: string,
 ): Promise<PluginDetail> {
-  const { row, factory } = await findSource(ctx, key, version);
+  const { row, factory } = await findVersion(ctx, key, version);
   if (row) return toDetail(ctx, row);
   const { source, sourceHash, manifest } = factory;
   return {
@@ -108,7 +108,7 @@ export async function describePlugin(
 }
 
 /** All stored versions of a key, the newest first. Empty for a key with only a factory plugin. */
-export async function listVersions(ctx: SourceContext, key: string): Promise<PluginVersion[]> {
+export async function listVersions(ctx: VersionContext, key: string): Promise<PluginVersion[]> {
   const rows = await ctx.store.plugins.versions(key);
   if (rows.length === 0 && !ctx.registry.factory().has(key)) throw pluginErrors.not_found();
   return rows.map(toVersion);
@@ -116,7 +116,7 @@ export async function listVersions(ctx: SourceContext, key: string): Promise<Plu
 
 /** The stored icon of a version, or of the active one; `undefined` if it has none. */
 export async function findIcon(
-  ctx: Pick<SourceContext, 'store'> & Pick<Describer, 'worker'>,
+  ctx: Pick<VersionContext, 'store'> & Pick<Describer, 'worker'>,
   key: string,
   version?: string,
 ): Promise<IconImage | undefined> {
@@ -209,7 +209,7 @@ type Described = { source: string | undefined; manifest: Manifest };
 const findPermissions = (ctx: Pick<Describer, 'worker'>, { source, manifest }: Described): Promise<Permission[]> =>
   ctx.worker.run('describePermissions', { source, manifest });
 
-export type PermissionContext = SourceContext & Pick<Describer, 'worker'> & { registry: Pick<Registry, 'current'> };
+export type PermissionContext = VersionContext & Pick<Describer, 'worker'> & { registry: Pick<Registry, 'current'> };
 
 /** What a plugin may do, compared with the plugin that serves its key now. */
 export async function findPermissionChanges(ctx: PermissionContext, after: Described): Promise<PermissionChanges> {

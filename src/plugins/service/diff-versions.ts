@@ -3,7 +3,7 @@ import { publishMeta } from '../manifest/normalize-meta.ts';
 import type { ValueChange } from '../source/compare-versions.ts';
 import type { Compiler } from '../worker/compile-plugin.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
-import { type FoundSource, findSource, type SourceContext } from './find-source.ts';
+import { type FoundVersion, findVersion, type VersionContext } from './find-version.ts';
 
 export type VersionDiff = {
   from: { version: string; sourceHash: string };
@@ -22,7 +22,7 @@ export type VersionDiff = {
  * @throws `plugins.not_found`
  */
 export async function diffVersions(
-  ctx: SourceContext & { compiler: Compiler; worker: PluginWorker },
+  ctx: VersionContext & { compiler: Compiler; worker: PluginWorker },
   { key, from, to }: { key: string; from: string; to: string },
 ): Promise<VersionDiff> {
   const [before, after] = await Promise.all([read(ctx, key, from), read(ctx, key, to)]);
@@ -37,15 +37,15 @@ export async function diffVersions(
   };
 }
 
-async function read(ctx: SourceContext & { compiler: Compiler }, key: string, name: string) {
-  const found = await findSource(ctx, key, name);
+async function read(ctx: VersionContext & { compiler: Compiler }, key: string, name: string) {
+  const found = await findVersion(ctx, key, name);
   const { source, sourceHash } = found.row ?? found.factory;
   const manifest = await readManifest(ctx, found);
   const version = found.row?.version ?? found.factory?.manifest.version ?? name;
   return { version, source, sourceHash, name: `${key}@${version}`, meta: manifest && publishMeta(manifest) };
 }
 
-async function readManifest(ctx: { compiler: Compiler }, { row, factory }: FoundSource) {
+async function readManifest(ctx: { compiler: Compiler }, { row, factory }: FoundVersion) {
   if (!row) return factory.manifest;
   const compiled = await ctx.compiler.compile(row.source, row);
   return compiled.ok ? compiled.value.manifest : undefined;

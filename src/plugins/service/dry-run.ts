@@ -12,10 +12,10 @@ import { pluginErrors } from '../errors.ts';
 import { isHostFailure } from '../hooks/call-hook.ts';
 import { checkHookResult } from '../hooks/check-hook-result.ts';
 import { modulePath, REQUEST_HOOKS, trialName } from '../registry/load-plugin.ts';
-import { type CompileContext, compileFound } from './compile-source.ts';
-import { findSource, type SourceContext } from './find-source.ts';
+import { type CompileContext, compileFound } from './compile-or-refuse.ts';
+import { findVersion, type VersionContext } from './find-version.ts';
 
-type DryRunContext = SourceContext & CompileContext & { sandbox: Sandbox };
+type DryRunContext = VersionContext & CompileContext & { sandbox: Sandbox };
 
 /**
  * A trial call. `path` (or a single `member`) leads from the export `hook` to the function.
@@ -43,7 +43,7 @@ const ADMISSION_MS = 5000;
  *   gateway would refuse its result; `plugins.unavailable` if no sandbox slot is free
  */
 export async function dryRunHook(ctx: DryRunContext, key: string, run: DryRun): Promise<DryRunOutcome> {
-  const { source, sourceHash, manifest, exports } = await compileFound(ctx, await findSource(ctx, key, run.version));
+  const { source, sourceHash, manifest, exports } = await compileFound(ctx, await findVersion(ctx, key, run.version));
   const path = [run.hook, ...(run.path ?? (run.member === undefined ? [] : [run.member]))];
   const outcome = await ctx.sandbox.call(
     { key: trialName(manifest), version: manifest.version, source, sourceHash },

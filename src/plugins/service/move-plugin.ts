@@ -1,17 +1,17 @@
 import { canonicalJson, sentence, sha256Hex, toSentence } from '../../kernel/index.ts';
 import type { ChannelRecord, PriceRecord, Repositories, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
+import { readSnapshot, setFactoryEnabled, setMovedKey } from '../registry/active-versions.ts';
 import type { Conflict } from '../registry/build-index.ts';
 import { preflight } from '../registry/build-index.ts';
-import { readSnapshot, setFactoryEnabled, setMovedKey } from '../registry/choose-sources.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import type { ActivationContext } from './activate-version.ts';
 import { applyChange, notifyNodes } from './change-plugins.ts';
-import { compileFound } from './compile-source.ts';
-import { type FoundSource, findActiveRow, findSource } from './find-source.ts';
-import { boundChannels } from './find-use.ts';
-import { serveSource } from './serve-source.ts';
+import { compileFound } from './compile-or-refuse.ts';
+import { boundChannels } from './find-dependents.ts';
+import { type FoundVersion, findActiveRow, findVersion } from './find-version.ts';
+import { recordActivation } from './record-activation.ts';
 
 /** What follows when one plugin takes the place of another, under a key of its own. */
 export type PluginMove = {
@@ -69,7 +69,7 @@ export async function movePlugin(
       if (!kept.has(price.model)) await tx.prices.put({ ...price, pluginKey: to });
       await tx.prices.delete(from, price.model);
     }
-    await serveSource(ctx, tx, { compiled });
+    await recordActivation(ctx, tx, { compiled });
   });
   await applyChange(ctx);
   await notifyNodes(ctx, 'channels');
@@ -98,7 +98,7 @@ async function setServing(
 
 type Prepared = {
   move: PluginMove;
-  target: FoundSource;
+  target: FoundVersion;
   compiled: CompiledPlugin;
   channels: ChannelRecord[];
   prices: PriceRecord[];
@@ -108,7 +108,7 @@ async function prepare(ctx: MoveContext, { from, to }: Keys): Promise<Prepared> 
   const serving = ctx.registry.current().plugins.get(from);
   if (!serving || from === to)
     throw pluginErrors.not_found({ message: sentence('plugins.no_plugin', { plugin: from }) });
-  const target = await findSource(ctx, to, (await findActiveRow(ctx.store, to))?.version);
+  const target = await findVersion(ctx, to, (await findActiveRow(ctx.store, to))?.version);
   const compiled = await compileFound(ctx, target);
   const layer = target.row ? 'database' : 'factory';
   const candidate = loadPlugin({ ...ctx, compiled, layer, narrowedModels: target.narrowedModels });

@@ -15,14 +15,14 @@ import type { Layer, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import { findActivatable, findCurrentNarrowing, findNarrowing } from './activate-version.ts';
 import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
-import { type CompileContext, compileFound, compileOrThrow, invalidPlugin } from './compile-source.ts';
+import { type CompileContext, compileFound, compileOrThrow, invalidPlugin } from './compile-or-refuse.ts';
 import { findPermissionChanges, type PermissionContext } from './describe-plugins.ts';
-import type { FoundSource, SourceContext } from './find-source.ts';
-import { boundChannels } from './find-use.ts';
+import { boundChannels } from './find-dependents.ts';
+import type { FoundVersion, VersionContext } from './find-version.ts';
+import { type ConflictContext, sharingAfter } from './refuse-conflicts.ts';
 import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
-import { type ConflictContext, sharingAfter } from './serve-source.ts';
 
-export type PreviewContext = SourceContext & CompileContext & ConflictContext & PermissionContext & { store: Store };
+export type PreviewContext = VersionContext & CompileContext & ConflictContext & PermissionContext & { store: Store };
 
 /** Number of tasks whose stored answers are parsed again. */
 const REPLAYED_TASKS = 20;
@@ -130,10 +130,10 @@ export async function requirePreview(
 
 /** `found.narrowedModels`: those of the version itself. */
 async function findPreviewed(
-  ctx: SourceContext & CompileContext,
+  ctx: VersionContext & CompileContext,
   key: string,
   { version, source }: PreviewedVersion,
-): Promise<{ compiled: CompiledPlugin; found: Pick<FoundSource, 'factory' | 'row' | 'narrowedModels'> }> {
+): Promise<{ compiled: CompiledPlugin; found: Pick<FoundVersion, 'factory' | 'row' | 'narrowedModels'> }> {
   if (source === undefined) {
     const found = await findActivatable(ctx, key, version);
     return { compiled: await compileFound(ctx, found), found };

@@ -2,7 +2,7 @@ import { AppError } from '../../kernel/index.ts';
 import type { ActivationRecord, FailureVerdict, NewAuditRow } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { type ActivationContext, activateVersion } from './activate-version.ts';
-import { FACTORY } from './find-source.ts';
+import { FACTORY } from './find-version.ts';
 
 /**
  * Goes back to the version before a failing one, once for each activated source, on one of several

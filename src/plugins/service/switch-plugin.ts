@@ -2,17 +2,21 @@ import { sentence } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { toHint } from '../manifest/faults.ts';
-import { readSnapshot, setFactoryEnabled, setFactoryModels } from '../registry/choose-sources.ts';
+import { readSnapshot, setFactoryEnabled, setFactoryModels } from '../registry/active-versions.ts';
 import type { PluginFault } from '../types.ts';
 import type { ActivationContext } from './activate-version.ts';
 import { applyChange, type ChangeContext, notifyNodes } from './change-plugins.ts';
-import { type CompileContext, compileFound, invalidPlugin } from './compile-source.ts';
+import { type CompileContext, compileFound, invalidPlugin } from './compile-or-refuse.ts';
 import { type PluginVersion, toFactoryVersion, toVersion } from './describe-plugins.ts';
-import { FACTORY, type FoundSource, findActiveRow, findSource, type SourceContext } from './find-source.ts';
-import { findEnabledChannels, refuseUse, type UseContext } from './find-use.ts';
-import { type ConflictContext, refuseConflict } from './serve-source.ts';
+import { type DependentsContext, findEnabledChannels, refuseWhileNeeded } from './find-dependents.ts';
+import { FACTORY, type FoundVersion, findActiveRow, findVersion, type VersionContext } from './find-version.ts';
+import { type ConflictContext, refuseConflict } from './refuse-conflicts.ts';
 
-type SwitchContext = SourceContext & CompileContext & ConflictContext & ChangeContext & UseContext & { store: Store };
+type SwitchContext = VersionContext &
+  CompileContext &
+  ConflictContext &
+  ChangeContext &
+  DependentsContext & { store: Store };
 
 export type Switch = {
   pluginEnabled: boolean;
@@ -32,7 +36,7 @@ export async function setPluginEnabled(
   ctx: SwitchContext,
   { key, enabled, ...use }: { key: string; enabled: boolean; cascade?: boolean; force?: boolean },
 ): Promise<Switch> {
-  const found = await findSource(ctx, key);
+  const found = await findVersion(ctx, key);
   if (enabled) {
     const compiled = await compileFound(ctx, found);
     const layer = found.row ? 'database' : 'factory';
@@ -44,7 +48,7 @@ export async function setPluginEnabled(
   const changed = await ctx.store.transaction(async (tx) => {
     if (found.row) await tx.plugins.setEnabled(key, enabled);
     if (hasFactory) await setFactoryEnabled(tx, key, enabled);
-    if (!enabled) await refuseUse(ctx, tx, { key, ...use });
+    if (!enabled) await refuseWhileNeeded(ctx, tx, { key, ...use });
     const channels = enabled ? [] : await findEnabledChannels(ctx, tx, key);
     for (const { id } of channels) await tx.channels.update(id, { status: 2, updatedAt: ctx.clock.unix() });
     return { channels, inFlightCount: await tx.tasks.countUnfinished({ platform: key }) };
@@ -107,9 +111,9 @@ export async function narrowModels(
 }
 
 /** The active version, or the factory plugin where there is none or a disabled one. */
-async function findNarrowable(ctx: SourceContext, key: string): Promise<FoundSource> {
+async function findNarrowable(ctx: VersionContext, key: string): Promise<FoundVersion> {
   const row = await findActiveRow(ctx.store, key);
   if (row && (row.enabled || !ctx.registry.factory().has(key))) return { row, narrowedModels: row.narrowedModels };
-  if (ctx.registry.factory().has(key)) return findSource(ctx, key, FACTORY);
+  if (ctx.registry.factory().has(key)) return findVersion(ctx, key, FACTORY);
   throw pluginErrors.not_found({ message: sentence('plugins.no_plugin', { plugin: key }) });
 }

@@ -3,23 +3,24 @@ import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { toHint } from '../manifest/faults.ts';
 import type { Changelog } from '../market-index/read-changelog.ts';
-import { setSharing } from '../registry/choose-sources.ts';
+import { setSharing } from '../registry/active-versions.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import type { PluginFault } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
 import { type ActivationContext, findNarrowing } from './activate-version.ts';
 import { applyChange } from './change-plugins.ts';
-import { compileOrThrow, invalidPlugin, refuseInNewVersions } from './compile-source.ts';
+import { compileOrThrow, invalidPlugin, refuseInNewVersions } from './compile-or-refuse.ts';
 import { type PluginDetail, type PluginVersion, toDetail, toVersion } from './describe-plugins.ts';
-import { readRow } from './find-source.ts';
-import { findUse, type KeyUse, refuseUse, type UseContext } from './find-use.ts';
+import { type Dependents, type DependentsContext, findDependents, refuseWhileNeeded } from './find-dependents.ts';
+import { readRow } from './find-version.ts';
 import { type PreviewContext, requirePreview } from './preview-activation.ts';
-import { refuseConflict, serveSource } from './serve-source.ts';
+import { recordActivation } from './record-activation.ts';
+import { refuseConflict } from './refuse-conflicts.ts';
 
 type UploadContext = ActivationContext &
   PreviewContext &
-  UseContext & { worker: PluginWorker; registry: Pick<Registry, 'status'> };
+  DependentsContext & { worker: PluginWorker; registry: Pick<Registry, 'status'> };
 
 export type PluginUpload = {
   source: string;
@@ -44,7 +45,7 @@ export type UploadedPlugin = PluginDetail & {
   /** The stored version before the upload; `null` if it is new. */
   before: PluginVersion | null;
   /** What needs the version that serves instead, if this one waits for that reason. */
-  use: KeyUse | null;
+  use: Dependents | null;
   /** Whether the version serves on this node now. */
   isServing: boolean;
   /** Why it does not serve although it is active and enabled. */
@@ -161,10 +162,11 @@ async function updateVersion(
     });
     if (activates) {
       await tx.plugins.activate(row.key, row.version);
-      await serveSource(ctx, tx, { compiled });
+      await recordActivation(ctx, tx, { compiled });
     }
     const stopsServing = row.active && row.enabled && enabled === false;
-    if (stopsServing && !force && !ctx.registry.factory().has(row.key)) await refuseUse(ctx, tx, { key: row.key });
+    if (stopsServing && !force && !ctx.registry.factory().has(row.key))
+      await refuseWhileNeeded(ctx, tx, { key: row.key });
   });
   return readRow(ctx, row.key, row.version);
 }
@@ -173,7 +175,7 @@ async function insertVersion(
   ctx: UploadContext,
   compiled: CompiledPlugin,
   upload: StoredUpload,
-): Promise<{ row: PluginRecord; use: KeyUse | null }> {
+): Promise<{ row: PluginRecord; use: Dependents | null }> {
   const { manifest, source, sourceHash } = compiled;
   const { key, version, apiVersion } = manifest;
   const plugin = {
@@ -186,7 +188,7 @@ async function insertVersion(
     createdAt: ctx.clock.unix(),
   };
   const { row, use } = await ctx.store.transaction(async (tx) => {
-    const found = upload.activates ? null : await findUse(ctx, tx, key);
+    const found = upload.activates ? null : await findDependents(ctx, tx, key);
     const stored = await tx.plugins.insert(plugin, { waits: found !== null });
     if (!stored) return { row: undefined, use: null };
     if (upload.shareModels !== undefined) await setSharing(tx, key, upload.shareModels);
@@ -194,7 +196,7 @@ async function insertVersion(
     if (deletedHash !== undefined && deletedHash !== sourceHash) throw versionWasOther(key, version);
     if (upload.activates) await tx.plugins.activate(key, version);
     const active = stored.active || upload.activates;
-    if (active) await serveSource(ctx, tx, { compiled });
+    if (active) await recordActivation(ctx, tx, { compiled });
     return { row: { ...stored, active, enabled: stored.enabled || upload.activates }, use: found };
   });
   if (row) return { row, use };

@@ -1,13 +1,13 @@
 import { sentence } from '../../kernel/index.ts';
 import type { PluginRecord, Repositories } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
+import { narrowFactory, readSnapshot } from '../registry/active-versions.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 
 type PluginRows = Pick<Repositories, 'plugins'>;
 
-export type SourceContext = {
+export type VersionContext = {
   store: Pick<Repositories, 'plugins' | 'options' | 'pluginSources'>;
   registry: Pick<Registry, 'factory'>;
 };
@@ -16,7 +16,7 @@ export type SourceContext = {
 export const FACTORY = 'factory';
 
 /** A stored version, or a factory plugin; and the models that it is narrowed to, `null`: all. */
-export type FoundSource = (
+export type FoundVersion = (
   | { row: PluginRecord; factory?: undefined }
   | { row?: undefined; factory: CompiledPlugin }
 ) & {
@@ -29,7 +29,7 @@ export type FoundSource = (
  *
  * @throws `plugins.not_found`
  */
-export async function findSource(ctx: SourceContext, key: string, version?: string): Promise<FoundSource> {
+export async function findVersion(ctx: VersionContext, key: string, version?: string): Promise<FoundVersion> {
   const { plugins } = ctx.store;
   const row =
     version === undefined

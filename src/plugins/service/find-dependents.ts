@@ -5,7 +5,7 @@ import type { Registry } from '../registry/create-registry.ts';
 import type { Manifest } from '../types.ts';
 
 /** What needs the plugin that serves a key. */
-export type KeyUse = {
+export type Dependents = {
   channels: { id: number; name: string }[];
   /** Prices that are set for models of this key alone. */
   prices: number;
@@ -20,11 +20,11 @@ const RECENT_SECONDS = 30 * 86_400;
  * What would be affected if another version took the place of the one that serves `key`. Null: no
  * version serves it, or nothing needs it. Reads in the transaction that makes the change.
  */
-export async function findUse(
+export async function findDependents(
   { registry, clock }: { registry: Pick<Registry, 'current'>; clock: Clock },
   tx: Repositories,
   key: string,
-): Promise<KeyUse | null> {
+): Promise<Dependents | null> {
   const serving = registry.current().plugins.get(key);
   if (!serving) return null;
   const [channels, prices, unfinishedTasks, [latest]] = await Promise.all([
@@ -33,7 +33,7 @@ export async function findUse(
     tx.tasks.countUnfinished({ platform: key }),
     tx.tasks.latestWithData(key, 1),
   ]);
-  const use: KeyUse = {
+  const use: Dependents = {
     channels: boundChannels(channels, key, serving.manifest).map(({ id, name }) => ({ id, name })),
     prices: prices.filter(({ pluginKey }) => pluginKey === key).length,
     unfinishedTasks,
@@ -53,12 +53,16 @@ export const boundChannels = (
     (channel) => boundPluginKeys(channel).includes(key) || (manifest?.channelTypes.includes(channel.type) ?? false),
   );
 
-export type UseContext = { registry: Pick<Registry, 'current' | 'factory'> };
+export type DependentsContext = { registry: Pick<Registry, 'current' | 'factory'> };
 
-const findManifest = (ctx: UseContext, key: string): Manifest | undefined =>
+const findManifest = (ctx: DependentsContext, key: string): Manifest | undefined =>
   ctx.registry.current().plugins.get(key)?.manifest ?? ctx.registry.factory().get(key)?.manifest;
 
-export const findEnabledChannels = async (ctx: UseContext, tx: Repositories, key: string): Promise<ChannelRecord[]> =>
+export const findEnabledChannels = async (
+  ctx: DependentsContext,
+  tx: Repositories,
+  key: string,
+): Promise<ChannelRecord[]> =>
   boundChannels(await tx.channels.all(), key, findManifest(ctx, key)).filter(({ status }) => status === STATUS.enabled);
 
 /**
@@ -68,8 +72,8 @@ export const findEnabledChannels = async (ctx: UseContext, tx: Repositories, key
  *
  * @throws `plugins.in_use`
  */
-export async function refuseUse(
-  ctx: UseContext,
+export async function refuseWhileNeeded(
+  ctx: DependentsContext,
   tx: Repositories,
   { key, cascade = false, force = false }: { key: string; cascade?: boolean; force?: boolean },
 ): Promise<void> {

@@ -5,7 +5,7 @@ import { laterReservedBy } from '../manifest/route-paths.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { type CompiledPlugin, type Compiler, summarizeFaults } from '../worker/compile-plugin.ts';
-import type { FoundSource } from './find-source.ts';
+import type { FoundVersion } from './find-version.ts';
 
 /** `owner`: on whose behalf plugin code runs. */
 export type CompileContext = { compiler: Compiler; owner: string };
@@ -31,8 +31,8 @@ export async function compileOrThrow(
   throw invalidPlugin(compiled.error.faults);
 }
 
-/** Compiles what `findSource` found. Throws like `compileOrThrow`. */
-export const compileFound = async (ctx: CompileContext, { row, factory }: FoundSource): Promise<CompiledPlugin> =>
+/** Compiles what `findVersion` found. Throws like `compileOrThrow`. */
+export const compileFound = async (ctx: CompileContext, { row, factory }: FoundVersion): Promise<CompiledPlugin> =>
   row ? compileOrThrow(ctx, row.source, row) : factory;
 
 /**
