@@ -89,7 +89,7 @@ const folderOrder: FolderOrder = {
 type FolderOrder = Readonly<Record<string, readonly string[]>>;
 
 /** Files that may be imported although they are not their room's `index.ts`. */
-const openFiles = ['src/sandbox/child/run-child.ts', 'src/store/postgres-backup.ts'];
+const openFiles = ['src/sandbox/child/run-child.ts', 'src/store/snapshot/postgres-snapshot.ts'];
 /** What the panel may import of the kernel: files that import nothing, so they run in a browser. */
 const browserFiles = ['json', 'quota', 'texts', 'user-agents'].map((name) => `src/kernel/${name}.ts`);
 

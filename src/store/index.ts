@@ -2,14 +2,18 @@
  * Owns: the database (schema, migrations, drivers for SQLite and PostgreSQL, one set of
  * repositories over both) and the shared counters, session cache and success lists in Redis. May
  * touch: the data directory, the database server, Redis. Never touches: what the rows mean to the
- * rooms above. What only Redis needs is entered through `redis.ts`.
+ * rooms above.
+ *
+ * What is not always needed has entrances of its own, which are loaded then: `redis/index.ts`, and
+ * `snapshot/postgres-snapshot.ts` for backups of PostgreSQL.
  *
  * - `ports/`: the interfaces and records that other rooms see.
  * - `repositories/`: the statements behind them, by concept; `schema/`: the tables.
  * - `drivers/`, `sqlite/`, `postgres/`, `redis/`: connections, transactions, leases, errors.
  * - `migrate/`: changes of the schema.
  * - `files/`: kept bytes in a folder or a bucket.
- * - `snapshot/`: copies, restores and moves of a database.
+ * - `snapshot/`: copies and restores of a database, and what a move reads and writes.
+ * - `move-database.ts`: the move itself. It stands above `snapshot/`, since it opens stores.
  * - `salvage/`: what is damaged in a database, and what can still be read of it.
  * - `sources/`: databases of other gateways, read for an import.
  */

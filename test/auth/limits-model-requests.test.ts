@@ -7,7 +7,7 @@ import { createModelRequestLimit } from '../../src/auth/limits/limit-model-reque
 import { type Clock, randomBelow, silentLogger } from '../../src/kernel/index.ts';
 import { createMemoryCounters, createMemorySuccessLists } from '../../src/store/index.ts';
 import type { Counters, SuccessLists } from '../../src/store/ports/index.ts';
-import { connectRedis, createRedisCounters, createRedisSuccessLists } from '../../src/store/redis.ts';
+import { connectRedis, createRedisCounters, createRedisSuccessLists } from '../../src/store/redis/index.ts';
 import { startRedis, type TestRedis, withoutTimeout } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { refusal } from './refusal.ts';

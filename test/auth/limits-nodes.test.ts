@@ -5,7 +5,7 @@ import { createRequestLimit, createUserLimit } from '../../src/auth/limits/limit
 import { randomBelow, randomToken, silentLogger } from '../../src/kernel/index.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import type { Counters } from '../../src/store/ports/index.ts';
-import { connectRedis, createRedisCounters } from '../../src/store/redis.ts';
+import { connectRedis, createRedisCounters } from '../../src/store/redis/index.ts';
 import { at } from '../support/deciding-ip.ts';
 import { startRedis, type TestRedis, withoutTimeout } from '../support/redis.ts';
 import { startRelay } from '../support/relay.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { type Clock, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { SessionCache, Store } from '../../src/store/ports/index.ts';
-import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts';
+import { connectRedis, createRedisSessionCache } from '../../src/store/redis/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { withoutTimeout } from '../support/redis.ts';

@@ -4,7 +4,7 @@ import type { Auth } from '../../src/auth/index.ts';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createNoSessionCache, openStore } from '../../src/store/index.ts';
 import type { SessionCache, Store } from '../../src/store/ports/index.ts';
-import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts';
+import { connectRedis, createRedisSessionCache } from '../../src/store/redis/index.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { withoutTimeout } from '../support/redis.ts';

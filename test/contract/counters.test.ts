@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomToken, silentLogger } from '../../src/kernel/index.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import type { Counters } from '../../src/store/ports/index.ts';
-import { connectRedis, createRedisCounters } from '../../src/store/redis.ts';
+import { connectRedis, createRedisCounters } from '../../src/store/redis/index.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Relay, startRelay } from '../support/relay.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../src/kernel/index.ts';
 import { createNoSessionCache } from '../../src/store/index.ts';
 import type { CachedSession, CacheReading, SessionCache } from '../../src/store/ports/index.ts';
-import { connectRedis, createRedisSessionCache } from '../../src/store/redis.ts';
+import { connectRedis, createRedisSessionCache } from '../../src/store/redis/index.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { monitorRedis } from '../support/monitor-redis.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';

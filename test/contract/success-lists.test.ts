@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomToken, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createMemorySuccessLists } from '../../src/store/index.ts';
 import type { SuccessLists } from '../../src/store/ports/index.ts';
-import { connectRedis, createRedisSuccessLists } from '../../src/store/redis.ts';
+import { connectRedis, createRedisSuccessLists } from '../../src/store/redis/index.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startRelay } from '../support/relay.ts';

@@ -8,7 +8,7 @@ import { restoreBackup } from '../../src/operations/backup/restore-backup.ts';
 import { runBackup } from '../../src/operations/backup/run-backup.ts';
 import { verifyBackup } from '../../src/operations/backup/verify-backup.ts';
 import { checkBackups } from '../../src/operations/doctor/check-backups.ts';
-import { openSharedStore } from '../../src/operations/storage/open-shared-store.ts';
+import { openStoreBesideGateway } from '../../src/operations/storage/open-store-beside-gateway.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { addUser } from '../support/add-user.ts';
@@ -66,7 +66,7 @@ test.each<[string, string, 'role' | 'url']>([
   const databaseUrl = await databaseIn(from, by);
   const config = configFor(databaseUrl);
   await migrateStore({ ...deps, databaseUrl, dataDir: config.dataDir, synchronous: 'FULL' });
-  const store = await openSharedStore(config);
+  const store = await openStoreBesideGateway(config);
   await addUser(store, { username: 'somebody', balance: 5 });
   await store.close();
   // Another program in the same database, with tables of the same names.
@@ -113,7 +113,7 @@ test('tables in two schemas: the backup is refused when it is made, and by the d
     signal,
   });
   await expect(made).rejects.toThrow('newer, public');
-  const store = await openSharedStore(config);
+  const store = await openStoreBesideGateway(config);
   const options = { flag: () => true, number: () => 3 } as unknown as OptionValues;
   const found = await checkBackups({ store, clock: systemClock, config, options });
   expect(found).toContainEqual({ check: 'backups', level: 'error', message: expect.stringContaining('newer, public') });

@@ -8,7 +8,7 @@ import { removeStaleWork } from '../../src/operations/backup/backup-location.ts'
 import { runBackup, runScheduledBackup } from '../../src/operations/backup/run-backup.ts';
 import { sealForRecipients } from '../../src/operations/backup/seal-secrets.ts';
 import { checkBackups } from '../../src/operations/doctor/check-backups.ts';
-import { openSharedStore } from '../../src/operations/storage/open-shared-store.ts';
+import { openStoreBesideGateway } from '../../src/operations/storage/open-store-beside-gateway.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import { migrateStore } from '../../src/store/index.ts';
 import { runRaw } from '../contract/open-raw.ts';
@@ -91,7 +91,7 @@ test('a bucket that may not delete: the backup is recorded, and the old ones are
     expect(made?.warnings).toContainEqual(
       expect.objectContaining({ message: expect.stringMatching(/old ones could not be removed: .*AccessDenied/) }),
     );
-    const store = await openSharedStore(config);
+    const store = await openStoreBesideGateway(config);
     const options = { flag: () => true, number: () => 3 } as unknown as OptionValues;
     const found = await checkBackups({ store, clock: systemClock, config, options });
     expect([await store.backups.latest(5), found]).toMatchObject([

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { SQL } from 'bun';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
-import { connectRedis, createRedisCounters } from '../../src/store/redis.ts';
+import { connectRedis, createRedisCounters } from '../../src/store/redis/index.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { type OwnPostgres, startOwnPostgres, startPgBouncer } from '../support/own-postgres.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';

@@ -4,7 +4,7 @@ import { orUnavailable } from '../../src/auth/errors.ts';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { ChangeTopic, Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { withPostgresSnapshot } from '../../src/store/postgres-backup.ts';
+import { withPostgresSnapshot } from '../../src/store/snapshot/postgres-snapshot.ts';
 import { addRunningTask, newSession, readLease } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { testInFullRun } from '../support/full-run.ts';

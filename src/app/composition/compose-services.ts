@@ -51,7 +51,7 @@ import { openTracing } from '../telemetry/open-tracing.ts';
 import { registerMetrics } from '../telemetry/register-metrics.ts';
 import { composeTasks } from './compose-tasks.ts';
 import { createGatewayDelivery } from './gateway-delivery.ts';
-import { openShared } from './open-shared.ts';
+import { openRedis } from './open-redis.ts';
 import { createPluginLookup } from './plugin-lookup.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
@@ -84,7 +84,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   const observePoll = measurePolls(metrics.registry);
   const reportCacheSize = measureCaches(metrics.registry);
   sandbox.watchCaches(reportCacheSize);
-  const shared = await openShared(foundation, reportCacheSize);
+  const shared = await openRedis(foundation, reportCacheSize);
 
   const network = configuredNetwork(config);
   const upstream = createUpstream({

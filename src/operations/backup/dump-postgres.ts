@@ -1,6 +1,6 @@
 import { OperatorError, type Sentence, sentence } from '../../kernel/index.ts';
 import { LATEST_MIGRATION } from '../../store/index.ts';
-import { withPostgresSnapshot } from '../../store/postgres-backup.ts';
+import { withPostgresSnapshot } from '../../store/snapshot/postgres-snapshot.ts';
 import { putPart } from './backup-location.ts';
 import { requireConsistent } from './check-copy.ts';
 import { neededFiles } from './dump-sqlite.ts';

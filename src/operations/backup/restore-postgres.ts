@@ -1,7 +1,11 @@
 import { OperatorError, silentLogger } from '../../kernel/index.ts';
 import { openStore } from '../../store/index.ts';
 import type { InvalidatedState, Store } from '../../store/ports/index.ts';
-import { adoptRestoredSchema, beginPostgresRestore, endPostgresRestore } from '../../store/postgres-backup.ts';
+import {
+  adoptRestoredSchema,
+  beginPostgresRestore,
+  endPostgresRestore,
+} from '../../store/snapshot/postgres-snapshot.ts';
 import { requireConsistent, sameCounts } from './check-copy.ts';
 import { schemaOfDump } from './dump-postgres.ts';
 import { databaseName, runPostgresProgram } from './postgres-programs.ts';

@@ -18,7 +18,7 @@ import { type OptionValues, readOptions } from '../../settings/index.ts';
 import { lockBackups } from '../../store/index.ts';
 import type { BackupTrigger, Store } from '../../store/ports/index.ts';
 import { readSecrets } from '../secrets/load-secrets.ts';
-import { openSharedStore } from '../storage/open-shared-store.ts';
+import { openStoreBesideGateway } from '../storage/open-store-beside-gateway.ts';
 import type { StorageLocation } from '../storage/result-files.ts';
 import { openBackupLocation, requireKnownFolder, WORK_FOLDER } from './backup-location.ts';
 import { createBackup } from './create-backup.ts';
@@ -61,7 +61,7 @@ export async function runBackup(request: BackupRequest): Promise<CreatedBackup |
   const dataDir = resolve(config.dataDir);
   const location = openBackupLocation({ config, clock, logger }, request.to);
   try {
-    const store = await openSharedStore({ ...config, dataDir }, { clock, logger });
+    const store = await openStoreBesideGateway({ ...config, dataDir }, { clock, logger });
     try {
       const unlock = store.dialect === 'sqlite' ? lockBackups(dataDir) : () => {};
       if (!unlock) return undefined;

@@ -1,7 +1,7 @@
 import type { Clock, Logger, Sentence } from '../../kernel/index.ts';
 import type { BackupTrigger, DatabaseCounts, FileStore, ObjectStore } from '../../store/ports/index.ts';
 import type { Secrets, SecretsConfig } from '../secrets/load-secrets.ts';
-import type { DatabaseConfig } from '../storage/open-shared-store.ts';
+import type { DatabaseConfig } from '../storage/open-store-beside-gateway.ts';
 import type { ResultFilesConfig, StorageLocation } from '../storage/result-files.ts';
 
 /** A file of a backup as it is stored. */

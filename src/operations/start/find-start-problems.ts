@@ -4,7 +4,7 @@ import { AppError, OperatorError, silentLogger, systemClock } from '../../kernel
 import { migrateStore, openStore } from '../../store/index.ts';
 import { requireSharedSecrets } from '../nodes/announce-node.ts';
 import { fingerprintSecrets, loadSecrets, SECRETS_FILE, type SecretsConfig } from '../secrets/load-secrets.ts';
-import type { DatabaseConfig } from '../storage/open-shared-store.ts';
+import type { DatabaseConfig } from '../storage/open-store-beside-gateway.ts';
 import { requireUsableDataDir } from './prepare-data-dir.ts';
 
 type StartConfig = DatabaseConfig & SecretsConfig;

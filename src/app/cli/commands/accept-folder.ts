@@ -1,5 +1,5 @@
 import { pluralize, silentLogger, systemClock } from '../../../kernel/index.ts';
-import { openSharedStore } from '../../../operations/storage/open-shared-store.ts';
+import { openStoreBesideGateway } from '../../../operations/storage/open-store-beside-gateway.ts';
 import { acceptResultFiles } from '../../../operations/storage/result-files.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
@@ -12,7 +12,7 @@ import { requireDatabase } from '../require-database.ts';
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
   await requireDatabase(config);
-  const store = await openSharedStore(config);
+  const store = await openStoreBesideGateway(config);
   try {
     const deps = { clock: systemClock, logger: silentLogger, store };
     const { name, missing } = await acceptResultFiles(config, deps);

@@ -14,7 +14,7 @@ import { checkResults } from '../../../operations/doctor/check-results.ts';
 import { checkLedger, type Finding, runDoctorChecks } from '../../../operations/doctor/doctor-checks.ts';
 import { readSecrets } from '../../../operations/secrets/load-secrets.ts';
 import { describeFolder } from '../../../operations/start/prepare-data-dir.ts';
-import { openSharedStore } from '../../../operations/storage/open-shared-store.ts';
+import { openStoreBesideGateway } from '../../../operations/storage/open-store-beside-gateway.ts';
 import { openResultFiles } from '../../../operations/storage/result-files.ts';
 import { createSandbox } from '../../../sandbox/index.ts';
 import { type OptionValues, readOptions } from '../../../settings/index.ts';
@@ -94,7 +94,7 @@ async function checkDatabase(config: Config, { results, network }: Wanted): Prom
     const damage = await checkPages(config);
     if (damage.level === 'error') return [damage];
     await requireDatabase(config);
-    const store = await openSharedStore(config);
+    const store = await openStoreBesideGateway(config);
     try {
       const secrets = readSecrets(config);
       const box = createSecretBox(secrets.crypto);
@@ -137,7 +137,7 @@ async function checkDataInSlices(config: Config): Promise<Finding[]> {
     const damage = await checkPages(config, rest);
     if (damage.level === 'error') return [damage];
     await requireDatabase(config);
-    const store = await openSharedStore(config);
+    const store = await openStoreBesideGateway(config);
     try {
       return [damage, await checkLedger(store)];
     } finally {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { pluralize, QUOTA_PER_USD, unreadable } from '../../../kernel/index.ts';
-import { openSharedStore } from '../../../operations/storage/open-shared-store.ts';
+import { openStoreBesideGateway } from '../../../operations/storage/open-store-beside-gateway.ts';
 import { type Reconciliation, readVendorCsv, reconcileVendor } from '../../../reports/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
@@ -23,7 +23,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const jobs = readVendorCsv(text, { id: option(input, 'id-column'), cost: option(input, 'cost-column') });
   const { config } = readSettings(input, { needsSecrets: false });
   await requireDatabase(config);
-  const store = await openSharedStore(config);
+  const store = await openStoreBesideGateway(config);
   try {
     const filter = {
       channelId: channel,

@@ -7,7 +7,7 @@ import {
   loadSecrets,
 } from '../../../operations/secrets/load-secrets.ts';
 import { type ResealCount, resealSecrets } from '../../../operations/secrets/reseal-secrets.ts';
-import { openSharedStore } from '../../../operations/storage/open-shared-store.ts';
+import { openStoreBesideGateway } from '../../../operations/storage/open-store-beside-gateway.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
@@ -24,7 +24,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   if (!hasSecrets(config, config.dataDir)) {
     throw new OperatorError('there are no secrets yet: nothing to rotate');
   }
-  const store = await openSharedStore(config);
+  const store = await openStoreBesideGateway(config);
   try {
     const generate = input.values.generate === true;
     if (generate) {

@@ -6,10 +6,10 @@ import type { Store } from '../../store/ports/index.ts';
 export type DatabaseConfig = { databaseUrl: string; dataDir: string; sqliteSynchronous: 'FULL' | 'NORMAL' };
 
 /**
- * Opens the configured database without migrations and without sole ownership, so a gateway may be
- * running. Close it after use.
+ * Opens the configured database for a command that may run beside a gateway: without migrations and
+ * without sole ownership. Close it after use.
  */
-export const openSharedStore = (
+export const openStoreBesideGateway = (
   { databaseUrl, dataDir, sqliteSynchronous: synchronous }: DatabaseConfig,
   { clock = systemClock, logger = silentLogger }: { clock?: Clock; logger?: Logger } = {},
 ): Promise<Store> => openStore({ databaseUrl, dataDir, synchronous, clock, logger, exclusive: false, migrate: false });

@@ -4,10 +4,10 @@ import type { Counters, SessionCache, SuccessLists } from '../../store/ports/ind
 import type { Foundation } from './types.ts';
 
 /**
- * Opens what nodes share through Redis. Without Redis each node counts its limits for itself, and
- * sessions are read from the database.
+ * Opens what nodes share through Redis: counters of limits and the cache of sessions. Without Redis
+ * each node counts for itself, and sessions are read from the database.
  */
-export async function openShared(
+export async function openRedis(
   foundation: Pick<Foundation, 'config' | 'clock' | 'logger' | 'secrets' | 'shutdown'>,
   reportCacheSize: ReportCacheSize,
 ): Promise<{ counters: Counters; successLists: SuccessLists; sessionCache: SessionCache }> {
@@ -22,7 +22,7 @@ export async function openShared(
     };
   }
   const { connectRedis, createRedisCounters, createRedisSessionCache, createRedisSuccessLists } = await import(
-    '../../store/redis.ts'
+    '../../store/redis/index.ts'
   );
   const redis = connectRedis({ url: config.redisUrl, logger });
   shutdown.add('redis', () => redis.disconnect());
