@@ -264,7 +264,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       counters: shared.counters,
     },
   });
-  const { tasks, webhooks, results, reports } = taskRooms;
+  const { tasks, webhooks, reports } = taskRooms;
   const notices = createNotices({ store, clock, options, auth, wake: () => webhooks.noticeWritten() });
   const backups = createBackups({
     store,

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Sandbox } from '../../sandbox/index.ts';
 
-/** The processes that run plugins, and the calls that were stopped. How long: `measure-hooks.ts`. */
+/** The processes that run plugins, and calls that were stopped. How long: `measure-hooks.ts`. */
 export function measureSandbox(registry: Registry, sandbox: Pick<Sandbox, 'stats'>): void {
   new Gauge({
     name: 'taskgate_sandbox',

@@ -15,9 +15,9 @@ import { measureWebhooks } from './measure-webhooks.ts';
  *
  * Each `measure-*.ts` here has the series of its name. What has to be passed to a room while it is
  * made is added by `composition/compose-services.ts`: tasks and polls as they happen, capacity,
- * hooks, sign-ins, caches, the event loop (`telemetry/metrics/event-loop-lag.ts`). Readiness, certificate, names of channels and results
- * (`measure-operation.ts`) come with the HTTP server, as do requests and the memory of the process
- * (`http/operator/metrics.ts`, which serves `/metrics`).
+ * hooks, sign-ins, caches, the event loop (`telemetry/metrics/event-loop-lag.ts`). Readiness,
+ * certificate, names of channels and results (`measure-operation.ts`) come with the HTTP server, as
+ * do requests and the memory of the process (`http/operator/metrics.ts`, which serves `/metrics`).
  */
 export function registerMetrics(
   registry: Registry,

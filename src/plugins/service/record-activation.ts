@@ -5,10 +5,10 @@ import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 
 /**
  * Belongs to the transaction that makes a version serve. Its source is kept for the tasks that it
- * will begin. The activation is noted, since its failures are compared with those of the version before,
- * unless it is a roll-back itself. With `adopt`, all tasks of the key that exist now are polled and
- * read by it as well, instead of the versions that began them. Returns the number of unfinished
- * ones among these.
+ * will begin. The activation is noted, since its failures are compared with those of the version
+ * before, unless it is a roll-back itself. With `adopt`, all tasks of the key that exist now are
+ * polled and read by it as well, instead of the versions that began them. Returns the number of
+ * unfinished ones among these.
  */
 export async function recordActivation(
   { clock, registry }: { clock: Clock; registry: Pick<Registry, 'current'> },

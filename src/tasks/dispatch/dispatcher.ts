@@ -246,13 +246,12 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
 
   /** The first tasks of the queues that are planned for, locked. */
   async function readHeads(tx: Repositories, plans: readonly Plan[]): Promise<Map<WaitingCount, OwnedHead[]>> {
-    const nodes = readableNodes();
     const queues = new Map<WaitingCount, OwnedHead[]>();
     for (const [waitingClass, own] of Map.groupBy(plans, (one) => one.waitingClass)) {
       const { class: name, priority, group } = waitingClass;
       const isTrial = own.every(({ scope }) => capacity.wantsTrial(scope));
       const limit = isTrial ? MAX_BATCH : own.reduce((sum, plan) => sum + plan.limit, 0);
-      const found = await tx.waiting.heads({ class: name, priority, nodes, limit });
+      const found = await tx.waiting.heads({ class: name, priority, nodes: readableNodes(), limit });
       const ofGroup = deps.limits.waiting(group).maxRunning;
       const heads = found.map((head) => ({ ...head, group, most: { ...head.most, group: ofGroup } }));
       queues.set(waitingClass, isTrial ? trials.sort(heads) : heads);
