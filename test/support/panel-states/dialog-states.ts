@@ -13,11 +13,14 @@ const asked =
       .click();
     await page.getByRole('dialog').last().waitFor();
   };
-/** `place`: that of the button among those that act. */
-const chosen = (place: number) =>
-  inOrder(async ({ page }) => {
+const chosen = (key: TextKey) =>
+  inOrder(async ({ page, text }) => {
     for (const row of [0, 1, 2]) await page.locator('tbody [data-select] input').nth(row).check();
-    await page.getByRole('toolbar').getByRole('button').nth(place).click();
+    // Its name ends with the number of tasks.
+    await page
+      .getByRole('toolbar')
+      .getByRole('button', { name: text(key) })
+      .click();
   }, dialogOpens);
 const fromMenu =
   (key: TextKey) =>
@@ -31,8 +34,8 @@ const iconIn = (scope: string) => (page: Page) => page.locator(scope).last().cli
 
 /** What is asked, chosen or shown once, over the pages that it belongs to. */
 export const dialogStates: readonly PanelState[] = [
-  { name: 'ask-bulk-again', path: '/tasks?scope=all', only: 'wide', act: chosen(0) },
-  { name: 'ask-bulk-delete', path: '/tasks?scope=all&status=SUCCESS', only: 'wide', act: chosen(-2) },
+  { name: 'ask-bulk-again', path: '/tasks?scope=all', only: 'wide', act: chosen('tasks.bulk.again') },
+  { name: 'ask-bulk-delete', path: '/tasks?scope=all&status=SUCCESS', only: 'wide', act: chosen('tasks.bulk.delete') },
   { name: 'tasks-export', path: '/tasks', act: inOrder(press('export.export'), menuOpens) },
   {
     name: 'task-copy',
