@@ -42,14 +42,15 @@ import { pluginRoutes } from './panel-api/gateway/plugins.ts';
 import { priceQuoteRoutes, priceReplayRoutes } from './panel-api/gateway/price-trials.ts';
 import { pluginPriceRoutes, priceRoutes } from './panel-api/gateway/prices.ts';
 import { type AnswerOnce, createAnswerOnce, type RequestKeys } from './panel-api/idempotent-answers.ts';
+import { type AuditLog, auditLogRoutes } from './panel-api/operation/audit-log.ts';
 import { caseRoutes } from './panel-api/operation/cases.ts';
 import { nameSearchRoutes } from './panel-api/operation/name-search.ts';
 import { optionRoutes } from './panel-api/operation/options.ts';
-import { type RecordsSource, recordRoutes } from './panel-api/operation/records.ts';
 import { type DemoChannel, setupRoutes } from './panel-api/operation/setup.ts';
 import { type StatusDeps, statusRoutes } from './panel-api/operation/status.ts';
 import { type SystemViews, systemRoutes } from './panel-api/operation/system.ts';
 import { statsRoutes, usageRoutes } from './panel-api/operation/usage.ts';
+import { type UsageLog, usageLogRoutes } from './panel-api/operation/usage-log.ts';
 import { createRecordAudit, type NewAuditRow, type RecordAudit } from './panel-api/record-audit.ts';
 import { telegramRoutes, wechatRoutes } from './panel-api/sign-in/messengers.ts';
 import { oauthRoutes } from './panel-api/sign-in/oauth.ts';
@@ -152,7 +153,7 @@ type TaskServices = {
 type AccountRecords = {
   groupLimits: GroupLimits;
   exportUser: ExportUser;
-  records: RecordsSource & { addAudit(row: NewAuditRow): Promise<void> };
+  records: UsageLog & AuditLog & { addAudit(row: NewAuditRow): Promise<void> };
   statements: AccountStatements;
   requestKeys: RequestKeys;
   /** Called when a user has chosen when to be warned of a low balance. */
@@ -349,7 +350,8 @@ const taskGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
     playgroundRoutes(kit, { ...deps, heartbeatMs: config.heartbeatMs, watchAccess: auth.watchAccess }),
     modelCatalogRoutes(kit, { ...taskRooms, billing: gateway.billing }),
     webhookRoutes(kit, deps),
-    recordRoutes(kit, accounts),
+    usageLogRoutes(kit, accounts),
+    auditLogRoutes(kit, accounts),
     exportRoutes(kit, { ...deps, ...accounts }),
     keyUsageRoutes(kit, { auth, ...accounts }),
     statsRoutes(kit, deps),

@@ -8,6 +8,12 @@ import { integerText } from './route-kit.ts';
 const MAX_PAGE_SIZE = 100;
 const DEFAULT_PAGE_SIZE = 20;
 
+/** The last second of the year 9999: no later time is read of a query. */
+export const LATEST_TIME = 253_402_300_799;
+
+export type Page = { page: number; pageSize: number };
+export type Paged<T> = { total: number; hasMore: boolean; items: T[] };
+
 /** The query of every paged list. Both are texts, because they come from a query. */
 export const pageQuery = {
   page: t.Optional(integerText({ minimum: 1, maximum: 1_000_000, default: 1 })),

@@ -1,8 +1,8 @@
 /** Who may see whose usage, and which periods there are. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { PanelPrincipal } from '../../../src/auth/index.ts';
-import { readUsageFilter } from '../../../src/http/panel-api/operation/records.ts';
 import { usageRoutes } from '../../../src/http/panel-api/operation/usage.ts';
+import { readUsageFilter } from '../../../src/http/panel-api/operation/usage-log.ts';
 import { systemClock } from '../../../src/kernel/index.ts';
 import { createUsageReader } from '../../../src/reports/read-usage.ts';
 import { ROLE, type Store, type UsageLogRecord } from '../../../src/store/ports/index.ts';

@@ -4,7 +4,7 @@ import { shownUrl } from '../../../notifications/index.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { AnswerOnce } from '../idempotent-answers.ts';
-import { describeUsage, type RecordsSource } from '../operation/records.ts';
+import { describeUsage, type UsageLog } from '../operation/usage-log.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { budgetSchema, ownerLimitFields } from './budget-schema.ts';
 
@@ -200,7 +200,7 @@ const MAX_ROWS = 1000;
  */
 export function keyUsageRoutes(
   kit: Kit,
-  { auth, records, groupLimits }: { auth: Auth; records: Pick<RecordsSource, 'listUsage'>; groupLimits: GroupLimits },
+  { auth, records, groupLimits }: { auth: Auth; records: Pick<UsageLog, 'listUsage'>; groupLimits: GroupLimits },
 ) {
   return new Elysia({ normalize: false, tags: ['API keys'] })
     .use(kit)

@@ -8,7 +8,8 @@ import { readId } from '../../pipeline/paging.ts';
 import { type Kit, strictObject } from '../../pipeline/route-kit.ts';
 import { listQuery, readUserFilter } from '../accounts/user-filter.ts';
 import { ledgerQuery, readLedgerFilter } from '../accounts/user-records.ts';
-import { auditQuery, type RecordsSource, readAuditFilter, readUsageFilter, usageQuery } from '../operation/records.ts';
+import { type AuditLog, auditQuery, readAuditFilter } from '../operation/audit-log.ts';
+import { readUsageFilter, type UsageLog, usageQuery } from '../operation/usage-log.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readTaskFilter, taskFilterQuery } from '../tasks/task-filter.ts';
 import {
@@ -49,7 +50,7 @@ function readMonth(month: string, zone = 'UTC'): StatementPeriod {
 
 type ExportDeps = {
   tasks: Tasks;
-  records: RecordsSource;
+  records: UsageLog & AuditLog;
   auth: Auth;
   statements: AccountStatements;
   audit: RecordAudit;

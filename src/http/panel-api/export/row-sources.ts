@@ -11,13 +11,8 @@ import type { TaskListFilter, Tasks } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import type { readUserFilter } from '../accounts/user-filter.ts';
 import { describeLedgerRow, type readLedgerFilter } from '../accounts/user-records.ts';
-import {
-  type AuditFilter,
-  describeAudit,
-  describeUsage,
-  type RecordsSource,
-  type UsageFilter,
-} from '../operation/records.ts';
+import { type AuditFilter, type AuditLog, describeAudit } from '../operation/audit-log.ts';
+import { describeUsage, type UsageFilter, type UsageLog } from '../operation/usage-log.ts';
 import { describeListedTask } from '../tasks/read-task.ts';
 import {
   type ExportBatch,
@@ -115,7 +110,7 @@ const usageColumnsForAdmins: readonly ExportColumn<UsageLine>[] = [
 ];
 
 export function usageRows(
-  records: RecordsSource,
+  records: UsageLog,
   panel: PanelPrincipal,
   { filter, cursor }: { filter: UsageFilter; cursor: string | undefined },
 ): RowSource<UsageLine> {
@@ -145,7 +140,7 @@ const auditColumns: readonly ExportColumn<AuditLine>[] = [
 ];
 
 export const auditRows = (
-  records: RecordsSource,
+  records: AuditLog,
   { filter, cursor }: { filter: AuditFilter; cursor: string | undefined },
 ): RowSource<AuditLine> => ({
   name: 'audit',

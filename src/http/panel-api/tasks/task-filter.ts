@@ -3,7 +3,7 @@ import type { PanelPrincipal } from '../../../auth/index.ts';
 import { withoutUndefined } from '../../../kernel/index.ts';
 import { TASK_STATUSES, type TaskListFilter } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
-import { readInteger } from '../../pipeline/paging.ts';
+import { LATEST_TIME, readInteger } from '../../pipeline/paging.ts';
 import { integerText } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
 
@@ -31,8 +31,6 @@ export const taskFilterQuery = {
   ),
 };
 
-/** The last second of the year 9999. */
-const LATEST = 253_402_300_799;
 const MAX_ID = 1e15;
 
 type TaskFilterQuery = { [Field in keyof typeof taskFilterQuery]?: string };
@@ -57,8 +55,8 @@ export function readTaskFilter(panel: PanelPrincipal, query: TaskFilterQuery): T
     model: query.model || undefined,
     status: query.status || undefined,
     failReason: query.fail_reason || undefined,
-    since: number('since', LATEST),
-    until: number('until', LATEST),
+    since: number('since', LATEST_TIME),
+    until: number('until', LATEST_TIME),
     query: query.q || undefined,
     vendorIds: isAdmin(panel) || undefined,
   };

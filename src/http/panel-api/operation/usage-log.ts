@@ -3,13 +3,18 @@ import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { AccountStatements, BillExplanation } from '../../../billing/index.ts';
 import type { JsonObject, StoredSentence } from '../../../kernel/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
-import { paged, pageQuery, readIdFilter, readInteger, readPage } from '../../pipeline/paging.ts';
+import {
+  LATEST_TIME,
+  type Page,
+  type Paged,
+  paged,
+  pageQuery,
+  readIdFilter,
+  readInteger,
+  readPage,
+} from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
-import type { AuditRow } from '../record-audit.ts';
-
-type Page = { page: number; pageSize: number };
-type Paged<T> = { total: number; hasMore: boolean; items: T[] };
 
 type UsageRow = {
   id: number;
@@ -38,10 +43,10 @@ export type UsageFilter = {
   since?: number;
   until?: number;
 };
-export type AuditFilter = { user?: string; action?: string; target?: string; since?: number; until?: number };
 
 const filter = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
 const time = t.Optional(integerText({ minimum: 0, description: 'Unix seconds.' }));
+
 /** All are texts, because they come from a query. */
 export const usageQuery = {
   scope: t.Optional(
@@ -61,79 +66,39 @@ export const usageQuery = {
   until: time,
 };
 
-export const auditQuery = {
-  user: filter('A part of the user name that the actor had at the time.'),
-  action: filter('An action or its beginning: channel, user.delete.'),
-  target: filter('The exact target, such as channel:3.'),
-  since: time,
-  until: time,
-};
-
-/** Reads the usage log and the audit log. */
-export type RecordsSource = {
+export type UsageLog = {
   listUsage(filter: UsageFilter, page: Page): Promise<Paged<UsageRow>>;
-  listAudit(filter: AuditFilter, page: Page): Promise<Paged<AuditRow & { id: number }>>;
   /** The latest first, those before the row `before`; for exports. */
   readUsage(filter: UsageFilter, part: { before?: number; limit: number }): Promise<UsageRow[]>;
-  readAudit(filter: AuditFilter, part: { before?: number; limit: number }): Promise<(AuditRow & { id: number })[]>;
 };
 
-type RecordDeps = { records: RecordsSource; statements: Pick<AccountStatements, 'prompts'> };
+type UsageLogDeps = { records: UsageLog; statements: Pick<AccountStatements, 'prompts'> };
 
-export function recordRoutes(kit: Kit, { records, statements }: RecordDeps) {
-  return new Elysia({ normalize: false, tags: ['Records'] })
-    .use(kit)
-    .get(
-      '/api/log',
-      async ({ panel, query }) => {
-        const page = readPage(query);
-        const found = await records.listUsage(readUsageFilter(panel, query), page);
-        const prompts = await statements.prompts(found.items.map(({ taskId }) => taskId));
-        const items = found.items.map((row) => ({
-          ...describeUsage(row, isAdmin(panel)),
-          /** How the prompt of its task begins; empty without one. */
-          prompt: prompts.get(row.taskId) ?? '',
-        }));
-        return ok(paged(page, { ...found, items }));
+/** `GET /api/log`: what each ended task cost, and why. */
+export function usageLogRoutes(kit: Kit, { records, statements }: UsageLogDeps) {
+  return new Elysia({ normalize: false, tags: ['Records'] }).use(kit).get(
+    '/api/log',
+    async ({ panel, query }) => {
+      const page = readPage(query);
+      const found = await records.listUsage(readUsageFilter(panel, query), page);
+      const prompts = await statements.prompts(found.items.map(({ taskId }) => taskId));
+      const items = found.items.map((row) => ({
+        ...describeUsage(row, isAdmin(panel)),
+        /** How the prompt of its task begins; empty without one. */
+        prompt: prompts.get(row.taskId) ?? '',
+      }));
+      return ok(paged(page, { ...found, items }));
+    },
+    {
+      user: true,
+      query: strictObject({ ...pageQuery, ...usageQuery }),
+      detail: {
+        summary: "List usage: your own, or everyone's as an administrator",
+        description:
+          'One row per ended task. bill: expression, group, group_ratio, quota_per_usd; facts (of the request), submission_facts and completion_facts (of the vendor); estimate, usd, reserved, settled, difference; steps (the expression with its values filled in), summary (one line), kept_reservation (why the reservation was kept), reason (of a refund). A text has NAME_sentence beside it: reason and params, by which the panel says it in other languages; null where nobody can.',
       },
-      {
-        user: true,
-        query: strictObject({ ...pageQuery, ...usageQuery }),
-        detail: {
-          summary: "List usage: your own, or everyone's as an administrator",
-          description:
-            'One row per ended task. bill: expression, group, group_ratio, quota_per_usd; facts (of the request), submission_facts and completion_facts (of the vendor); estimate, usd, reserved, settled, difference; steps (the expression with its values filled in), summary (one line), kept_reservation (why the reservation was kept), reason (of a refund). A text has NAME_sentence beside it: reason and params, by which the panel says it in other languages; null where nobody can.',
-        },
-      },
-    )
-    .get(
-      '/api/audit',
-      async ({ query }) => {
-        const page = readPage(query);
-        const found = await records.listAudit(readAuditFilter(query), page);
-        return ok(paged(page, { ...found, items: found.items.map(describeAudit) }));
-      },
-      {
-        root: true,
-        query: strictObject({ ...pageQuery, ...auditQuery }),
-        detail: { summary: 'List the audit log', description: 'Newest first.' },
-      },
-    );
-}
-
-/** The last second of the year 9999. */
-const LATEST = 253_402_300_799;
-
-/** An empty text is not a filter: forms send empty fields. @throws http.validation_failed */
-export function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: string }): AuditFilter {
-  const { user, action, target, since, until } = query;
-  return {
-    ...(user ? { user } : {}),
-    ...(action ? { action } : {}),
-    ...(target ? { target } : {}),
-    ...(since ? { since: readInteger('since', since, { min: 0, max: LATEST }) } : {}),
-    ...(until ? { until: readInteger('until', until, { min: 0, max: LATEST }) } : {}),
-  };
+    },
+  );
 }
 
 /**
@@ -157,8 +122,8 @@ export function readUsageFilter(
     ...(channelId ? { channelId } : {}),
     ...(plugin ? { pluginKey: plugin } : {}),
     ...(model ? { model } : {}),
-    ...(since ? { since: readInteger('since', since, { min: 0, max: LATEST }) } : {}),
-    ...(until ? { until: readInteger('until', until, { min: 0, max: LATEST }) } : {}),
+    ...(since ? { since: readInteger('since', since, { min: 0, max: LATEST_TIME }) } : {}),
+    ...(until ? { until: readInteger('until', until, { min: 0, max: LATEST_TIME }) } : {}),
   };
 }
 
@@ -182,16 +147,4 @@ export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: Usa
   bill: { ...bill, reason_sentence: row.reasonSentence } as UsageBill,
   created_at: row.createdAt,
   ...(forAdmin ? { channel_id: row.channelId, username: row.username, price } : {}),
-});
-
-export const describeAudit = (row: AuditRow & { id: number }) => ({
-  id: row.id,
-  user_id: row.userId,
-  username: row.username,
-  auth_method: row.authMethod,
-  ip: row.ip,
-  action: row.action,
-  target: row.target,
-  detail: row.detail,
-  created_at: row.createdAt,
 });
