@@ -32,8 +32,8 @@ import {
 import classes from './playground.module.css';
 import { CodeSamples, RequestJson } from './request-code.tsx';
 import { RequestForm } from './request-form.tsx';
-import { type RefusedRun, RunPanel } from './run-panel.tsx';
 import { ResultPane } from './sent-tasks.tsx';
+import { type RefusedRun, SubmitBar } from './submit-bar.tsx';
 import { useDroppedFiles } from './use-dropped-files.ts';
 import { type QuoteState, refusalText, useQuote } from './use-quote.ts';
 import { keepDraft, readDraft, useRequestDraft } from './use-request-draft.ts';
@@ -225,7 +225,7 @@ function Playground({ offers, source, usual }: PlaygroundProps) {
               {dropped.fault}
             </Text>
           )}
-          <RunPanel
+          <SubmitBar
             offer={offer}
             rival={rival}
             draft={draft}

@@ -18,7 +18,7 @@ import { useTask } from '../tasks/task/use-task.ts';
 import { RetryButton, useRetry, useTodaysPrice } from '../tasks/task/use-task-actions.tsx';
 import { hasPicture, TaskPoster } from '../tasks/task-poster.tsx';
 import classes from './playground.module.css';
-import type { RefusedRun } from './run-panel.tsx';
+import type { RefusedRun } from './submit-bar.tsx';
 
 /** Two models, four tasks each. */
 const maxResults = 8;

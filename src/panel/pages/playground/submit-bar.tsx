@@ -39,7 +39,7 @@ const maxCount = 4;
 /** A run that the gateway or the vendor refused beside others that began. */
 export type RefusedRun = { model: string; error: Error };
 
-type RunPanelProps = {
+type SubmitBarProps = {
   offer: CallableModel;
   /** A second model that gets the same request; null: none. */
   rival: CallableModel | null;
@@ -54,7 +54,7 @@ type RunPanelProps = {
 /**
  * The foot of a request: its price, and the button that submits it, once or several times.
  */
-export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelProps) {
+export function SubmitBar({ offer, rival, draft, own, repeats, onRun }: SubmitBarProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const countId = useId();
