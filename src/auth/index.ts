@@ -5,6 +5,17 @@
  * cookies, header names and statuses (the HTTP room's), the environment, tasks, money beyond the
  * grants of new accounts and administrators' quota changes.
  *
+ * - `sessions/`, `tokens/`: sessions, their refresh, what is signed or hashed for them.
+ * - `passwords/`, `passkeys/`, `oauth/`, `messengers/`: ways to sign in.
+ * - `two-factor/`, `proofs/`: second factors, and proofs before what cannot be undone.
+ * - `registration/`: new accounts and the first set-up.
+ * - `own-account/`: what people change themselves; `administration/`: what administrators change.
+ * - `accounts/`, `credentials/`: what both share: rules of accounts, hashes, codes, erasure.
+ * - `api-keys/`: keys of API clients, and what each may do.
+ * - `limits/`: rates of requests, sign-ins and guesses.
+ * - `mail/`: mails to people, in their languages.
+ * - `service/`: all operations as one object, and the clean-up.
+ *
  * Start with `service/create-auth.ts`. Operations are functions `(ctx, …)`; each file says what it
  * takes of `ctx`.
  */

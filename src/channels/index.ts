@@ -2,7 +2,16 @@
  * Owns: channels (accounts at vendors), their sealed credentials, and which of them serves a model.
  * May touch: the store's channels. Never touches: plugins' code, HTTP, money.
  *
- * `capacity/`: how many tasks an account runs: slots, learned ceilings, rests, pools.
+ * Start with `channels.ts`; `pick-account.ts` chooses. `capacity/` decides how many tasks an
+ * account runs:
+ *
+ * - `pools`: accounts that share the vendor's limit; `declared-limits`: the limits that are set.
+ * - `pool-states`: what the store and this node know of a pool: ceiling, refusals, rest.
+ * - `running-slots`: tasks that run now; `relay-slots`: relayed requests that do; `lock-slots`:
+ *   both counted under a lock where several nodes could begin the last one.
+ * - `learned-ceiling`: how many tasks a vendor is believed to run; `weigh-refusals`: what lowers
+ *   it.
+ * - `rests`: how long something rests after a refusal; `account-watches`: whether a vendor is down.
  */
 
 export { createCapacity } from './capacity/capacity.ts';

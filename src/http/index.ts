@@ -8,9 +8,9 @@
  * - `pipeline/`: what every request passes: listener, host and origin guards, route, access.
  * - `bodies/`, `responses/`: how requests are read, and how answers and errors are written.
  * - `v1/`: routes for API clients.
- * - `panel-api/`: routes for the panel; `panel-files/`: its pages. `gateway/` has what administrators
- *   set up to serve clients: channels, plugins, prices; `operation/` what runs the gateway and what
- *   it has recorded: set-up, options, state, usage, logs.
+ * - `panel-api/`: routes for the panel; `panel-files/`: its pages. `gateway/` has what
+ *   administrators set up to serve clients: channels, plugins, prices; `operation/` what runs the
+ *   gateway and what it has recorded: set-up, options, state, usage, logs.
  * - `operator/`: health, metrics, maintenance.
  * - `openapi/`: the document that describes all routes.
  */

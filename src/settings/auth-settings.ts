@@ -5,7 +5,10 @@ import { configuredAddress, type NodeAddress, serverAddress, withoutSlash } from
 import type { OptionValues } from './read-options.ts';
 import { canMail, type Feature, isUsable } from './requirements.ts';
 
-/** The settings of the auth room that follow from the options. */
+/**
+ * The settings of the auth room that follow from the options. Those of all other rooms, and what
+ * auth takes from the configuration: `app/config/room-settings.ts`.
+ */
 export function authSettings(options: OptionValues, node: NodeAddress): AuthSettings {
   const systemName = options.text('SystemName').trim();
   const mail = mailSettings(options, configuredAddress(options, node));

@@ -2,6 +2,14 @@
  * Owns: what clients speak: tasks, videos, responses, images, audio, MCP, plugins' own routes, the
  * list of models, and batches of requests. May touch: tasks, vendors, relay, results, plugins,
  * channels, billing, the store. Never touches: HTTP requests, cookies, sessions.
+ *
+ * - `surfaces.ts`: all calls of `http` in one place.
+ * - `tasks/`: `POST /v1/tasks/:pluginKey`, and an ended task submitted again.
+ * - `videos/`, `images/`, `responses/`, `create-audio.ts`: OpenAI's operations, by plugins.
+ * - `batches/`: files of requests; `mcp/`: tools for agents; `native-routes.ts`: plugins' own
+ *   paths.
+ * - `decode-for-protocol.ts`: what a plugin makes of a request of another protocol.
+ * - `quote-task.ts`: what a request would cost; `list-models.ts`: what may be requested.
  */
 
 export { type Batches, createBatches } from './batches/batches.ts';

@@ -1,3 +1,7 @@
+/**
+ * What each room takes of the configuration and of the options. The settings of auth that follow
+ * from options: `settings/auth-settings.ts`.
+ */
 import type { AuthConfig, CleanUpConfig } from '../../auth/index.ts';
 import type { BillingSettings } from '../../billing/index.ts';
 import type { ResultSettings } from '../../files/index.ts';
@@ -118,6 +122,7 @@ export const quietHours = (options: OptionValues): QuietHours => ({
 /** A refresh token is valid at most 30 days, as in new-api. */
 const REFRESH_DAYS = 30;
 
+/** What auth takes of the configuration. */
 export const authConfig = (config: Config, secrets: Secrets): AuthConfig => ({
   sessionSecrets: secrets.session,
   cryptoSecrets: secrets.crypto,

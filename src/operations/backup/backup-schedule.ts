@@ -58,7 +58,10 @@ export type Backups = {
   attention(): Promise<({ code: BackupFault } & Sentence)[]>;
   /** Begins a backup at once, in a process of its own. False: no place is set. */
   begin(): boolean;
-  /** Makes a backup each day from now on, on one of several nodes. */
+  /**
+   * Makes a backup each day from now on. Of several nodes, `store.backups.begin` lets one make it
+   * (`run-backup.ts`).
+   */
   start(): void;
   stop(): Promise<void>;
 };

@@ -1,3 +1,7 @@
+/**
+ * Answers what plugins call of the host: hashes, signatures, tokens, UUIDs, the console.
+ * `guest-source.ts` is the other side, inside the guest.
+ */
 import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { decodeBytes, digestData, hmacData, limitText, toBuffer } from './digest-data.ts';
 import { encodeRfc3986 } from './signatures/read-signing-input.ts';

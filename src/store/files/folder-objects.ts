@@ -8,9 +8,9 @@ import { createFileWriter, listEntries, removeOldFiles, statOrNothing } from './
 const PARTIAL = '.partial';
 
 /**
- * Named files in a folder; they are readable by their owner only. All but `put` reject with
- * `store.backups_unavailable`: what cannot be looked at is not absent, or a clean-up would remove
- * it.
+ * Backups as named files in a folder. They are readable by their owner only. All but `put` reject
+ * with `store.backups_unavailable`: what cannot be looked at is not absent, or a clean-up would
+ * remove it.
  */
 export function createFolderObjects(folder: string): ObjectStore {
   const partial = join(folder, PARTIAL);

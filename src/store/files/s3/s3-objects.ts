@@ -14,7 +14,8 @@ export type S3ObjectsOptions = S3FilesOptions & {
 };
 
 /**
- * Named files in a bucket, as `PREFIX/key`. All but `put` reject with `store.backups_unavailable`.
+ * Backups as named files in a bucket, `PREFIX/key`. All but `put` reject with
+ * `store.backups_unavailable`.
  */
 export function createS3Objects(options: S3ObjectsOptions): ObjectStore {
   const { location, spoolFolder, minFreeBytes, partBytes, isOwn } = options;
