@@ -1,5 +1,5 @@
-import { type Dispatch, heldSlots, type VendorAccount } from '../../channels/index.ts';
-import { AppError, type Sentence, sentence, toSentence, userOwner } from '../../kernel/index.ts';
+import { type Dispatch, heldSlots } from '../../channels/index.ts';
+import { AppError, type Sentence, sentence, userOwner } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, localCredential, resolveCredential, wasNotCalled } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -11,6 +11,14 @@ import { createRefusalLog, type FailedAttempt, refuseWithoutToken, skipUnreadabl
 import { failSubmission, readStoredReservation } from './fail-submission.ts';
 import type { SubmissionState } from './forbid-unsafe-retry.ts';
 import { moveTask } from './move-task.ts';
+import {
+  describeRefusal,
+  isOfVendor,
+  logUnprepared,
+  nameAccount,
+  notePassedOver,
+  noteRefusal,
+} from './note-attempts.ts';
 import { type PreparedSubmission, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { returnToQueue, type TakenEntry } from './return-to-queue.ts';
@@ -201,26 +209,9 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
     const message = sentence('tasks.channel_missing', { plugin: submission.plugin.key, model });
     const error = lastError ?? taskErrors.no_available_channel({ message, param: 'model' });
     if (!task) throw error;
-    // Only what proves that no vendor has a job lets it wait again.
-    if (!state.vendorMayHaveJob) {
-      const returned = await returnToQueue(deps, submission, { task, taken, refusal: lastAttempt?.refusal });
-      if (returned.kind === 'waits') {
-        isNoted = true;
-        return returned.task;
-      }
-      if (returned.kind === 'cancelled') {
-        const cancelled = taskErrors.task_cancelled();
-        await failSubmission(deps, { task, error: cancelled, reason: sentence('tasks.cancelled') });
-        throw cancelled;
-      }
-    }
-    if (lastAttempt) {
-      refusals.write(isOfVendor(error) ? 'warn' : 'info');
-      error.isLogged = true;
-    }
-    const ends = { task, error, releasesIdempotencyKey: retryable && !taken };
-    await failSubmission(deps, { ...ends, mayStillRun: state.vendorMayHaveJob });
-    throw error;
+    const waiting = await endUnaccepted(deps, submission, { run, task, error, lastAttempt, retryable, refusals });
+    isNoted = true;
+    return waiting;
   } finally {
     lease.stop();
     refusals.write('info');
@@ -228,48 +219,46 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
   }
 }
 
+type Unaccepted = {
+  run: Run;
+  task: TaskRecord;
+  error: AppError;
+  lastAttempt: FailedAttempt | undefined;
+  /** Whether the same request may succeed later. */
+  retryable: boolean;
+  refusals: ReturnType<typeof createRefusalLog>;
+};
+
+/**
+ * Puts a task that no account took back into the queue, or ends it.
+ * @throws why it failed, if it does not wait again
+ */
+async function endUnaccepted(
+  deps: TaskDeps,
+  submission: Submission,
+  { run: { state, taken }, task, error, lastAttempt, retryable, refusals }: Unaccepted,
+): Promise<TaskRecord> {
+  // Only what proves that no vendor has a job lets it wait again.
+  if (!state.vendorMayHaveJob) {
+    const returned = await returnToQueue(deps, submission, { task, taken, refusal: lastAttempt?.refusal });
+    if (returned.kind === 'waits') return returned.task;
+    if (returned.kind === 'cancelled') {
+      const cancelled = taskErrors.task_cancelled();
+      await failSubmission(deps, { task, error: cancelled, reason: sentence('tasks.cancelled') });
+      throw cancelled;
+    }
+  }
+  if (lastAttempt) {
+    refusals.write(isOfVendor(error) ? 'warn' : 'info');
+    error.isLogged = true;
+  }
+  const ends = { task, error, releasesIdempotencyKey: retryable && !taken };
+  await failSubmission(deps, { ...ends, mayStillRun: state.vendorMayHaveJob });
+  throw error;
+}
+
 /** The gateway could not do its own part, and may later. */
 export const isOfGateway = (error: unknown): boolean => isStoreUnavailable(error) || wasNotCalled(error);
-
-/** A vendor or plugin that fails is a warning, what it refuses a client is not. */
-const isOfVendor = (error: unknown): boolean =>
-  error instanceof AppError && ['upstream_failed', 'upstream_timeout', 'unavailable'].includes(error.kind);
-
-const describeRefusal = ({ error: { code, message, cause }, said, refusal: { kind } }: FailedAttempt) => ({
-  ...{ code, reason: message, refusal: kind },
-  ...(said && { status: said.status, words: said.words }),
-  ...(cause === undefined ? {} : { err: cause }),
-});
-
-/** An unexpected failure is logged where it is caught, with its stack. */
-function logUnprepared({ logger }: TaskDeps, error: unknown, logFields: object): void {
-  if (!(error instanceof AppError) || error.kind === 'internal') return;
-  const { code, message: reason, cause } = error;
-  const fields = { ...logFields, code, reason, ...(cause === undefined ? {} : { err: cause }) };
-  logger[isOfVendor(error) ? 'warn' : 'info'](fields, 'a submission could not be prepared');
-  error.isLogged = true;
-}
-
-/** Why it took so long, for people who run the gateway. It is not a reason to fail. */
-async function notePassedOver({ store, clock, logger }: TaskDeps, { taskId }: TaskRecord, channels: string[]) {
-  await store.tasks
-    .notePassedOver(taskId, { at: clock.unix(), channels })
-    .catch((error: unknown) => logger.warn({ err: error, task_id: taskId }, 'the timeline of a task lacks a row'));
-}
-
-/** For people who look for the reason; the task does not wait for it. */
-function noteRefusal({ store, clock, logger }: TaskDeps, { credential }: VendorAccount, error: AppError): void {
-  void store.credentials
-    .noteError(credential.id, { said: toSentence(error), at: clock.unix() })
-    .catch((failure: unknown) => logger.warn({ err: failure }, "a credential's refusal could not be noted"));
-}
-
-/** The channel, and of several keys which one: by its label, or its last characters. */
-const nameAccount = ({ vendors }: TaskDeps, { channel, credential: { label, keyHint } }: VendorAccount): string => {
-  const isOnly = vendors.channels.accounts(channel).length < 2;
-  const key = isOnly ? '' : label || keyHint;
-  return key === '' ? `#${channel.id}` : `#${channel.id} (${key})`;
-};
 
 export const endSlot = (deps: TaskDeps, dispatch: Dispatch | undefined): void => {
   if (dispatch) deps.node.capacity.end(heldSlots(dispatch));
