@@ -10,7 +10,7 @@
  * - `retention/`: the removal of old tasks, prompts, log lines and erased users.
  * - `watches/`: loops that notice trouble and tell administrators or users.
  * - `doctor/`: checks of database, backups, results and network.
- * - `overview/`: what the home page says needs attention.
+ * - `overview/`: what the home page says needs attention; the system page, and what it samples.
  */
 
 export { operationErrors } from './errors.ts';

@@ -116,6 +116,7 @@ export type { ActivationPreview } from './service/preview-activation.ts';
 export type { ReplayVerdict } from './service/replay-tasks.ts';
 export type { PluginUpload } from './service/upload-plugin.ts';
 export type { FailingVersion, PluginOutcome } from './service/watch-outcomes.ts';
+export { hashData, readSignature, signData, verifySignature } from './signing/signature.ts';
 export {
   generateSigningKey,
   needsPassword,
@@ -126,8 +127,7 @@ export {
   type SigningKey,
   writePublicKeyFile,
   writeSecretKeyFile,
-} from './signing/keys.ts';
-export { hashData, readSignature, signData, verifySignature } from './signing/signature.ts';
+} from './signing/signing-keys.ts';
 export type { Permission, PermissionChanges, PermissionCode } from './source/describe-permissions.ts';
 export type {
   CallOptions,

@@ -10,7 +10,7 @@ export { exportUser } from './export-user.ts';
 export { listOfferedModels } from './list-offered-models.ts';
 export type { ChannelHealth, ChannelHistory } from './read-channel-health.ts';
 export type { Figures, ModelFigures } from './read-figures.ts';
-export { addUpBatch, SETTLING_SECONDS, type UsageReport } from './read-usage.ts';
 export { type Reconciliation, readVendorCsv, reconcileVendor } from './reconcile-vendor.ts';
 export { replayErrors } from './replay-bills.ts';
+export { addUpBatch, SETTLING_SECONDS, type UsageReport } from './report-usage.ts';
 export { createReports, type Reports } from './reports.ts';

@@ -1,6 +1,6 @@
 import type { Clock, ReportCacheSize } from '../kernel/index.ts';
 import { DURATION_LIMITS, type EndedTasks, type OpenTasks, type Store, type TaskStatus } from '../store/ports/index.ts';
-import { SETTLING_SECONDS } from './read-usage.ts';
+import { SETTLING_SECONDS } from './report-usage.ts';
 
 const DAY_SECONDS = 86_400;
 /**

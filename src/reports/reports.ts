@@ -8,8 +8,8 @@ import {
   type HealthReader,
 } from './read-channel-health.ts';
 import { createFigureReader, type FigureReader } from './read-figures.ts';
-import { createUsageAdder, createUsageReader, quarterCleanUp, type UsageReader } from './read-usage.ts';
 import { type BillReplay, createBillReplay } from './replay-bills.ts';
+import { createUsageAdder, createUsageReader, quarterCleanUp, type UsageReader } from './report-usage.ts';
 
 export type Reports = {
   /** Statistics of the last days; a few seconds old. */

@@ -22,4 +22,4 @@ export { answerMessage, MCP_VERSIONS } from './mcp/answer-message.ts';
 export { createSpendCaps } from './mcp/spend-caps.ts';
 export type { NativeRoute } from './native-routes.ts';
 export { createSurfaces, type Surfaces } from './surfaces.ts';
-export { generationObject, readEdit, readGeneration } from './videos/generations.ts';
+export { generationObject, readEdit, readGeneration } from './videos/video-generations.ts';

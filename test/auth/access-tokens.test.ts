@@ -4,8 +4,8 @@ import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from
 import type { SessionPrincipal } from '../../src/auth/principals.ts';
 import { createSecurityProofs } from '../../src/auth/proofs/security-proofs.ts';
 import { createAccessTokens, createVerifiedTokenCache } from '../../src/auth/tokens/access-tokens.ts';
-import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
 import { claimsToBeOurs } from '../../src/auth/tokens/panel-jwt.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/session-keys.ts';
 import { type Clock, newUuid } from '../../src/kernel/index.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
-import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/session-keys.ts';
 import { newUuid, systemClock } from '../../src/kernel/index.ts';
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 

@@ -1,7 +1,7 @@
 /** Temporary authentication flows: one token, one purpose, one use. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createFlows, type FlowBinding, type Flows, type TicketPurpose } from '../../src/auth/tokens/flows.ts';
-import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/session-keys.ts';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { DATABASES } from '../support/databases.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { SignJWT } from 'jose';
 import type { Auth } from '../../src/auth/index.ts';
-import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/session-keys.ts';
 import { newUuid } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';

@@ -4,7 +4,7 @@ import type { Auth, AuthSettings, PanelPrincipal } from '../../src/auth/index.ts
 import { requireSession } from '../../src/auth/principals.ts';
 import { PROOF_SCOPES, type ProofMethod, type ProofScope } from '../../src/auth/proofs/proof-methods.ts';
 import { createSecurityProofs } from '../../src/auth/proofs/security-proofs.ts';
-import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/session-keys.ts';
 import { randomAlnum } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { parseAuthorization } from '../../src/auth/principals.ts';
-import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
 import { createRefreshTokens, formatRefreshToken, parseRefreshToken } from '../../src/auth/tokens/refresh-tokens.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/session-keys.ts';
 import type { SessionRecord } from '../../src/store/ports/index.ts';
 
 const tokens = createRefreshTokens(deriveSessionKeys(['one']));

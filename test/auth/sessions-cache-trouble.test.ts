@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { createAccessTokens } from '../../src/auth/tokens/access-tokens.ts';
-import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/session-keys.ts';
 import type { Clock } from '../../src/kernel/index.ts';
 import { newSession } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';

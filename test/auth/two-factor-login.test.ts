@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { createFlows } from '../../src/auth/tokens/flows.ts';
-import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/session-keys.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';

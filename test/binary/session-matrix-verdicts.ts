@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { decodeJwt, SignJWT } from 'jose';
-import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/session-keys.ts';
 import { SECRETS } from '../support/run-command.ts';
 import {
   addUser,

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/kernel/index.ts';
 import { describeSystemHistory } from '../../src/operations/overview/describe-system.ts';
 import { createChannelHistoryReader } from '../../src/reports/read-channel-health.ts';
 import { createFigureReader } from '../../src/reports/read-figures.ts';
-import { createUsageAdder, createUsageReader } from '../../src/reports/read-usage.ts';
+import { createUsageAdder, createUsageReader } from '../../src/reports/report-usage.ts';
 import type { UsageDimension } from '../../src/store/ports/index.ts';
 import { quietMs } from '../support/quiet-time.ts';
 import { describeEachStore, type OpenedStore } from './each-store.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { systemClock } from '../../src/kernel/index.ts';
 import { describeSystemHistory } from '../../src/operations/overview/describe-system.ts';
-import { createSampler } from '../../src/operations/retention/sample-system.ts';
+import { createSampler } from '../../src/operations/overview/sample-system.ts';
 import { openTestStore } from '../auth/harness.ts';
 
 let opened: Awaited<ReturnType<typeof openTestStore>>;

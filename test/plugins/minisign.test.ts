@@ -3,6 +3,7 @@
  * read back, and everything else is refused.
  */
 import { describe, expect, test } from 'bun:test';
+import { hashData, readSignature, signData, verifySignature } from '../../src/plugins/signing/signature.ts';
 import {
   generateSigningKey,
   needsPassword,
@@ -10,8 +11,7 @@ import {
   parsePublicKeyFile,
   readSecretKeyFile,
   writeSecretKeyFile,
-} from '../../src/plugins/signing/keys.ts';
-import { hashData, readSignature, signData, verifySignature } from '../../src/plugins/signing/signature.ts';
+} from '../../src/plugins/signing/signing-keys.ts';
 
 /** Written by `minisign -G -W` and `minisign -S -W`, for this test alone. */
 const THEIRS = {

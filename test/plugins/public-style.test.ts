@@ -24,8 +24,8 @@ import {
   parseSubmitResponse,
   parseTaskResult,
 } from '../../src/plugins/index.ts';
-import { createRouteIndex } from '../../src/plugins/registry/build-index.ts';
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
+import { createRouteIndex } from '../../src/plugins/registry/ownership-index.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { startSandbox } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { pathsIntersect, routeShape } from '../../src/plugins/manifest/route-paths.ts';
-import { createRouteIndex } from '../../src/plugins/registry/build-index.ts';
+import { createRouteIndex } from '../../src/plugins/registry/ownership-index.ts';
 import type { LoadedPlugin, PluginRoute, RouteMethod } from '../../src/plugins/types.ts';
 import { reservedBy } from '../support/reserved-paths.ts';
 

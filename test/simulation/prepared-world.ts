@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { RELAY_TYPE } from '../../src/channels/index.ts';
 import { createSecretBox, sha256Hex } from '../../src/kernel/index.ts';
 import { createCompiler, type FactoryPlugin } from '../../src/plugins/index.ts';
-import { JOBS } from '../../src/plugins/worker/jobs.ts';
+import { JOBS } from '../../src/plugins/worker/worker-jobs.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import type { WaitingRules } from '../../src/tasks/index.ts';
 import { createGateway, SECRET } from './gateway.ts';

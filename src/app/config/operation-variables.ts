@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { err, ok } from '../../kernel/index.ts';
 import type { StorageLocation } from '../../operations/storage/result-files.ts';
-import { parsePublicKey } from '../../plugins/signing/keys.ts';
+import { parsePublicKey } from '../../plugins/signing/signing-keys.ts';
 import { hostList, integer, oneOf, passphrase, pemFile, text, urlWithScheme, type ValueKind } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 import { backupLocation } from './storage-locations.ts';

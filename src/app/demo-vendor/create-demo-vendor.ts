@@ -1,5 +1,5 @@
 import { type Clock, constantTimeEqual, randomAlnum } from '../../kernel/index.ts';
-import { createJobs, type Job } from './jobs.ts';
+import { createJobs, type Job } from './demo-jobs.ts';
 import { readOrder } from './read-order.ts';
 import { serveVideo } from './serve-video.ts';
 

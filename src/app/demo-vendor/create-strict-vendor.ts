@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { type Clock, constantTimeEqual, randomAlnum } from '../../kernel/index.ts';
-import { createJobs, type Job, type Order } from './jobs.ts';
+import { createJobs, type Job, type Order } from './demo-jobs.ts';
 import { readOrder } from './read-order.ts';
 import { serveVideo } from './serve-video.ts';
 

@@ -1,5 +1,5 @@
 import { err, isObject, ok, type Result, sha256Hex } from '../../kernel/index.ts';
-import { type Order, readScript } from './jobs.ts';
+import { type Order, readScript } from './demo-jobs.ts';
 
 const RESOLUTIONS = new Set(['480p', '720p', '1080p']);
 const MAX_SECONDS = 60;

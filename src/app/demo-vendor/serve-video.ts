@@ -1,6 +1,6 @@
 import { sha256Hex } from '../../kernel/index.ts';
+import type { Job } from './demo-jobs.ts';
 import { encodeVideo, type Frame, type Step } from './encode-video.ts';
-import type { Job } from './jobs.ts';
 
 const BOX_HEADER_BYTES = 8;
 

@@ -2,7 +2,7 @@ import { type Clock, hmacSha256Hex, type JsonObject, randomBelow, randomToken, s
 import type { Counters, FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { createRequestLimit, type RequestLimit } from '../limits/limit-requests.ts';
-import type { PurposeKeys } from '../tokens/keys.ts';
+import type { PurposeKeys } from '../tokens/session-keys.ts';
 
 /**
  * `email_verify` (a new account) and `email_bind` are codes that a person types; `password_reset`

@@ -9,8 +9,8 @@ import type { GuessLimit } from '../limits/limit-guesses.ts';
 import { confirmPassword } from '../passwords/change-password.ts';
 import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
 import type { SignIns } from '../sessions/record-sign-ins.ts';
-import type { PurposeKeys } from '../tokens/keys.ts';
 import { createPanelJwt } from '../tokens/panel-jwt.ts';
+import type { PurposeKeys } from '../tokens/session-keys.ts';
 import { consumeCode } from '../two-factor/consume-code.ts';
 import {
   allowedProofMethods,

@@ -22,8 +22,8 @@ import { createSignIns, type SignInSample } from '../sessions/record-sign-ins.ts
 import { createSessionRegistry } from '../sessions/session-registry.ts';
 import { createAccessTokens } from '../tokens/access-tokens.ts';
 import { createFlows } from '../tokens/flows.ts';
-import { deriveSessionKeys } from '../tokens/keys.ts';
 import { createRefreshTokens } from '../tokens/refresh-tokens.ts';
+import { deriveSessionKeys } from '../tokens/session-keys.ts';
 import {
   accountOperations,
   addressOperations,

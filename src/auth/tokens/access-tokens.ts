@@ -1,8 +1,8 @@
 import { type Clock, type ReportCacheSize, sha256Hex } from '../../kernel/index.ts';
 import { authErrors } from '../errors.ts';
-import type { PurposeKeys } from './keys.ts';
 import { type AccessClaims, createPanelJwt, LEEWAY_SECONDS, type TokenSubject } from './panel-jwt.ts';
 import type { RefreshTokens } from './refresh-tokens.ts';
+import type { PurposeKeys } from './session-keys.ts';
 
 /** The two tokens of every session. */
 export type SessionTokens = { access: AccessTokens; refresh: RefreshTokens };

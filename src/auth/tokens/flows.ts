@@ -1,7 +1,7 @@
 import { type Clock, hmacSha256Hex, type JsonObject, randomToken } from '../../kernel/index.ts';
 import type { FlowMatch, FlowPurpose, FlowRecord, Repositories } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import type { PurposeKeys } from './keys.ts';
+import type { PurposeKeys } from './session-keys.ts';
 
 /** What the first step of a flow hands to the client. */
 export type FlowTicket = { flow_token: string /** Unix seconds */; expires_at: number };

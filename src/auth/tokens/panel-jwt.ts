@@ -1,6 +1,6 @@
 import { decodeJwt, errors, jwtVerify } from 'jose';
 import { type Clock, hmacSha256Base64Url, newUuid } from '../../kernel/index.ts';
-import type { PurposeKeys } from './keys.ts';
+import type { PurposeKeys } from './session-keys.ts';
 
 /** The kinds of JWT that we issue for the panel; each has its own signing key. */
 type TokenUse = 'access' | 'security_proof';

@@ -1,6 +1,6 @@
 import { constantTimeEqual, hmacSha256Hex, newUuid, randomAlnum } from '../../kernel/index.ts';
 import type { SessionRecord } from '../../store/ports/index.ts';
-import type { SessionKeys } from './keys.ts';
+import type { SessionKeys } from './session-keys.ts';
 
 /** The two halves of a refresh token `<sid>.<secret>`. */
 export type RefreshToken = { sid: string; secret: string };

@@ -13,7 +13,7 @@ import {
 import { isWebsite, normalizeAllowedHost, normalizeBaseUrl } from '../manifest/addresses.ts';
 import { describeNeeds } from '../manifest/faults.ts';
 import { canonicalLocale } from '../manifest/localized-text.ts';
-import { parsePublicKey } from '../signing/keys.ts';
+import { parsePublicKey } from '../signing/signing-keys.ts';
 import type { ContractNeed, LocalizedText } from '../types.ts';
 import { compareVersions, newestVersion } from './order-versions.ts';
 import type { MarketIcon, MarketIndex, MarketPlugin, MarketRemark, MarketRevocation, MarketVersion } from './types.ts';

@@ -1,5 +1,5 @@
 import type { Result, Sentence } from '../../kernel/index.ts';
-import type { PublicKey } from '../signing/keys.ts';
+import type { PublicKey } from '../signing/signing-keys.ts';
 import type { ContractNeed, LocalizedText } from '../types.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { type Result, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import type { MarketFile, MarketIndex, MarketSource, ReadFault, ReadMarketFile } from '../market-index/types.ts';
-import { type PublicKey, parsePublicKey } from '../signing/keys.ts';
 import { followHandOvers, readHandOvers } from '../signing/rotate-signing-key.ts';
 import { hashData, readSignature, type Signature, type SignedHash, verifySignature } from '../signing/signature.ts';
+import { type PublicKey, parsePublicKey } from '../signing/signing-keys.ts';
 import { indexLocation } from './fetch-file.ts';
 import type { MarketMemory } from './market-memory.ts';
 

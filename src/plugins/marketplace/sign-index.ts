@@ -1,7 +1,7 @@
 import { err, ok, type Result } from '../../kernel/index.ts';
-import type { PublicKey, SigningKey } from '../signing/keys.ts';
 import { readHandOvers, signHandOver, writeHandOvers } from '../signing/rotate-signing-key.ts';
 import { hashData, readSignature, signData, verifySignature } from '../signing/signature.ts';
+import type { PublicKey, SigningKey } from '../signing/signing-keys.ts';
 import { HAND_OVER_ENDING, SIGNATURE_ENDING } from './check-trust.ts';
 
 /** A file beside the index, by the ending of its name. */

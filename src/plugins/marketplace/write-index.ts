@@ -7,7 +7,7 @@ import { openPlugin } from '../author/open-plugin.ts';
 import { readIcon } from '../icons/check-icon.ts';
 import { compareVersions, newestVersion } from '../market-index/order-versions.ts';
 import { readIndex } from '../market-index/read-index.ts';
-import type { PublicKey } from '../signing/keys.ts';
+import type { PublicKey } from '../signing/signing-keys.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { createCompiler } from '../worker/compile-plugin.ts';
 import { decodeText, MARKET_FILE_BYTES } from './fetch-file.ts';

@@ -1,7 +1,7 @@
 import { err, ok, type Result, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import type { Layer, LoadedPlugin } from '../types.ts';
 import type { Candidate } from './active-versions.ts';
-import { type Conflict, createOwnershipIndex, type OwnershipIndex } from './build-index.ts';
+import { type Conflict, createOwnershipIndex, type OwnershipIndex } from './ownership-index.ts';
 
 /** A plugin and the identity of its candidate, to recognise an unchanged one. */
 export type Serving = { plugin: LoadedPlugin; identity: string };

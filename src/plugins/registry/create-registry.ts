@@ -12,10 +12,10 @@ import {
   readSnapshot,
 } from './active-versions.ts';
 import { assembleGeneration, type Serving } from './assemble-generation.ts';
-import { createOwnershipIndex, type OwnershipIndex } from './build-index.ts';
 import { createExposureDetector, type ExposedCredential } from './detect-exposed-credentials.ts';
 import { createTaskPlugins, NO_RULES, taskRules } from './find-task-plugin.ts';
 import { loadPlugin } from './load-plugin.ts';
+import { createOwnershipIndex, type OwnershipIndex } from './ownership-index.ts';
 import { createGenerations } from './publish-generations.ts';
 import { createRetainedPlugins } from './retained-plugins.ts';
 

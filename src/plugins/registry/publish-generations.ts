@@ -1,5 +1,5 @@
 import type { Generation, LoadedPlugin, Pin, TaskPlugins } from '../types.ts';
-import type { OwnershipIndex } from './build-index.ts';
+import type { OwnershipIndex } from './ownership-index.ts';
 
 export interface Generations {
   current(): Generation;

@@ -2,9 +2,9 @@ import { canonicalJson, sentence, sha256Hex, toSentence } from '../../kernel/ind
 import type { ChannelRecord, PriceRecord, Repositories, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { readSnapshot, setFactoryEnabled, setMovedKey } from '../registry/active-versions.ts';
-import type { Conflict } from '../registry/build-index.ts';
-import { preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
+import type { Conflict } from '../registry/ownership-index.ts';
+import { preflight } from '../registry/ownership-index.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import type { ActivationContext } from './activate-version.ts';
 import { applyChange, notifyNodes } from './change-plugins.ts';

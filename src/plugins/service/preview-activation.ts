@@ -8,8 +8,8 @@ import {
 } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { toHint } from '../manifest/faults.ts';
-import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
+import { type Conflict, preflight } from '../registry/ownership-index.ts';
 import type { PermissionChanges } from '../source/describe-permissions.ts';
 import type { Layer, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';

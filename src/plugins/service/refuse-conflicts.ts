@@ -1,9 +1,9 @@
 import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { preflight } from '../registry/build-index.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
+import { preflight } from '../registry/ownership-index.ts';
 import type { Layer } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 

@@ -1,7 +1,7 @@
 import { isObject, parseJson } from '../../kernel/index.ts';
-import type { SigningKey } from './keys.ts';
-import { type PublicKey, parsePublicKey } from './keys.ts';
 import { hashData, readSignature, signData, verifySignature } from './signature.ts';
+import type { SigningKey } from './signing-keys.ts';
+import { type PublicKey, parsePublicKey } from './signing-keys.ts';
 
 /**
  * The hand-over of a marketplace from one signing key to the next: a statement, signed by the old

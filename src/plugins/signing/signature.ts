@@ -1,6 +1,6 @@
 import { createHash, sign, verify } from 'node:crypto';
-import type { SigningKey } from './keys.ts';
-import { decodeBase64, formatKeyId, KEY_ID_BYTES, openPublicKey, type PublicKey } from './keys.ts';
+import type { SigningKey } from './signing-keys.ts';
+import { decodeBase64, formatKeyId, KEY_ID_BYTES, openPublicKey, type PublicKey } from './signing-keys.ts';
 
 /** A detached signature, as minisign writes it. Nothing in it is checked yet. */
 export type Signature = {

@@ -1,6 +1,6 @@
 import { quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
-import type { Jobs } from './jobs.ts';
+import type { Jobs } from './worker-jobs.ts';
 
 /**
  * A thread for work on untrusted text that would block the event loop: syntax and manifest of a

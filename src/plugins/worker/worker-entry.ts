@@ -1,7 +1,7 @@
 /**
  * The entry of the worker thread, which `create-worker.ts` starts. Also an entry of the executable.
  */
-import { JOBS } from './jobs.ts';
+import { JOBS } from './worker-jobs.ts';
 
 declare const self: Worker;
 

@@ -9,7 +9,7 @@ import {
   type TaskRecord,
 } from '../../store/ports/index.ts';
 import type { ChannelHistoryReader } from '../read-channel-health.ts';
-import type { UsageReader } from '../read-usage.ts';
+import type { UsageReader } from '../report-usage.ts';
 import { type CaseAudience, type CaseContent, type CaseFile, type CaseLine, listFacts, toUsd } from './case-file.ts';
 
 const DAY = 86_400;

@@ -1,7 +1,7 @@
 import { type Clock, defineErrors } from '../../kernel/index.ts';
 import { type ChannelRecord, ROLE, type Role, type Store, type TaskRecord } from '../../store/ports/index.ts';
 import type { ChannelHistoryReader } from '../read-channel-health.ts';
-import type { UsageReader } from '../read-usage.ts';
+import type { UsageReader } from '../report-usage.ts';
 import type { CaseAudience, CaseContent, CaseFile, CaseKind } from './case-file.ts';
 import { explainChannel, explainUser } from './explain-account.ts';
 import { explainTask } from './explain-task.ts';

@@ -13,8 +13,9 @@ import { type ContextDeps, createContext, declareAlike, findDeclaration } from '
 import { createBackupStore } from './gateway/backups.ts';
 import { createChannelStore, createCredentialStore } from './gateway/channels.ts';
 import { createClockStore, createNodeStore } from './gateway/nodes.ts';
+import { createOptionStore, createSealedStore } from './gateway/options.ts';
 import { createPluginOutcomeStore, createPluginSourceStore, createPluginStore } from './gateway/plugins.ts';
-import { createOptionStore, createPriceStore, createSealedStore } from './gateway/settings.ts';
+import { createPriceStore } from './gateway/prices.ts';
 import { createBalanceAlertStore } from './money/balance-alerts.ts';
 import { createLedgerStore } from './money/ledger.ts';
 import { createPreviewStore } from './results/previews.ts';

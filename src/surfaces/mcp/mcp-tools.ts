@@ -7,7 +7,7 @@ import { type Caller, type SubmittedTask, type Tasks, taskCost, taskErrors, task
 import type { RequestOptions } from '../json-request.ts';
 import type { NamedModel } from '../list-models.ts';
 import type { RequestToQuote } from '../quote-task.ts';
-import { translateVideoRequest } from '../videos/generations.ts';
+import { translateVideoRequest } from '../videos/video-generations.ts';
 import type { SpendCap } from './spend-caps.ts';
 
 /** What the other surfaces do for an agent. */

@@ -4,7 +4,7 @@ import type { PanelPrincipal } from '../../../src/auth/index.ts';
 import { usageRoutes } from '../../../src/http/panel-api/operation/usage.ts';
 import { readUsageFilter } from '../../../src/http/panel-api/operation/usage-log.ts';
 import { systemClock } from '../../../src/kernel/index.ts';
-import { createUsageReader } from '../../../src/reports/read-usage.ts';
+import { createUsageReader } from '../../../src/reports/report-usage.ts';
 import { ROLE, type Store, type UsageLogRecord } from '../../../src/store/ports/index.ts';
 import { openTestStore } from '../../auth/harness.ts';
 import { addUser } from '../../support/add-user.ts';

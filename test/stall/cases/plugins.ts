@@ -1,7 +1,6 @@
 import { parseJson, type Sentence } from '../../../src/kernel/index.ts';
 import { MAX_ICON_BYTES } from '../../../src/plugins/icons/check-icon.ts';
 import { MARKET_FILE_BYTES } from '../../../src/plugins/marketplace/fetch-file.ts';
-import { generateSigningKey } from '../../../src/plugins/signing/keys.ts';
 import {
   followHandOvers,
   MAX_HAND_OVER_BYTES,
@@ -10,6 +9,7 @@ import {
   writeHandOvers,
 } from '../../../src/plugins/signing/rotate-signing-key.ts';
 import { MAX_SIGNATURE_BYTES, readSignature } from '../../../src/plugins/signing/signature.ts';
+import { generateSigningKey } from '../../../src/plugins/signing/signing-keys.ts';
 import { MAX_SOURCE_BYTES } from '../../../src/plugins/source/check-source.ts';
 import { createCompiler } from '../../../src/plugins/worker/compile-plugin.ts';
 import { createPluginWorker } from '../../../src/plugins/worker/create-worker.ts';

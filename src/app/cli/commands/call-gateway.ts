@@ -3,8 +3,8 @@ import { isObject, isoTime, type JsonObject, newUuid, OperatorError, parseJson }
 import { readEnvironment } from '../../config/config.ts';
 import { askSecret } from '../ask-secret.ts';
 import { normalizeUrl, readClientSettings, writeClientSettings } from '../client/client-settings.ts';
-import { followTask, reportTask } from '../client/follow-task.ts';
 import { createGatewayClient, type GatewayClient } from '../client/gateway-client.ts';
+import { followTask, reportTask } from '../client/wait-for-task.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 
 /** Tries an API key, and remembers it with its gateway. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createZoneClock, isTimeZone, readDate, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createChannelHistoryReader } from '../../src/reports/read-channel-health.ts';
-import { createUsageAdder, createUsageReader, type UsageReport } from '../../src/reports/read-usage.ts';
+import { createUsageAdder, createUsageReader, type UsageReport } from '../../src/reports/report-usage.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import type { Store, UsageLogRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
