@@ -75,6 +75,7 @@ const folderOrder: FolderOrder = {
     ...['system-service', 'upgrade', 'doctor', 'overview'],
   ],
   telemetry: ['logging', 'metrics', 'tracing'],
+  upstream: ['.', 'mail'],
   relay: ['.', 'bodies', 'answers', 'sound', 'usage', 'objects', 'requests'],
   tasks: ['.', 'state', 'waiting', 'observation', 'polling', 'submission', 'dispatch', 'idempotency'],
   vendors: ['.', 'answer', 'request', 'content', 'trial'],

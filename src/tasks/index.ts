@@ -9,7 +9,8 @@
  * - `waiting/`: tasks for which no account has a slot, their queues and positions.
  * - `dispatch/`: waiting tasks are sent once slots are free, or fall back to another model.
  * - `polling/`: what running tasks have come to.
- * - `state/`: every transition, the end of a task, and the transactions that move its money.
+ * - `state/`: every transition: `open-tasks.ts` decides which tasks begin, `finish-task.ts` ends
+ *   them; `batch-money-writes.ts` lets those of one moment share a transaction.
  * - `observation/`: clients that wait for a task or stream it.
  */
 

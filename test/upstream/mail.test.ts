@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { ok } from '../../src/kernel/index.ts';
 import { createSendMail, type Mail, type MailOutcome, type MailServer, parseProxy } from '../../src/upstream/index.ts';
-import { openMailSocket } from '../../src/upstream/open-mail-socket.ts';
+import { openMailSocket } from '../../src/upstream/mail/open-mail-socket.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { startProxy } from '../support/outbound-proxy.ts';
 import { MAIL_CERTIFICATE, type MailServerOptions, startBadServer, startMailServer } from '../support/smtp.ts';

@@ -1,4 +1,4 @@
-/** Headers of every response, and those of responses to pages of other sites. */
+/** Headers of every response, and those of responses to pages of other sites (CORS). */
 import type { RateLimitState } from '../../auth/index.ts';
 import { ANSWER_POLICY } from './content-security-policies.ts';
 

@@ -26,7 +26,7 @@ export type IdempotentOperation<T> = {
 /**
  * Runs every operation that accepts an Idempotency-Key. Without a key it only calls `first`. Among
  * one user's requests with the same key within 24 hours, the first runs `first` and all others run
- * `repeat`.
+ * `repeat`. The key is taken, for those 24 hours, in `state/open-tasks.ts`.
  * @throws tasks.invalid_idempotency_key, tasks.idempotency_key_reused,
  * tasks.idempotency_in_progress, and what `first` and `repeat` throw
  */

@@ -1,5 +1,5 @@
-import { err, ok, type Result, type Sentence, sentence } from '../kernel/index.ts';
-import type { Mail } from './mail-types.ts';
+import { err, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
+import type { Mail } from './types.ts';
 
 /** What an SMTP conversation needs of a mail. */
 export type WrittenMail = { from: string; to: string; message: Buffer };

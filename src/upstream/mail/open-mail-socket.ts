@@ -1,10 +1,10 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { err, ok, type Result, type Sentence, SentenceError, sentence, toSentence } from '../kernel/index.ts';
-import { checkAddress } from './check-address.ts';
-import { type Dial, type Resolve, resolveBySystem } from './dial.ts';
-import { errorCode } from './failures.ts';
-import type { ProxyServer } from './proxies.ts';
+import { err, ok, type Result, type Sentence, SentenceError, sentence, toSentence } from '../../kernel/index.ts';
+import { checkAddress } from '../check-address.ts';
+import { type Dial, type Resolve, resolveBySystem } from '../dial.ts';
+import { errorCode } from '../failures.ts';
+import type { ProxyServer } from '../proxies.ts';
 
 /** The most addresses that are tried, each with an equal share of the timeout. */
 const MAX_ADDRESSES = 3;

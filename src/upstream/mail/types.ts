@@ -1,4 +1,4 @@
-import type { Sentence } from '../kernel/index.ts';
+import type { Sentence } from '../../kernel/index.ts';
 
 /** The SMTP server that mails are submitted to. */
 export type MailServer = {

@@ -9,12 +9,12 @@ import {
   sentence,
   silentLogger,
   toSentence,
-} from '../kernel/index.ts';
-import { checkAddress } from './check-address.ts';
-import { createDial, type Resolve } from './dial.ts';
-import type { MailFailure, MailOutcome, MailServer, MailStep, SendMail } from './mail-types.ts';
+} from '../../kernel/index.ts';
+import { checkAddress } from '../check-address.ts';
+import { createDial, type Resolve } from '../dial.ts';
+import { DIRECT_NETWORK, describeProxy, type ProxyServer } from '../proxies.ts';
 import { connectMailThrough, mailPortBegins, openMailSocket, resolveMailServer } from './open-mail-socket.ts';
-import { DIRECT_NETWORK, describeProxy, type ProxyServer } from './proxies.ts';
+import type { MailFailure, MailOutcome, MailServer, MailStep, SendMail } from './types.ts';
 import { type WrittenMail, writeMail } from './write-mail.ts';
 
 /**
