@@ -23,8 +23,6 @@ export { type BillExplanation, explainBill } from './explain-bill.ts';
 export { createMemoryHolds, type Hold, type MemoryHolds } from './memory-holds.ts';
 export { parsePriceExpression } from './parse-price.ts';
 export type { DeclaredFact } from './price-book.ts';
-export type { Ended, FinalBill, ReservedTask } from './settle.ts';
-export { exemplifyPrice, type PriceSummary, scaleSummary, summarizePrice } from './summarize-price.ts';
 export {
   INCREMENT_EVENT,
   mergeReport,
@@ -36,5 +34,7 @@ export {
   TOOL_USAGE,
   USAGE_COUNTS,
   USAGE_TOTALS,
-} from './usage-reports.ts';
+} from './reported-usage.ts';
+export type { Ended, FinalBill, ReservedTask } from './settle.ts';
+export { exemplifyPrice, type PriceSummary, scaleSummary, summarizePrice } from './summarize-price.ts';
 export { checkCostPrices, type VendorCost, vendorCost } from './vendor-cost.ts';
