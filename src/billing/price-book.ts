@@ -18,6 +18,7 @@ import { type PriceExpression, parsePriceExpression } from './parse-price.ts';
  */
 export type DeclaredFact = { kind: 'number'; max?: number } | { kind: 'boolean' } | { kind: 'enum'; values: string[] };
 
+/** The prices of models: stored, checked, replicated on each node, and found for a request. */
 export type PriceBook = {
   /** Rejects when the prices cannot be read. */
   start(): Promise<void>;

@@ -45,6 +45,7 @@ export type SavedChannel = { channel: ChannelRecord; baseUrlSource: 'given' | 'p
 /** Where a task or a relayed object is; null: at the first credential of its channel. */
 type Begun = { channelId: number; credentialId: number | null };
 
+/** The channels as they are stored, replicated on each node, and the accounts that serve. */
 export type Channels = {
   start(): Promise<void>;
   stop(): void;

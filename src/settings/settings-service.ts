@@ -37,6 +37,10 @@ export type SettingsServiceDeps = {
 
 type Change = { key: OptionKey; value: string };
 
+/**
+ * Shows and changes the options: by their rules, all or none, with a row in the audit log, and
+ * published to the other nodes.
+ */
 export function createSettingsService(deps: SettingsServiceDeps): SettingsService {
   const { store, secretBox, clock } = deps;
 

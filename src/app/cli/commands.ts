@@ -47,6 +47,7 @@ const backupId = { type: 'string', value: 'ID', doc: 'which backup (default: the
 const passphraseFile = { type: 'string', value: 'FILE', doc: 'file whose first line is the passphrase' } as const;
 const identity = { type: 'string', value: 'FILE', doc: 'file with the secret key of age' } as const;
 
+/** Every command of the command line: those of this file and of the other groups. */
 export const COMMANDS: readonly CommandSpec[] = [
   ...INSTALLATION_COMMANDS,
   ...CLIENT_COMMANDS,

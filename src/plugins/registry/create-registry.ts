@@ -41,6 +41,7 @@ export type RuntimeStatus = {
   pluginErrors: Record<string, Sentence>;
 };
 
+/** The generations of this node, rebuilt whenever a node changes what is active. */
 export interface Registry {
   current(): Generation;
   pin(): Pin;

@@ -63,6 +63,7 @@ const ORDERED = { video: 'a video', image: 'an image', audio: 'audio' } as const
 /** The endpoint that makes each kind of result, in the words of `supported_endpoint_types`. */
 const MAKES = { video: 'openai-video', image: 'image-generation', audio: 'audio' } as const;
 
+/** The tools that agents see, and what each does. */
 export const MCP_TOOLS: Readonly<Record<string, Tool>> = {
   list_models: {
     description: 'The models that make videos, images and audio here, with the JSON Schema of their requests.',

@@ -17,6 +17,7 @@ const ARTIFACT_FAILURES: ReadonlySet<string> = new Set([
   'tasks.plugin_request_invalid',
 ]);
 
+/** Counts what came of a plugin's tasks, by which a failing version is found and rolled back. */
 export function createOutcomeCounter(clock: Clock, onOutcome: (outcome: PluginOutcome) => void): OutcomeCounter {
   /** Sources that have accepted a submission here; there are as many as served here. */
   const working = new Set<string>();

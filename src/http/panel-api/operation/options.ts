@@ -22,6 +22,7 @@ type OptionRouteDeps = { auth: Auth; options: SettingsService; optionTrials: Opt
 const MAX_CHANGES = 200;
 const change = { key: t.String({ maxLength: 200 }), value: t.String({ maxLength: 100_000 }) };
 
+/** The root user reads, changes and tries the options. */
 export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: OptionRouteDeps) {
   return new Elysia({ normalize: false, tags: ['Options'] })
     .use(kit)

@@ -11,6 +11,7 @@ export type DemoChannel = {
 
 type SetupDeps = { auth: Auth; audit: RecordAudit; demoChannel: () => Promise<DemoChannel> };
 
+/** The first start: the root account, and a channel with the demo vendor. */
 export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
   return new Elysia({ normalize: false, tags: ['Set-up'] })
     .use(kit)

@@ -23,6 +23,7 @@ const FOLDED = sql.raw(`(select coalesce(max(position), -1) from retention_progr
 /** A balance or quota, and the sum of its ledger lines. */
 type Imbalance = { quota: number; ledger: number };
 
+/** Finds balances, quotas and tasks that their ledger lines do not add up to. */
 export function createImbalanceFinder({
   dialect,
   statement,
