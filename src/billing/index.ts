@@ -2,6 +2,13 @@
  * Owns: prices, usage facts' cost, the ledger's rules (reserve, settle, refund). May touch: the
  * store's prices, ledger and usage rows. Never touches: plugins, channels, HTTP. Money moves only
  * inside a transaction that the caller opened for its state change.
+ *
+ * - `billing.ts` (`quote`) → `reserve.ts` → `settle.ts`: the way of a charge; `memory-holds.ts`:
+ *   reservations that are not stored.
+ * - `price-book.ts` finds a price, `parse-price.ts` and `evaluate-price.ts` read its expression,
+ *   `check-prices.ts` says what is wrong with it, `summarize-price.ts` says it in words.
+ * - `explain-bill.ts`, `account-statement.ts`: what a charge was made of, what a balance was.
+ * - `reported-usage.ts`: facts that vendors report; `vendor-cost.ts`: what the vendor takes.
  */
 export {
   type AccountStatements,

@@ -1,6 +1,10 @@
 /**
  * Owns: kept bytes: the files of requests, their digests and references, copies that are still
  * wanted, and their removal. May touch: the store. Never touches: plugins, vendors, bills.
+ *
+ * - `keep-inputs.ts`, `restore-inputs.ts`: files of a request, and the request again with them.
+ * - `schedule-result-copies.ts`: whether a result is kept; `sweep-files.ts`: how long files stay.
+ * - `small-files.ts`: those that are served from memory.
  */
 
 export { fileErrors } from './errors.ts';
