@@ -6,7 +6,7 @@
  * - `surfaces.ts`: all calls of `http` in one place.
  * - `tasks/`: `POST /v1/tasks/:pluginKey`, and an ended task submitted again.
  * - `videos/`, `images/`, `responses/`, `create-audio.ts`: OpenAI's operations, by plugins.
- * - `batches/`: files of requests; `mcp/`: tools for agents; `native-routes.ts`: plugins' own
+ * - `batches/`: files of requests; `mcp/`: tools for agents; `open-native-path.ts`: plugins' own
  *   paths.
  * - `decode-for-protocol.ts`: what a plugin makes of a request of another protocol.
  * - `quote-task.ts`: what a request would cost; `list-models.ts`: what may be requested.
@@ -20,6 +20,6 @@ export type { RequestOptions } from './json-request.ts';
 export type { CallableModel, NamedModel } from './list-models.ts';
 export { answerMessage, MCP_VERSIONS } from './mcp/answer-message.ts';
 export { createSpendCaps } from './mcp/spend-caps.ts';
-export type { NativeRoute } from './native-routes.ts';
+export type { NativeRoute } from './open-native-path.ts';
 export { createSurfaces, type Surfaces } from './surfaces.ts';
 export { generationObject, readEdit, readGeneration } from './videos/video-generations.ts';

@@ -19,7 +19,7 @@ import { createImages, findImageMaker, type ImageCreation, type ImagesAnswer } f
 import type { ImageOperation } from './images/read-image-request.ts';
 import { jsonRequest, type RequestOptions } from './json-request.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './list-models.ts';
-import { type NativePath, openNativePath } from './native-routes.ts';
+import { type NativePath, openNativePath } from './open-native-path.ts';
 import { quoteTask, type RequestToQuote } from './quote-task.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import {

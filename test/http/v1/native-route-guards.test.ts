@@ -11,7 +11,7 @@ import { createNativeRoutes } from '../../../src/http/v1/native-routes.ts';
 import type { V1Deps } from '../../../src/http/v1/route-dependencies.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import { laterReservedBy } from '../../../src/plugins/manifest/route-paths.ts';
-import type { NativeRoute } from '../../../src/surfaces/native-routes.ts';
+import type { NativeRoute } from '../../../src/surfaces/open-native-path.ts';
 import type { Surfaces } from '../../../src/surfaces/surfaces.ts';
 import { reservedBy } from '../../support/reserved-paths.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
