@@ -75,7 +75,10 @@ export function newOrigin(): typeof ORIGIN {
 /** The auth room of a node whose mailbox accepts everything. */
 export function openMailAuth(
   store: Store,
-  options: Pick<NonNullable<Parameters<typeof openAuth>[1]>, 'settings' | 'clock' | 'logger' | 'costlyPasswords'> & {
+  options: Pick<
+    NonNullable<Parameters<typeof openAuth>[1]>,
+    'settings' | 'clock' | 'config' | 'logger' | 'costlyPasswords'
+  > & {
     mailbox?: Mailbox;
   } = {},
 ): { auth: Auth; mailbox: Mailbox } {

@@ -51,12 +51,17 @@ export async function createAccount(
   }
 
   const claimed = identity ?? (fields.email === null ? undefined : { provider: MAIL_PROVIDER, subject: fields.email });
-  // Digested, so that the ledger of a deleted account does not reveal its owner.
-  const digestKey = deriveKey(config.cryptoSecrets[0], 'grants.v1');
-  const person = claimed ? hmacSha256Hex(digestKey, `${claimed.provider}:${claimed.subject}`) : user.id;
+  // Digested, so that the ledger of a deleted account does not reveal its owner. The digests under
+  // former secrets count too: a changed secret gives nobody quota again.
+  const [person, ...formerly] = claimed
+    ? config.cryptoSecrets.map((secret) =>
+        hmacSha256Hex(deriveKey(secret, 'grants.v1'), `${claimed.provider}:${claimed.subject}`),
+      )
+    : [user.id];
   const grant = async (line: { walletId: number; reason: string; amount: number; note: Sentence }) => {
     const { walletId, reason, amount, note } = line;
     if (amount === 0) return;
+    for (const former of formerly) if (await tx.ledger.byGrantKey(`${reason}:${former}`)) return;
     await tx.ledger.grant({ walletId, kind: 'grant', key: `${reason}:${person}`, amount, note, at: now });
   };
   await grant({
