@@ -262,6 +262,14 @@ for (const dialect of RULE_DATABASES) {
         expect(await readVersion(user.id)).toBe(user.authVersion + 1);
       });
 
+      test('of two-factor leaves a set-up that is not confirmed, and its owner signed in', async () => {
+        const held = await collect(user);
+        await store.twoFactor.begin({ userId: user.id, secretSealed: 'sealed', createdAt: 1 });
+        await refusal(auth.administration.reset.twoFactor(root, user.id), 'auth.two_factor_off');
+        expect(await store.twoFactor.byUser(user.id)).toMatchObject({ enabled: false });
+        await expectSessionGoesOn(held);
+      });
+
       test('of passkeys removes all of them and ends sessions', async () => {
         const held = await collect(user);
         await equip(user);

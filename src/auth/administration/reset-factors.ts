@@ -35,7 +35,8 @@ export async function resetTwoFactor(
 ): Promise<void> {
   const reset = { principal, userId, reason: 'admin_twofa_disabled', about: 'two_factor_disabled' } as const;
   await resetFactor(ctx, reset, async (tx) => {
-    if (!(await tx.twoFactor.delete(userId))) throw authErrors.two_factor_off();
+    if (!(await tx.twoFactor.byUser(userId))?.enabled) throw authErrors.two_factor_off();
+    await tx.twoFactor.delete(userId);
     return 1;
   });
 }
