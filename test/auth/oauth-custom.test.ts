@@ -260,10 +260,10 @@ describe('providers that root adds', () => {
     await refusal(goThere(auth, idp, { provider: slug }), 'auth.method_disabled');
   });
 
-  test('a profile without an id of the person', async () => {
+  test('a profile without an id of the person, or with one that the database could not tell apart', async () => {
     const { slug } = await add();
-    for (const user of [undefined, {}, { id: null }, { id: '' }, { id: {} }, { id: 1.5 }, { id: 'a\nb' }]) {
-      idp.state.profile = { data: { user } };
+    for (const id of [undefined, null, '', {}, 1.5, 2 ** 53, 'a\nb', 'a\ud800', ' ']) {
+      idp.state.profile = { data: { user: { id } } };
       const { query } = await goThere(auth, idp, { provider: slug });
       await refusal(present(auth, slug, { query }), 'auth.provider_failed');
     }

@@ -68,9 +68,14 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
  */
 export function readSubject(value: unknown): string {
   const subject = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
-  if (typeof subject !== 'string' || subject.trim() === '' || subject.length > MAX_SUBJECT || CONTROL.test(subject)) {
-    throw providerFailed(sentence('oauth.who'));
-  }
+  // The database replaces half characters, so that two ids with one would be the same person.
+  const isId =
+    typeof subject === 'string' &&
+    subject.trim() !== '' &&
+    subject.length <= MAX_SUBJECT &&
+    subject.isWellFormed() &&
+    !CONTROL.test(subject);
+  if (!isId) throw providerFailed(sentence('oauth.who'));
   return subject;
 }
 
