@@ -299,7 +299,8 @@ function splitKeys(row: SourceRow): VendorKey[] {
   const list = text.trimStart().startsWith('[') ? parseJson(text) : undefined;
   const keys = Array.isArray(list)
     ? list.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))
-    : text.split('\n');
+    : // There they are numbered from the first that is not empty.
+      text.replace(/^\n+/, '').split('\n');
   const given = info.multi_key_status_list ?? {};
   const statuses = isObject(given) ? given : undefined;
   return keys.flatMap((key, index) => {

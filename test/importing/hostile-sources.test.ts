@@ -72,6 +72,16 @@ describeEachStore(
         expect(keys.map(({ status }) => status)).toEqual([2, 2, 2]);
       });
 
+      test('lost protection: line breaks before the first key do not move which of them are off', async () => {
+        await read(
+          `update channels set key = char(10) || 'first-key' || char(10) || char(10) || 'third-key' || char(10),
+            channel_info = '{"is_multi_key":true,"multi_key_status_list":{"0":2}}' where id = 6`,
+        );
+        const { id: several } = (await channel('doubao-multi')) ?? {};
+        const keys = (await opened().store.credentials.all()).filter(({ channelId }) => channelId === several);
+        expect(keys.map(({ status }) => status)).toEqual([2, 1]);
+      });
+
       test('numbers and names that have no place here are brought into bounds', async () => {
         const remarks = await findRemarks(
           'update channels set priority = 99999999999, weight = 99999999999 where id = 3',
