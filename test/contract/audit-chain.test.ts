@@ -70,19 +70,26 @@ describeEachStore(
         await store.logs.addAudit(row('auth.login', at));
         await store.logs.addAudit(row('channel.update', at));
       }
-      expect(await store.logs.deleteAudit('sign_in', 30, 2)).toBe(2);
-      expect(await store.logs.deleteAudit('sign_in', 30, 2)).toBe(1);
-      expect(await store.logs.deleteAudit('sign_in', 30, 2)).toBe(0);
+      expect(await store.logs.deleteAudit('sign_in', { until: 30, now: 100 }, 2)).toBe(2);
+      expect(await store.logs.deleteAudit('sign_in', { until: 30, now: 100 }, 2)).toBe(1);
+      expect(await store.logs.deleteAudit('sign_in', { until: 30, now: 100 }, 2)).toBe(0);
       expect(await store.logs.verifyAudit()).toEqual({ faults: [], chained: 5, unchained: 0 });
       const raw = openRaw(opened());
       const [left] = await raw.rows("select count(*) as rows from audit_logs where action = 'channel.update'");
       await raw.close();
       expect(Number(left?.rows)).toBe(4);
-      expect(await store.logs.deleteAudit('sign_in', 40, 10)).toBe(1);
+      expect(await store.logs.deleteAudit('sign_in', { until: 40, now: 100 }, 10)).toBe(1);
       await store.logs.addAudit(row('auth.login', 50));
       expect((await store.logs.verifyAudit()).faults).toEqual([]);
       await runRaw(opened(), "delete from audit_logs where action = 'auth.login'");
       expect((await store.logs.verifyAudit()).faults).toMatchObject([{ chain: 'sign_in', fault: 'missing' }]);
+    });
+
+    test('a row that was written while the clock was ahead holds up no older ones', async () => {
+      const { store } = opened();
+      for (const at of [10, 9999, 20, 40]) await store.logs.addAudit(row('auth.login', at));
+      expect(await store.logs.deleteAudit('sign_in', { until: 30, now: 100 }, 10)).toBe(2);
+      expect(await store.logs.verifyAudit()).toEqual({ faults: [], chained: 1, unchained: 0 });
     });
   },
   { fresh: 'test' },

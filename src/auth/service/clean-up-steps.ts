@@ -53,22 +53,26 @@ export function authCleanUpSteps(deps: { store: Store; clock: Clock }, config: C
     // Only sign-ins leave the audit log by themselves; changes stay.
     steps.push({
       step: 'sign-ins of the audit log',
-      deleteBatch: (limit) =>
-        store.logs.deleteAudit('sign_in', clock.unix() - auditSignInDays * SECONDS_PER_DAY, limit),
+      deleteBatch: (limit) => store.logs.deleteAudit('sign_in', auditAge(clock, auditSignInDays), limit),
     });
   }
   return steps;
 }
 
+function auditAge(clock: Clock, days: number) {
+  const now = clock.unix();
+  return { until: now - days * SECONDS_PER_DAY, now };
+}
+
 /** The audit log's changes that are past their days; 0 keeps them without end. */
 export function auditRetentionSteps({ store, clock }: { store: Pick<Store, 'logs'>; clock: Clock }, days: number) {
   if (days === 0) return [];
-  const until = clock.unix() - days * SECONDS_PER_DAY;
+  const age = auditAge(clock, days);
   return [
     {
       step: 'changes of the audit log',
       async run(limit: number) {
-        const changed = await store.logs.deleteAudit('change', until, limit);
+        const changed = await store.logs.deleteAudit('change', age, limit);
         return { walked: changed, changed };
       },
     },

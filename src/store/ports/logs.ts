@@ -220,9 +220,10 @@ export interface LogStore {
   addAudit(row: NewAuditRow): Promise<void>;
   /**
    * Deletes at most `limit` of the oldest rows of a chain, written at or before `until`, and stores
-   * the last one's hash. Returns their number.
+   * the last one's hash. Returns their number. Rows between them that a clock wrote which was ahead
+   * of `now` go with them.
    */
-  deleteAudit(chain: AuditChainName, until: number, limit: number): Promise<number>;
+  deleteAudit(chain: AuditChainName, age: { until: number; now: number }, limit: number): Promise<number>;
   /**
    * Reads all chains. Returns the first fault of each, the number of rows in chains, and the number
    * of later rows that are in none (written by an older version, or from outside).

@@ -1,5 +1,5 @@
-import { and, asc, eq, getTableColumns, gt, lte, sql } from 'drizzle-orm';
-import { type JsonObject, sha256Hex } from '../../../kernel/index.ts';
+import { and, asc, eq, getTableColumns, gt, lte, type SQL, sql } from 'drizzle-orm';
+import { CLOCK_LEEWAY_SECONDS, type JsonObject, sha256Hex } from '../../../kernel/index.ts';
 import type { AuditAction, AuditChainName, AuditFault, AuditRecord, LogStore } from '../../ports/index.ts';
 import { atomic, type Context, lazy, toJsonSafeText } from '../context.ts';
 import { columnPlaceholder, columnPlaceholders, countAll, lazyByShape } from '../prepare-by-shape.ts';
@@ -54,11 +54,11 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
     return chain;
   }
 
-  const rowsAfter = (name: AuditChainName, id: number, limit: number) =>
+  const rowsAfter = (name: AuditChainName, { id, limit }: { id: number; limit: number }, condition?: SQL) =>
     db
       .select()
       .from(auditLogs)
-      .where(and(eq(auditLogs.chain, name), gt(auditLogs.id, id)))
+      .where(and(eq(auditLogs.chain, name), gt(auditLogs.id, id), condition))
       .orderBy(asc(auditLogs.id))
       .limit(limit);
 
@@ -74,7 +74,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
     let last = { id: chain.removedId, hash: chain.removedHash };
     let rows = 0;
     while (last.id < chain.headId) {
-      const page = await rowsAfter(name, last.id, PAGE);
+      const page = await rowsAfter(name, { id: last.id, limit: PAGE });
       for (const row of page) {
         if (row.id > chain.headId) break;
         if (row.prevHash !== last.hash) return faultAt(row.id, 'missing', rows);
@@ -108,9 +108,10 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
       await moveHead().execute({ name, headId: added?.id ?? 0, headHash: hash });
     }),
 
-    deleteAudit: atomic(async (name, until, limit) => {
+    deleteAudit: atomic(async (name, { until, now }, limit) => {
       const chain = await lockChain(name);
-      const oldest = await rowsAfter(name, chain.removedId, limit);
+      const isPast = lte(auditLogs.createdAt, now + CLOCK_LEEWAY_SECONDS);
+      const oldest = await rowsAfter(name, { id: chain.removedId, limit }, isPast);
       // Stop at the first younger row: nothing may be deleted from the middle.
       const young = oldest.findIndex(({ createdAt }) => createdAt > until);
       const old = young === -1 ? oldest : oldest.slice(0, young);
