@@ -156,6 +156,7 @@ type AccountRecords = {
   records: UsageLog & AuditLog & { addAudit(row: NewAuditRow): Promise<void> };
   statements: AccountStatements;
   requestKeys: RequestKeys;
+  digestRequest: (text: string) => string;
   /** Called when a user has chosen when to be warned of a low balance. */
   onBalanceAlert: () => void;
 };
@@ -197,7 +198,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const { auth, accounts, status, clock, logger } = deps;
   const { maxFileBytes } = deps.config;
   const audit = createRecordAudit({ addAudit: (row) => accounts.records.addAudit(row), clock, logger });
-  const once = createAnswerOnce({ keys: accounts.requestKeys, clock });
+  const once = createAnswerOnce({ keys: accounts.requestKeys, digest: accounts.digestRequest, clock });
   const { tasks, surfaces, results, relay, reports } = deps.taskRooms;
   const v1: V1Deps = {
     ...{ tasks, surfaces, results, relay },

@@ -3,7 +3,7 @@ import { panelManifest } from '../../../build/panel/manifest.gen.ts';
 import { findRelyingParty, rootHasOtherSignInMethod, tryOidc } from '../../auth/index.ts';
 import { createAccountStatements } from '../../billing/index.ts';
 import { createHttpApp, type HttpApp, NotReady } from '../../http/index.ts';
-import type { Clock, Logger, Sentence } from '../../kernel/index.ts';
+import { type Clock, deriveKey, hmacSha256Hex, type Logger, type Sentence } from '../../kernel/index.ts';
 import { createNodeControl } from '../../operations/nodes/drain-node.ts';
 import { describeBackups, describeSystem, describeSystemHistory } from '../../operations/overview/describe-system.ts';
 import { listAttention } from '../../operations/overview/list-attention.ts';
@@ -57,7 +57,8 @@ export function composeHttp(
   services: DomainServices,
   { port, outOfService, certificateFault, certificateEnd, installation }: ListenerState & { installation: string },
 ): HttpParts {
-  const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
+  const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId } = foundation;
+  const requestDigestKey = deriveKey(secrets.crypto[0], 'panel-request.v1');
   const { auth, channels, capacity, billing, plugins, options, node, upstream, watches } = services;
   const { tasks, surfaces, batches, results, relay, reports, webhooks, unrecorded, tryChannel } = services.taskRooms;
   const { metrics, tracing, lag, reportCacheSize } = services.observed;
@@ -143,6 +144,7 @@ export function composeHttp(
       groupLimits: (group) => findGroupLimits(options, group),
       statements: createAccountStatements(store.ledger),
       requestKeys: store.idempotency,
+      digestRequest: (text) => hmacSha256Hex(requestDigestKey, text),
       onBalanceAlert: () => watches.balanceWatch.wake(),
     },
     status: {

@@ -1,5 +1,5 @@
 import type { PanelPrincipal } from '../../auth/index.ts';
-import { AppError, type Clock, newUuid, sha256Hex } from '../../kernel/index.ts';
+import { AppError, type Clock, newUuid } from '../../kernel/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
@@ -36,6 +36,13 @@ export function readIdempotencyKey({ headers }: Request): string | undefined {
 /** Does `work` once for all requests of a user with one Idempotency-Key; without a key, always. */
 export type AnswerOnce = <T>(asked: OnceRequest, work: () => Promise<T>) => Promise<T>;
 
+type Deps = {
+  keys: RequestKeys;
+  /** By a secret: what is asked may hold a password, and what is kept must not let it be guessed. */
+  digest: (text: string) => string;
+  clock: Clock;
+};
+
 type Kept = { requestHash: string; answer: Promise<unknown>; untilMs: number };
 
 /**
@@ -44,7 +51,7 @@ type Kept = { requestHash: string; answer: Promise<unknown>; untilMs: number };
  * twice. A repeat gets the first answer while this process keeps it, else a refusal that says so.
  * @throws tasks.invalid_idempotency_key, tasks.idempotency_key_reused, http.request_repeated
  */
-export function createAnswerOnce({ keys, clock }: { keys: RequestKeys; clock: Clock }): AnswerOnce {
+export function createAnswerOnce({ keys, digest, clock }: Deps): AnswerOnce {
   const answers = new Map<string, Kept>();
 
   async function takeAndWork<T>(
@@ -72,7 +79,7 @@ export function createAnswerOnce({ keys, clock }: { keys: RequestKeys; clock: Cl
     const userId = panel.user.id;
     // Keys of tasks are chosen by clients; these never collide with them.
     const key = `panel:${given}`;
-    const requestHash = sha256Hex(`${request.method} ${new URL(request.url).pathname} ${JSON.stringify(body)}`);
+    const requestHash = digest(`${request.method} ${new URL(request.url).pathname} ${JSON.stringify(body)}`);
     const id = `${userId}:${key}`;
     const known = answers.get(id);
     if (known && known.untilMs > clock.monotonicMs()) {

@@ -8,8 +8,9 @@ import {
   type TakenKey,
 } from '../../../src/http/panel-api/idempotent-answers.ts';
 import { httpErrors } from '../../../src/http/responses/errors.ts';
-import { type AppError, systemClock } from '../../../src/kernel/index.ts';
+import { type AppError, sha256Hex, systemClock } from '../../../src/kernel/index.ts';
 import { taskErrors } from '../../../src/tasks/index.ts';
+import { openBackdoor } from '../../support/backdoor.ts';
 import { PASSWORD } from '../../support/cheap-hash.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
@@ -96,7 +97,7 @@ test('another node, or the same one after a restart, does not do it again and sa
       return done;
     }).catch((error: AppError) => error.code);
   };
-  const node = () => createAnswerOnce({ keys, clock: systemClock });
+  const node = () => createAnswerOnce({ keys, digest: sha256Hex, clock: systemClock });
   expect(await ask(node(), {}, taskErrors.invalid_idempotency_key())).toBe('tasks.invalid_idempotency_key');
   const first = node();
   expect([await ask(first, {}), await ask(first, {})]).toEqual([1, 1]);
@@ -106,4 +107,15 @@ test('another node, or the same one after a restart, does not do it again and sa
   // The work may have been done: nobody knows.
   expect(await ask(node(), {}, httpErrors.internal())).toBe('http.internal');
   expect(await ask(node(), {})).toBe('http.request_repeated');
+});
+
+test('what is kept of a new account’s request is no digest by which its password could be guessed', async () => {
+  const body = { username: 'guessed', password: PASSWORD };
+  expect((await post('/api/user', { body, key: 'kept' })).status).toBe(200);
+  const backdoor = openBackdoor(panel.gateway);
+  const rows = await backdoor.run("select request_hash from idempotency_keys where key = 'panel:kept'");
+  await backdoor.close();
+  const unkeyed = sha256Hex(`POST /api/user ${JSON.stringify(body)}`);
+  expect(rows).toEqual([{ request_hash: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+  expect(rows[0]?.request_hash).not.toBe(unkeyed);
 });
