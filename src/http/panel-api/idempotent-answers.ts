@@ -38,7 +38,7 @@ export type AnswerOnce = <T>(asked: OnceRequest, work: () => Promise<T>) => Prom
 
 type Deps = {
   keys: RequestKeys;
-  /** By a secret: what is asked may hold a password, and what is kept must not let it be guessed. */
+  /** By a secret: the request may hold a password, which nobody must guess by what is kept. */
   digest: (text: string) => string;
   clock: Clock;
 };
