@@ -7,6 +7,11 @@ import { createLogPages } from './count-log-pages.ts';
  * them are pages that are written once instead of many times.
  */
 const CHECKPOINT_PAGES = 8000;
+/**
+ * Commits from one count of the pages to the next: a count takes as long as a statement. A large
+ * group writes some 1,500 pages.
+ */
+const COUNTED_EVERY = 4;
 /** Few enough to be copied and flushed in about the time of a commit's own flush. */
 const REST_PAGES = 400;
 /** Writers that are faster than the copies would never leave this few. */
@@ -35,6 +40,7 @@ export function scheduleCheckpoints(
   const thread = createCheckpointThread(file.filename);
   const log = createLogPages(file);
   let dueAt = CHECKPOINT_PAGES;
+  let commits = 0;
   let closed = false;
   let state: 'waiting' | 'copying' | 'rest' | 'finishing' = 'waiting';
 
@@ -87,7 +93,9 @@ export function scheduleCheckpoints(
 
   return {
     noteCommit() {
-      if (state === 'waiting' && countPages().left >= dueAt) void detachFromRequest(copy);
+      commits += 1;
+      if (state !== 'waiting' || commits % COUNTED_EVERY !== 0) return;
+      if (countPages().left >= dueAt) void detachFromRequest(copy);
     },
     pause: () => (state === 'rest' ? finish() : undefined),
     close() {

@@ -6,7 +6,15 @@ import {
   type NewUsageRow,
   type UsageFilter,
 } from '../../ports/index.ts';
-import { type Context, containsText, escapeLike, lazy, type RecordColumns, toJsonSafeText } from '../context.ts';
+import {
+  atomic,
+  type Context,
+  containsText,
+  escapeLike,
+  lazy,
+  type RecordColumns,
+  toJsonSafeText,
+} from '../context.ts';
 import { createPages, lazyByShape, whereGiven } from '../prepare-by-shape.ts';
 import { buildUsageTime } from '../usage/figures.ts';
 import { createAuditChains } from './audit-chains.ts';
@@ -28,13 +36,7 @@ const USAGE = {
 } as const satisfies RecordColumns;
 
 export function createLogStore(context: Context): LogStore {
-  const {
-    db,
-    tables,
-    fold,
-    prepare,
-    lists: { records },
-  } = context;
+  const { db, tables, fold, prepareRecords } = context;
   const { usageLogs, auditLogs, users, apiKeys } = tables;
   const matches = (filter: UsageFilter & { before?: number }) =>
     whereGiven(filter, {
@@ -100,16 +102,19 @@ export function createLogStore(context: Context): LogStore {
     const values = Object.keys(USAGE).map((name) =>
       name === 'created_at' ? buildUsageTime(sql`given.created_at`) : sql.raw(`given.${name}`),
     );
-    return prepare(sql`insert into usage_logs (${sql.join(columns, sql`, `)})
-      select ${sql.join(values, sql`, `)} from ${records('given', USAGE)}`);
+    return prepareRecords(
+      { name: 'given', columns: USAGE },
+      (records) => sql`insert into usage_logs (${sql.join(columns, sql`, `)})
+        select ${sql.join(values, sql`, `)} from ${records}`,
+    );
   });
   const addUsageRows: LogStore['addUsageRows'] = async (rows) => {
-    if (rows.length > 0) await insertUsage()({ given: JSON.stringify(rows.map(encodeUsage)) });
+    if (rows.length > 0) await insertUsage()(rows.map(encodeUsage));
   };
 
   return {
     addUsage: (row) => addUsageRows([row]),
-    addUsageRows,
+    addUsageRows: atomic(addUsageRows),
 
     listUsage: usagePages,
     readUsage: (wanted, { before, limit }) => {

@@ -45,18 +45,23 @@ export function findExceeded(
 }
 
 /** The sums of budgets. The rows of key and wallet are locked before them. */
-export function createBudgetSums({ prepare, lockRows, lists: { amongTexts, records } }: Context) {
+export function createBudgetSums({ prepare, prepareRecords, lockRows, lists: { amongTexts } }: Context) {
   const among = amongTexts(sql.raw('id'), 'ids');
   const read = lazy(() => prepare(sql`select id, spent from budget_sums where ${among} order by id`));
   const lock = lazy(() => prepare(sql`select id, spent from budget_sums where ${among} order by id ${lockRows}`));
   const add = lazy(() =>
-    prepare(sql`insert into budget_sums (id, ends_at, spent)
-      select id, ends_at, amount from ${records('sum', SUM)} where true
-      on conflict (id) do update set spent = budget_sums.spent + excluded.spent`),
+    prepareRecords(
+      { name: 'sum', columns: SUM },
+      (records) => sql`insert into budget_sums (id, ends_at, spent)
+        select id, ends_at, amount from ${records} where true
+        on conflict (id) do update set spent = budget_sums.spent + excluded.spent`,
+    ),
   );
   const change = lazy(() =>
-    prepare(sql`update budget_sums set spent = spent + sum.amount
-      from ${records('sum', SUM)} where budget_sums.id = sum.id`),
+    prepareRecords(
+      { name: 'sum', columns: SUM },
+      (records) => sql`update budget_sums set spent = spent + sum.amount from ${records} where budget_sums.id = sum.id`,
+    ),
   );
   const readSpent = async (query: typeof read, ids: readonly string[]): Promise<Map<string, number>> =>
     ids.length === 0
@@ -65,8 +70,7 @@ export function createBudgetSums({ prepare, lockRows, lists: { amongTexts, recor
 
   const write = async (query: typeof add, sums: readonly SumChange[]): Promise<void> => {
     if (sums.length === 0) return;
-    const rows = sums.map(({ id, endsAt, amount }) => ({ id, ends_at: endsAt, amount }));
-    await query()({ sum: JSON.stringify(rows) });
+    await query()(sums.map(({ id, endsAt, amount }) => ({ id, ends_at: endsAt, amount })));
   };
 
   return {

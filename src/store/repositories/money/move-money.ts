@@ -37,18 +37,21 @@ export function createMoneyMoves(
 ): Pick<LedgerStore, 'reserveAll' | 'canReserveAll' | 'replaceReservation' | 'settleAll'> {
   type Rows = Promise<unknown[][]>;
   type PayerRows = Record<'keys' | 'wallets', () => (values: Record<string, unknown>) => Rows>;
-  const { prepare, lockRows, nowMs, now } = context;
-  const { amongIds, records } = context.lists;
+  const { prepare, prepareRecords, lockRows, nowMs, now } = context;
+  const { amongIds } = context.lists;
   const sums = createBudgetSums(context);
   const insert = (returning: string) =>
     lazy(() =>
-      prepare(sql`
-        insert into ledger_entries (wallet_id, api_key_id, task_id, kind, attempt, amount, note, note_sentence, created_at,
-          budgets)
-        select wallet_id, api_key_id, task_id, kind, attempt, amount, note, note_sentence, created_at,
-          budgets
-        from ${records('line', LINE)} where true
-        on conflict do nothing returning ${sql.raw(returning)}`),
+      prepareRecords(
+        { name: 'line', columns: LINE },
+        (records) => sql`
+          insert into ledger_entries (wallet_id, api_key_id, task_id, kind, attempt, amount, note, note_sentence, created_at,
+            budgets)
+          select wallet_id, api_key_id, task_id, kind, attempt, amount, note, note_sentence, created_at,
+            budgets
+          from ${records} where true
+          on conflict do nothing returning ${sql.raw(returning)}`,
+      ),
     );
   const insertReservations = insert('1');
   const findReservation = lazy(() =>
@@ -75,24 +78,26 @@ export function createMoneyMoves(
       sql`select id, budget, ${nowMs} from users where ${amongIds(sql`id`, 'ids')} and status = ${sql.raw(`${STATUS.enabled}`)} and deleted_at = 0`,
     ),
   );
+  const prepareMove = (build: (moves: SQL) => SQL) =>
+    lazy(() => prepareRecords({ name: 'move', columns: MOVE }, build));
   // Unlimited keys have no balance of their own.
-  const moveKeys = lazy(() =>
-    prepare(sql`
+  const moveKeys = prepareMove(
+    (moves) => sql`
       update api_keys set used_quota = used_quota + move.used,
         quota = case when unlimited_quota then quota else quota + move.amount end
-      from ${records('move', MOVE)} where api_keys.id = move.id`),
+      from ${moves} where api_keys.id = move.id`,
   );
-  const moveWallets = lazy(() =>
-    prepare(sql`
+  const moveWallets = prepareMove(
+    (moves) => sql`
       update wallets set quota = quota + move.amount, used_quota = used_quota + move.used,
         request_count = request_count + move.requests
-      from ${records('move', MOVE)} where wallets.id = move.id returning wallets.id`),
+      from ${moves} where wallets.id = move.id returning wallets.id`,
   );
   const moveUsed = (table: 'channels' | 'credentials') =>
-    lazy(() =>
-      prepare(sql`
+    prepareMove(
+      (moves) => sql`
         update ${sql.raw(table)} set used_quota = used_quota + move.used
-        from ${records('move', MOVE)} where ${sql.raw(table)}.id = move.id`),
+        from ${moves} where ${sql.raw(table)}.id = move.id`,
     );
   const moveChannels = moveUsed('channels');
   const moveCredentials = moveUsed('credentials');
@@ -105,7 +110,7 @@ export function createMoneyMoves(
   const lockSeveral = (query: typeof lockChannels, moves: ReadonlyMap<number, Move>): Rows =>
     moves.size > 1 ? withIds(query, moves.keys()) : Promise.resolve([]);
   const move = (query: typeof moveKeys, moves: ReadonlyMap<number, Move>): Rows =>
-    moves.size === 0 ? Promise.resolve([]) : query()({ move: JSON.stringify([...moves.values()]) });
+    moves.size === 0 ? Promise.resolve([]) : query()([...moves.values()]);
 
   async function moveWalletRows(moves: ReadonlyMap<number, Move>): Promise<void> {
     // The key may have been deleted since; a wallet's row never is.
@@ -114,7 +119,7 @@ export function createMoneyMoves(
   }
 
   async function writeReservations(lines: readonly EncodedLine[]): Promise<void> {
-    if ((await insertReservations()({ line: JSON.stringify(lines) })).length < lines.length)
+    if ((await insertReservations()(lines)).length < lines.length)
       throw storeErrors.broken_invariant({ message: 'This attempt of the task already has its reservation.' });
   }
 
@@ -229,8 +234,7 @@ export function createMoneyMoves(
 
     settleAll: atomic(async ({ lines, usage }) => {
       for (const { amount } of lines) requireInteger(amount, true);
-      const rows =
-        lines.length === 0 ? [] : await insertLines()({ line: JSON.stringify(lines.map((line) => encodeLine(line))) });
+      const rows = lines.length === 0 ? [] : await insertLines()(lines.map((line) => encodeLine(line)));
       const written = new Set(rows.map(([taskId, kind, attempt]) => nameLine([taskId, kind, attempt])));
       const counted = new Map<string, SumChange>();
       for (const [, , , amount, ids] of rows) {

@@ -4,12 +4,6 @@ import type { TaskAdvance, TaskStore } from '../../ports/index.ts';
 import { atomic, type Context, lazy, type RecordColumns, toJsonSafeText } from '../context.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 
-/**
- * Characters of the rows of one statement. Their data may be a MiB each, and the database holds it
- * several times while it parses it.
- */
-const MAX_STATEMENT_LENGTH = 4 * 1024 * 1024;
-
 /** What a poll of a running task changes. */
 const POLLED = {
   progress: 'text',
@@ -67,20 +61,23 @@ type Parts = {
  * instead of hundreds.
  */
 export function createTaskAdvances(
-  { nowMs, now, prepare, lists: { records } }: Context,
+  { nowMs, now, prepareRecords }: Context,
   { memory, advance, addEvents }: Parts,
 ): Pick<TaskStore, 'advanceAll'> {
   const kept = (name: string): SQL => sql.raw(`"${name}" = coalesce(given."${name}", tasks."${name}")`);
   const prepareAdvance = (changed: RecordColumns) =>
-    prepare(sql`
+    prepareRecords(
+      { name: 'given', columns: { ...CLAIM, ...changed } },
+      (records) => sql`
       update tasks set ${sql.join(Object.keys(changed).map(kept), sql`, `)},
         lease_owner = null, lease_until = 0, lease_seq = given.seq, updated_at = ${nowMs} / 1000,
         next_poll_at = coalesce(${nowMs} + given.wait, tasks.next_poll_at)
-      from ${records('given', { ...CLAIM, ...changed })}
+      from ${records}
       where tasks.task_id = given.task_id and tasks.status in ${UNFINISHED}
         and tasks.lease_owner is not distinct from given.held_by and tasks.lease_seq = given.held_under
         and (given.reserved is null or tasks.quota = given.reserved)
-      returning tasks.task_id, tasks.lease_seq`);
+      returning tasks.task_id, tasks.lease_seq`,
+    );
   const advancePolled = lazy(() => prepareAdvance(POLLED));
   const advanceAccepted = lazy(() => prepareAdvance(ACCEPTED));
   const advanceMoved = lazy(() => prepareAdvance(MOVED));
@@ -113,12 +110,9 @@ export function createTaskAdvances(
       const chosen = rows.map(choose);
       for (const query of new Set(chosen)) {
         const those = rows.filter((_, index) => chosen[index] === query);
-        for (const group of groupBySize(those.map((row) => JSON.stringify(row)))) {
-          const advanced = await query()({ given: `[${group.join()}]`, ...now() });
-          for (const [taskId, seq] of advanced) {
-            const found = sent.get(nameClaim(String(taskId), Number(seq)));
-            if (found) written.add(found);
-          }
+        for (const [taskId, seq] of await query()(those, now())) {
+          const found = sent.get(nameClaim(String(taskId), Number(seq)));
+          if (found) written.add(found);
         }
       }
       const done = advances.filter((each) => written.has(each));
@@ -134,21 +128,6 @@ export function createTaskAdvances(
 }
 
 const nameClaim = (taskId: string, seq: number): string => `${taskId} ${seq}`;
-
-/** Rows as JSON in groups of at most `MAX_STATEMENT_LENGTH`. A larger row is a group of its own. */
-export function groupBySize(rows: readonly string[]): string[][] {
-  const groups: string[][] = [];
-  let length = MAX_STATEMENT_LENGTH;
-  for (const row of rows) {
-    if (length + row.length > MAX_STATEMENT_LENGTH) {
-      groups.push([]);
-      length = 0;
-    }
-    groups.at(-1)?.push(row);
-    length += row.length;
-  }
-  return groups;
-}
 
 /**
  * The row by column names. JSON columns are encoded as text, so that a stored `null` differs from

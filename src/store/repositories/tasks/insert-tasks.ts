@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { NewTask, TaskRecord, TaskStore } from '../../ports/index.ts';
-import { type Context, lazy, type RecordColumns, toJsonSafeText } from '../context.ts';
-import { groupBySize } from './advance-tasks.ts';
+import { atomic, type Context, lazy, type RecordColumns, toJsonSafeText } from '../context.ts';
 
 /** What a new task is given; the rest has the defaults of the table. */
 const GIVEN = {
@@ -56,34 +55,35 @@ export const NEW_TASK = {
   credentialId: null,
 } as const satisfies Partial<TaskRecord>;
 
-/** Inserts any number of tasks in one statement. */
-export function createTaskInserts({ nowMs, now, prepare, lists: { records } }: Context): Pick<TaskStore, 'insertAll'> {
+/** Inserts any number of tasks. */
+export function createTaskInserts({ nowMs, now, prepareRecords }: Context): Pick<TaskStore, 'insertAll'> {
   const names = sql.raw(
     Object.keys(GIVEN)
       .map((name) => `"${name}"`)
       .join(', '),
   );
   const insert = lazy(() =>
-    prepare(sql`
+    prepareRecords(
+      { name: 'given', columns: { ...GIVEN, lease_for: 'bigint', counts_start: 'bigint' } },
+      (records) => sql`
       insert into tasks (${names}, status, progress, lease_seq, updated_at, lease_until, dispatched_at)
       select ${names}, ${sql.raw(`'${NEW_TASK.status}', '${NEW_TASK.progress}', ${NEW_TASK.leaseSeq}`)}, given.created_at,
         case when given.phase = 'waiting' then 0 else ${nowMs} + given.lease_for end,
         case when given.counts_start = 1 then ${nowMs} else 0 end
-      from ${records('given', { ...GIVEN, lease_for: 'bigint', counts_start: 'bigint' })}
-      returning task_id, id, lease_until, dispatched_at`),
+      from ${records}
+      returning task_id, id, lease_until, dispatched_at`,
+    ),
   );
   return {
-    async insertAll(tasks) {
+    insertAll: atomic(async (tasks) => {
       const stored = new Map<string, Pick<TaskRecord, 'id' | 'leaseUntilMs' | 'dispatchedAtMs'>>();
-      for (const group of groupBySize(tasks.map((task) => JSON.stringify(encode(task))))) {
-        for (const [taskId, id, untilMs, atMs] of await insert()({ given: `[${group.join()}]`, ...now() }))
-          stored.set(String(taskId), { id: Number(id), leaseUntilMs: Number(untilMs), dispatchedAtMs: Number(atMs) });
-      }
+      for (const [taskId, id, untilMs, atMs] of await insert()(tasks.map(encode), now()))
+        stored.set(String(taskId), { id: Number(id), leaseUntilMs: Number(untilMs), dispatchedAtMs: Number(atMs) });
       return tasks.map(({ leaseForMs: _, countsStart: __, ...task }) => {
         const row = stored.get(task.taskId) as Pick<TaskRecord, 'id' | 'leaseUntilMs' | 'dispatchedAtMs'>;
         return { ...NEW_TASK, callbackUrl: null, sourceHash: '', ...task, updatedAt: task.createdAt, ...row };
       });
-    },
+    }),
   };
 }
 

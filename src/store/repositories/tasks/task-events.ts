@@ -25,29 +25,22 @@ const COLUMNS = {
   always: 'text',
 } as const satisfies RecordColumns;
 
-export function createTaskEvents({ db, tables, prepare, lists: { records } }: Context) {
+export function createTaskEvents({ db, tables, prepareRecords }: Context) {
   const { taskEvents: events } = tables;
   const add = lazy(() =>
-    prepare(sql`
-      insert into task_events (task_id, at, kind, status, class, http_status, detail, detail_sentence)
-      select task_id, at, kind, status, class, http_status, detail, detail_sentence from ${records('event', COLUMNS)}
-      where event.always = 'yes' or ${sql.raw(`${MAX_EVENTS}`)} >
-        (select count(*) from task_events as kept where kept.task_id = event.task_id)`),
-  );
-  const at = sql.placeholder;
-  const addOne = lazy(() =>
-    prepare(sql`
-      insert into task_events (task_id, at, kind, status, class, http_status, detail, detail_sentence)
-      select cast(${at('task_id')} as text), cast(${at('at')} as bigint), cast(${at('kind')} as text),
-        cast(${at('status')} as text), cast(${at('class')} as text), cast(${at('http_status')} as integer),
-        cast(${at('detail')} as text), cast(${at('detail_sentence')} as text)
-      where cast(${at('always')} as text) = 'yes' or ${sql.raw(`${MAX_EVENTS}`)} >
-        (select count(*) from task_events as kept where kept.task_id = cast(${at('task_id')} as text))`),
+    prepareRecords(
+      { name: 'event', columns: COLUMNS },
+      (records) => sql`
+        insert into task_events (task_id, at, kind, status, class, http_status, detail, detail_sentence)
+        select task_id, at, kind, status, class, http_status, detail, detail_sentence from ${records}
+        where event.always = 'yes' or ${sql.raw(`${MAX_EVENTS}`)} >
+          (select count(*) from task_events as kept where kept.task_id = event.task_id)`,
+    ),
   );
   const addEvents = async (added: readonly NewTaskEvent[]): Promise<void> => {
-    if (added.length > 0) await add()({ event: JSON.stringify(added.map(encode)) });
+    if (added.length > 0) await add()(added.map(encode));
   };
-  const addEvent = async (event: NewTaskEvent): Promise<void> => void (await addOne()(encode(event)));
+  const addEvent = (event: NewTaskEvent): Promise<void> => addEvents([event]);
   const passedOver = lazy(() =>
     db
       .select({ id: events.id, detail: events.detail })
@@ -65,7 +58,7 @@ export function createTaskEvents({ db, tables, prepare, lists: { records } }: Co
       .prepare(),
   );
   return {
-    addEvents,
+    addEvents: atomic(addEvents),
     addEvent,
     notePassedOver: atomic(async (taskId, { at, channels }) => {
       const [row] = await passedOver().execute({ taskId });
