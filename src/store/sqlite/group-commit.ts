@@ -96,10 +96,10 @@ export function createGroupCommit(
     const ended: Group['ended'] = [];
     let broken: unknown;
     try {
-      await waitForLock(() => run('begin immediate'));
+      await begin();
       while (queue.length > 0 && ended.length < MAX_GROUP) {
         const job = queue.shift() as Job;
-        const outcome = await runJob(job);
+        const outcome = await runJob(job, ended.length === 0);
         ended.push({ job, outcome });
         // SQLite has rolled back by itself: the disk is full, or an I/O error occurred.
         if (!file.inTransaction) throw outcome.ok ? storeErrors.unavailable() : outcome.error;
@@ -134,27 +134,37 @@ export function createGroupCommit(
     }
   }
 
-  async function runJob(job: Job): Promise<Outcome> {
+  const begin = (): Promise<void> => waitForLock(() => run('begin immediate'));
+
+  /**
+   * The first of a transaction may undo all of it: SQLite need not keep each page as it was before
+   * the job.
+   */
+  async function runJob(job: Job, isFirst: boolean): Promise<Outcome> {
+    // A single statement is atomic by itself.
+    const needsSavepoint = job.atomic && !isFirst;
     try {
-      // A single statement is atomic by itself.
-      if (!job.atomic) {
-        await job.work();
-        return { ok: true };
-      }
-      run('savepoint work');
-      try {
-        await job.work();
-      } catch (error) {
-        if (file.inTransaction) {
-          run('rollback to work');
-          run('release work');
-        }
-        throw error;
-      }
-      run('release work');
+      if (needsSavepoint) run('savepoint work');
+      await job.work();
+      if (needsSavepoint) run('release work');
       return { ok: true };
     } catch (error) {
+      try {
+        if (job.atomic && file.inTransaction) await undo(isFirst);
+      } catch (failure) {
+        return { ok: false, error: failure };
+      }
       return { ok: false, error };
+    }
+  }
+
+  async function undo(isFirst: boolean): Promise<void> {
+    if (isFirst) {
+      run('rollback');
+      await begin();
+    } else {
+      run('rollback to work');
+      run('release work');
     }
   }
 
