@@ -72,6 +72,8 @@ describeEachStore('transactions', (opened) => {
     const { store } = opened();
     const user = await addUser(store, { balance: 40 });
     const keys = Array.from({ length: 40 }, () => newUuid());
+    /** The first of a shared commit, too. */
+    const fails = (i: number) => i % 2 === 0;
     const results = await Promise.allSettled(
       keys.map((key, i) =>
         store.transaction(async (tx) => {
@@ -85,15 +87,15 @@ describeEachStore('transactions', (opened) => {
             amount: 1,
             at: 1,
           });
-          if (i % 2) throw new Error(`work ${i}`);
+          if (fails(i)) throw new Error(`work ${i}`);
           return i;
         }),
       ),
     );
     for (const [i, result] of results.entries()) {
-      if (i % 2) expect(result).toMatchObject({ status: 'rejected', reason: { message: `work ${i}` } });
+      if (fails(i)) expect(result).toMatchObject({ status: 'rejected', reason: { message: `work ${i}` } });
       else expect(result).toEqual({ status: 'fulfilled', value: i });
-      expect(await option(keys[i] ?? '')).toBe(i % 2 ? undefined : `${i}`);
+      expect(await option(keys[i] ?? '')).toBe(fails(i) ? undefined : `${i}`);
     }
     expect((await store.users.byId(user.id))?.quota).toBe(20);
   });
