@@ -11,7 +11,7 @@ export type ErasedPart = (typeof ERASED_PARTS)[number];
  * The task without these parts; undefined where it has none of them. What its bill was made of
  * stays.
  */
-export function stripContent(task: TaskContent, parts: readonly ErasedPart[]): ContentChange | undefined {
+function stripContent(task: TaskContent, parts: readonly ErasedPart[]): ContentChange | undefined {
   const { id, properties, execution, hasAnswer } = task;
   const stripped = { properties: { ...properties }, execution: { ...execution } };
   let changed = false;
