@@ -16,7 +16,7 @@ import type { GatewayClient } from './gateway-client.ts';
 const WAIT_SECONDS = 30;
 
 /** The task once it has ended, with a line of its progress on standard error. */
-export async function followTask(client: GatewayClient, id: string, io: CommandIo): Promise<JsonObject> {
+export async function waitForTask(client: GatewayClient, id: string, io: CommandIo): Promise<JsonObject> {
   let task = await client.get(`/tasks/${encodeURIComponent(id)}`);
   let shown = '';
   const show = (): void => {

@@ -4,7 +4,7 @@ import { readEnvironment } from '../../config/config.ts';
 import { askSecret } from '../ask-secret.ts';
 import { normalizeUrl, readClientSettings, writeClientSettings } from '../client/client-settings.ts';
 import { createGatewayClient, type GatewayClient } from '../client/gateway-client.ts';
-import { followTask, reportTask } from '../client/wait-for-task.ts';
+import { reportTask, waitForTask } from '../client/wait-for-task.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 
 /** Tries an API key, and remembers it with its gateway. */
@@ -100,7 +100,7 @@ export const getTask = (input: CommandInput): Promise<ExitCode> =>
 
 async function showTask(client: GatewayClient, id: string, input: CommandInput): Promise<ExitCode> {
   const waits = input.values.wait === true || option(input, 'out') !== undefined;
-  const task = await (waits ? followTask(client, id, input.io) : client.get(`/tasks/${encodeURIComponent(id)}`));
+  const task = await (waits ? waitForTask(client, id, input.io) : client.get(`/tasks/${encodeURIComponent(id)}`));
   return reportTask(client, task, input);
 }
 
