@@ -48,10 +48,11 @@ export { limitReached, listOwnerLimits, readConcurrencyLimits } from './state/ow
 export { toStoredFailure } from './state/stored-failure.ts';
 export { traceEvent } from './state/trace-event.ts';
 export { MAX_ATTEMPTS } from './submission/attempt-channels.ts';
-export { createRefusalLog, skipUnreadableChannel } from './submission/classify-refusal.ts';
+export { skipUnreadableChannel } from './submission/classify-refusal.ts';
 export { findProtocolOwners, type ProtocolOwner } from './submission/find-protocol-owner.ts';
 export { forbidUnsafeRetry, type SubmissionState } from './submission/forbid-unsafe-retry.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
+export { createRefusalLog } from './submission/note-attempts.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';
 export { readFields, readModel, requestedModel } from './submission/read-request.ts';
 export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';

@@ -7,11 +7,12 @@ import { isWaiting } from '../state/describe-task.ts';
 import { toLease } from '../state/finish-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
-import { createRefusalLog, type FailedAttempt, refuseWithoutToken, skipUnreadableChannel } from './classify-refusal.ts';
+import { type FailedAttempt, refuseWithoutToken, skipUnreadableChannel } from './classify-refusal.ts';
 import { failSubmission, readStoredReservation } from './fail-submission.ts';
 import type { SubmissionState } from './forbid-unsafe-retry.ts';
 import { moveTask } from './move-task.ts';
 import {
+  createRefusalLog,
   describeRefusal,
   isOfVendor,
   logUnprepared,

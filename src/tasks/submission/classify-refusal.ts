@@ -1,13 +1,5 @@
 import { type Refusal as CapacityRefusal, isUnreadableKey, type RefusalKind } from '../../channels/index.ts';
-import {
-  type AppError,
-  type Logger,
-  quoted,
-  type Sentence,
-  sentence,
-  toSentence,
-  userOwner,
-} from '../../kernel/index.ts';
+import { type AppError, quoted, type Sentence, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import { type ParsedSubmission, parseSubmitError, type SubmitError } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import { adviseRetry, type VendorAnswer, type VendorOutcome } from '../../vendors/index.ts';
@@ -145,26 +137,4 @@ export function skipUnreadableChannel(
   if (!isUnreadableKey(error)) return undefined;
   logger.debug({ channel_id: channel.id }, 'channel skipped: no CRYPTO_SECRET decrypts its key; enter the key again');
   return error;
-}
-
-type Refused = Readonly<Record<string, unknown>> & { channel: string; reason: string };
-
-/**
- * The log's one line for what vendors refused of a submission. It is written when that ends: only
- * then is it known whether its client was failed, and which account was the last one.
- */
-export function createRefusalLog(logger: Logger, message: string) {
-  let refused: Refused[] = [];
-  return {
-    note(fields: Refused): void {
-      refused.push(fields);
-    },
-    write(level: 'info' | 'warn'): void {
-      const last = refused.pop();
-      if (!last) return;
-      const before = refused.map(({ channel, reason }) => `${channel}: ${reason}`);
-      refused = [];
-      logger[level]({ ...last, ...(before.length > 0 && { before }) }, message);
-    },
-  };
 }
