@@ -1,5 +1,5 @@
 import { sha256Hex } from '../kernel/index.ts';
-import { decodePng } from './catalogue/is-still-png.ts';
+import { decodePng } from './catalogue/logo-image.ts';
 import type { OptionValues } from './read-options.ts';
 import type { PublicSettings } from './types.ts';
 

@@ -1,4 +1,4 @@
-import { isStillPng } from './is-still-png.ts';
+import { isLogoImage } from './logo-image.ts';
 import {
   baseAddress,
   boolean,
@@ -54,7 +54,7 @@ const logo: OptionKind<'text'> = {
   default: '',
   bounds: { max_length: MAX_LOGO_TEXT },
   check: (value) =>
-    value === '' || (value.length <= MAX_LOGO_TEXT && isStillPng(value))
+    value === '' || (value.length <= MAX_LOGO_TEXT && isLogoImage(value))
       ? undefined
       : 'a data URL of a still PNG image of at most 64 KiB and 512 pixels a side, or nothing',
 };

@@ -6,10 +6,11 @@ const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const CHUNK_FRAME = 12;
 
 /**
- * Whether a data URL is a PNG image that does not move, of at most 64 KiB and 512 pixels a side.
+ * Whether a data URL may be the logo: a PNG image that does not move, of at most 64 KiB and 512
+ * pixels a side.
  * Walks the chunks (W3C PNG, section 5.3): `acTL` makes an animation of it.
  */
-export function isStillPng(dataUrl: string): boolean {
+export function isLogoImage(dataUrl: string): boolean {
   const bytes = decodePng(dataUrl);
   return bytes !== undefined && bytes.length <= MAX_BYTES && hasStillChunks(bytes);
 }
