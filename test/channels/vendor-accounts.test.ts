@@ -175,7 +175,7 @@ describeEachStore('accounts at vendors', (opened) => {
   const LIMITS = `
 export const queryCapacity = ({ channel, response }) => response
   ? JSON.parse(response.body)
-  : { request: { url: channel.baseUrl + '/limits', headers: { authorization: 'Bearer ' + channel.apiKey } } };`;
+  : { limits: null, request: { url: channel.baseUrl + '/limits', headers: { authorization: 'Bearer ' + channel.apiKey } } };`;
   /** A plugin that tells limits, until `hooks` has none. */
   const tellLimits = (source: string, hooks = new Set(['queryCapacity'])): LoadedPlugin => {
     const module = { key: 'vendor', version: '1', source, sourceHash: source };

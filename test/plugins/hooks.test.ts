@@ -183,6 +183,8 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
       bodyType: 'multipart',
       parts: [
         { name: 'n', value: 4 },
+        { name: 't', value: 'x', fileRef: null },
+        { name: 'e', value: '', fileRef: '' },
         { name: 'f', fileRef: file.ref, filename: 'b.png' },
       ],
     },
@@ -194,6 +196,8 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
         kind: 'multipart',
         parts: [
           { name: 'n', value: '4' },
+          { name: 't', value: 'x' },
+          { name: 'e', value: '' },
           { name: 'f', fileRef: file.ref, filename: 'b.png' },
         ],
       },
@@ -207,6 +211,16 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
       method: 'POST',
       headers: {},
       body: { kind: 'json', value: { deep: [{ __fileRef: file.ref, encoding: 'dataUrl', maxBytes: 5 }] } },
+    },
+  ],
+  [
+    'a file placeholder with nulls',
+    { url, body: { __fileRef: file.ref, encoding: 'base64', mimeType: null, maxBytes: null } },
+    {
+      url,
+      method: 'POST',
+      headers: {},
+      body: { kind: 'json', value: { __fileRef: file.ref, encoding: 'base64', mimeType: null, maxBytes: null } },
     },
   ],
   ['nothing', undefined, bad('the plugin returned no request')],
@@ -423,6 +437,11 @@ describe('queries', () => {
       { status: 'QUEUED', reason: '', progress: '42%', state: { kind: 'keep' } },
     ],
     [
+      'a progress text with all digits of a number',
+      { status: 'QUEUED', progress: `${100 / 3}%` },
+      { status: 'QUEUED', reason: '', progress: '33%', state: { kind: 'keep' } },
+    ],
+    [
       'a progress beyond 100',
       { status: 'QUEUED', progress: '142%' },
       { status: 'QUEUED', reason: '', state: { kind: 'keep' } },
@@ -594,6 +613,11 @@ describe('artifacts', () => {
   test.each(lists)('listArtifacts %#', async (returned, error) => {
     const outcome = await listArtifacts(echo, content(returned), { owner: 'user:1' });
     expect(brief(outcome)).toEqual(error === null ? returned : `invalid_result: ${error}`);
+  });
+
+  test('an artifact whose mimeType is null has none', async () => {
+    const outcome = await listArtifacts(echo, content([{ ...artifact, mimeType: null }]), { owner: 'user:1' });
+    expect(brief(outcome)).toEqual([artifact]);
   });
 
   const requests: [name: string, returned: unknown, outcome: unknown][] = [

@@ -70,6 +70,11 @@ describe('a vendor answer', () => {
     expect(answer.ok ? answer.value.base64?.slice(0, 4) : 'refused').toBe(start);
   });
 
+  test('that is null is null, not its text', async () => {
+    const answer = await read(' null\n');
+    expect(answer.ok && answer.value.body).toBeNull();
+  });
+
   test.each(['<html>', '[1,', ''])('that is not JSON (%j) is read as text', async (text) => {
     expect(await read(text)).toEqual(ok({ status: 200, headers: {}, text, body: text }));
   });

@@ -22,7 +22,7 @@ import {
 } from '../../kernel/index.ts';
 import type { HookFailure, LoadedPlugin } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
-import { CONTROL } from './read-descriptor.ts';
+import { CONTROL, isLeftOut } from './read-descriptor.ts';
 import { type ParsedTask, readState, readTaskResult, type StateChange } from './read-task-result.ts';
 
 /**
@@ -185,7 +185,7 @@ const KINDS: Readonly<Record<SubmitErrorClass, SubmitErrorKind>> = {
 };
 
 function readMeaning(value: JsonObject, status: number): Result<Pick<SubmitError, 'kind' | 'class'>, Sentence> {
-  if (value.kind !== undefined) {
+  if (!isLeftOut(value.kind)) {
     const kind = (Object.keys(CLASSES) as SubmitErrorKind[]).find((name) => name === value.kind);
     if (kind !== undefined) return ok({ kind, class: CLASSES[kind] });
     return err(sentence('hook.one_of', { name: 'kind', values: Object.keys(CLASSES).join(', ') }));
@@ -214,7 +214,7 @@ export function readSubmitError(
   const seconds = typeof wait === 'number' && wait > 0 ? Math.min(Math.ceil(wait), MAX_RETRY_AFTER_SECONDS) : undefined;
   return ok({
     ...meaning.value,
-    provesNoJob: value.kind !== undefined,
+    provesNoJob: !isLeftOut(value.kind),
     ...(cleanText(message) === '' ? {} : { message: cleanText(message) }),
     ...(cleanText(param) === '' ? {} : { param: cleanText(param) }),
     ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),

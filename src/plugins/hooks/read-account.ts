@@ -48,7 +48,10 @@ export function readCapacityAnswer(
   if (value === undefined || value === null) return ok({ limits: null });
   if (!isObject(value)) return err(sentence('told_limits.invalid'));
   if (value.request !== undefined && value.request !== null) {
-    const request = answered || value.limits !== undefined ? undefined : readRequest(value.request, baseUrl);
+    const request =
+      answered || (value.limits !== undefined && value.limits !== null)
+        ? undefined
+        : readRequest(value.request, baseUrl);
     return request ? ok({ request }) : err(sentence('told_limits.invalid'));
   }
   const limits = readLimits(value.limits);

@@ -82,7 +82,7 @@ function readParts(parts: unknown, files: KnownFiles): Result<DescriptorBody, Se
   for (const part of parts) {
     if (!isObject(part) || typeof part.name !== 'string' || part.name === '') return err(sentence('hook.part_name'));
     const { name, value, fileRef, filename } = part;
-    if (fileRef === undefined) {
+    if (isLeftOut(fileRef)) {
       if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
         return err(sentence('hook.part_value', { name }));
       }
@@ -132,7 +132,8 @@ export const isPlaceholder = (value: Record<string, unknown>): boolean => Object
 
 /** Checks the form of a placeholder, not whether there is such a file. */
 export function readPlaceholder(value: Record<string, unknown>): Result<FilePlaceholder, Sentence> {
-  const { __fileRef: ref, encoding, mimeType, maxBytes, ...others } = value;
+  const { __fileRef: ref, encoding, mimeType: type, maxBytes: most, ...others } = value;
+  const [mimeType, maxBytes] = [type ?? undefined, most ?? undefined];
   const invalid = (fault: Sentence) => err(sentence('hook.placeholder', { fault }));
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) return invalid(sentence('hook.placeholder_property', { name: JSON.stringify(unknown) }));

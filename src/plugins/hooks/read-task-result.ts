@@ -49,7 +49,7 @@ export function readState(result: Record<string, unknown>): StateChange {
 }
 
 function readProgress(value: unknown): string | undefined {
-  const number = typeof value === 'string' && /^\d{1,3}(?:\.\d{1,6})?%$/.test(value) ? Number.parseFloat(value) : value;
+  const number = typeof value === 'string' && /^\d{1,3}(?:\.\d+)?%$/.test(value) ? Number.parseFloat(value) : value;
   if (typeof number !== 'number' || number < 0 || number > 100) return undefined;
   return `${Math.floor(number)}%`;
 }

@@ -27,7 +27,7 @@ function readArtifact(entry: unknown): Result<Artifact, Sentence> {
   if (typeof key !== 'string' || !ARTIFACT_KEY.test(key))
     return err(sentence('hook.artifact_key', { name: JSON.stringify(key) }));
   if (!ARTIFACT_TYPES.has(type)) return err(sentence('hook.artifact_kind', { name: key }));
-  if (mimeType === undefined) return ok({ key, type: type as Artifact['type'] });
+  if (mimeType === undefined || mimeType === null) return ok({ key, type: type as Artifact['type'] });
   if (typeof mimeType !== 'string' || mimeType.length > MAX_MIME_TYPE || /\p{Cc}/u.test(mimeType)) {
     return err(sentence('hook.artifact_type', { name: key }));
   }
@@ -215,7 +215,7 @@ export function readResolution(value: Json | undefined, { answered, ...rules }: 
   if (!isObject(value)) return err(sentence('hook.resolution'));
   const { request, url, expiresIn } = value;
   if (request !== undefined && request !== null) {
-    if (url !== undefined) return err(sentence('hook.resolution_either'));
+    if (url !== undefined && url !== null) return err(sentence('hook.resolution_either'));
     if (answered) return err(sentence('hook.resolution_once'));
     const read = readQueryRequest(request as Json, rules);
     return read.ok ? ok({ kind: 'ask', request: read.value }) : read;

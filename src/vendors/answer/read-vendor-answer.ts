@@ -92,7 +92,7 @@ export async function readVendorAnswer(
     text,
     ...(isCut ? { uncut: read.value } : {}),
     get body() {
-      body ??= parse(text) ?? text;
+      if (body === undefined) body = parse(text);
       return body;
     },
   });
@@ -132,11 +132,11 @@ function isContainer(bytes: Uint8Array): boolean {
   return OPENING.has(bytes[at] ?? -1);
 }
 
-function parse(text: string): Json | undefined {
+function parse(text: string): Json {
   try {
     return parseLongIds(text);
   } catch {
-    return undefined;
+    return text;
   }
 }
 

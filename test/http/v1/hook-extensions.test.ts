@@ -29,7 +29,7 @@ export function resolveArtifact(task, key, ctx) {
   const headers = { Authorization: 'Bearer ' + ctx.apiKey };
   if (key === 'direct') return { url: task.data.direct };
   if (key === 'none' || key === 'redirected') return null;
-  if (!ctx.response || key === 'twice') return { request: { url: ctx.baseUrl + '/links/' + ctx.upstreamTaskId, headers } };
+  if (!ctx.response || key === 'twice') return { url: null, request: { url: ctx.baseUrl + '/links/' + ctx.upstreamTaskId, headers } };
   return { url: ctx.response.body.url, expiresIn: ctx.response.body.ttl };
 }
 export function buildContentRequest(ctx) {
@@ -189,6 +189,13 @@ describe('parseSubmitError', () => {
     [
       'a kind outranks a class',
       refusal(429, { kind: 'content', class: 'busy' }),
+      400,
+      { code: 'content_policy_violation' },
+      0,
+    ],
+    [
+      'a class whose kind is null',
+      refusal(403, { kind: null, class: 'content_policy' }),
       400,
       { code: 'content_policy_violation' },
       0,
