@@ -1,4 +1,4 @@
-/** No factory plugin leaves out a file of a form unnoticed: it reaches the vendor or is refused. */
+/** No factory plugin leaves out a file or an image: it reaches the vendor or is refused. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { AppError, toStream } from '../../src/kernel/index.ts';
@@ -10,6 +10,9 @@ const FOLDER = new URL('../../src/plugins/factory/', import.meta.url);
 const sources = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.js'))
   .map((name) => readFileSync(new URL(name, FOLDER), 'utf8'));
+
+const PICTURE = 'https://cdn.example.com/one.png';
+type Images = Record<string, string | string[]>;
 
 const sandbox = startSandbox();
 let opened: OpenedStore;
@@ -49,9 +52,11 @@ function form(model: string, fields: readonly string[]): ClientRequest {
   return { ...jsonRequest({}), contentType: 'multipart/form-data', path: '/v1/videos', body } as never;
 }
 
-async function submit(model: string, fields: readonly string[]): Promise<AppError | undefined> {
+const submit = (model: string, fields: readonly string[]) => send(form(model, fields));
+
+async function send(request: ClientRequest): Promise<AppError | undefined> {
   seen = [];
-  return engine.surfaces.submitVideo(caller, 'r', form(model, fields)).then(
+  return engine.surfaces.submitVideo(caller, 'r', request).then(
     () => undefined,
     (error: unknown) => {
       if (error instanceof AppError) return error;
@@ -77,14 +82,41 @@ test('every plugin refuses a file in a field that it does not know, before anyth
   }
 });
 
-test('sora sends the file of input_reference and of input_reference[], and refuses others by their field', async () => {
-  for (const field of ['input_reference', 'input_reference[]']) {
+test('sora sends the file of input_reference, input_reference[] and image, and refuses others by their field', async () => {
+  for (const field of ['input_reference', 'input_reference[]', 'image']) {
     expect(await submit('sora-2', [field])).toBeUndefined();
     expect(seen[0]?.text).toContain('name="input_reference"');
     expect(seen[0]?.text).toContain('a picture');
   }
-  expect(await submit('sora-2', ['image'])).toMatchObject({ code: 'tasks.plugin_request_invalid', param: 'image' });
+  expect(await submit('sora-2', ['mask'])).toMatchObject({ code: 'tasks.plugin_request_invalid', param: 'mask' });
   const twice = await submit('sora-2', ['input_reference', 'input_reference']);
   expect(twice?.message).toContain('only one file in the field "input_reference"');
   expect(seen).toEqual([]);
 });
+
+test('every model sends image and images of a JSON request, or refuses them', async () => {
+  const { generation, release } = engine.plugins.pin();
+  const makers = [...generation.plugins.values()].flatMap(({ key, manifest }) => {
+    const claim = manifest.protocols.find(({ name }) => name === 'proto_video');
+    return claim && key !== 'demo' ? [[key, claim.models] as const] : [];
+  });
+  release();
+  const dropped: string[] = [];
+  for (const [key, models] of makers) {
+    const settings = { name: key, taskPluginKey: key, models: [...models], baseUrl: vendor.url.origin };
+    await engine.addChannel({ ...settings, key: 'key_0123456789|secret_0123456789' });
+    for (const model of models) {
+      await engine.billing.prices.save({ pluginKey: '*', model, expression: '0' });
+      for (const images of [{ image: PICTURE }, { images: [PICTURE, 'https://cdn.example.com/two.png'] }] as Images[]) {
+        const request = { ...jsonRequest({ model, prompt: 'a kite', ...images }), path: '/v1/videos' };
+        const refused = await send(request as ClientRequest);
+        const arrived = Object.values(images)
+          .flat()
+          .every((url) => seen[0]?.text.includes(url));
+        if (!arrived && (seen[0] || refused?.kind !== 'invalid'))
+          dropped.push(`${key} ${model} ${Object.keys(images)[0]}`);
+      }
+    }
+  }
+  expect(dropped).toEqual([]);
+}, 60_000);

@@ -238,6 +238,7 @@ function normalize({ metadata, extra, ...given }) {
   const input = { ...objectAt(former, 'input'), ...objectAt(named, 'input'), ...objectAt(given, 'input') };
   const parameters = { ...objectAt(named, 'parameters'), ...objectAt(given, 'parameters') };
   const fields = { ...named, ...given, ...input, ...parameters };
+  if ([given.images].flat().some(isGiven)) throw new Error('images are not taken: give one as image, or media.');
   const duration = isGiven(fields.duration) ? 'duration' : 'seconds';
   const intent = {
     image: readImage(fields, ['image', 'img_url', 'first_frame_url', 'first_frame', 'input_reference']),

@@ -100,7 +100,7 @@ const lettersOf = (name) => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
 const READ = new Set(
   `prompt size seconds duration resolution aspect_ratio negative_prompt person_generation seed image
-  input_reference last_frame reference_images metadata extra ${Object.keys(RENAMED).join(' ')}`
+  input_reference last_frame reference_images images metadata extra ${Object.keys(RENAMED).join(' ')}`
     .split(/\s+/)
     .map(lettersOf),
 );
@@ -175,6 +175,8 @@ function withMetadata({ metadata, extra, ...fields }) {
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 
+const isList = (name) => name === 'reference_images' || name === 'images';
+
 /** The fields of any request in one form, checked. Applied twice it gives the same. */
 function normalize(request) {
   const fields = withMetadata(request);
@@ -197,8 +199,9 @@ function normalize(request) {
   if (image) order.image = imageOf(image, 'image');
   if (given(fields.last_frame)) order.last_frame = imageOf(fields.last_frame, 'last_frame');
   if (order.last_frame && !order.image) throw new Error('last_frame needs the first frame in image.');
-  if (given(fields.reference_images)) {
-    const list = Array.isArray(fields.reference_images) ? fields.reference_images : [fields.reference_images];
+  const references = firstGiven(fields.reference_images, fields.images);
+  if (given(references)) {
+    const list = Array.isArray(references) ? references : [references];
     if (list.length > MAX_REFERENCES) throw new Error(`At most ${MAX_REFERENCES} reference_images are taken.`);
     if (list.length > 0) order.reference_images = list.map((item) => imageOf(item, 'reference_images'));
   }
@@ -228,11 +231,11 @@ function fieldsOf(body) {
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
   for (const [name, values] of Object.entries(body.fields)) {
-    fields[name] = name === 'reference_images' ? values.filter(isText) : values[0];
+    fields[name] = isList(name) ? values.filter(isText) : values[0];
   }
   for (const { ref, field, mimeType } of body.kind === 'multipart' ? body.files : []) {
     const file = { file: ref, mimeType };
-    if (field === 'reference_images') fields[field] = [...(fields[field] || []), file];
+    if (isList(field)) fields[field] = [...(fields[field] || []), file];
     else fields[field] = file;
   }
   return fields;

@@ -235,6 +235,7 @@ function withMetadata({ metadata, extra, ...fields }) {
  */
 function normalize(request) {
   const fields = withMetadata(request);
+  if ([request.images].flat().some(isGiven)) throw new Error('images are not taken: give one as image.');
   const seconds = isGiven(fields.duration) ? fields.duration : fields.seconds;
   const duration = isGiven(seconds) ? Number(seconds) : undefined;
   if (duration !== undefined && !Number.isInteger(duration)) {

@@ -257,6 +257,7 @@ function normalize(sent) {
   const metadata = parsed(sent.metadata) ?? {};
   if (!isObject(metadata)) throw new Error('metadata must be a JSON object.');
   const fields = { ...metadata, ...sent };
+  if ([sent.images].flat().some(isGiven)) throw new Error('images are not taken: give one as image.');
   const { prompt } = fields;
   if (isGiven(prompt) && (typeof prompt !== 'string' || prompt.length > MAX_PROMPT)) {
     throw new Error(`The prompt is a text of at most ${MAX_PROMPT} characters.`);

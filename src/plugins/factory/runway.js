@@ -296,6 +296,9 @@ function plan(ctx) {
   if (/^video_/.test(endpoint) && !order.videoUri) throw new Error('Please give a videoUri.');
   const isPlayed = order.character && order.reference;
   if (kind === 'performance' && !isPlayed) throw new Error('Please give a character and, as reference, a performance.');
+  if (order.referenceImages && !ENDPOINTS[endpoint].includes('referenceImages')) {
+    throw new Error(`${model} takes no referenceImages.`);
+  }
   if (spec.references && !order.referenceImages) throw new Error(`${model} needs one to three referenceImages.`);
   const timed = kind === 'video' && !spec.longest;
   const seconds = timed ? (order.duration ?? DEFAULT_SECONDS) : (spec.longest ?? 0);

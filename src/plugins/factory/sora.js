@@ -205,7 +205,8 @@ function normalize(request) {
   if (!SECONDS.includes(seconds)) throw new Error(`seconds is one of ${SECONDS.join(', ')}.`);
   const size = given(fields.size) ? fields.size : DEFAULT_SIZE;
   if (!Object.hasOwn(RESOLUTIONS, size)) throw new Error(`size is one of ${Object.keys(RESOLUTIONS).join(', ')}.`);
-  const image = imageOf(fields[IMAGE_FIELD]);
+  if ([request.images].flat().some(given)) throw new Error('images are not taken: give one as input_reference.');
+  const image = imageOf(given(fields[IMAGE_FIELD]) ? fields[IMAGE_FIELD] : fields.image);
   const extra = Object.keys(fields.extra).length > 0 ? { extra: fields.extra } : {};
   return { prompt: fields.prompt, seconds, size, ...(image ? { [IMAGE_FIELD]: image } : {}), ...extra };
 }
@@ -228,7 +229,7 @@ function fieldsOf(body) {
   for (const [name, values] of Object.entries(body.fields)) {
     fields[name === `${IMAGE_FIELD}[image_url]` ? IMAGE_FIELD : name] = values[0];
   }
-  const isImage = ({ field }) => field === IMAGE_FIELD || field === `${IMAGE_FIELD}[]`;
+  const isImage = ({ field }) => [IMAGE_FIELD, `${IMAGE_FIELD}[]`, 'image'].includes(field);
   const file = body.kind === 'multipart' ? body.files.find(isImage) : undefined;
   if (file) fields[IMAGE_FIELD] = { file: file.ref };
   return fields;
