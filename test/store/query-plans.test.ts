@@ -48,6 +48,20 @@ const claims: Query[] = [
   ['latestWithData', ({ tasks }) => tasks.latestWithData('rare', 20), 'tasks', 'tasks_answers'],
 ];
 
+/** The dispatcher asks these of a long queue again and again. */
+const queues: Query[] = [
+  [
+    'heads',
+    ({ waiting }) => waiting.heads({ class: 'c3', priority: 0, nodes: [''], limit: 10 }),
+    'waiting',
+    'waiting_next',
+  ],
+  ['wake', ({ waiting }) => waiting.wake(), 'waiting', 'waiting_later'],
+  ['untilDue', ({ waiting }) => waiting.untilDue(), 'waiting', /waiting_due.*waiting_later/s],
+  ['age', ({ waiting }) => waiting.age(10), 'waiting', 'waiting_due'],
+  ['leftBehind', ({ waiting }) => waiting.leftBehind(['n1'], 10), 'waiting', 'waiting_attached'],
+];
+
 const page = { page: 1, pageSize: 20 };
 /** Lists decide by narrow rows which of the wide ones they read. */
 const lists: Query[] = [
@@ -243,6 +257,14 @@ const fillResults = [
    select 't' || i, 'video', i % 900, case when i % 100 = 0 then 'wanted' else 'kept' end, i, i, i from n`,
 ];
 
+/** One of a hundred waits again after a refusal, and one for its client. */
+const fillQueues = [
+  `insert into waiting (task_id, class, priority, turn, not_before, user_id, attached, since, deadline, due_at, request)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
+   select 't' || i, 'c' || i % 30, 0, i, case when i % 100 = 0 then i else 0 end, i % 300,
+    case when i % 100 = 1 then 'n2' else '' end, i, 9e12, 8e12 + i, '{}' from n`,
+];
+
 const fillAccounts = [
   `insert into users (username, role, status, created_at, access_token, email, aff_code, inviter_id)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000)
@@ -293,7 +315,7 @@ describe('claims and the hourly work walk their indexes', () => {
     await migrateStore({ ...setup, dataDir, databaseUrl: '' });
     const file = new SqliteFile(join(dataDir, 'taskgate.db'));
     const run: RunStatement = async (text, params) => querySqlite(file, text, params);
-    for (const query of [...claims, ...lists, ...webhooks, ...accounts, ...figures]) {
+    for (const query of [...claims, ...queues, ...lists, ...webhooks, ...accounts, ...figures]) {
       const [name, , table, index] = query;
       const plan = `${name}: ${await explained(run, 'sqlite', query)}`;
       expect(plan).toMatch(index);
@@ -312,10 +334,10 @@ describe('claims and the hourly work walk their indexes', () => {
     ] as const) {
       await sql.unsafe(fill(count, status));
     }
-    for (const text of [...fillWebhooks, ...fillResults, ...fillAccounts, ...fillUsage]) await sql.unsafe(text);
+    for (const text of [...fillWebhooks, ...fillQueues, ...fillResults, ...fillAccounts, ...fillUsage]) await sql.unsafe(text);
     await sql.unsafe('analyze');
     const run: RunStatement = async (text, params) => (await sql.unsafe(text, params).values()) as unknown[][];
-    for (const query of [...claims, ...lists, ...webhooks, ...accounts, ...figures]) {
+    for (const query of [...claims, ...queues, ...lists, ...webhooks, ...accounts, ...figures]) {
       const [name, , table, index] = query;
       const plan = `${name}: ${await explained(run, 'postgres', query)}`;
       expect(plan).toMatch(index);

@@ -277,7 +277,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       const woken = await db
         .update(waiting)
         .set({ notBeforeMs: 0 })
-        .where(and(gt(waiting.notBeforeMs, 0), isOverIn(waiting.notBeforeMs, nowMs, LONGEST_RETURN_MS)))
+        .where(sql`${waiting.notBeforeMs} > 0 and ${isOverIn(waiting.notBeforeMs, nowMs, LONGEST_RETURN_MS)}`)
         .returning({ taskId: waiting.taskId })
         .prepare()
         .execute(now());
