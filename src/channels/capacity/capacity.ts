@@ -8,7 +8,7 @@ import {
 } from '../../store/ports/index.ts';
 import type { VendorAccount } from '../pick-account.ts';
 import { createAccountWatches } from './account-watches.ts';
-import { credentialPool, findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
+import { credentialPool, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
 import { forgetProbe, freeSlotsBelow, isGrowing, noteBegun, noteInFlight, probeAtMs } from './learned-ceiling.ts';
 import { lockSlots } from './lock-slots.ts';
@@ -18,7 +18,7 @@ import { createRelaySlots } from './relay-slots.ts';
 import { restPhase } from './rests.ts';
 import { createRefusedStarts, createRunningSlots } from './running-slots.ts';
 import { createSlotNotices } from './schedule-slot-notices.ts';
-import type { CapacityService, Dispatch, HeldSlots, Refusal, RestEvent, Scope, Start } from './types.ts';
+import type { CapacityService, Dispatch, HeldSlots, Level, Refusal, RestEvent, Scope, Start } from './types.ts';
 
 /** How often running tasks are counted again while some run. */
 const RECOUNT_MS = 5000;
@@ -99,13 +99,10 @@ export function createCapacity(deps: {
     ...new Set([channelState(scope), credentialState(scope), ofModel(scope)]),
   ];
 
-  const levels = ({ pool, model }: Scope) => {
-    const { limits, ...members } = pools.find(pool);
-    if (limits.length === 0) return [];
-    return (model === '' ? [''] : ['', model]).flatMap((name) => {
-      const limit = findStrictest(limits, name);
-      return limit ? [{ pool, model: name, limit, ...members }] : [];
-    });
+  const levels = ({ pool, model }: Scope): Level[] => {
+    const members = pools.find(pool);
+    const [whole, own] = [members.levels.get(''), model === '' ? undefined : members.levels.get(model)];
+    return [...(whole ? [whole] : []), ...(own ? [own] : [])];
   };
   const isDeclared = (scope: Scope): boolean => levels(scope).some(({ limit }) => limit.maxRunning !== undefined);
 

@@ -1,10 +1,8 @@
-import type { CapacityKey, CountedAccount, DeclaredLimit, Repositories } from '../../store/ports/index.ts';
+import type { CapacityKey, Repositories } from '../../store/ports/index.ts';
 import { keyText } from './pools.ts';
 import { COUNTED_MS, nextStartMs } from './running-slots.ts';
-import type { Dispatch, LockedSlots, Scope, Start } from './types.ts';
+import type { Dispatch, Level, LockedSlots, Scope, Start } from './types.ts';
 
-/** A declared limit of a pool, or of one of its models. */
-type Level = CapacityKey & { limit: DeclaredLimit; accounts: readonly CountedAccount[]; relays: boolean };
 /** A rest that is over, and whose trial may be claimed. */
 export type DueTrial = CapacityKey & { generation: number };
 

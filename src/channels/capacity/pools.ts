@@ -7,8 +7,8 @@ import {
 } from '../../store/ports/index.ts';
 import { RELAY_TYPE } from '../check-channel.ts';
 import type { VendorAccount } from '../pick-account.ts';
-import { ownPool } from './declared-limits.ts';
-import type { HeldSlots, Scope, Start } from './types.ts';
+import { findStrictest, ownPool } from './declared-limits.ts';
+import type { HeldSlots, Level, Scope, Start } from './types.ts';
 
 /** The pool that a channel's credentials share where they name none. */
 export const findChannelPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>): string => pool || ownPool(id);
@@ -43,13 +43,14 @@ function countedAccounts(accounts: readonly VendorAccount[]): Map<string, Counte
 }
 
 type PoolMembers = {
-  /** The limits of a pool: those that its channels declare, and those that the vendor reports. */
-  limits: readonly DeclaredLimits[];
+  /**
+   * What limits a pool, by model (empty: all together): its channels declare it, or the vendor
+   * reports it. The strictest counts.
+   */
+  levels: ReadonlyMap<string, Level>;
+  /** What the vendor reports. */
   told: readonly DeclaredLimits[];
-  /** Includes deleted channels: a vendor may still run tasks that ended with them. */
   accounts: readonly CountedAccount[];
-  /** Whether requests are relayed there. */
-  relays: boolean;
 };
 
 /** Indexes which accounts share each limit; calls `onChange` after each change of the accounts. */
@@ -82,12 +83,15 @@ export function createPoolIndex(accounts: () => readonly VendorAccount[], onChan
     const ofVendor = own.flatMap(({ credential: { status, removedAt, toldLimits } }) =>
       status === STATUS.enabled && removedAt === 0 && toldLimits ? [toldLimits] : [],
     );
-    return {
-      limits: [...channels.flatMap(({ limits }) => limits ?? []), ...ofVendor],
-      told: ofVendor,
-      accounts: counted.get(pool) ?? [],
-      relays: channels.some(({ type }) => type === RELAY_TYPE),
-    };
+    const limits = [...channels.flatMap((channel) => channel.limits ?? []), ...ofVendor];
+    const members = counted.get(pool) ?? [];
+    const relays = channels.some(({ type }) => type === RELAY_TYPE);
+    const levels = new Map<string, Level>();
+    for (const model of new Set(['', ...limits.flatMap(({ models = {} }) => Object.keys(models))])) {
+      const limit = findStrictest(limits, model);
+      if (limit) levels.set(model, { pool, model, limit, accounts: members, relays });
+    }
+    return { levels, told: ofVendor, accounts: members };
   }
 
   return {

@@ -1,6 +1,7 @@
 import type {
   CapacityKey,
   ChannelRecord,
+  CountedAccount,
   DeclaredLimit,
   Repositories,
   RestEventRecord,
@@ -23,6 +24,13 @@ export type RefusalKind =
   | ('content' | 'forbidden' | 'request' | 'in_doubt');
 
 export type Refusal = { kind: RefusalKind; retryAfterMs?: number };
+
+/**
+ * A declared limit of a pool, or of one of its models. `accounts`: those that share it; includes
+ * deleted channels: a vendor may still run tasks that ended with them. `relays`: whether requests
+ * are relayed there.
+ */
+export type Level = CapacityKey & { limit: DeclaredLimit; accounts: readonly CountedAccount[]; relays: boolean };
 
 /** A task that is about to be sent. */
 export type Start = { taskId: string; slots: number; userId: number };
