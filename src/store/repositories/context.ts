@@ -138,8 +138,10 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
         amongIds: (column, name) => sql`${column} in (select value from json_each(${sql.placeholder(name)}))`,
         elements: (name) => sql`json_each(${sql.placeholder(name)})`,
         records: (name, columns) => {
+          // Materialized, or each member would have its object written as text once more.
           const members = Object.keys(columns).map((column) => `value ->> '${column}' as "${column}"`);
-          return sql`(select ${sql.raw(members.join(', '))} from json_each(${sql.placeholder(name)})) as ${sql.raw(name)}`;
+          return sql`(with objects as materialized (select value from json_each(${sql.placeholder(name)}))
+            select ${sql.raw(members.join(', '))} from objects) as ${sql.raw(name)}`;
         },
         amongRows: (column, query) => sql`${column} in (${query})`,
       },
