@@ -26,6 +26,7 @@ export async function recordTransition(
   tx: Repositories,
   { task, change }: { task: TaskRecord; change: TaskChange },
 ): Promise<void> {
+  if (task.callbackUrl === null) return;
   const after: TaskRecord = { ...task, ...change };
   const event = hasEnded(after) ? 'task.finished' : 'task.updated';
   const notice = describeNotice(clock, after, { event, eventId: newMessageId(node.random) });

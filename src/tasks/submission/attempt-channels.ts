@@ -189,7 +189,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
         deps.node.capacity.accepted(dispatch);
         isNoted = true;
         const { result, isCut } = attempt;
-        const recorded = await recordAccepted(deps, prepared, { task, result, isCut });
+        const recorded = await recordAccepted(deps, prepared, { task, result, isCut, isAnswered: !taken });
         endPhase('record');
         return recorded;
       }

@@ -27,7 +27,8 @@ import type { PreparedSubmission } from './prepare-submission.ts';
 const STORE_ATTEMPTS = 10;
 const STORE_PAUSE_MS = 500;
 
-type AcceptedJob = { task: TaskRecord; result: ParsedSubmission; isCut: boolean };
+/** `isAnswered`: the returned record becomes a client's answer. */
+type AcceptedJob = { task: TaskRecord; result: ParsedSubmission; isCut: boolean; isAnswered: boolean };
 
 /**
  * Stores the job that the vendor accepted: as SUBMITTED with its first poll time, or, when the
@@ -36,7 +37,7 @@ type AcceptedJob = { task: TaskRecord; result: ParsedSubmission; isCut: boolean 
 export async function recordAccepted(
   deps: TaskDeps,
   submission: PreparedSubmission,
-  { task, result, isCut }: AcceptedJob,
+  { task, result, isCut, isAnswered }: AcceptedJob,
 ): Promise<TaskRecord> {
   const { immediate } = result;
   const isRetained = submission.retainResult !== false;
@@ -93,7 +94,7 @@ export async function recordAccepted(
     return { ...task, ...running };
   }
   // The job is bought and stored: failing to read it back must not look like a failed submission.
-  const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
+  const stored = isAnswered ? await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined) : undefined;
   const recorded = stored ?? { ...task, ...accepted, status: immediateEnd.ending.status };
   // The client's answer is made of it; nothing else has it.
   return isRetained ? recorded : { ...recorded, data: accepted.data ?? null };
