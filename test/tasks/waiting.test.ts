@@ -380,6 +380,21 @@ describeEachStore(
         expect((await engine.counted({ taskId })).creates).toBe(0);
       }));
 
+    testInFullRun('a task whose key was switched off ends while the dispatcher is woken all the time', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, await addCaller(store), `a ${HELD}`);
+        const { taskId } = await submit(engine, caller);
+        await store.apiKeys.update(caller.user.id, caller.key.id, { status: 2 });
+        const task = await until('it ends', async () => {
+          await store.publish('waiting');
+          const found = await store.tasks.byTaskId(taskId);
+          return found?.status === 'FAILURE' && found;
+        });
+        expect(task.execution.failure?.code).toBe('tasks.caller_disabled');
+      }));
+
     const native = async (engine: Engine, caller: Caller, change: Partial<ClientRequest> = {}) => {
       const route = engine.surfaces.openNativePath('POST', '/demo/v1/videos');
       if (route?.kind !== 'route') throw new Error('the demo plugin has no such route');

@@ -1,6 +1,5 @@
-import { type Dispatch, heldSlots, mapModel, type Scope, type VendorAccount } from '../../channels/index.ts';
+import { type Dispatch, heldSlots } from '../../channels/index.ts';
 import { detachFromRequest, sentence } from '../../kernel/index.ts';
-import type { LoadedPlugin } from '../../plugins/index.ts';
 import {
   FILES_NODE,
   type Parking,
@@ -18,6 +17,7 @@ import { chooseNextTasks, createTrialOrder, createUserShares, type Plan } from '
 import { dispatchTask, putBackUnsent, type Sending } from './dispatch-task.ts';
 import { fallBack } from './fall-back.ts';
 import { createCallerSearch } from './find-caller.ts';
+import { planTasks } from './plan-tasks.ts';
 import { releaseParked } from './release-parked.ts';
 
 /** A node counts as alive this long after its last heartbeat. */
@@ -102,69 +102,6 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
 
   async function readFiles(): Promise<void> {
     hasFiles = (await deps.storage.files.findFault().catch(() => 'not readable')) === undefined;
-  }
-
-  const toScope = (account: VendorAccount, model: string): Scope =>
-    capacity.scope(account, mapModel(account.channel.modelMapping, model));
-
-  /**
-   * Which tasks could be sent by which accounts, by the free slots that this node knows of. Queues
-   * of one priority may want the same slots: `chooseNextTasks` decides between them.
-   */
-  function plan(classes: readonly WaitingCount[]): Plan[] {
-    const { generation, release } = deps.pin();
-    try {
-      /** What higher priorities take. */
-      const taken = new Map<string, number>();
-      const name = ({ pool, model }: Scope): string => `${pool} ${model}`;
-      const free = (scope: Scope): number => capacity.freeSlots(scope) - (taken.get(name(scope)) ?? 0);
-      const plans: Plan[] = [];
-      const priorities = [...Map.groupBy(classes, ({ priority }) => priority)].sort(([a], [b]) => b - a);
-      for (const [, rivals] of priorities) {
-        const wanted = rivals.flatMap((waitingClass) =>
-          planClass(waitingClass, { plugin: generation.plugins.get(waitingClass.plugin), free }),
-        );
-        for (const { scope, limit } of wanted)
-          taken.set(name(scope), Math.min(capacity.freeSlots(scope), (taken.get(name(scope)) ?? 0) + limit));
-        plans.push(...wanted);
-      }
-      return plans;
-    } finally {
-      release();
-    }
-  }
-
-  function planClass(
-    waitingClass: WaitingCount,
-    { plugin, free }: { plugin: LoadedPlugin | undefined; free: (scope: Scope) => number },
-  ): Plan[] {
-    const plans: Plan[] = [];
-    if (!plugin || plugin.suspended()) return plans;
-    for (let left = Math.min(waitingClass.waiting - waitingClass.parked, MAX_BATCH); left > 0; ) {
-      const account = deps.vendors.channels.pick({
-        pluginKey: waitingClass.plugin,
-        channelTypes: plugin.manifest.channelTypes,
-        ...{
-          model: waitingClass.model,
-          group: waitingClass.group,
-          except: plans.map((one) => one.account.credential.id),
-        },
-        only:
-          waitingClass.channelId > 0
-            ? { channelId: waitingClass.channelId, credentialId: waitingClass.credentialId || null }
-            : undefined,
-        hasFreeSlot: (one) => free(toScope(one, waitingClass.model)) > 0,
-        running: capacity.running,
-      });
-      if (!account) break;
-      const scope = toScope(account, waitingClass.model);
-      // Accounts of one channel share what is free.
-      const sharing = deps.vendors.channels.accounts(account.channel).length;
-      const limit = Math.min(left, Math.ceil(free(scope) / sharing));
-      plans.push({ waitingClass, account, scope, limit });
-      left -= limit;
-    }
-    return plans;
   }
 
   /**
@@ -267,7 +204,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     if (!hasWaiting || !node.canStore()) return 0;
     const released = await releaseParked(deps, classes);
     if (released > 0) return released;
-    const plans = plan(classes);
+    const plans = planTasks(deps, { classes, most: MAX_BATCH });
     const { sendings, parked } = plans.length > 0 ? await begin(plans) : { sendings: [], parked: 0 };
     const moved = sendings.length + parked;
     watchStall({ hasFreeSlots: plans.length > 0, sent: moved });
@@ -353,7 +290,8 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     if (hasWaiting) {
       const dueInMs = (await store.waiting.untilDue()) ?? SWEEP_MS;
       const ms = Math.max(10, Math.min(SWEEP_MS + jitter, dueInMs));
-      sweepDueMs = clock.monotonicMs() + ms;
+      // Not later than it was: where slots become free all the time, each pause would put it off.
+      sweepDueMs = Math.min(sweepDueMs, clock.monotonicMs() + ms);
       await clock.sleep(ms, signal);
     }
     // The only node learns of each task that begins to wait.
