@@ -334,7 +334,8 @@ describe('claims and the hourly work walk their indexes', () => {
     ] as const) {
       await sql.unsafe(fill(count, status));
     }
-    for (const text of [...fillWebhooks, ...fillQueues, ...fillResults, ...fillAccounts, ...fillUsage]) await sql.unsafe(text);
+    for (const text of [...fillWebhooks, ...fillQueues, ...fillResults, ...fillAccounts, ...fillUsage])
+      await sql.unsafe(text);
     await sql.unsafe('analyze');
     const run: RunStatement = async (text, params) => (await sql.unsafe(text, params).values()) as unknown[][];
     for (const query of [...claims, ...queues, ...lists, ...webhooks, ...accounts, ...figures]) {

@@ -393,7 +393,8 @@ describeEachStore(
           return found?.status === 'FAILURE' && found;
         });
         expect(task.execution.failure?.code).toBe('tasks.caller_disabled');
-      }));
+      }),
+    );
 
     const native = async (engine: Engine, caller: Caller, change: Partial<ClientRequest> = {}) => {
       const route = engine.surfaces.openNativePath('POST', '/demo/v1/videos');
