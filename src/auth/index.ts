@@ -21,6 +21,7 @@
  */
 
 export { type AuditAction, DELETED, ROLE, STATUS } from '../store/ports/index.ts';
+export { eraseLateWrites } from './accounts/erase-account.ts';
 export { rootHasOtherSignInMethod } from './accounts/last-sign-in-method.ts';
 export { isUsername } from './accounts/validate-account.ts';
 export { describeOwnerLimits, MAX_OWNER_LIMIT, type OwnerLimitsView } from './accounts/validate-budgets.ts';

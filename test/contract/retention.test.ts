@@ -9,7 +9,7 @@ import {
 } from '../../src/operations/retention/retention-steps.ts';
 import type { NewTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { addRunningTask, describeEachStore, newTask, readLease } from './each-store.ts';
+import { addKey, addRunningTask, describeEachStore, newTask, readLease } from './each-store.ts';
 import { openRaw, runRaw } from './open-raw.ts';
 
 const DAY = 86_400;
@@ -326,6 +326,22 @@ describeEachStore(
       await raw.run("update audit_logs set username = 'eve' where action = 'channel.update'");
       expect((await store.logs.verifyAudit()).faults).toMatchObject([{ chain: 'change', fault: 'changed' }]);
       await raw.close();
+    });
+
+    test('what a request from before the deletion still wrote about the account goes as well', async () => {
+      const { store } = opened();
+      const user = await addUser(store);
+      await runRaw(opened(), `update users set deleted_at = ${systemClock.unix() - 60} where id = ${user.id}`);
+      const key = await addKey(store, user.id, { webhookUrl: 'https://ada.example.org' });
+      await store.taskViews.save({ userId: user.id, name: 'my cats', query: 'q=cat', createdAt: now }, 50);
+      const choice = { threshold: 5, mail: true, webhookUrl: 'https://ada.example.org' };
+      await store.balanceAlerts.choose(user.id, choice, now);
+      await store.twoFactor.begin({ userId: user.id, secretSealed: 'sealed', createdAt: now });
+      await runAll([eraseUsersStep({ store, clock: systemClock, logger: silentLogger })]);
+      expect(await store.apiKeys.byId(key.id)).toBeUndefined();
+      expect(await store.taskViews.list(user.id)).toEqual([]);
+      expect(await store.balanceAlerts.byUser(user.id)).toBeUndefined();
+      expect(await store.twoFactor.byUser(user.id)).toBeUndefined();
     });
 
     test('no bill of a deleted account quotes a prompt any more, and its sums are the same', async () => {

@@ -14,11 +14,21 @@ export async function eraseAccount(
   // Lock order: keys before their user, as reservations do. Otherwise the two could deadlock.
   await tx.apiKeys.deleteAll(id);
   if (!(await tx.users.softDelete(id, authVersion, at))) return false;
+  await eraseBelongings(tx, id);
+  return true;
+}
+
+/** Removes what requests from before the deletion have written about the account since then. */
+export async function eraseLateWrites(tx: Repositories, userId: number): Promise<void> {
+  await tx.apiKeys.deleteAll(userId);
+  await eraseBelongings(tx, userId);
+}
+
+async function eraseBelongings(tx: Repositories, id: number): Promise<void> {
   await tx.identities.releaseAll(id);
   await tx.passkeys.deleteAll(id);
   await tx.twoFactor.delete(id);
   await tx.flows.deleteOfUser(id);
   await tx.taskViews.deleteAll(id);
   await tx.balanceAlerts.forget(id);
-  return true;
 }

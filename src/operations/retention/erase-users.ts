@@ -1,3 +1,4 @@
+import { eraseLateWrites } from '../../auth/index.ts';
 import type { Clock, Logger } from '../../kernel/index.ts';
 import { type AgedTask, hasEnded, type Store } from '../../store/ports/index.ts';
 import type { RetentionStep } from './retention-steps.ts';
@@ -90,6 +91,7 @@ export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
       if (deleted > 0) return { walked: limit, changed: deleted };
       await store.personalData.deleteIdempotencyKeys(userId);
       await store.personalData.clearSessions(userId);
+      await store.transaction((tx) => eraseLateWrites(tx, userId));
       await store.personalData.deleteNotices([`balance:${userId}`]);
       if (!current.isWaiting && (await store.personalData.markErased(userId, clock.unix())))
         logger.info({ userId }, 'the content of a deleted account has been erased');
