@@ -42,6 +42,14 @@ for (const dialect of RULE_DATABASES) {
       expect(await store.users.byId(user.id)).toEqual({ ...user, displayName: 'Ada', lastLoginAt: expect.any(Number) });
     });
 
+    test('concurrent changes of the balance alert keep what each of them names', async () => {
+      const webhook_url = 'https://ada.example.org/low';
+      const edits = [{ threshold: 7 }, { mail: false }, { webhook_url }];
+      const saved = await Promise.all(edits.map((edit) => auth.balanceAlert.edit(caller, edit)));
+      expect(await auth.balanceAlert.read(caller)).toMatchObject({ threshold: 7, mail: false, webhook_url });
+      expect(saved.filter(({ new_secret }) => new_secret !== null)).toHaveLength(1);
+    });
+
     test('twenty concurrent changes to one name: one succeeds', async () => {
       const people = await Promise.all(Array.from({ length: 20 }, () => addUser(store)));
       const callers = await Promise.all(

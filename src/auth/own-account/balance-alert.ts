@@ -3,6 +3,7 @@ import { type BalanceAlertRecord, MAIL, type Store, type WebhookDelivery } from 
 import { newWebhookSecret } from '../api-keys/rotate-api-key.ts';
 import { validateWebhookUrl } from '../api-keys/validate-api-key.ts';
 import type { AuthConfig, AuthSettings } from '../config.ts';
+import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
 
 /** Dependencies of the operations in this file. */
@@ -91,22 +92,25 @@ export async function editBalanceAlert(
 ): Promise<BalanceAlertSaved> {
   const { store, secretBox, config, clock } = ctx;
   const { id } = principal.user;
-  const alert = await store.balanceAlerts.byUser(id);
-  const { threshold = alert?.threshold ?? null, mail = alert?.mail ?? true } = edit;
-  const { webhook_url: given } = edit;
-  const webhookUrl =
-    given === undefined
-      ? (alert?.webhookUrl ?? null)
-      : given === null
-        ? null
-        : validateWebhookUrl(given, config.checkWebhookUrl);
-  const secret = webhookUrl !== null && !alert?.webhookSecretSealed ? newWebhookSecret() : null;
-  const isFirst = await store.transaction(async (tx) => {
+  const secret = await store.transaction(async (tx) => {
+    // What this edit does not name stays as an edit at the same moment left it.
+    const [present] = await tx.users.lock([id]);
+    if (!present) throw authErrors.session_revoked();
+    const alert = await tx.balanceAlerts.byUser(id);
+    const { threshold = alert?.threshold ?? null, mail = alert?.mail ?? true } = edit;
+    const { webhook_url: given } = edit;
+    const webhookUrl =
+      given === undefined
+        ? (alert?.webhookUrl ?? null)
+        : given === null
+          ? null
+          : validateWebhookUrl(given, config.checkWebhookUrl);
+    const first = webhookUrl !== null && !alert?.webhookSecretSealed ? newWebhookSecret() : null;
     await tx.balanceAlerts.choose(id, { threshold, mail, webhookUrl }, clock.unix());
-    return secret !== null && tx.balanceAlerts.setFirstSecret(id, secretBox.seal(secret));
+    const isFirst = first !== null && (await tx.balanceAlerts.setFirstSecret(id, secretBox.seal(first)));
+    return isFirst ? first : null;
   });
-  // A request at the same moment may have been first: its answer has the secret that signs.
-  return { ...(await readBalanceAlert(ctx, principal)), new_secret: isFirst ? secret : null };
+  return { ...(await readBalanceAlert(ctx, principal)), new_secret: secret };
 }
 
 /** Replaces the secret at once: the next webhook is signed with the new one alone. */
