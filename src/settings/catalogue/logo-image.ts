@@ -7,8 +7,7 @@ const CHUNK_FRAME = 12;
 
 /**
  * Whether a data URL may be the logo: a PNG image that does not move, of at most 64 KiB and 512
- * pixels a side.
- * Walks the chunks (W3C PNG, section 5.3): `acTL` makes an animation of it.
+ * pixels a side. Walks the chunks (W3C PNG, section 5.3): `acTL` makes an animation of it.
  */
 export function isLogoImage(dataUrl: string): boolean {
   const bytes = decodePng(dataUrl);
