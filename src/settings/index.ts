@@ -3,6 +3,13 @@
  * each, the service that changes them, each node's replica of them, the settings of other rooms
  * that follow from them, the trials of what they describe. May touch: the options' rows, the
  * network for trials, the types of `auth`. Never touches: accounts, money, tasks, plugins.
+ *
+ * - `catalogue/`: every option, with its default, rule and proof.
+ * - `settings-service.ts`: shows and changes them; `check-change.ts`, `requirements.ts`: what a
+ *   feature needs before it is switched on; `option-trials.ts`: whether it works.
+ * - `live-options.ts`, `read-options.ts`: this node's replica, and values by their types.
+ * - `auth-settings.ts`, `public-address.ts`, `read-branding.ts`, `describe-status.ts`: what follows
+ *   from them; `risk-log.ts`: which are unsafe.
  */
 export { authSettings, findGroupLimits, modelRequestSettings } from './auth-settings.ts';
 export {

@@ -8,7 +8,8 @@
  * `snapshot/postgres-snapshot.ts` for backups of PostgreSQL.
  *
  * - `ports/`: the interfaces and records that other rooms see.
- * - `repositories/`: the statements behind them, by concept; `schema/`: the tables.
+ * - `repositories/`: the statements behind them, by concept; `money/` decides reservations and
+ *   budgets. `schema/`: the tables.
  * - `drivers/`, `sqlite/`, `postgres/`, `redis/`: connections, transactions, leases, errors.
  * - `migrate/`: changes of the schema.
  * - `files/`: kept bytes in a folder or a bucket.
