@@ -347,6 +347,7 @@ export interface SubmitDescriptor extends RequestDescriptor {
 /** The vendor's 2xx answer to a submission. */
 export interface SubmitResponse {
   statusCode: number;
+  /** By name in lower case, as in `retry-after`. */
   headers: Record<string, string[]>;
   /** Parsed JSON, or text; "" for audio, images and video. */
   body: Json;
@@ -483,6 +484,7 @@ export interface BatchQueryContext {
 /** The vendor's answer to a poll, with the first value of each header. */
 export interface ResponseInfo {
   status: number;
+  /** By name in lower case. */
   headers: Record<string, string>;
 }
 
@@ -971,6 +973,7 @@ export interface BalanceRequest {
 /** The vendor's answer to it. */
 export interface BalanceResponse {
   statusCode: number;
+  /** By name in lower case. */
   headers: Record<string, string>;
   body: string;
 }
