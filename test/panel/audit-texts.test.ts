@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
 import type { AttentionItem } from '../../src/panel/api/types.ts';
 import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-cells.tsx';
+import { nameField, sayValues } from '../../src/panel/pages/audit/audit-fields.ts';
 import { actionTexts, areaTexts, signInTexts } from '../../src/panel/pages/audit/audit-texts.ts';
 import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
 import { AUDIT_ACTIONS } from '../../src/store/ports/index.ts';
@@ -56,7 +57,25 @@ test.each([
   ],
   [{}, [], []],
 ])('audit diff of %j', (detail, changes, facts) => {
-  const time = (seconds: number): string => `at ${seconds}`;
-  expect(listChanges(detail, time)).toEqual(changes);
-  expect(listFacts(detail, time)).toEqual(facts);
+  const says = { time: (seconds: number): string => `at ${seconds}`, value: () => undefined };
+  expect(listChanges(detail, says)).toEqual(changes);
+  expect(listFacts(detail, says)).toEqual(facts);
+});
+
+test.each([
+  ['user.quota', 'user:2', 'quota', 500_000, 'users.balance', '$1'],
+  ['user.quota', 'user:2', 'reason', 'topup', 'users.balance.reason', 'ledger.kind.topup'],
+  ['user.create', 'user:2', 'role', 10, 'users.role', 'role.admin'],
+  ['user.disable', 'user:2', 'status', 2, 'users.status', 'users.disabled'],
+  ['option.set', 'option:QuotaForNewUser', '', '500000', null, '$1'],
+  ['option.set', 'option:RegisterEnabled', '', 'false', null, 'app.no'],
+  ['api_key.create', 'api_key:3', 'unlimited_quota', true, 'keys.budget', 'keys.budget.account'],
+  ['auth.login_failed', 'user:2', 'reason', 'invalid_credentials', null, 'error.credentials'],
+  ['api_key.create', 'api_key:3', 'keep_results', true, 'keys.keepResults', 'app.yes'],
+  ['channel.update', 'channel:1', 'status', 2, null, undefined],
+])('%s of %s says its %s %p in the words of its page', (action, target, field, value, name, said) => {
+  const t = ((key: string) => key) as never;
+  expect(nameField({ action } as never, field, t)).toBe(name as never);
+  const money = (quota: number): string => `$${quota / 500_000}`;
+  expect(sayValues({ action, target } as never, { t, money })(field, value)).toBe(said as never);
 });

@@ -7,6 +7,7 @@ import type { AuditEntry } from '../../api/types.ts';
 import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
+import { nameField, type SayValue, sayValues } from './audit-fields.ts';
 import { AuditTarget, useAuditTarget } from './audit-target.tsx';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 
@@ -67,14 +68,22 @@ export function AuditBrief({ entry }: CellProps) {
   );
 }
 
-function AuditDetails({ entry }: CellProps) {
+/** The details of an entry, with its values as the reader knows them. */
+function useDetails(entry: AuditEntry): { changes: Change[]; facts: Fact[] } {
+  const { t } = useTranslation();
   const format = useFormat();
+  const says = { time: format.time, value: sayValues(entry, { t, money: format.exactMoney }) };
+  return { changes: listChanges(entry.detail, says), facts: listFacts(entry.detail, says) };
+}
+
+function AuditDetails({ entry }: CellProps) {
+  const details = useDetails(entry);
   return (
     <>
       <AuditTimeCell entry={entry} />
       <AuditFromCell entry={entry} />
       <AuditTarget entry={entry} size="sm" />
-      <ChangeList changes={listChanges(entry.detail, format.time)} facts={listFacts(entry.detail, format.time)} />
+      <ChangeList entry={entry} {...details} />
     </>
   );
 }
@@ -114,9 +123,10 @@ export function AuditChangesCell({ entry }: CellProps) {
   const [isOpen, setOpen] = useState(false);
   const { what } = useActionText(entry);
   const { name } = useAuditTarget(entry);
-  const changes = listChanges(entry.detail, format.time);
+  const details = useDetails(entry);
+  const { changes } = details;
   // The target stands in the sentence's cell.
-  const facts = listFacts(entry.detail, format.time).filter(({ value }) => value !== name);
+  const facts = details.facts.filter(({ value }) => value !== name);
   if (changes.length + facts.length === 0) return null;
   const [change] = changes;
   const nothing = t('audit.nothing');
@@ -127,7 +137,7 @@ export function AuditChangesCell({ entry }: CellProps) {
   if (isShort && changes.length + facts.length === 1)
     return (
       <span className={classes.inline}>
-        <InlineDetail {...first} />
+        <InlineDetail entry={entry} {...first} />
       </span>
     );
   return (
@@ -144,30 +154,26 @@ export function AuditChangesCell({ entry }: CellProps) {
           {changes.length > 0 ? (
             t('audit.changes', { count: changes.length, shown: format.number(changes.length) })
           ) : isShort ? (
-            <InlineDetail {...first} />
+            <InlineDetail entry={entry} {...first} />
           ) : (
             t('audit.details')
           )}
         </span>
       </UnstyledButton>
-      <div id={id}>{isOpen && <ChangeList changes={changes} facts={facts} />}</div>
+      <div id={id}>{isOpen && <ChangeList entry={entry} changes={changes} facts={facts} />}</div>
     </div>
   );
 }
 
-function ChangeList({
-  changes,
-  facts,
-}: {
-  changes: readonly Change[];
-  facts: readonly { field: string; value: string }[];
-}) {
+type ChangeListProps = CellProps & { changes: readonly Change[]; facts: readonly Fact[] };
+
+function ChangeList({ entry, changes, facts }: ChangeListProps) {
   const { t } = useTranslation();
   return (
     <dl className={classes.difference}>
       {changes.map(({ field, before, after }) => (
         <div key={field}>
-          <FieldName field={field} />
+          <FieldName entry={entry} field={field} />
           <dd>
             <del>
               <span className={classes.unseen}>{t('audit.before')} </span>
@@ -182,7 +188,7 @@ function ChangeList({
       ))}
       {facts.map(({ field, value }) => (
         <div key={field}>
-          <FieldName field={field} />
+          <FieldName entry={entry} field={field} />
           <dd>
             <span>{value}</span>
           </dd>
@@ -192,38 +198,52 @@ function ChangeList({
   );
 }
 
-/** `plugin_key` as "Plugin key"; the only value of an entry has no name. */
-const FieldName = ({ field }: { field: string }) => field !== '' && <dt lang="en">{humanizeFieldName(field)}</dt>;
+/** The only value of an entry has no name. */
+function FieldName({ entry, field }: CellProps & { field: string }) {
+  const { t } = useTranslation();
+  if (field === '') return null;
+  const name = nameField(entry, field, t);
+  return name === null ? <dt lang="en">{humanizeFieldName(field)}</dt> : <dt>{name}</dt>;
+}
 
 /** One changed field; undefined means no value. */
 export type Change = { field: string; before: string | undefined; after: string | undefined };
 
-const InlineDetail = ({ field, value }: { field: string; value: string }) => (
-  <>
-    {field !== '' && <span lang="en">{humanizeFieldName(field)}: </span>}
-    {value}
-  </>
-);
+type Fact = { field: string; value: string };
+
+function InlineDetail({ entry, field, value }: CellProps & Fact) {
+  const { t } = useTranslation();
+  if (field === '') return value;
+  const name = nameField(entry, field, t);
+  return (
+    <>
+      {name === null ? <span lang="en">{humanizeFieldName(field)}</span> : name}: {value}
+    </>
+  );
+}
 
 type Detail = Readonly<Record<string, unknown>>;
-/** Formats Unix seconds. */
-type FormatTime = (seconds: number) => string;
+type Says = {
+  /** Formats Unix seconds. */
+  time(seconds: number): string;
+  value: SayValue;
+};
 
 /**
  * The fields that differ between `before` and `after`, without `updated_at`. Empty if something was
  * created or deleted as a whole: there is nothing to compare.
  */
-export function listChanges({ before, after }: Detail, formatTime: FormatTime): Change[] {
+export function listChanges({ before, after }: Detail, says: Says): Change[] {
   if (before === undefined || after === undefined) return [];
   if (!isObject(before) && !isObject(after))
-    return [{ field: '', before: formatValue(before), after: formatValue(after) }];
+    return [{ field: '', before: formatField('', before, says), after: formatField('', after, says) }];
   const [oldFields, newFields] = [isObject(before) ? before : {}, isObject(after) ? after : {}];
   return [...new Set([...Object.keys(oldFields), ...Object.keys(newFields)])]
     .filter((field) => field !== 'updated_at' && JSON.stringify(oldFields[field]) !== JSON.stringify(newFields[field]))
     .map((field) => ({
       field,
-      before: formatField(field, oldFields[field], formatTime),
-      after: formatField(field, newFields[field], formatTime),
+      before: formatField(field, oldFields[field], says),
+      after: formatField(field, newFields[field], says),
     }));
 }
 
@@ -231,19 +251,21 @@ export function listChanges({ before, after }: Detail, formatTime: FormatTime): 
  * The other fields of an entry, and those of its only state where one of `before` and `after` is
  * missing.
  */
-export function listFacts(detail: Detail, formatTime: FormatTime): { field: string; value: string }[] {
+export function listFacts(detail: Detail, says: Says): Fact[] {
   const { before, after, ...others } = detail;
   const onlyState = before === undefined ? after : after === undefined ? before : undefined;
   const state = isObject(onlyState) ? onlyState : onlyState === undefined ? {} : { '': onlyState };
   return Object.entries({ ...state, ...others })
-    .map(([field, value]) => ({ field, value: formatField(field, value, formatTime) ?? '' }))
+    .map(([field, value]) => ({ field, value: formatField(field, value, says) ?? '' }))
     .filter(({ value }) => value !== '');
 }
 
 /** Fields that end in `_at` are Unix seconds; 0 means never. */
-function formatField(field: string, value: unknown, formatTime: FormatTime): string | undefined {
+function formatField(field: string, value: unknown, says: Says): string | undefined {
+  const said = says.value(field, value);
+  if (said !== undefined) return said;
   if (typeof value !== 'number' || !field.endsWith('_at')) return formatValue(value);
-  return value === 0 ? undefined : formatTime(value);
+  return value === 0 ? undefined : says.time(value);
 }
 
 function formatValue(value: unknown): string | undefined {

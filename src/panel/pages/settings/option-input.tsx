@@ -5,7 +5,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { DecimalField, MoneyField } from '../../ui/form/decimal-field.tsx';
 import { QuantityField } from '../../ui/form/quantity-field.tsx';
-import { optionUnits } from './option-units.ts';
+import { moneyOptions, optionUnits } from './option-units.ts';
 import { rowsOptions } from './rows-options.ts';
 import classes from './settings.module.css';
 import type { OptionInputProps } from './special-inputs.tsx';
@@ -25,12 +25,6 @@ const choiceTexts: Readonly<Record<string, TextKey>> = {
   asked: 'settings.choice.asked',
   all: 'settings.choice.all',
 };
-
-/** Quota amounts, shown and entered in dollars. */
-const moneyOptions = [
-  ...['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'],
-  ...['alerts.low_balance_default', 'billing.memory_hold_quota'],
-];
 
 /** The green of the theme, which the panel has without a colour of its own. */
 const builtInAccent = '#0b784d';

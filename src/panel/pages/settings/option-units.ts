@@ -14,3 +14,9 @@ export const optionUnits: Readonly<Record<string, QuantityUnit>> = {
     ),
   ),
 };
+
+/** Quota amounts, shown and entered in dollars. */
+export const moneyOptions: readonly string[] = [
+  ...['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'],
+  ...['alerts.low_balance_default', 'billing.memory_hold_quota'],
+];

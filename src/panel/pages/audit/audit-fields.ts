@@ -1,0 +1,87 @@
+import type { TFunction } from 'i18next';
+import { type AuditEntry, accountStatus } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { roleTextKey } from '../../session/roles.ts';
+import { moneyOptions } from '../settings/option-units.ts';
+
+const limits = { requests_per_minute: 'limit.perMinute', max_running: 'limit.running' } as const;
+
+/** What the panel's pages call the fields of an entry, by the area of its action. */
+const fieldTexts: Readonly<Record<string, Readonly<Record<string, TextKey>>>> = {
+  user: {
+    username: 'setup.username',
+    display_name: 'users.displayName',
+    email: 'users.email',
+    group: 'users.group',
+    role: 'users.role',
+    status: 'users.status',
+    quota: 'users.balance',
+    remark: 'users.remark',
+    budget: 'limit.label',
+    ...limits,
+    mode: 'users.balanceHow',
+    value: 'users.amount',
+    reason: 'users.balance.reason',
+    note: 'users.balance.note',
+  },
+  api_key: {
+    name: 'keys.name',
+    unlimited_quota: 'keys.budget',
+    quota: 'keys.budget.own',
+    budget: 'keys.recurring',
+    ...limits,
+    models: 'keys.models',
+    allow_ips: 'keys.ips',
+    expires_at: 'keys.expires',
+    group: 'keys.group',
+    keep_results: 'keys.keepResults',
+    webhook_url: 'keys.webhookUrl',
+  },
+  oauth_provider: { name: 'providers.name', slug: 'providers.slug', enabled: 'providers.enabled' },
+};
+
+/** Values of fields that the panel says in words, by the area, the field and the value. */
+const valueTexts: Readonly<Record<string, TextKey>> = {
+  'user.mode.add': 'users.balance.add',
+  'user.mode.subtract': 'users.balance.subtract',
+  'user.mode.override': 'users.balance.set',
+  'user.reason.topup': 'ledger.kind.topup',
+  'user.reason.refund': 'ledger.kind.refund',
+  'user.reason.correction': 'ledger.kind.correction',
+  'user.reason.other': 'ledger.kind.other',
+  [`user.status.${accountStatus.enabled}`]: 'users.enabled',
+  [`user.status.${accountStatus.disabled}`]: 'users.disabled',
+  'api_key.unlimited_quota.true': 'keys.budget.account',
+  'api_key.unlimited_quota.false': 'keys.budget.own',
+  'auth.reason.invalid_credentials': 'error.credentials',
+};
+
+const moneyFields: readonly string[] = ['user.quota', 'user.value', 'api_key.quota'];
+
+const areaOf = (action: string): string => action.split('.', 1)[0] ?? '';
+
+/** The reader's word for a field; null: only its English name is known. */
+export function nameField({ action }: Pick<AuditEntry, 'action'>, field: string, t: TFunction): string | null {
+  const text = fieldTexts[areaOf(action)]?.[field];
+  return text === undefined ? null : t(text);
+}
+
+export type SayValue = (field: string, value: unknown) => string | undefined;
+
+type SayInput = { t: TFunction; money(quota: number): string };
+
+/** Says the values that pages of the panel show as words or as money; undefined for all others. */
+export function sayValues({ action, target }: Pick<AuditEntry, 'action' | 'target'>, { t, money }: SayInput): SayValue {
+  const area = areaOf(action);
+  const isMoneyOption = area === 'option' && moneyOptions.includes(target.replace(/^option:/, ''));
+  return (field, value) => {
+    const text = valueTexts[`${area}.${field}.${value}`];
+    if (text !== undefined) return t(text);
+    if (area === 'user' && field === 'role' && typeof value === 'number') return t(roleTextKey(value));
+    // An option's value is always a text.
+    const isSwitch = typeof value === 'boolean' || (area === 'option' && (value === 'true' || value === 'false'));
+    if (isSwitch) return t(String(value) === 'true' ? 'app.yes' : 'app.no');
+    const isAmount = (isMoneyOption && /^\d+$/.test(String(value))) || typeof value === 'number';
+    return isAmount && (isMoneyOption || moneyFields.includes(`${area}.${field}`)) ? money(Number(value)) : undefined;
+  };
+}
