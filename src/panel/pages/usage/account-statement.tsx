@@ -49,7 +49,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
       ),
   };
   const columns: readonly Column<LedgerRow>[] = [
-    { key: 'what', heading: t('ledger.what'), render: (row) => <RowText row={row} /> },
+    { key: 'what', heading: t('ledger.what'), wide: true, render: (row) => <RowText row={row} /> },
     { key: 'at', heading: t('ledger.at'), numeric: true, render: ({ created_at }) => format.time(created_at) },
     ...(showsActor && rows.some(({ actor }) => actor !== null) ? [actorColumn] : []),
     { key: 'amount', heading: t('ledger.amount'), numeric: true, render: ({ amount }) => signed(amount) },

@@ -112,6 +112,7 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
     {
       key: 'task',
       heading: t('usage.task'),
+      wide: true,
       render: (row) => (
         <>
           <RowButton className={classes.title ?? ''} onPress={() => open(row)}>
