@@ -57,7 +57,13 @@ function openBackups(given: Case) {
     },
     logger: silentLogger,
     config: {
-      ...{ dataDir: '/data', backupRecipients: 'age1', backupPassphrase: '', backupPassphraseFile: '' },
+      ...{
+        dataDir: '/data',
+        databaseUrl: '',
+        backupRecipients: 'age1',
+        backupPassphrase: '',
+        backupPassphraseFile: '',
+      },
       backupTo: { kind: 'folder', path: '/backups' },
       ...config,
     } as Config,
@@ -126,6 +132,12 @@ test.each<[string, Case, string[]]>([
   ],
   ['none made each day', { now: at(10, 10), runs: [done(at(1, 3))], daily: false }, []],
   ['daily ones without a place', { now: at(10, 10), config: unset }, ['backup_overdue']],
+  ['no place', { now: at(10, 10), config: unset, daily: false }, ['backup_off']],
+  [
+    'no place, where PostgreSQL keeps the data',
+    { now: at(10, 10), config: { ...unset, databaseUrl: 'postgres://db' }, daily: false },
+    [],
+  ],
   [
     'daily ones without secrets',
     { now: at(10, 12), runs: [done(at(10, 3))], config: { backupRecipients: '' } },

@@ -108,6 +108,7 @@ export function composeHttp(
 
   /** Whether other machines reach this node: until then nobody there can forge or miss anything. */
   const isReached = () => !node.isLoopback || http.proxies.hasProxy();
+  const servesOthers = () => isReached() || options.isSet('SMTPServer');
   const http = createHttpApp({
     config: {
       secureCookies: config.cookieSecure,
@@ -178,8 +179,8 @@ export function composeHttp(
           taskRooms: { tasks, reports, webhooks, results, unrecorded, taskTimeoutMinutes: config.taskTimeoutMinutes },
           watches: { ...watches, ledger },
           settings: {
-            missingAddress: () =>
-              isReached() || options.isSet('SMTPServer') ? describeMissingAddress(options, node) : undefined,
+            servesOthers,
+            missingAddress: () => (servesOthers() ? describeMissingAddress(options, node) : undefined),
             isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),
             maintenance,
             warnings: () => [

@@ -74,6 +74,8 @@ export const attentionReasons = {
     "The clock of this node is {{seconds}} s behind the database's: people who sign in here may get 401 on other nodes. Set both by NTP.",
   'attention.clock_before_database':
     "The clock of this node is {{seconds}} s ahead of the database's: people who sign in here may get 401 on other nodes. Set both by NTP.",
+  'attention.backup_off':
+    'Backups are off: if the database is lost, balances and tasks are lost with it. Set BACKUP_TO and turn on daily backups.',
   'attention.backup_never': 'No backup was made in the {{hours}} hours since daily backups were turned on.',
   'attention.backup_old': 'The latest backup is {{hours}} hours old.',
   'attention.backup_unsealed': 'Neither BACKUP_PASSPHRASE_FILE nor BACKUP_RECIPIENTS is set: backups lack the secrets.',

@@ -46,10 +46,10 @@ export type BackupReport = {
   runs: BackupRun[];
 };
 
-type BackupFault = 'backup_failed' | 'backup_overdue' | 'backup_unsealed' | 'backup_not_pruned';
+type BackupFault = 'backup_off' | 'backup_failed' | 'backup_overdue' | 'backup_unsealed' | 'backup_not_pruned';
 
-/** Faults with which there are backups all the same. */
-export const isWarning = (code: BackupFault): boolean => code === 'backup_unsealed' || code === 'backup_not_pruned';
+/** Faults of which somebody may know: backups are made all the same, or were never asked for. */
+export const isWarning = (code: BackupFault): boolean => code !== 'backup_failed' && code !== 'backup_overdue';
 
 export type Backups = {
   report(): Promise<BackupReport>;
@@ -205,8 +205,11 @@ export function createBackups(deps: Deps): Backups {
       const fault = latest?.status === 'failed' ? readFault(latest) : failure && quoted(failure);
       if (fault) items.push({ code: 'backup_failed', ...sentence('backup.latest_failed', { fault }) });
       const isDaily = options.flag('backup.daily');
-      if (isDaily && place === null) {
+      if (place === null && isDaily) {
         items.push({ code: 'backup_overdue', ...sentence('backup.no_place') });
+      } else if (place === null && config.databaseUrl === '') {
+        // A PostgreSQL server is often backed up by others.
+        items.push({ code: 'backup_off', ...sentence('attention.backup_off') });
       } else if (isDaily && !fault) {
         const overdue = await overdueHours(latest);
         if (overdue) {

@@ -16,7 +16,9 @@ export async function checkBackups(deps: Deps): Promise<Finding[]> {
   const backups = createBackups({ ...deps, logger: silentLogger, program: [], notices: { write: async () => {} } });
   const [faults, done] = await Promise.all([backups.attention(), backups.lastDone()]);
   const latest = describeLatest(done, clock);
-  const findings = faults.map(
+  // That they are off is said below, with their age.
+  const shown = faults.filter(({ code }) => code !== 'backup_off');
+  const findings = shown.map(
     ({ code, message }): Finding => ({
       check: 'backups',
       level: isWarning(code) ? 'warning' : 'error',

@@ -68,6 +68,8 @@ type Watches = {
 };
 
 type SettingsFaults = {
+  /** Whether it serves others than the person at this machine. */
+  servesOthers: () => boolean;
   /** What fails while no option names the gateway's address. */
   missingAddress: () => Sentence | undefined;
   /** Settings that are unsafe or odd. */
@@ -104,7 +106,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     ledgerItems(watches),
     dataItems(watches),
     listNodeAttention(deps.store),
-    backupItems(watches),
+    backupItems(deps),
     noticeItems(deps),
   ]);
   const items = parts.flat();
@@ -337,11 +339,12 @@ async function dataItems({ dataCheck }: Watches): Promise<AttentionItem[]> {
   return [{ code: 'data_damaged', severity: 'error', target: { kind: 'system', id: null }, ...said }];
 }
 
-async function backupItems({ backups }: Watches): Promise<AttentionItem[]> {
-  return (await backups.attention()).map(({ code, ...said }) => ({
+async function backupItems({ watches: { backups }, settings }: AttentionDeps): Promise<AttentionItem[]> {
+  const faults = (await backups.attention()).filter(({ code }) => code !== 'backup_off' || settings.servesOthers());
+  return faults.map(({ code, ...said }) => ({
     code,
     severity: isWarning(code) ? 'warning' : 'error',
-    target: { kind: 'system', id: null },
+    target: code === 'backup_off' ? { kind: 'setting', id: 'backup.daily' } : { kind: 'system', id: null },
     ...said,
   }));
 }

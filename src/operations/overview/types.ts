@@ -42,6 +42,7 @@ export type AttentionItem = {
     | 'disk_unwritable'
     | 'results_blocked'
     | 'results_lost'
+    | 'backup_off'
     | 'backup_failed'
     | 'backup_overdue'
     | 'backup_unsealed'

@@ -154,6 +154,7 @@ test('a gateway that this machine alone reaches greets with nothing, until a pro
     const forwarded = await list({ 'x-forwarded-for': '203.0.113.9' });
     expect(forwarded.map(([code, id]: unknown[]) => `${code} ${id}`).sort()).toEqual([
       'address_missing ServerAddress',
+      'backup_off backup.daily',
       'setting_doubtful REDIS_URLS',
       'setting_unsafe TRUSTED_PROXIES',
     ]);

@@ -81,6 +81,7 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey | null; rem
     title: 'home.attention.retention_undecided',
     remedy: 'home.attention.retention_undecided.remedy',
   },
+  backup_off: { title: 'home.attention.backup_off', remedy: 'home.attention.backup_off.remedy' },
   backup_failed: { title: 'home.attention.backup_failed', remedy: 'home.attention.backup_failed.remedy' },
   backup_overdue: { title: 'home.attention.backup_overdue', remedy: 'home.attention.backup_overdue.remedy' },
   backup_unsealed: { title: 'home.attention.backup_unsealed', remedy: 'home.attention.backup_unsealed.remedy' },
@@ -110,9 +111,6 @@ function splitFigures(said: SaidSentence, t: TFunction): string[] {
   return [...splitFigures(figures, t), rest];
 }
 
-/** Items whose remedy says no more than the button that leads to it. */
-export const isSaidByButton = ({ code }: Item): boolean => code === 'channel_degraded' || code === 'address_missing';
-
 const actionTexts: Readonly<Record<string, TextKey>> = {
   plugin: 'home.attention.open.plugin',
   channel: 'home.attention.open.channel',
@@ -122,9 +120,18 @@ const actionTexts: Readonly<Record<string, TextKey>> = {
   queue: 'home.attention.open.queue',
 };
 
+const ownActions: Readonly<Record<string, TextKey>> = {
+  address_missing: 'home.attention.open.address',
+  backup_off: 'home.attention.open.backups',
+};
+
+/** Items whose remedy says no more than the button that leads to it. */
+export const isSaidByButton = ({ code }: Item): boolean =>
+  code === 'channel_degraded' || ownActions[code] !== undefined;
+
 /** What the button that leads to the item's page says. */
 export const actionText = ({ code, target: { kind } }: Item): TextKey =>
-  code === 'address_missing' ? 'home.attention.open.address' : (actionTexts[kind] ?? 'home.attention.open.system');
+  ownActions[code] ?? actionTexts[kind] ?? 'home.attention.open.system';
 
 /** What the settings of a channel, and not its figures, mend. */
 const inChannelSettings: readonly AttentionItem['code'][] = [

@@ -1,6 +1,5 @@
-import { Alert, Button, Group, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { AttentionItem, BackupsReport, NodeReport } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -47,16 +46,6 @@ function Report({ report }: { report: NodeReport }) {
             <StatusLabel tone="good">{t('system.allGood')}</StatusLabel>
           </Text>
         )
-      )}
-      {backup.data?.place === null && (
-        <Alert color="yellow" variant="light" title={t('system.backupRisk')}>
-          <Group justify="space-between" gap="sm">
-            <Text size="sm">{t('system.backupRiskText')}</Text>
-            <Button component={Link} to="/settings/backups" variant="default" size="xs">
-              {t('system.backupSetUp')}
-            </Button>
-          </Group>
-        </Alert>
       )}
       <Section heading={t('system.nodes')} {...(problems.versions ? { intro: t('system.versionsDiffer') } : {})}>
         <NodeTable nodes={report.nodes} />
