@@ -21,6 +21,18 @@ const byPrefix: readonly (readonly [prefix: string, needed: string])[] = [
 const readNeeds = (key: string): readonly string[] =>
   needs[key] ?? byPrefix.flatMap(([prefix, needed]) => (key.startsWith(prefix) && key !== needed ? [needed] : []));
 
+/** Few need them, so they are folded away while they are as delivered. */
+const advanced: readonly string[] = [
+  'billing.memory_hold_quota',
+  ...['SMTPInsecureSkipVerify', 'SMTPForceAuthLogin', 'SMTPHelloName'],
+  'TurnstileVerifyUrl',
+  ...['GitHubBaseUrl', 'GitHubApiUrl', 'discord.base_url', 'LinuxDOBaseUrl'],
+  ...['oidc.authorization_endpoint', 'oidc.token_endpoint', 'oidc.user_info_endpoint'],
+  ...['passkey.rp_id', 'passkey.origins', 'passkey.allow_insecure_origin'],
+];
+
+export const isAdvanced = ({ key }: Option): boolean => advanced.includes(key);
+
 /** Whether what an option needs is off or missing. One that is on can always be switched off. */
 export function isIdle(option: Option, own: readonly Option[], drafts: Pick<OptionDrafts, 'valueOf'>): boolean {
   const isSet = (key: string): boolean => {

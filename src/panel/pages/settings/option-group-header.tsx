@@ -73,16 +73,22 @@ function BackupState() {
   if (data === undefined) return null;
   const { place, runs } = data;
   const last = runs.find(({ status }) => status === 'done');
-  const sentences =
-    place === null
-      ? [t('system.backupOff')]
-      : [
-          t('system.backupPlace', { place }),
-          last ? t('settings.backup.last', { ago: format.ago(last.started_at) }) : t('system.backupNone'),
-        ];
+  if (place === null) {
+    return (
+      <div className={classes.row}>
+        <Alert color="yellow" variant="light" mb={8} p="xs">
+          <Text size="sm">
+            <WithCode isMarked text={t('system.backupOff')} />
+          </Text>
+        </Alert>
+        <CopyField text="BACKUP_TO=/var/backups/taskgate" />
+      </div>
+    );
+  }
+  const latest = last ? t('settings.backup.last', { ago: format.ago(last.started_at) }) : t('system.backupNone');
   return (
     <Text size="sm" className={classes.row ?? ''}>
-      <WithCode isMarked text={sentences.join(' ')} />{' '}
+      {t('system.backupPlace', { place })} {latest}{' '}
       <Anchor component={Link} to="/system" inherit underline="always">
         {t('settings.backup.view')}
       </Anchor>

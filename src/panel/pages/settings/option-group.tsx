@@ -16,7 +16,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { PriceReplay } from '../prices/price-replay.tsx';
 import { EncryptionRow } from './encryption-row.tsx';
-import { isIdle, withSwitchLast } from './option-conditions.ts';
+import { isAdvanced, isIdle, withSwitchLast } from './option-conditions.ts';
 import { OptionGroupHeader, useHasNoBackups } from './option-group-header.tsx';
 import { OptionInput } from './option-input.tsx';
 import { findOptionRisks } from './option-risks.ts';
@@ -27,8 +27,6 @@ import { type OptionDrafts, useOptionDrafts, validateOption } from './use-option
 
 /** Shown apart from what is deleted. */
 const cleanupWindow = ['retention.start_hour', 'retention.hours'];
-/** Few need it, so it is folded away. */
-const advanced = ['billing.memory_hold_quota'];
 /** What a test cannot do without, and what is said while it is missing. */
 const trialNeeds: Readonly<Record<string, { keys: readonly string[]; text: TextKey }>> = {
   webhook: { keys: ['alerts.webhook_url', 'alerts.webhook_secret'], text: 'settings.testNeedsWebhook' },
@@ -99,9 +97,11 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
     if (isConfirmed) drafts.save();
   };
 
-  const folded = own.filter(({ key }) => advanced.includes(key));
+  // Nothing else is of use before there is a place for backups.
+  const shownOptions = hasNoBackups ? own.filter(({ key }) => key === 'backup.daily') : own;
+  const folded = shownOptions.filter(isAdvanced);
   const isBlocked = (option: Option): boolean =>
-    (hasNoBackups && group === 'backups' && drafts.valueOf(option) !== 'true') || isIdle(option, own, drafts);
+    (hasNoBackups && drafts.valueOf(option) !== 'true') || isIdle(option, own, drafts);
   const rowsOf = (shown: readonly Option[]) =>
     shown
       .filter(({ key }) => !isEncryption(key))
@@ -141,12 +141,14 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
           <Section heading={t(nameGroup(group))} {...(intro === null ? {} : { intro: t(intro) })}>
             <div className={classes.rows}>
               <OptionGroupHeader group={group} />
-              {rowsOf(own.filter(({ key }) => !cleanupWindow.includes(key) && !advanced.includes(key)))}
+              {rowsOf(shownOptions.filter((option) => !cleanupWindow.includes(option.key) && !isAdvanced(option)))}
               {folded.length > 0 && (
                 <div className={classes.row}>
                   <Collapsible
                     label={t('channels.advanced')}
-                    forceOpen={folded.some(({ key }) => drafts.isChanged(key) || hash.endsWith(key))}
+                    forceOpen={folded.some(
+                      (option) => drafts.valueOf(option) !== option.default || hash.endsWith(option.key),
+                    )}
                   >
                     {rowsOf(folded)}
                   </Collapsible>

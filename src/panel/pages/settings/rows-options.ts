@@ -188,10 +188,16 @@ export const rowsOptions: Readonly<Record<string, RowsOption>> = {
     { fixedFirst: { alone: 'rows.defaultGroup', amongOthers: 'rows.defaultGroup' }, initial: '1' },
   ),
   'billing.group_budgets': groupBudgets,
-  'results.days': forAllGroups({ label: 'rows.days', kind: 'integer', max: 36_500 }, 'rows.addRetention'),
-  'results.quota_gb': forAllGroups({ label: 'rows.gb', kind: 'decimal', max: 1_000_000 }, 'rows.addStorage'),
+  'results.days': forAllGroups(
+    { label: 'rows.days', kind: 'integer', max: 36_500, zero: 'number.forever' },
+    'rows.addRetention',
+  ),
+  'results.quota_gb': forAllGroups(
+    { label: 'rows.gb', kind: 'decimal', max: 1_000_000, zero: 'limit.none' },
+    'rows.addStorage',
+  ),
   'results.price_gb_day': forAllGroups(
-    { label: 'rows.usdPerGbDay', kind: 'decimal', max: 1000 },
+    { label: 'rows.usdPerGbDay', kind: 'decimal', max: 1000, zero: 'number.free' },
     'rows.addStoragePrice',
   ),
   ModelRequestRateLimitGroup: byGroup(

@@ -110,8 +110,12 @@ function SearchResults({ options, searchText }: { options: readonly Option[]; se
             <Anchor component={Link} to={path} fw={550}>
               {name}
             </Anchor>
+            <Text span size="sm" c="dimmed">
+              {' '}
+              · {group}
+            </Text>
             <Text size="sm" c="dimmed">
-              {group} · {help}
+              {help}
             </Text>
           </li>
         ))}

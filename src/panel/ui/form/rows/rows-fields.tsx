@@ -139,7 +139,7 @@ type CellInputProps = {
 
 function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
   const { t, i18n } = useTranslation();
-  const { kind, placeholder, unit } = column;
+  const { kind, placeholder, unit, zero } = column;
   const hint = placeholder === undefined ? '' : 'text' in placeholder ? placeholder.text : t(placeholder.key);
   const common = {
     label: t(column.label),
@@ -149,7 +149,8 @@ function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
   };
   if (kind === 'integer' || kind === 'decimal') {
     if (unit !== undefined && unit !== 'ratio') return <QuantityField {...common} {...{ unit, value, onChange }} />;
-    const explain = unit === 'ratio' ? (ratio: number) => sayRatio(t, ratio, i18n.language) : undefined;
+    const sayZero = zero === undefined ? undefined : (amount: number) => (amount === 0 ? t(zero) : '');
+    const explain = unit === 'ratio' ? (ratio: number) => sayRatio(t, ratio, i18n.language) : sayZero;
     return <DecimalField {...common} {...{ explain, value, onChange }} />;
   }
   if (kind === 'choice') {

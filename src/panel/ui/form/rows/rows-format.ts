@@ -13,6 +13,8 @@ export type RowColumn = {
   initial?: string;
   /** What a number counts, chosen beside it, or that it is a ratio of the list price. */
   unit?: QuantityUnit | 'ratio' | undefined;
+  /** What 0 means, said below the field. */
+  zero?: TextKey;
   isOptional?: true;
   /** No two rows have the same, in any case of letters. */
   isUnique?: true;
