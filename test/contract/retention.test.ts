@@ -344,6 +344,23 @@ describeEachStore(
       expect(await store.twoFactor.byUser(user.id)).toBeUndefined();
     });
 
+    test('an account that was erased by its number at once is erased again when late requests have ended', async () => {
+      const { store } = opened();
+      const user = await addUser(store);
+      await runRaw(opened(), `update users set deleted_at = ${systemClock.unix()} where id = ${user.id}`);
+      const early = await addEnded(store, 1, { userId: user.id });
+      const deps = { store, clock: systemClock, logger: silentLogger };
+      await runAll([eraseUsersStep(deps, user.id)]);
+      expect(await read(store, early)).toMatchObject({ properties: { input: '' } });
+      // A request from before the deletion.
+      const late = await addEnded(store, 1, { userId: user.id });
+      await runRaw(opened(), `update users set deleted_at = deleted_at - 60 where id = ${user.id}`);
+      await runAll([eraseUsersStep(deps)]);
+      expect(await read(store, late)).toMatchObject({ properties: { input: '' } });
+      expect(await runAll([eraseUsersStep(deps)])).toBe(0);
+      expect(await store.personalData.usersToErase(0, { limit: 10, deletedUntil: systemClock.unix() })).toEqual([]);
+    });
+
     test('no bill of a deleted account quotes a prompt any more, and its sums are the same', async () => {
       const { store } = opened();
       const user = await addUser(store, { username: 'ada' });

@@ -15,6 +15,9 @@ const SETTLE_SECONDS = 60;
 /** Where reasons of refunds stand beside the tasks. */
 const BILLS = ['usage', 'ledger'] as const;
 
+/** `isWaiting`: a task of the account that was looked at last still runs. */
+type ErasingStep = RetentionStep & { isWaiting(): boolean };
+
 type Erasing = {
   userId: number;
   /** The task up to which content has been erased. */
@@ -31,16 +34,19 @@ type Erasing = {
  * notices of their tasks, where they signed in, and their name and addresses in the audit log.
  * Bills, ledger and usage stay, under the number of the account and without reasons. The rows of
  * deleted users are the queue: a process that is killed in between begins again with the same one.
- * A task that still runs is erased after its end.
+ * A task that still runs is erased after its end. `only` this account is erased at once, and again
+ * when what requests from before the deletion write has had its time.
  */
-export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
+export function eraseUsersStep(deps: Deps, only?: number): ErasingStep {
   const { store, clock, logger } = deps;
   let last = 0;
   let current: Erasing | undefined;
+  let isWaiting = false;
+  const settledUntil = () => clock.unix() - SETTLE_SECONDS;
 
   async function nextUser(): Promise<Erasing | undefined> {
     if (only !== undefined && last !== 0) return undefined;
-    const due = { limit: 1, deletedUntil: clock.unix() - SETTLE_SECONDS };
+    const due = { limit: 1, deletedUntil: settledUntil() };
     const [userId] = only === undefined ? await store.personalData.usersToErase(last, due) : [only];
     if (userId === undefined) return undefined;
     last = userId;
@@ -73,6 +79,7 @@ export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
 
   return {
     step: 'content of deleted accounts',
+    isWaiting: () => isWaiting,
     async run(limit) {
       current ??= await nextUser();
       if (!current) return { walked: 0, changed: 0 };
@@ -93,7 +100,9 @@ export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
       await store.personalData.clearSessions(userId);
       await store.transaction((tx) => eraseLateWrites(tx, userId));
       await store.personalData.deleteNotices([`balance:${userId}`]);
-      if (!current.isWaiting && (await store.personalData.markErased(userId, clock.unix())))
+      isWaiting = current.isWaiting;
+      const done = { at: clock.unix(), deletedUntil: settledUntil() };
+      if (!isWaiting && (await store.personalData.markErased(userId, done)))
         logger.info({ userId }, 'the content of a deleted account has been erased');
       current = undefined;
       return { walked: 1, changed: 0 };

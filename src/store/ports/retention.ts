@@ -92,7 +92,8 @@ export interface PersonalDataStore {
    * content has not been erased, in order of id.
    */
   usersToErase(after: number, until: { limit: number; deletedUntil: number }): Promise<number[]>;
-  markErased(userId: number, at: number): Promise<boolean>;
+  /** False unless the account was deleted at or before `deletedUntil`, and not erased yet. */
+  markErased(userId: number, done: { at: number; deletedUntil: number }): Promise<boolean>;
   /** False unless the account is deleted: its content is erased again. */
   eraseAgain(userId: number): Promise<boolean>;
   agedTasks(userId: number, after: number, limit: number): Promise<AgedTask[]>;

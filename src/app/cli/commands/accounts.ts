@@ -107,16 +107,14 @@ export async function eraseAccount(input: CommandInput): Promise<ExitCode> {
   const erased = await withAccounts(input, async ({ auth, store, audit }) => {
     const done = await auth.administration.deleteByOperator(account);
     await audit({ action: 'user.delete', userId: done.userId, detail: {} });
-    const { run: runBatch } = eraseUsersStep({ store, clock: systemClock, logger: silentLogger }, done.userId);
+    const step = eraseUsersStep({ store, clock: systemClock, logger: silentLogger }, done.userId);
     let tasks = 0;
     for (let walked = 1; walked > 0; ) {
-      const batch = await runBatch(BATCH);
+      const batch = await step.run(BATCH);
       walked = batch.walked;
       tasks += batch.changed;
     }
-    const left = { limit: 1, deletedUntil: systemClock.unix() };
-    const [next] = await store.personalData.usersToErase(done.userId - 1, left);
-    return { ...done, rows: tasks, isComplete: next !== done.userId };
+    return { ...done, rows: tasks, isComplete: !step.isWaiting() };
   });
   const rest = erased.isComplete ? '' : '; what still runs is erased after its end, by the gateway';
   answer(

@@ -40,11 +40,12 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
   return {
     usersToErase: async (after, until) => (await toErase()({ after, ...until })).map(([id]) => Number(id)),
 
-    async markErased(userId, time) {
+    async markErased(userId, { at, deletedUntil }) {
+      const isDue = sql`${users.deletedAt} between 1 and ${deletedUntil}`;
       const marked = await db
         .update(users)
-        .set({ erasedAt: time })
-        .where(and(eq(users.id, userId), sql`${users.deletedAt} <> 0`, eq(users.erasedAt, 0)))
+        .set({ erasedAt: at })
+        .where(and(eq(users.id, userId), isDue, eq(users.erasedAt, 0)))
         .returning({ id: users.id });
       return marked.length === 1;
     },
