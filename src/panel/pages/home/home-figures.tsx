@@ -11,6 +11,7 @@ import { PlainTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { localZone, readDates } from '../usage/usage-period.ts';
+import classes from './home.module.css';
 
 type SummaryFiguresProps = {
   /** The reader's; null: the figures are everybody's. */
@@ -68,9 +69,9 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
           value: totals.success_rate === null ? '–' : format.percent(totals.success_rate),
           note: (
             <>
-              <span>{successNote}</span>
+              <span className={classes.whole}>{successNote}</span>
               {totals.failed > 0 && <span aria-hidden="true"> · </span>}
-              {totals.failed > 0 && failedLink}
+              {totals.failed > 0 && <span className={classes.whole}>{failedLink}</span>}
               <PointsChange now={totals.success_rate} before={before?.success_rate} days={days} />
             </>
           ),
@@ -93,7 +94,8 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
 /** How much more or less than in the period before; else which period it is. */
 function Change({ now, before, days }: { now: number; before: number | undefined; days: string }) {
   const { t, i18n } = useTranslation();
-  if (!before) return <span>{t(before === undefined ? 'home.inDays' : 'home.noBefore', { days })}</span>;
+  if (before === undefined) return <span>{t('home.inDays', { days })}</span>;
+  if (before === 0) return null;
   const percent = new Intl.NumberFormat(i18n.language, { style: 'percent', maximumFractionDigits: 0 });
   const change = `${arrow(now - before)}${percent.format(Math.abs(now / before - 1))}`;
   return <span>{t('home.change', { change, days })}</span>;

@@ -90,7 +90,7 @@ export function HomePage() {
     <Page
       heading={t('home.heading')}
       title={t('home.title')}
-      intro={t(isNew ? 'home.introNew' : 'home.intro')}
+      {...(isNew ? { intro: t('home.introNew') } : {})}
       actions={
         isUnused ? undefined : (
           <>
