@@ -28,7 +28,7 @@ const taskStatusTexts = {
 export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
   const { t } = useTranslation();
   const isAdmin = useRole() >= roles.admin;
-  const { filters, isGallery, sort } = tasks;
+  const { filters } = tasks;
   const { values, set } = filters;
   const search = useDebouncedFilter(values.q, (text) => set('q', text));
   return (
@@ -71,6 +71,7 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
       >
         <Popover.Target>
           <Button
+            className={classes.filters}
             variant="default"
             leftSection={<IconAdjustmentsHorizontal size={17} stroke={1.6} aria-hidden="true" />}
           >
@@ -79,22 +80,33 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
         </Popover.Target>
         <Popover.Dropdown aria-label={t('tasks.filters')}>
           <Stack gap="sm">
+            <SortSelect tasks={tasks} isInFilters />
             <TaskFilterFields tasks={tasks} />
           </Stack>
         </Popover.Dropdown>
       </Popover>
-      <Select
-        className={classes.sort}
-        aria-label={t('tasks.sort')}
-        allowDeselect={false}
-        value={isGallery && sort !== 'oldest' ? 'newest' : sort}
-        onChange={(next) => set('sort', next === 'newest' ? '' : (next ?? ''))}
-        data={(isGallery ? taskSorts.slice(0, 2) : taskSorts).map((value) => ({
-          value,
-          label: t(`tasks.sort.${value}`),
-        }))}
-      />
+      <SortSelect tasks={tasks} />
     </search>
+  );
+}
+
+/** The order of the list: on a phone, among the filters. */
+function SortSelect({ tasks, isInFilters = false }: { tasks: TaskQuery; isInFilters?: boolean }) {
+  const { t } = useTranslation();
+  const { filters, isGallery, sort } = tasks;
+  return (
+    <Select
+      className={isInFilters ? classes.sortInFilters : classes.sort}
+      {...(isInFilters ? { label: t('tasks.sort') } : { 'aria-label': t('tasks.sort') })}
+      allowDeselect={false}
+      comboboxProps={{ withinPortal: !isInFilters }}
+      value={isGallery && sort !== 'oldest' ? 'newest' : sort}
+      onChange={(next) => filters.set('sort', next === 'newest' ? '' : (next ?? ''))}
+      data={(isGallery ? taskSorts.slice(0, 2) : taskSorts).map((value) => ({
+        value,
+        label: t(`tasks.sort.${value}`),
+      }))}
+    />
   );
 }
 
