@@ -11,11 +11,16 @@ const TASK_STATUS = { type: 'string', enum: ['SUBMITTED', 'QUEUED', 'IN_PROGRESS
 const VIDEO_STATUS = { type: 'string', enum: ['queued', 'in_progress', 'completed', 'failed'] };
 const RESPONSE_STATUS = { type: 'string', enum: [...VIDEO_STATUS.enum, 'cancelled', 'incomplete'] };
 
+const TASK_ID = { ...TEXT, examples: ['task_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw'] };
+const SERVED_MODEL = { ...TEXT, examples: MODEL.examples };
+const CREATED_AT = { ...WHOLE, examples: [1_767_225_600] };
+const PERCENT = { ...WHOLE, minimum: 0, maximum: 100, examples: [0] };
+
 const Cost = object({
-  reserved: { ...NUMBER, description: 'US dollars that were reserved.' },
+  reserved: { ...NUMBER, description: 'US dollars that were reserved.', examples: [0.08] },
   charged: { type: ['number', 'null'], description: 'US dollars of the final bill; null until then.' },
   currency: constant('USD'),
-  usd: { ...NUMBER, description: 'What is known now: the reservation, then the charge.' },
+  usd: { ...NUMBER, description: 'What is known now: the reservation, then the charge.', examples: [0.08] },
 });
 const COST = { $ref: '#/components/schemas/Cost' } as const;
 /** Only for a task that waits. */
@@ -46,17 +51,17 @@ const REQUESTED_MODEL = {
 } as const;
 const Task = object(
   {
-    id: { ...TEXT, examples: ['task_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw'] },
-    task_id: { ...TEXT, description: 'The same as id.' },
+    id: TASK_ID,
+    task_id: { ...TASK_ID, description: 'The same as id.' },
     object: constant('task'),
-    platform: { ...TEXT, description: 'The key of the plugin; * for a relayed request.' },
-    model: TEXT,
-    action: TEXT,
+    platform: { ...TEXT, description: 'The key of the plugin; * for a relayed request.', examples: ['demo'] },
+    model: SERVED_MODEL,
+    action: { ...TEXT, examples: ['text_to_video'] },
     status: TASK_STATUS,
     progress: { ...TEXT, examples: ['42%'] },
-    fail_reason: TEXT,
-    created_at: WHOLE,
-    finished_at: { ...WHOLE, description: '0 until the task has ended.' },
+    fail_reason: { ...TEXT, examples: [''] },
+    created_at: CREATED_AT,
+    finished_at: { ...WHOLE, description: '0 until the task has ended.', examples: [0] },
     cost: COST,
   },
   {
@@ -70,21 +75,28 @@ const Task = object(
   },
 );
 const SubmittedTask = object(
-  { id: TEXT, task_id: TEXT, status: constant('queued'), model: TEXT, created_at: WHOLE, cost: COST },
+  {
+    id: TASK_ID,
+    task_id: TASK_ID,
+    status: constant('queued'),
+    model: SERVED_MODEL,
+    created_at: CREATED_AT,
+    cost: COST,
+  },
   { queue: QUEUE },
 );
 const Video = object(
   {
-    id: TEXT,
+    id: TASK_ID,
     object: constant('video'),
-    model: TEXT,
+    model: SERVED_MODEL,
     status: VIDEO_STATUS,
-    progress: { ...WHOLE, minimum: 0, maximum: 100 },
-    created_at: WHOLE,
+    progress: PERCENT,
+    created_at: CREATED_AT,
     completed_at: { type: ['integer', 'null'] },
     expires_at: { type: ['integer', 'null'] },
-    seconds: { ...TEXT, description: '"0" where neither request nor plugin says it.' },
-    size: { ...TEXT, description: '"0x0" where neither request nor plugin says it.' },
+    seconds: { ...TEXT, description: '"0" where neither request nor plugin says it.', examples: ['4'] },
+    size: { ...TEXT, description: '"0x0" where neither request nor plugin says it.', examples: ['1280x720'] },
     remixed_from_video_id: { type: ['string', 'null'] },
     error: orNull(object({ code: TEXT, message: TEXT })),
     cost: COST,
@@ -101,19 +113,19 @@ const Video = object(
 const KNOWN = { type: ['number', 'null'] } as const;
 const VideoGeneration = object(
   {
-    id: TEXT,
-    task_id: { ...TEXT, description: 'The same as id.' },
+    id: TASK_ID,
+    task_id: { ...TASK_ID, description: 'The same as id.' },
     object: constant('video'),
-    model: TEXT,
+    model: SERVED_MODEL,
     status: VIDEO_STATUS,
-    progress: { ...WHOLE, minimum: 0, maximum: 100 },
+    progress: PERCENT,
     url: {
       type: ['string', 'null'],
       description: 'For a completed video: a link that works without a key.',
     },
     metadata: object({ duration: KNOWN, fps: KNOWN, width: KNOWN, height: KNOWN, seed: {} }),
     error: orNull(object({ code: TEXT, message: TEXT }, {}, true)),
-    created_at: WHOLE,
+    created_at: CREATED_AT,
   },
   { cost: COST, queue: QUEUE },
 );
@@ -129,10 +141,10 @@ const RelayedVideo = {
 };
 const Model = object(
   {
-    id: TEXT,
+    id: SERVED_MODEL,
     object: constant('model'),
-    created: WHOLE,
-    owned_by: TEXT,
+    created: CREATED_AT,
+    owned_by: { ...TEXT, examples: ['demo'] },
     supported_endpoint_types: {
       type: 'array',
       items: TEXT,
@@ -157,10 +169,10 @@ const Response = object(
   {
     id: { ...TEXT, examples: ['resp_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw'] },
     object: constant('response'),
-    created_at: WHOLE,
+    created_at: CREATED_AT,
     status: RESPONSE_STATUS,
     error: { type: ['object', 'null'] },
-    model: TEXT,
+    model: SERVED_MODEL,
     output: { type: 'array', items: ANY_OBJECT },
     metadata: ANY_OBJECT,
     usage: { type: ['object', 'null'] },
@@ -174,8 +186,8 @@ const RelayedResponse = {
   properties: { id: vendorId('^resp_[A-Za-z0-9]{32}$') },
 };
 const ImageList = object({
-  id: { ...TEXT, description: 'The task that made them.' },
-  created: WHOLE,
+  id: { ...TASK_ID, description: 'The task that made them.' },
+  created: CREATED_AT,
   data: { type: 'array', items: object({}, { url: TEXT, b64_json: TEXT }) },
   cost: COST,
 });

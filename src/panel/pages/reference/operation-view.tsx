@@ -135,11 +135,11 @@ export function ExampleResponse({ text }: { text: string }) {
 const maxExampleLines = 24;
 
 /** A success in JSON as its schema describes it; null where that is long, or says nothing. */
-function writeResponse({ access, responses }: Operation): string | null {
+function writeResponse({ access, responses, schemas }: Operation): string | null {
   if (access !== 'apiKey') return null;
   const success = responses.find(({ status }) => status === '200');
   const json = success?.bodies.find(({ type }) => type === 'application/json');
-  const example = json === undefined ? null : makeExample(json.schema);
+  const example = json === undefined ? null : makeExample(json.schema, schemas);
   if (!isSchema(example) || Object.keys(example).length === 0) return null;
   const text = JSON.stringify(example, null, 2);
   return text.split('\n').length <= maxExampleLines ? text : null;

@@ -60,6 +60,8 @@ export type Operation = {
   /** How large the body may be. */
   bodyLimit: string;
   responses: { status: string; description: string; bodies: { type: string; schema: Schema }[] }[];
+  /** What the schemas above refer to. */
+  schemas: Readonly<Record<string, Schema>>;
 };
 
 export type Group = { id: string; name: string; operations: Operation[] };
@@ -86,6 +88,7 @@ const isCallback = (path: string): boolean => path.startsWith('/v1/callbacks/');
 const operatorTag = 'For operators';
 
 export function readDocument(document: ApiDocument): Reference {
+  const { schemas } = document.components;
   const client = new Map<string, Operation[]>(document.tags.map(({ name }) => [name, []]));
   const callbacks = new Map<string, Operation[]>();
   const panel = new Map<string, Operation[]>();
@@ -95,7 +98,7 @@ export function readDocument(document: ApiDocument): Reference {
       const tag = operation.tags?.[0] ?? '';
       const group = groups.get(tag) ?? [];
       groups.set(tag, group);
-      const read = readOperation({ method: method.toUpperCase(), path, operation });
+      const read = readOperation({ method: method.toUpperCase(), path, operation, schemas });
       const same = group.find((other) => other.method === read.method && other.summary === read.summary);
       if (same === undefined) group.push(read);
       else same.otherPaths.push(path);
@@ -106,13 +109,16 @@ export function readDocument(document: ApiDocument): Reference {
       Object.values(operations)
         .filter(({ tags }) => (tags?.[0] === operatorTag) === isForOperators)
         .map((operation) => ({
-          ...readOperation({ method: '', path: event, operation }),
+          ...readOperation({ method: '', path: event, operation, schemas }),
           id: `webhook-${event}`,
         })),
     );
   const webhooks = readWebhooks(false);
-  const named = findSchemas([[...client.values()], webhooks], document.components.schemas);
-  const objects = Object.entries(document.components.schemas).map(([name, schema]) => ({
+  const named = findSchemas(
+    [...[...client.values()].flat(), ...webhooks].map(({ schemas: _, ...own }) => own),
+    schemas,
+  );
+  const objects = Object.entries(schemas).map(([name, schema]) => ({
     ...{ id: `object-${name}`, name, schema },
   }));
   return {
@@ -136,13 +142,13 @@ const toGroups = (groups: ReadonlyMap<string, Operation[]>, prefix: string): Gro
       ...{ id: `${prefix}-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`, name, operations },
     }));
 
-type Described = { method: string; path: string; operation: DocumentOperation };
+type Described = Pick<Operation, 'method' | 'path' | 'schemas'> & { operation: DocumentOperation };
 
-function readOperation({ method, path, operation }: Described): Operation {
+function readOperation({ method, path, operation, schemas }: Described): Operation {
   const access = operation['x-access'] ?? 'public';
   return {
     id: operation.operationId ?? `${method}-${path}`,
-    ...{ method, path, otherPaths: [] },
+    ...{ method, path, otherPaths: [], schemas },
     summary: operation.summary ?? '',
     description: operation.description ?? '',
     access: access === 'apiKeyOrCapability' ? 'apiKey' : (access as Access),
@@ -211,22 +217,34 @@ export function findSentence({ method, path, summary, description }: Operation, 
 /** About how much is shown before the found word: what is too long is cut at its end. */
 const lettersBefore = 30;
 
-/** A value that fits the schema, from its examples; of objects required and example members. */
-export function makeExample(schema: unknown): unknown {
+/**
+ * A value that fits the schema, from its examples; of objects required and example members. Without
+ * `schemas`, what is in a schema of its own is an empty object.
+ */
+export function makeExample(schema: unknown, schemas: Readonly<Record<string, Schema>> = {}): unknown {
   if (!isSchema(schema)) return {};
+  if (typeof schema.$ref === 'string') {
+    const { [readName(schema.$ref)]: named, ...others } = schemas;
+    // No schema is within itself.
+    return makeExample(named, others);
+  }
   const [example] = toList(schema.examples);
   if (example !== undefined) return example;
   if ('const' in schema) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0];
-  if (Array.isArray(schema.anyOf)) return makeExample(schema.anyOf[0]);
+  if (Array.isArray(schema.anyOf)) {
+    const isNullable = schema.anyOf.some((option) => isSchema(option) && option.type === 'null');
+    return isNullable ? null : makeExample(schema.anyOf[0], schemas);
+  }
   if (isSchema(schema.properties)) {
     const required = toList(schema.required);
     return Object.fromEntries(
       Object.entries(schema.properties)
         .filter(([name, member]) => required.includes(name) || (isSchema(member) && 'examples' in member))
-        .map(([name, member]) => [name, makeExample(member)]),
+        .map(([name, member]) => [name, makeExample(member, schemas)]),
     );
   }
+  if (toList(schema.type).includes('null')) return null;
   const [type] = typeof schema.type === 'string' ? [schema.type] : toList(schema.type);
   if (type === 'array') return [];
   if (type === 'boolean') return true;
