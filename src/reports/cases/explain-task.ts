@@ -64,7 +64,7 @@ const describeFacts = (task: TaskRecord, keyName: string): CaseFact[] =>
     { name: 'request_id', as: 'text', value: task.execution.requestId },
     { name: 'submitted', as: 'time', value: task.createdAt },
     task.submitTime > 0 && { name: 'sent', as: 'time', value: task.submitTime },
-    task.startTime > 0 && { name: 'started', as: 'time', value: task.startTime },
+    task.submitTime > 0 && task.startTime > 0 && { name: 'started', as: 'time', value: task.startTime },
     task.finishTime > 0 && { name: 'ended', as: 'time', value: task.finishTime },
     task.finishTime > 0 &&
       task.submitTime > 0 && { name: 'took', as: 'seconds', value: Math.max(0, task.finishTime - task.submitTime) },

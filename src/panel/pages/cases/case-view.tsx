@@ -32,14 +32,12 @@ export function CaseView({ file, hasLinks = false }: { file: CaseFile; hasLinks?
           <Answer file={file} />
           {file.failures.length > 0 && <Failures file={file} />}
           {file.timeline.length > 0 && <TaskTimeline timeline={file.timeline} />}
-          {file.ledger.length > 0 && (
-            <Ledger ledger={file.ledger} isOfAccount={file.kind === 'user'} hasLinks={hasLinks} />
-          )}
+          {file.ledger.length > 0 && <Ledger file={file} hasLinks={hasLinks} />}
         </>
       }
       side={
         <>
-          {file.money !== null && <Money money={file.money} />}
+          {file.money !== null && file.ledger.length === 0 && <Money money={file.money} />}
           <Facts facts={file.facts} isOfTask={file.kind === 'task'} hasLinks={hasLinks} />
           {file.audit.length > 0 && <Audit audit={file.audit} />}
         </>
@@ -279,13 +277,13 @@ const lineTexts: Readonly<Record<string, TextKey>> = {
   task_reserved: 'case.reserved',
 };
 
-type LedgerProps = { ledger: CaseFile['ledger']; isOfAccount: boolean; hasLinks: boolean };
-
-function Ledger({ ledger, isOfAccount, hasLinks }: LedgerProps) {
+/** How the balance changed; of a task, what it came to. */
+function Ledger({ file: { kind, ledger, money }, hasLinks }: { file: CaseFile; hasLinks: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const isOfAccount = kind === 'user';
   return (
-    <Section heading={t('task.bill.ledger')}>
+    <Section heading={t(money === null ? 'task.bill.ledger' : 'task.bill')}>
       <ul className={classes.rows}>
         {ledger.map((line, index) => {
           const task = isOfAccount ? line.task_id : null;
@@ -308,6 +306,14 @@ function Ledger({ ledger, isOfAccount, hasLinks }: LedgerProps) {
             </li>
           );
         })}
+        {money !== null && (
+          <li className={classes.sum}>
+            <span>{t('case.charged')}</span>
+            <span className={classes.amount}>
+              {money.charged === null ? t('case.notYet') : format.exactMoney(money.charged)}
+            </span>
+          </li>
+        )}
       </ul>
     </Section>
   );
