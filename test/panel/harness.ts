@@ -29,6 +29,9 @@ const axeSource = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js'
 export const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 export const alert = (page: Page) => page.getByRole('alert');
 export const waitForText = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
+/** Waits until the table of the page has just so many rows. */
+export const waitForRows = (page: Page, rows: number) =>
+  page.locator(`tbody:has(> tr:nth-child(${rows})):not(:has(> tr:nth-child(${rows + 1})))`).waitFor();
 
 /**
  * Waits until a notification or another live region has contained this text, even if it is gone by

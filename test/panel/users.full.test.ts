@@ -20,6 +20,7 @@ import {
   screens,
   usePanel,
   waitForNotice,
+  waitForRows,
   waitForText,
   waitForValue,
 } from './harness.ts';
@@ -74,7 +75,7 @@ describe('the list', () => {
     expect(page.url()).toContain('page=2');
 
     await page.getByLabel('Search', { exact: true }).fill('ULF@');
-    await waitForText(page, '1 in total');
+    await waitForRows(page, 1);
     await page.getByRole('link', { name: 'ulf' }).waitFor();
     expect(page.url()).toEndWith('/users?keyword=ULF%40');
     await page.getByLabel('Search', { exact: true }).fill('nobody at all');
@@ -84,7 +85,7 @@ describe('the list', () => {
     expect(await page.getByLabel('Search', { exact: true }).inputValue()).toBe('');
 
     await page.goto(`${origin()}/users?role=10&sort=username.asc`);
-    await waitForText(page, '2 in total');
+    await waitForRows(page, 2);
     expect(await page.getByRole('row').allInnerTexts()).toEqual([
       expect.stringContaining('User'),
       expect.stringContaining('ada'),

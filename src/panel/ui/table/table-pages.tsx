@@ -16,6 +16,9 @@ export function Pages({ data, onPage, onPageSize }: PagesProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const pages = countPages(data);
+  const hasSizes = onPageSize !== undefined && data.total > Math.min(...pageSizes);
+  // All rows are in sight.
+  if (pages === 1 && !hasSizes) return null;
   const first = (data.page - 1) * data.page_size + 1;
   const range = {
     first: format.number(Math.min(first, data.total)),
@@ -26,9 +29,9 @@ export function Pages({ data, onPage, onPageSize }: PagesProps) {
     <Group justify="space-between" mt="md" gap="sm">
       <Group gap="sm">
         <Text size="sm" c="dimmed" aria-live="polite">
-          {pages > 1 ? t('table.range', range) : t('table.total', { total: range.total })}
+          {t('table.range', range)}
         </Text>
-        {onPageSize && data.total > Math.min(...pageSizes) && (
+        {hasSizes && (
           <NativeSelect
             size="xs"
             aria-label={t('table.pageSize')}
