@@ -30,7 +30,8 @@ test('axes have round ticks, and all labels of one have the same decimals', () =
 });
 
 test('a column of durations or sizes has one number of decimals, whatever the units', () => {
-  const { durationLike, bytesLike } = createFormat('en');
+  const { bytes, durationLike, bytesLike } = createFormat('en');
+  expect([1, 180, 2048].map(bytes)).toEqual(['1 byte', '180 bytes', '2 kB']);
   const column = (...seconds: number[]) => seconds.map(durationLike(seconds));
   expect(column(1, 1.4, 12)).toEqual(['1.0 sec', '1.4 sec', '12.0 sec']);
   expect(column(3, 45, 600)).toEqual(['3 sec', '45 sec', '10 min']);

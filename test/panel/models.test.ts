@@ -29,8 +29,8 @@ test('a user sees the models of their group, with their price in words, and trie
   await waitForText(page, '$0.01–$0.04 / second');
   expect(await page.getByText('secret-model').count()).toBe(0);
   // What is not a table is told by the plugin's examples; the expression is for administrators.
-  await waitForText(page, '$0.05 for 4 s at 720p');
-  await waitForText(page, '$0.12 for 12 s at 1080p');
+  await waitForText(page, '$0.05 for 4 sec at 720p');
+  await waitForText(page, '$0.12 for 12 sec at 1080p');
   expect(await page.getByText('max(').count()).toBe(0);
   expect(await findPageIssues(page)).toEqual([]);
   await page.getByRole('button', { name: 'Code for demo-video', exact: true }).click();

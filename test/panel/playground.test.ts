@@ -111,7 +111,7 @@ describe('a request', () => {
     // Before a prompt is typed.
     await page.getByRole('button', { name: 'Run · $0.08' }).waitFor();
     await prompt(page).fill('a red kite [duration=1]');
-    await page.getByRole('button', { name: '12 s at 1080p' }).click();
+    await page.getByRole('button', { name: '12 sec at 1080p' }).click();
     await page.getByRole('button', { name: 'Run · $0.24' }).waitFor();
     expect(apiCalls).not.toContain('POST /api/task');
 
@@ -217,7 +217,7 @@ describe('a request', () => {
   testInFullRun('is not offered at the price of the previous input', async () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('a kite');
-    await page.getByRole('button', { name: '12 s at 1080p' }).click();
+    await page.getByRole('button', { name: '12 sec at 1080p' }).click();
     await page.getByRole('button', { name: 'Run · $0.24' }).waitFor();
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     await page.route('**/api/task/quote', async (route) => {
@@ -274,7 +274,7 @@ describe('a request', () => {
         : route.continue();
     });
     await prompt(page).fill('a red kite [duration=0.2]');
-    await page.getByRole('button', { name: '4 s at 720p' }).click();
+    await page.getByRole('button', { name: '4 sec at 720p' }).click();
     for (const typed of ['', 'a blue kite [duration=0.2]', 'a red kite [duration=0.2]']) {
       await run(page).click();
       await alert(page).waitFor();
@@ -298,7 +298,7 @@ describe('a request', () => {
     for (const typed of ['0.5', '10.05']) {
       await seconds.fill('');
       await seconds.pressSequentially(typed);
-      expect(await seconds.inputValue()).toBe(`${typed} s`);
+      expect(await seconds.inputValue()).toBe(`${typed} sec`);
     }
     await seconds.fill('7');
     await page.getByRole('combobox', { name: 'Resolution' }).click();
@@ -470,7 +470,7 @@ describe('a request', () => {
     const { id } = await panel.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
     const { page } = await open(`/playground?from=${id}`);
     expect(await prompt(page).inputValue()).toBe(body.prompt);
-    expect(await page.getByLabel('Duration').inputValue()).toBe('9 s');
+    expect(await page.getByLabel('Duration').inputValue()).toBe('9 sec');
     await page.getByText('script: "instant"').waitFor();
   });
 

@@ -279,7 +279,7 @@ describe('a task', () => {
     const picture = inputs.getByRole('img', { name: 'Image', exact: true });
     await picture.waitFor();
     expect(await picture.evaluate((shown: HTMLImageElement) => shown.decode().then(() => shown.naturalWidth))).toBe(32);
-    await inputs.getByText(/^PNG · \d+ byte$/).waitFor();
+    await inputs.getByText(/^PNG · \d+ bytes$/).waitFor();
     // What cannot be loaded is said.
     await waitForCount(inputs.getByRole('img'), 1);
     await inputs.getByText(/pictures\.example\.org.*\/artifacts\/gone\/content/).waitFor();

@@ -77,9 +77,9 @@ export const meta = {
     audio: { type: 'boolean', description: SOUND },
   },
   usageExamples: [
-    { label: '5 s at 720P with sound', facts: { seconds: 5, resolution: '720P', audio: true } },
-    { label: '15 s at 1080P with sound', facts: { seconds: 15, resolution: '1080P', audio: true } },
-    { label: '5 s at 480P without sound', facts: { seconds: 5, resolution: '480P', audio: false } },
+    { label: '5 sec at 720P with sound', facts: { seconds: 5, resolution: '720P', audio: true } },
+    { label: '15 sec at 1080P with sound', facts: { seconds: 15, resolution: '1080P', audio: true } },
+    { label: '5 sec at 480P without sound', facts: { seconds: 5, resolution: '480P', audio: false } },
   ],
 };
 

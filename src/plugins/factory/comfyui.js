@@ -60,7 +60,7 @@ export const meta = {
   },
   usageExamples: [
     { label: 'An image of 1024x1024', facts: { seconds: 0, images: 1, megapixels: 1.048576, compute_seconds: 12 } },
-    { label: '5 s of video', facts: { seconds: 5, images: 0, megapixels: 0, compute_seconds: 140 } },
+    { label: '5 sec of video', facts: { seconds: 5, images: 0, megapixels: 0, compute_seconds: 140 } },
   ],
 };
 

@@ -54,15 +54,15 @@ export const meta = {
   },
   usageExamples: [
     {
-      label: '5 s at 720p with sound',
+      label: '5 sec at 720p with sound',
       facts: { tokens: 108_900, seconds: 5, resolution: '720p', audio: true, video_input: false, offline: false },
     },
     {
-      label: '10 s at 1080p without sound',
+      label: '10 sec at 1080p without sound',
       facts: { tokens: 488_025, seconds: 10, resolution: '1080p', audio: false, video_input: false, offline: false },
     },
     {
-      label: '5 s at 4k with a reference video',
+      label: '5 sec at 4k with a reference video',
       facts: { tokens: 1_749_600, seconds: 5, resolution: '4k', audio: true, video_input: true, offline: false },
     },
   ],

@@ -84,7 +84,7 @@ export const meta = {
     audio: { type: 'boolean', description: SOUND },
   },
   usageExamples: [
-    { label: '8 s of video with sound', facts: { ...NOTHING, seconds: 8, audio: true } },
+    { label: '8 sec of video with sound', facts: { ...NOTHING, seconds: 8, audio: true } },
     { label: 'An image of 2048x2048', facts: { ...NOTHING, images: 1, megapixels: 5 } },
   ],
 };

@@ -56,8 +56,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '4 s at 720p', facts: { seconds: 4, resolution: '720p' } },
-    { label: '8 s at 1080p', facts: { seconds: 8, resolution: '1080p' } },
+    { label: '4 sec at 720p', facts: { seconds: 4, resolution: '720p' } },
+    { label: '8 sec at 1080p', facts: { seconds: 8, resolution: '1080p' } },
   ],
 };
 

@@ -81,9 +81,9 @@ export const meta = {
     resolution: { enum: RESOLUTIONS, description: RESOLUTION },
   },
   usageExamples: [
-    { label: '6 s at 768P', facts: { seconds: 6, resolution: '768P' } },
-    { label: '10 s at 768P', facts: { seconds: 10, resolution: '768P' } },
-    { label: '6 s at 1080P', facts: { seconds: 6, resolution: '1080P' } },
+    { label: '6 sec at 768P', facts: { seconds: 6, resolution: '768P' } },
+    { label: '10 sec at 768P', facts: { seconds: 10, resolution: '768P' } },
+    { label: '6 sec at 1080P', facts: { seconds: 6, resolution: '1080P' } },
   ],
 };
 

@@ -66,8 +66,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '5 s at 720P', facts: { seconds: 5, resolution: '720P' } },
-    { label: '10 s at 1080P', facts: { seconds: 10, resolution: '1080P' } },
+    { label: '5 sec at 720P', facts: { seconds: 5, resolution: '720P' } },
+    { label: '10 sec at 1080P', facts: { seconds: 10, resolution: '1080P' } },
   ],
 };
 

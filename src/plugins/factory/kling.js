@@ -70,8 +70,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '5 s, standard', facts: { seconds: 5, mode: 'std', sound: false, units: 2 } },
-    { label: '10 s, professional with sound', facts: { seconds: 10, mode: 'pro', sound: true, units: 14 } },
+    { label: '5 sec, standard', facts: { seconds: 5, mode: 'std', sound: false, units: 2 } },
+    { label: '10 sec, professional with sound', facts: { seconds: 10, mode: 'pro', sound: true, units: 14 } },
   ],
 };
 

@@ -99,7 +99,7 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '5 s at 720p', facts: { seconds: 5, resolution: '720p', images: 0, modify: false } },
+    { label: '5 sec at 720p', facts: { seconds: 5, resolution: '720p', images: 0, modify: false } },
     { label: 'An image', facts: { seconds: 0, resolution: '1080p', images: 1, modify: false } },
   ],
 };

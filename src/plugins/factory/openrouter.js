@@ -108,8 +108,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '8 s with sound', facts: { seconds: 8, resolution: '720p', audio: true, cost: 3.2 } },
-    { label: '5 s', facts: { seconds: 5, resolution: '720p', audio: false, cost: 2.5 } },
+    { label: '8 sec with sound', facts: { seconds: 8, resolution: '720p', audio: true, cost: 3.2 } },
+    { label: '5 sec', facts: { seconds: 5, resolution: '720p', audio: false, cost: 2.5 } },
   ],
 };
 

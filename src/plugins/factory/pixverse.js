@@ -104,8 +104,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '5 s at 540p', facts: { seconds: 5, resolution: '540p', audio: false, fast: false } },
-    { label: '8 s at 1080p with sound', facts: { seconds: 8, resolution: '1080p', audio: true, fast: false } },
+    { label: '5 sec at 540p', facts: { seconds: 5, resolution: '540p', audio: false, fast: false } },
+    { label: '8 sec at 1080p with sound', facts: { seconds: 8, resolution: '1080p', audio: true, fast: false } },
   ],
 };
 

@@ -104,7 +104,7 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '8 s of video with sound', facts: { ...NOTHING, seconds: 8, audio: true, resolution: '1080p' } },
+    { label: '8 sec of video with sound', facts: { ...NOTHING, seconds: 8, audio: true, resolution: '1080p' } },
     { label: 'An image', facts: { ...NOTHING, images: 1 } },
   ],
 };

@@ -94,7 +94,7 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '5 s of video', facts: { seconds: 5, images: 0, kind: 'video', resolution: '720p' } },
+    { label: '5 sec of video', facts: { seconds: 5, images: 0, kind: 'video', resolution: '720p' } },
     { label: 'An image at 1080p', facts: { seconds: 0, images: 1, kind: 'image', resolution: '1080p' } },
   ],
 };

@@ -67,8 +67,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '4 s at 720p', facts: { seconds: 4, resolution: '720p', size: '1280x720' } },
-    { label: '12 s at 1080p', facts: { seconds: 12, resolution: '1080p', size: '1920x1080' } },
+    { label: '4 sec at 720p', facts: { seconds: 4, resolution: '720p', size: '1280x720' } },
+    { label: '12 sec at 1080p', facts: { seconds: 12, resolution: '1080p', size: '1920x1080' } },
   ],
 };
 

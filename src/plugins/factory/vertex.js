@@ -94,8 +94,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '4 s at 720p without sound', facts: { seconds: 4, resolution: '720p', audio: false } },
-    { label: '8 s at 1080p with sound', facts: { seconds: 8, resolution: '1080p', audio: true } },
+    { label: '4 sec at 720p without sound', facts: { seconds: 4, resolution: '720p', audio: false } },
+    { label: '8 sec at 1080p with sound', facts: { seconds: 8, resolution: '1080p', audio: true } },
   ],
 };
 

@@ -106,8 +106,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '5 s at 720p with audio', facts: { seconds: 5, resolution: '720p', audio: true } },
-    { label: '4 s at 360p', facts: { seconds: 4, resolution: '360p', audio: false } },
+    { label: '5 sec at 720p with audio', facts: { seconds: 5, resolution: '720p', audio: true } },
+    { label: '4 sec at 360p', facts: { seconds: 4, resolution: '360p', audio: false } },
   ],
 };
 

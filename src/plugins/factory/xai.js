@@ -109,8 +109,8 @@ export const meta = {
     },
   },
   usageExamples: [
-    { label: '8 s at 480p', facts: { seconds: 8, resolution: '480p', input_images: 0, cost: 0.4 } },
-    { label: '8 s at 720p from an image', facts: { seconds: 8, resolution: '720p', input_images: 1, cost: 0.56 } },
+    { label: '8 sec at 480p', facts: { seconds: 8, resolution: '480p', input_images: 0, cost: 0.4 } },
+    { label: '8 sec at 720p from an image', facts: { seconds: 8, resolution: '720p', input_images: 1, cost: 0.56 } },
   ],
 };
 

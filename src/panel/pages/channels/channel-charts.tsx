@@ -71,10 +71,19 @@ export function ChannelCharts({ channel }: { channel: Channel }) {
   );
 }
 
-function Totals({ history: { totals } }: { history: ChannelHistory }) {
+/** Durations of the whole period and of its hours, all with the same decimals. */
+function useDurations({ points, totals }: ChannelHistory) {
+  const format = useFormat();
+  const known = points.flatMap(({ p50_seconds, p95_seconds }) => [p50_seconds ?? 0, p95_seconds ?? 0]);
+  const inColumn = format.durationLike([totals.p50_seconds ?? 0, totals.p95_seconds ?? 0, ...known]);
+  return { inColumn, axis: format.durationAxis(Math.max(0, ...known)) };
+}
+
+function Totals({ history }: { history: ChannelHistory }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const inColumn = format.durationLike([totals.p50_seconds ?? 0, totals.p95_seconds ?? 0]);
+  const { totals } = history;
+  const { inColumn } = useDurations(history);
   const duration = (seconds: number | null): string => (seconds === null ? '–' : inColumn(seconds));
   return (
     <Figures
@@ -148,12 +157,11 @@ function Successes({ history: { points, totals } }: { history: ChannelHistory })
 /** With fewer tasks in an hour the median says all. */
 const tasksOfBand = 5;
 
-function Durations({ history: { points } }: { history: ChannelHistory }) {
+function Durations({ history }: { history: ChannelHistory }) {
   const { t } = useTranslation();
-  const format = useFormat();
   const { short, long } = useChartTimes();
-  const known = points.flatMap(({ p50_seconds, p95_seconds }) => [p50_seconds ?? 0, p95_seconds ?? 0]);
-  const inColumn = format.durationLike(known);
+  const { points } = history;
+  const { inColumn, axis } = useDurations(history);
   const duration = (seconds: number | null): string => (seconds === null ? '–' : inColumn(seconds));
   return (
     <ChartOrTable
@@ -168,7 +176,7 @@ function Durations({ history: { points } }: { history: ChannelHistory }) {
           }))}
           names={{ median: t('home.slowest.usual'), band: t('channels.durations.band') }}
           format={inColumn}
-          axis={format.durationAxis(Math.max(0, ...known))}
+          axis={axis}
         />
       }
       table={

@@ -73,7 +73,7 @@ export function PriceView({ offer, quote, isCurrent, isOneOfTwo = false, hasBala
 
 type Price = Exclude<TaskQuote, { refused: object }>;
 
-/** Says "4 s × $0.02 / second = $0.08" where a price is one rate times one field of the request. */
+/** Says "4 sec × $0.02 / second = $0.08" where a price is one rate times a field of the request. */
 function useCalculation({ price: { summary }, schema, labels }: CallableModel): (price: Price) => string | null {
   const { t } = useTranslation();
   const format = useFormat();

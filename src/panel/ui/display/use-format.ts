@@ -139,8 +139,10 @@ export function createFormat(language: string): Format {
   const unit = (name: string, { min = 0, max }: { min?: number; max: number }): Intl.NumberFormat => {
     const digits = { minimumFractionDigits: min, maximumFractionDigits: max };
     const key = `${name} ${min} ${max}`;
+    // The short form of a byte has no plural.
+    const unitDisplay = name === 'byte' ? 'long' : 'short';
     const found =
-      units.get(key) ?? new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay: 'short', ...digits });
+      units.get(key) ?? new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay, ...digits });
     units.set(key, found);
     return found;
   };
