@@ -67,12 +67,13 @@ function explain({ status, bill }: BilledTask, t: TFunction, format: Format): st
   return t(bill.difference < 0 ? 'task.bill.less' : 'task.bill.more', { estimate, difference });
 }
 
-/** Ordered and delivered quantities, if the vendor reported the latter. */
+/** Ordered quantities, and delivered ones where they differ. */
 function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
   const { t } = useTranslation();
   const labels = useUsageLabels(platform, model);
   const delivered = { ...bill.submission_facts, ...bill.completion_facts };
-  const hasDelivered = Object.keys(delivered).length > 0;
+  const isChanged = (name: string): boolean => delivered[name] !== undefined && delivered[name] !== bill.facts[name];
+  const hasDelivered = Object.keys(delivered).some(isChanged);
   const names = [...new Set([...Object.keys(bill.facts), ...Object.keys(delivered)])];
   if (names.length === 0) return null;
   const format = (name: string, value: unknown): string => (value === undefined ? '–' : labels.format(name, value));
@@ -93,11 +94,7 @@ function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
             </th>
             <td>{format(name, bill.facts[name])}</td>
             {hasDelivered && (
-              <td
-                data-changed={delivered[name] !== undefined && delivered[name] !== bill.facts[name] ? true : undefined}
-              >
-                {format(name, delivered[name] ?? bill.facts[name])}
-              </td>
+              <td data-changed={isChanged(name) || undefined}>{format(name, delivered[name] ?? bill.facts[name])}</td>
             )}
           </tr>
         ))}

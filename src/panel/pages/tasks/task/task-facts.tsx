@@ -58,11 +58,16 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     [t('task.facts.action'), task.action && labelField(undefined, task.action, i18n.language)],
     [t('task.facts.submitted'), at(task.created_at)],
     [t('queue.column.since'), task.queue && at(task.queue.waiting_since)],
-    [t('task.facts.sent'), at(task.submit_time)],
-    [t('task.facts.started'), at(task.start_time)],
+    [t('task.facts.sent'), isSent && at(task.submit_time)],
+    [t('task.facts.started'), isSent && task.submit_time > 0 && at(task.start_time)],
     [t('task.facts.ended'), at(task.finish_time)],
     [t('tasks.column.took'), took !== null && format.duration(took)],
-    [t('task.facts.polls'), isSent && t(poll_failures > 0 ? 'task.facts.pollFailures' : 'task.facts.pollCount', polls)],
+    [
+      t('task.facts.polls'),
+      isSent &&
+        task.submit_time > 0 &&
+        t(poll_failures > 0 ? 'task.facts.pollFailures' : 'task.facts.pollCount', polls),
+    ],
     [
       t('task.facts.user'),
       user_id !== undefined && (
