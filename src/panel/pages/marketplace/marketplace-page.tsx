@@ -95,7 +95,7 @@ export function MarketplacePage() {
                   </div>
                 </Alert>
               )}
-              {sources.map((offer) => (
+              {sources.filter(isWorthShowing).map((offer) => (
                 <SourceSection
                   key={offer.source.name}
                   offer={offer}
@@ -125,6 +125,10 @@ const isCutOff = (sources: readonly MarketplaceSource[]): boolean =>
   sources.every(({ error_sentence: sentence }) => networkFaults.includes(sentence?.reason));
 
 const isUnresolved = ({ error_sentence: sentence }: MarketplaceSource): boolean => sentence?.reason === 'market.dns';
+
+/** A source that nothing came from is left out where the notice above says why. */
+const isWorthShowing = (offer: MarketplaceSource, _: number, sources: readonly MarketplaceSource[]): boolean =>
+  !isCutOff(sources) || !isUnresolved(offer) || offer.plugins.length + offer.revoked.length + offer.skipped.length > 0;
 
 type Refresh = { mutate(): void; isPending: boolean };
 
@@ -250,7 +254,7 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
             {offered ?? latest}
           </Text>
         </div>
-        <Text size="sm" lineClamp={1} lh={1.5}>
+        <Text size="sm" lineClamp={2} lh={1.5}>
           {localise(description, i18n.language)}
         </Text>
         {models.length > 0 && (
