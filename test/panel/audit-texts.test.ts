@@ -70,9 +70,12 @@ test.each([
   ['option.set', 'option:QuotaForNewUser', '', '500000', null, '$1'],
   ['option.set', 'option:RegisterEnabled', '', 'false', null, 'app.no'],
   ['api_key.create', 'api_key:3', 'unlimited_quota', true, 'keys.budget', 'keys.budget.account'],
-  ['auth.login_failed', 'user:2', 'reason', 'invalid_credentials', null, 'error.credentials'],
+  ['auth.login_failed', 'user:2', 'reason', 'invalid_credentials', 'channels.reason', 'error.credentials'],
   ['api_key.create', 'api_key:3', 'keep_results', true, 'keys.keepResults', 'app.yes'],
-  ['channel.update', 'channel:1', 'status', 2, null, undefined],
+  ['channel.update', 'channel:1', 'status', 2, 'channels.service', 'channels.keyOff'],
+  ['channel.test', 'channel:1', 'ok', true, null, 'trial.stepPassed'],
+  ['auth.factor_failed', 'user:2', 'reason', 'code_invalid', 'channels.reason', 'audit.reason.code_invalid'],
+  ['plugin.activate', 'plugin:a@1', 'source_hash', 'ab', null, undefined],
 ])('%s of %s says its %s %p in the words of its page', (action, target, field, value, name, said) => {
   const t = ((key: string) => key) as never;
   expect(nameField({ action } as never, field, t)).toBe(name as never);

@@ -4,6 +4,7 @@ import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { isObject } from '../../../kernel/json.ts';
 import type { AuditEntry } from '../../api/types.ts';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
@@ -59,8 +60,14 @@ export function AuditBrief({ entry }: CellProps) {
       name={sentence}
       onPress={() => setOpen(!isOpen)}
       isOpen={isOpen}
-      state={<BriefText>{name === entry.username ? entry.ip : name}</BriefText>}
-      facts={[name === entry.username ? '' : entry.ip, format.time(entry.created_at)]}
+      state={
+        failures.has(entry.action) ? (
+          <StatusLabel tone="bad">{entry.ip}</StatusLabel>
+        ) : (
+          <BriefText>{name === entry.username ? entry.ip : name}</BriefText>
+        )
+      }
+      facts={[name === entry.username || failures.has(entry.action) ? '' : entry.ip, format.time(entry.created_at)]}
       wraps
     >
       <AuditDetails entry={entry} />
@@ -110,7 +117,7 @@ export function AuditFromCell({ entry }: CellProps) {
 }
 
 /** Details that say nothing to a reader. */
-const identifiers: ReadonlySet<string> = new Set(['id', 'session']);
+const identifiers: ReadonlySet<string> = new Set(['id', 'session', 'user_agent', 'prefix', 'source_hash']);
 
 /** Longer details are expanded. */
 const maxInline = 60;
@@ -198,10 +205,12 @@ function ChangeList({ entry, changes, facts }: ChangeListProps) {
   );
 }
 
-/** The only value of an entry has no name. */
+/** The only value of an entry has no name, and the outcome of a test needs none. */
+const isNameless = (field: string): boolean => field === '' || field === 'ok';
+
 function FieldName({ entry, field }: CellProps & { field: string }) {
   const { t } = useTranslation();
-  if (field === '') return null;
+  if (isNameless(field)) return null;
   const name = nameField(entry, field, t);
   return name === null ? <dt lang="en">{humanizeFieldName(field)}</dt> : <dt>{name}</dt>;
 }
@@ -213,7 +222,7 @@ type Fact = { field: string; value: string };
 
 function InlineDetail({ entry, field, value }: CellProps & Fact) {
   const { t } = useTranslation();
-  if (field === '') return value;
+  if (isNameless(field)) return value;
   const name = nameField(entry, field, t);
   return (
     <>

@@ -37,6 +37,29 @@ const fieldTexts: Readonly<Record<string, Readonly<Record<string, TextKey>>>> = 
     keep_results: 'keys.keepResults',
     webhook_url: 'keys.webhookUrl',
   },
+  auth: { reason: 'channels.reason', user_agent: 'audit.field.user_agent' },
+  channel: {
+    name: 'channels.name',
+    status: 'channels.service',
+    models: 'channels.models',
+    groups: 'channels.groups',
+    priority: 'channels.priority',
+    weight: 'channels.weight',
+    base_url: 'channels.address',
+    model_mapping: 'channels.mapping',
+    proxy: 'channels.proxy',
+    label: 'channels.keyLabel',
+    pool: 'channels.keyPool',
+  },
+  plugin: {
+    version: 'plugins.version',
+    active: 'plugins.serves',
+    enabled: 'plugins.switch',
+    remark: 'plugins.upload.remark',
+    has_icon: 'plugins.upload.icon',
+    narrowed_models: 'plugins.narrow.label',
+  },
+  price: { plugin_key: 'prices.appliesTo', model: 'prices.model', expression: 'prices.expression' },
   oauth_provider: { name: 'providers.name', slug: 'providers.slug', enabled: 'providers.enabled' },
 };
 
@@ -54,6 +77,16 @@ const valueTexts: Readonly<Record<string, TextKey>> = {
   'api_key.unlimited_quota.true': 'keys.budget.account',
   'api_key.unlimited_quota.false': 'keys.budget.own',
   'auth.reason.invalid_credentials': 'error.credentials',
+  'auth.reason.password_invalid': 'audit.reason.password_invalid',
+  'auth.reason.code_invalid': 'audit.reason.code_invalid',
+  'auth.reason.passkey_invalid': 'audit.reason.passkey_invalid',
+  'auth.reason.user_disabled': 'audit.reason.user_disabled',
+  'channel.ok.true': 'trial.stepPassed',
+  'channel.ok.false': 'trial.stepFailed',
+  'option.ok.true': 'trial.stepPassed',
+  'option.ok.false': 'trial.stepFailed',
+  'channel.status.1': 'channels.keyOn',
+  'channel.status.2': 'channels.keyOff',
 };
 
 const moneyFields: readonly string[] = ['user.quota', 'user.value', 'api_key.quota'];
