@@ -356,7 +356,7 @@ describe('marketplace', () => {
     });
     await visit('/marketplace');
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await waitForText(page, 'Update available');
+    await waitForText(page, '2.0.0 available');
     await page.getByRole('link', { name: 'scissors', exact: true }).click();
     await page.locator('.cm-mergeView').waitFor();
     await page.getByRole('button', { name: 'Install 2.0.0' }).click();
