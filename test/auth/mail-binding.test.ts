@@ -212,18 +212,6 @@ for (const dialect of RULE_DATABASES) {
       expect(await readOwner(email)).toBe(user.id);
     });
 
-    test('another node has just switched passwords off: the last way to sign in cannot be removed', async () => {
-      const { email } = newPerson();
-      await bind(email, await codeFor(email));
-      const settingsIn = async () => mailSettings({ passwordSignIn: false });
-      const stale = openMailAuth(store, { settings: () => settings, settingsIn });
-      const as = await stale.auth.authenticatePanel(bearer(await signIn(stale.auth, user, newOrigin())));
-      const request = { method: 'password', password: PASSWORD, scope: 'account.email', origin: newOrigin() } as const;
-      const { proof_token: proof } = await stale.auth.proofs.prove(as, request);
-      await refusal(stale.auth.mail.address.unbind(as, { proof }), 'auth.last_way_in');
-      expect(await readOwner(email)).toBe(user.id);
-    });
-
     test('50 users bind one address at once: one owns it', async () => {
       const { email } = newPerson();
       const people = await Promise.all(

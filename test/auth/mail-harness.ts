@@ -77,7 +77,7 @@ export function openMailAuth(
   store: Store,
   options: Pick<
     NonNullable<Parameters<typeof openAuth>[1]>,
-    'settings' | 'settingsIn' | 'clock' | 'config' | 'logger' | 'costlyPasswords'
+    'settings' | 'clock' | 'config' | 'logger' | 'costlyPasswords'
   > & {
     mailbox?: Mailbox;
   } = {},

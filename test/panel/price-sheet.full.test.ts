@@ -51,7 +51,7 @@ test('a price that is edited shows before and after, and is saved', async () => 
   await changes(page).getByText('Show formula').click();
   await changes(page).getByText('0.06 * u("seconds")').waitFor();
   expect(await changes(page).getByText('u("seconds") * 0.05').count()).toBe(1);
-  await row(page, 'demo-video').getByText('List price $0.02', { exact: true }).waitFor();
+  await row(page, 'demo-video').getByText('List $0.02', { exact: true }).waitFor();
   await row(page, 'demo-video').getByText('$0.05', { exact: true }).waitFor();
   expect(await row(page, 'demo-video').getByRole('cell').nth(2).textContent()).toBe('66.7%');
   await changes(page).getByRole('button', { name: 'Discard' }).click();

@@ -1,7 +1,7 @@
 import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
 import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts';
 import { hasSignInMethod } from '../accounts/last-sign-in-method.ts';
-import type { AuthSettings, SettingsIn } from '../config.ts';
+import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';
 import { assertAddressAllowed, requireMailAddress, setEmail } from '../mail/mail-address.ts';
@@ -19,7 +19,6 @@ export type AddressDeps = {
   clock: Clock;
   logger: Logger;
   settings: () => AuthSettings;
-  settingsIn: SettingsIn;
   proofs: SecurityProofs;
   limitCodeRequests: RequestLimit;
   allowMail: MailLimit;
@@ -98,17 +97,17 @@ export async function bindAddress(
  * `auth.changed_meanwhile`.
  */
 export async function unbindAddress(
-  ctx: Pick<AddressDeps, 'store' | 'clock' | 'logger' | 'settings' | 'settingsIn' | 'proofs' | 'notifyOwner'>,
+  ctx: Pick<AddressDeps, 'store' | 'clock' | 'logger' | 'settings' | 'proofs' | 'notifyOwner'>,
   principal: PanelPrincipal,
   { proof }: { proof: string | undefined },
 ): Promise<void> {
-  const { store, clock, logger, settingsIn } = ctx;
+  const { store, clock, logger, settings } = ctx;
   const { user } = requireSession(principal);
   await requireProof(ctx, principal, proof);
   const former = await store.transaction(async (tx) => {
     const present = await lockUnchanged(tx, user);
     if (present.email === null) throw authErrors.binding_not_found();
-    if (!(await hasSignInMethod(tx, present, await settingsIn(tx)))) throw authErrors.last_way_in();
+    if (!(await hasSignInMethod(tx, present, settings()))) throw authErrors.last_way_in();
     await setEmail(tx, user.id, { email: null, at: clock.unix() });
     return present.email;
   });

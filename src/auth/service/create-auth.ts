@@ -125,7 +125,7 @@ export function createAuth({ settings: source, ...given }: AuthDeps): Auth {
       notifyOwner,
     }),
     ...registrationOperations({ store, clock, logger, upstream, config, settings, passwords, ...mails }),
-    ...addressOperations({ store, clock, logger, settings, settingsIn, proofs, notifyOwner, ...mails }),
+    ...addressOperations({ store, clock, logger, settings, proofs, notifyOwner, ...mails }),
     passwords: {
       ...resetOperations({ store, logger, upstream, settings, sessions, passwords, notifyOwner, ...mails }),
       signIn: (request) => signInWithPassword(passwordDeps, request),

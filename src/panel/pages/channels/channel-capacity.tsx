@@ -123,7 +123,7 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
     <Section
       heading={t('channels.capacity')}
       intro={t('channels.capacityHelp')}
-      actions={<CapacityActions channel={channel} rests={rests} learned={learned} abandoned={abandoned} />}
+      actions={<CapacityActions channel={channel} rests={rests} learned={learned} abandoned={0} />}
     >
       <dl className={classes.facts}>
         <div>
@@ -161,9 +161,12 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
         )}
       </dl>
       {abandoned > 0 && (
-        <Text size="sm" c="dimmed">
-          {t('channels.abandonedHelp', { count: abandoned })}
-        </Text>
+        <Group gap="8px 16px" justify="space-between">
+          <Text size="sm" c="dimmed">
+            {t('channels.abandonedHelp', { count: abandoned })}
+          </Text>
+          <CapacityActions channel={channel} rests={false} learned={false} abandoned={abandoned} />
+        </Group>
       )}
       {models.length > 0 && <ModelTable channel={channel} />}
     </Section>

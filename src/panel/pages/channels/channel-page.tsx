@@ -45,7 +45,7 @@ export function ChannelPage() {
   const back = <BackLink to="/channels">{t('nav.channels')}</BackLink>;
   if (channel.data === undefined || choices.data === undefined) {
     return (
-      <Page heading={t('channels.one')} back={back} narrow>
+      <Page heading={t('channels.one')} back={back}>
         <QueryResult
           query={channel}
           notFound={

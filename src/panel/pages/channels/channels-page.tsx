@@ -142,7 +142,8 @@ function ChannelBrief({ channel, choices }: ChannelNameProps) {
       figure={
         channel.used_quota === 0 ? undefined : t('channels.charged', { amount: format.money(channel.used_quota) })
       }
-      facts={[vendor]}
+      // Counts of failures leave it no room.
+      facts={[channel.health.failed === 0 ? vendor : '']}
       actions={<ChannelSwitch channel={channel} />}
     />
   );

@@ -11,7 +11,7 @@ import { ExternalLink } from '../../ui/page/links.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { readSource } from '../channels/channel-form-values.ts';
 import { MoveNotice } from './move-page.tsx';
-import { PermissionSection, pluginHosts } from './permission-list.tsx';
+import { PermissionSection } from './permission-list.tsx';
 import { newChannelPath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
@@ -34,7 +34,7 @@ function PluginChannels({ plugin: { key, channel_count: count } }: { plugin: Plu
   const channels = useApiQuery<ChannelPage>('/api/channel?page_size=100', { enabled: count > 0 });
   const own = (channels.data?.items ?? []).filter((channel) => [key, `gateway:${key}`].includes(readSource(channel)));
   return (
-    <Group gap="4px 16px">
+    <div className={classes.links}>
       {own.slice(0, mostChannels).map(({ id, name }) => (
         <Anchor key={id} component={Link} to={`/channels/${id}`} size="sm">
           {name}
@@ -43,7 +43,7 @@ function PluginChannels({ plugin: { key, channel_count: count } }: { plugin: Plu
       <Anchor component={Link} to={newChannelPath(key)} size="sm">
         {t('channels.add')}
       </Anchor>
-    </Group>
+    </div>
   );
 }
 
@@ -55,7 +55,6 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const { meta } = plugin;
   if (meta === null) return <PluginState plugin={plugin} />;
-  const hosts = pluginHosts({ base: meta.baseUrl, allowed: meta.allowedHosts });
   const profiles = [
     ...(meta.usageProfiles ?? []).map(({ models, schema }) => ({ models, schema })),
     { models: [], schema: meta.usageSchema ?? {} },
@@ -101,8 +100,6 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
               <dd>{plugin.remark}</dd>
             </>
           )}
-          <dt>{t('plugins.hosts')}</dt>
-          <dd>{hosts.length === 0 ? t('plugins.hostsChannel') : <Codes values={hosts} />}</dd>
           <dt>{t('plugins.fetchMode')}</dt>
           <dd>{t(meta.fetchMode === 'batch' ? 'plugins.fetchMode.batch' : 'plugins.fetchMode.per_task')}</dd>
         </dl>
@@ -178,18 +175,6 @@ function UsageFacts({ plugin: { key, runtime_status: status }, schema }: UsageFa
         </div>
       ))}
     </dl>
-  );
-}
-
-function Codes({ values }: { values: readonly string[] }) {
-  return (
-    <ul className={classes.codes}>
-      {values.map((value) => (
-        <li key={value}>
-          <Code>{value}</Code>
-        </li>
-      ))}
-    </ul>
   );
 }
 

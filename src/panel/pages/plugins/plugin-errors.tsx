@@ -2,7 +2,7 @@ import { Alert, Button, Code, Group, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { TFunction } from 'i18next';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { isObject } from '../../../kernel/json.ts';
 import { ApiError } from '../../api/api-error.ts';
@@ -94,29 +94,51 @@ function IconError({ error }: { error: ApiError }) {
 /** Rules of the contract, for the plugin's author. */
 export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) {
   const { t } = useTranslation();
+  const missing = errors.filter(isMissingExport);
   if (!usePluginRules()) return null;
   return (
     <ul className={classes.faults}>
-      {errors.map(({ path, rule, message, reason, params, hint, hint_sentence: hintSentence, line, column }) => (
-        <li key={`${path} ${rule} ${line} ${column} ${message}`}>
-          {/* Before the message, which says something of it. The manifest as a whole has no path. */}
-          {(path !== '' || line !== undefined) && (
-            <Text size="xs" c="dimmed" mb={2}>
-              {path !== '' && <Code>{path}</Code>}{' '}
-              {line !== undefined && t('plugins.faultPlace', { line, column: column ?? 1 })}
-            </Text>
-          )}
-          <RuleText said={{ message, reason, params }} />
-          {hint !== undefined && (
-            <Text size="sm" c="dimmed">
-              <RuleText said={{ ...hintSentence, message: hint }} />
-            </Text>
-          )}
+      {(missing.length > 1 ? errors.filter((error) => !isMissingExport(error)) : errors).map(
+        ({ path, rule, message, reason, params, hint, hint_sentence: hintSentence, line, column }) => (
+          <li key={`${path} ${rule} ${line} ${column} ${message}`}>
+            {/* Before the message, which says something of it. The manifest as a whole has no path. */}
+            {(path !== '' || line !== undefined) && (
+              <Text size="xs" c="dimmed" mb={2}>
+                {path !== '' && <Code>{path}</Code>}{' '}
+                {line !== undefined && t('plugins.faultPlace', { line, column: column ?? 1 })}
+              </Text>
+            )}
+            <RuleText said={{ message, reason, params }} />
+            {hint !== undefined && (
+              <Text size="sm" c="dimmed">
+                <RuleText said={{ ...hintSentence, message: hint }} />
+              </Text>
+            )}
+          </li>
+        ),
+      )}
+      {missing.length > 1 && (
+        <li>
+          {missing.map(({ path }) => (
+            <Fragment key={path}>
+              <Code>{path.slice(exportPath.length)}</Code>{' '}
+            </Fragment>
+          ))}
+          <div>{t('plugins.faults.exports')}</div>
         </li>
-      ))}
+      )}
     </ul>
   );
 }
+
+const exportPath = 'exports/';
+
+/** A function that every plugin has: a file that is no plugin misses them all. */
+const isMissingExport = ({ path, rule, params }: PluginError): boolean =>
+  rule === 'export.required' &&
+  path.startsWith(exportPath) &&
+  isObject(params?.why) &&
+  params.why.reason === 'fault.why_every';
 
 /** What a parser or the plugin says stays as it is. */
 export function RuleText({ said }: { said: SaidSentence }) {

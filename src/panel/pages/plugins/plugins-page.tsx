@@ -143,21 +143,21 @@ function PluginRows({ label, plugins }: { label: string; plugins: readonly Plugi
       key: 'channels',
       heading: t('plugins.channels'),
       numeric: true,
-      render: ({ key, enabled, channel_count: count }) =>
+      render: ({ key, enabled, channel_count: count, in_flight_count: running }) =>
         count > 0 || !enabled ? (
-          format.number(count)
+          <>
+            {format.number(count)}
+            {running > 0 && (
+              <Text size="xs" c="dimmed">
+                {t('plugins.runningCount', { shown: format.number(running) })}
+              </Text>
+            )}
+          </>
         ) : (
           <Anchor component={Link} to={newChannelPath(key)} size="sm">
             {t('channels.add')}
           </Anchor>
         ),
-    },
-    {
-      key: 'running',
-      heading: t('plugins.running'),
-      numeric: true,
-      minor: true,
-      render: ({ in_flight_count: count }) => format.number(count),
     },
     {
       key: 'switch',

@@ -46,18 +46,26 @@ function UploadForm({ onClose }: { onClose(): void }) {
   const navigate = useScopedNavigate();
   /** A stored plugin whose warnings have not been read yet. */
   const [stored, setStored] = useState<StoredPlugin | null>(null);
+  /** The name of the file that has faults. */
+  const [refused, setRefused] = useState<string>();
   const [isReading, setReading] = useState(false);
   const [isUnreadable, setUnreadable] = useState(false);
   const change = useApiMutation<Upload, StoredPlugin>({
     request: (body) => ({ method: 'POST', path: '/api/plugin/task', body, timeoutMs: 60_000 }),
     invalidates: pluginDependentPaths,
     onSuccess: (result) => (result.warnings.length > 0 ? setStored(result) : finish(result)),
+    onError: (error) => {
+      if (!(error instanceof ApiError) || error.code !== 'PLUGIN_INVALID') return;
+      // The same file can be chosen again once it is mended.
+      setRefused(form.values.file?.name);
+      form.set('file', null);
+    },
   });
   const isConflict = change.error instanceof ApiError && change.error.code === 'PLUGIN_CONFLICT';
   const isShared = isModelConflict(change.error);
   const form = useForm<Values, Values>({
     initial: emptyValues,
-    validate: ({ file }) => ({ file: file === null ? t('plugins.upload.fileMissing') : null }),
+    validate: ({ file }) => ({ file: file === null && refused === undefined ? t('plugins.upload.fileMissing') : null }),
     toVariables: (values) => values,
     change: { ...change, isPending: isReading || change.isPending, mutate: (values) => void send(values) },
   });
@@ -74,6 +82,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
   function chooseFile(file: File | null): void {
     change.reset();
     setUnreadable(false);
+    setRefused(undefined);
     form.set('file', file);
     form.set('force', false);
     form.set('share', false);
@@ -114,7 +123,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
         {isUnreadable ? (
           <ErrorNotice error={new UserError('plugins.upload.unreadable')} />
         ) : (
-          change.error !== null && <PluginErrors error={change.error} file={form.values.file?.name} />
+          change.error !== null && <PluginErrors error={change.error} file={refused} />
         )}
         <FileInput
           {...form.bindValue('file')}
@@ -122,8 +131,14 @@ function UploadForm({ onClose }: { onClose(): void }) {
           disabled={form.isPending}
           label={t('plugins.upload.file')}
           description={t('plugins.upload.fileHint')}
-          placeholder={t('plugins.upload.choose')}
+          placeholder={t('plugins.upload.drop')}
           accept=".js,text/javascript"
+          classNames={{ input: classes.drop ?? '' }}
+          onDragOver={(event) => event.preventDefault()}
+          onDrop={(event) => {
+            event.preventDefault();
+            chooseFile(event.dataTransfer.files[0] ?? form.values.file);
+          }}
           data-autofocus
         />
         <FileInput
@@ -167,7 +182,11 @@ function UploadForm({ onClose }: { onClose(): void }) {
           />
         )}
         <div className={classes.footer}>
-          <FormDialogButtons action={t('plugins.upload.submit')} isPending={form.isPending} />
+          <FormDialogButtons
+            action={t('plugins.upload.submit')}
+            isPending={form.isPending}
+            isDisabled={refused !== undefined}
+          />
         </div>
       </Stack>
     </form>

@@ -90,24 +90,23 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
     {
       key: 'at',
       heading: t('plugins.uploadedAt'),
-      render: ({ created_at: at }) => (at === null ? '–' : <span title={format.time(at)}>{format.ago(at)}</span>),
+      render: ({ created_at: at }) => at !== null && <span title={format.time(at)}>{format.ago(at)}</span>,
     },
     {
       key: 'remark',
       heading: t('plugins.upload.remark'),
-      render: ({ remark }) => (
-        <Text size="sm" lineClamp={2} maw={360}>
-          {remark || '–'}
-        </Text>
-      ),
+      render: ({ remark }) =>
+        remark !== '' && (
+          <Text size="sm" lineClamp={2} maw={360}>
+            {remark}
+          </Text>
+        ),
     },
     {
       key: 'changelog',
       heading: t('plugins.changelog'),
       render: ({ changelog }) =>
-        changelog === null ? (
-          '–'
-        ) : (
+        changelog !== null && (
           <details>
             <summary>{t('plugins.changelogShow')}</summary>
             <ChangeList changelog={changelog} />

@@ -1,5 +1,5 @@
 import { Alert, Autocomplete, Combobox, Group, NativeSelect, Select, Stack, Text, Textarea } from '@mantine/core';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary, Price, PriceSheet, UnpricedPluginModels } from '../../api/types.ts';
 import { useApiMutation, useApiQuery, useLocalisedQuery } from '../../session/use-api.ts';
@@ -119,21 +119,25 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
             {t('prices.chooseModel')}
           </Text>
         ) : (
-          <PriceInput form={form} subject={subject} fields={fields} />
-        )}
-        {replaced && (
-          <Alert color="yellow" variant="light" role="status">
-            {t('prices.replaces', { price: say(replaced.summary, replaced.facts) })}
-          </Alert>
-        )}
-        {model.trim() !== '' && (
-          <QuotePreview
-            pluginKey={pluginKey}
-            model={model}
-            expression={expression}
-            schema={plugin?.meta?.usageSchema ?? {}}
-            examples={plugin?.meta?.usageExamples ?? []}
-          />
+          <PriceInput form={form} subject={subject} fields={fields}>
+            {(isFormula) => (
+              <>
+                {replaced && (
+                  <Alert color="yellow" variant="light" role="status">
+                    {t('prices.replaces', { price: say(replaced.summary, replaced.facts) })}
+                  </Alert>
+                )}
+                <QuotePreview
+                  pluginKey={pluginKey}
+                  model={model}
+                  expression={expression}
+                  schema={plugin?.meta?.usageSchema ?? {}}
+                  examples={plugin?.meta?.usageExamples ?? []}
+                  isFormula={isFormula}
+                />
+              </>
+            )}
+          </PriceInput>
         )}
         {model.trim() !== '' && expression.trim() !== '' && (
           <PriceReplay tried={{ prices: [{ plugin_key: pluginKey, model: model.trim(), expression }] }} />
@@ -162,10 +166,16 @@ function useModelChoices(pluginKey: string): { group: string; items: string[] }[
   ].filter(({ items }) => items.length > 0);
 }
 
-type PriceInputProps = { form: Form<PriceValues>; subject: PriceSubject; fields: readonly string[] };
+type PriceInputProps = {
+  form: Form<PriceValues>;
+  subject: PriceSubject;
+  fields: readonly string[];
+  /** What follows, told whether the price is an expression. */
+  children(isFormula: boolean): ReactNode;
+};
 
 /** What the price counts and its amounts; an expression where they cannot say it. */
-function PriceInput({ form, subject, fields }: PriceInputProps) {
+function PriceInput({ form, subject, fields, children }: PriceInputProps) {
   const { t } = useTranslation();
   const say = usePriceText();
   const sayMargin = useMarginText();
@@ -189,57 +199,60 @@ function PriceInput({ form, subject, fields }: PriceInputProps) {
   };
   if (sheet.isPending) return null;
   return (
-    <Stack gap="xs">
-      <div className={forms.length > 0 && chosen ? classes.simplePrice : undefined}>
-        {forms.length > 0 && (
-          <NativeSelect
-            label={t('prices.table.formOf', { model })}
-            value={chosen?.id ?? expressionForm}
-            onChange={({ currentTarget }) => change({ ...draft, expression, form: currentTarget.value })}
-            data={[
-              ...forms.map((each) => ({ value: each.id, label: formName(each) })),
-              { value: expressionForm, label: t('prices.table.expression') },
-            ]}
-          />
+    <>
+      <Stack gap="xs">
+        <div className={forms.length > 0 && chosen ? classes.simplePrice : undefined}>
+          {forms.length > 0 && (
+            <NativeSelect
+              label={t('prices.table.formOf', { model })}
+              value={chosen?.id ?? expressionForm}
+              onChange={({ currentTarget }) => change({ ...draft, expression, form: currentTarget.value })}
+              data={[
+                ...forms.map((each) => ({ value: each.id, label: formName(each) })),
+                { value: expressionForm, label: t('prices.table.expression') },
+              ]}
+            />
+          )}
+          {chosen ? (
+            <div className={classes.amounts}>
+              {(chosen.by?.values ?? [plainAmount]).map((value) => (
+                <MoneyField
+                  key={value}
+                  label={value === plainAmount ? t('prices.expression') : value}
+                  error={form.readError('expression')}
+                  value={draft.amounts[value] ?? ''}
+                  onChange={(amount) => change({ ...draft, amounts: { ...draft.amounts, [value]: amount } })}
+                />
+              ))}
+            </div>
+          ) : (
+            <Textarea
+              {...form.bind('expression')}
+              label={t('prices.expression')}
+              description={
+                fields.length === 0
+                  ? t('prices.expressionHint')
+                  : t('prices.expressionFields', { fields: fields.map((name) => `u("${name}")`).join(', ') })
+              }
+              placeholder={fields.length === 0 ? '0.05' : `0.05 * u("${fields[0]}")`}
+              autosize
+              minRows={2}
+              maxRows={8}
+              spellCheck={false}
+              autoCapitalize="none"
+              styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+            />
+          )}
+        </div>
+        {list !== null && (
+          <Text size="sm" c="dimmed">
+            {t('prices.table.list', { price: say(list.summary, facts) })}
+            {margin !== null && ` · ${t('sheet.marginOf', { margin })}`}
+          </Text>
         )}
-        {chosen ? (
-          <div className={classes.amounts}>
-            {(chosen.by?.values ?? [plainAmount]).map((value) => (
-              <MoneyField
-                key={value}
-                label={value === plainAmount ? t('prices.expression') : value}
-                error={form.readError('expression')}
-                value={draft.amounts[value] ?? ''}
-                onChange={(amount) => change({ ...draft, amounts: { ...draft.amounts, [value]: amount } })}
-              />
-            ))}
-          </div>
-        ) : (
-          <Textarea
-            {...form.bind('expression')}
-            label={t('prices.expression')}
-            description={
-              fields.length === 0
-                ? t('prices.expressionHint')
-                : t('prices.expressionFields', { fields: fields.map((name) => `u("${name}")`).join(', ') })
-            }
-            placeholder={fields.length === 0 ? '0.05' : `0.05 * u("${fields[0]}")`}
-            autosize
-            minRows={2}
-            maxRows={8}
-            spellCheck={false}
-            autoCapitalize="none"
-            styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-          />
-        )}
-      </div>
-      {list !== null && (
-        <Text size="sm" c="dimmed">
-          {t('prices.table.list', { price: say(list.summary, facts) })}
-          {margin !== null && ` · ${t('sheet.marginOf', { margin })}`}
-        </Text>
-      )}
-    </Stack>
+      </Stack>
+      {children(chosen === undefined)}
+    </>
   );
 }
 

@@ -223,7 +223,13 @@ function BulkChange({ count, onList, onPercent }: BulkChangeProps) {
           </div>
           <div className={classes.bulkChange}>
             <span aria-hidden="true">{t('sheet.percent')}</span>
-            <DecimalField aria-label={t('sheet.percent')} suffix=" %" value={percent} onChange={setPercent} w={76} />
+            <DecimalField
+              aria-label={t('sheet.percent')}
+              suffix={format.percent(0).replace(/[0-9]/g, '')}
+              value={percent}
+              onChange={setPercent}
+              w={76}
+            />
             <Button
               variant="default"
               aria-label={`${t('sheet.apply')}: ${t('sheet.percent')}`}
@@ -272,10 +278,11 @@ function SheetRow({ row, draft, isChosen, isChanged, onChoose, onChange, onPaste
       </td>
       <th scope="row">
         {model.model}
-        <Anchor component={Link} to={`/prices/${plugin.plugin_key}`} size="xs" c="dimmed" display="block">
-          {plugin.plugin_name}
-        </Anchor>
         <Text size="xs" c="dimmed">
+          <Anchor component={Link} to={`/prices/${plugin.plugin_key}`} inherit c="dimmed">
+            {plugin.plugin_name}
+          </Anchor>
+          {' · '}
           {form === undefined ? t('prices.formula') : formName(form)}
         </Text>
       </th>

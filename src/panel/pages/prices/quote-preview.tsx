@@ -11,6 +11,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { toDecimal, toNumber } from '../../ui/form/decimal.ts';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import { type UsageField, usageFieldLabel } from '../plugins/usage-field.ts';
+import { usePriceLine } from '../tasks/task/task-bill.tsx';
 import classes from './prices.module.css';
 
 /** undefined: the field was cleared. */
@@ -23,13 +24,15 @@ type QuotePreviewProps = {
   expression: string;
   schema: Readonly<Record<string, UsageField>>;
   examples: readonly Example[];
+  /** The price is written with the names of the facts. */
+  isFormula: boolean;
 };
 
 /**
  * Previews the price of a sample request while the expression is edited. The user enters the facts;
  * the gateway calculates. Its last step says in units what the sum says in money.
  */
-export function QuotePreview({ pluginKey, model, expression, schema, examples }: QuotePreviewProps) {
+export function QuotePreview({ pluginKey, model, expression, schema, examples, isFormula }: QuotePreviewProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const session = useSession();
@@ -54,6 +57,10 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
     enabled: isComplete && debounced === text,
     placeholderData: keepPreviousData,
     retry: false,
+  });
+  const line = usePriceLine({
+    ...{ platform: pluginKey, model: body.model, expression: isFormula ? null : body.expression, facts },
+    ...{ steps: quote.data?.steps ?? [], ratio: quote.data?.group_ratio ?? 1, charged: null },
   });
   /** The shown price belongs to the current input. */
   const isCurrent = debounced === text && !quote.isPlaceholderData;
@@ -89,7 +96,7 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
         {Object.entries(schema).map(([name, field]) => (
           <FactInput
             key={name}
-            name={name}
+            {...(isFormula ? { name } : {})}
             field={field}
             hint={localise(field.description, i18n.language) || usageFieldLabel(field, { t, language: i18n.language })}
             value={facts[name]}
@@ -120,11 +127,13 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
         )}
         {isComplete && !quote.isError && quote.data !== undefined && (
           <Stack gap={6}>
-            {quote.data.steps.slice(0, -1).map((step) => (
-              <Code key={step} className={classes.step}>
-                {step}
-              </Code>
-            ))}
+            {line !== null && <Text size="sm">{line}</Text>}
+            {line === null &&
+              quote.data.steps.slice(0, -1).map((step) => (
+                <Code key={step} className={classes.step}>
+                  {step}
+                </Code>
+              ))}
             {quote.data.group_ratio !== 1 && (
               <Text size="sm" c="dimmed">
                 {t('prices.charged', {
@@ -144,7 +153,7 @@ const isSame = (example: Example['facts'], facts: Example['facts']): boolean =>
   Object.entries(example).every(([name, value]) => facts[name] === value);
 
 type FactInputProps = {
-  name: string;
+  name?: string;
   field: UsageField;
   hint: string;
   value: Fact;
@@ -152,11 +161,12 @@ type FactInputProps = {
 };
 
 function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
+  const description = name === undefined ? {} : { description: name };
   if ('enum' in field) {
     return (
       <Select
         label={hint}
-        description={name}
+        {...description}
         data={field.enum}
         value={String(value ?? '')}
         allowDeselect={false}
@@ -168,7 +178,7 @@ function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
     return (
       <Switch
         label={hint}
-        description={name}
+        {...description}
         checked={value === true}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />

@@ -34,7 +34,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
           <span className={classes.detail}>
             {plugins.get(platform) ?? platform}
             <span aria-hidden="true"> · </span>
-            {group}
+            {t('keys.groupIs', { group })}
           </span>
         </div>
       ),
@@ -67,7 +67,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
           <RowBrief
             name={model}
             figure={t('queue.waitingCount', { count: waiting, shown: format.number(waiting) })}
-            facts={[group, t('queue.inUse', { count: running })]}
+            facts={[t('keys.groupIs', { group }), t('queue.inUse', { count: running })]}
             onPress={() => onChoose(chosen === model ? '' : model)}
           />
         )}

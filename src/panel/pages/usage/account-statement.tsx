@@ -61,7 +61,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
     },
   ];
   return (
-    <div>
+    <div className={classes.list}>
       <Group justify="space-between" align="flex-end" mb={14}>
         <search className={classes.choices}>
           <Select

@@ -36,7 +36,7 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
   };
   const query = useApiQuery<UsagePage>(withQuery('/api/log', { ...wanted, page: filters.page }));
   return (
-    <section aria-labelledby="bills">
+    <section className={classes.list} aria-labelledby="bills">
       <Group justify="space-between" mb={14}>
         <Title order={2} fz={18} id="bills">
           {t('usage.bills')}

@@ -1,6 +1,7 @@
 import { Code, Stack, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
+import { QUOTA_PER_USD } from '../../../../kernel/quota.ts';
 import { translateOrQuote } from '../../../api/say-sentence.ts';
 import type { CallableModel, TaskDetail } from '../../../api/types.ts';
 import { localise, type TextKey } from '../../../i18n/texts.ts';
@@ -106,7 +107,12 @@ function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
 /** The price in one line where it is an amount times a quantity, and its formula. */
 function Price({ task, isExplained }: { task: BilledTask; isExplained: boolean }) {
   const { t } = useTranslation();
-  const line = usePriceLine(task);
+  const { bill, platform, model } = task;
+  const line = usePriceLine({
+    ...{ platform, model, expression: bill.expression, steps: bill.steps, ratio: bill.group_ratio },
+    facts: { ...bill.facts, ...bill.submission_facts, ...bill.completion_facts },
+    charged: bill.settled,
+  });
   return (
     <>
       {line !== null && <p className={classes.line}>{line}</p>}
@@ -120,31 +126,45 @@ function Price({ task, isExplained }: { task: BilledTask; isExplained: boolean }
 /** The last but one step of a bill, where it is a product of two numbers. */
 const product = /^([\d.e-]+) \* ([\d.e-]+) = \S+ USD$/;
 
+type Calculation = Pick<Bill, 'expression' | 'steps'> & {
+  platform: string;
+  model: string;
+  facts: Readonly<Record<string, unknown>>;
+  ratio: number;
+  /** Null: nothing was charged yet. */
+  charged: number | null;
+};
+
 /** "4 sec × $0.04 / second (720p) = $0.16"; null for a price that is more than that. */
-function usePriceLine({ bill, platform, model }: BilledTask): string | null {
+export function usePriceLine({
+  platform,
+  model,
+  expression,
+  steps,
+  facts,
+  ratio,
+  charged,
+}: Calculation): string | null {
   const { t } = useTranslation();
   const format = useFormat();
   const labels = useUsageLabels(platform, model);
   const toWords = usePriceWords();
-  const facts = { ...bill.facts, ...bill.submission_facts, ...bill.completion_facts };
-  const names = [
-    ...new Set([...(bill.expression ?? '').matchAll(/\bu\(["']([^"']+)["']\)/g)].map(([, name]) => `${name}`)),
-  ];
+  const names = [...new Set([...(expression ?? '').matchAll(/\bu\(["']([^"']+)["']\)/g)].map(([, name]) => `${name}`))];
   const [name, ...others] = names.filter((each) => typeof facts[each] === 'number');
-  const [, one, other] = product.exec(bill.steps.at(-2) ?? '') ?? [];
+  const [, one, other] = product.exec(steps.at(-2) ?? '') ?? [];
   if (name === undefined || others.length > 0 || one === undefined || other === undefined) return null;
   const quantity = Number(facts[name]);
   if (quantity !== Number(one) && quantity !== Number(other)) return null;
   const usd = Number(quantity === Number(one) ? other : one);
-  const amount = Math.round(quantity * usd * bill.quota_per_usd * bill.group_ratio);
+  const amount = Math.round(quantity * usd * QUOTA_PER_USD * ratio);
   // What was charged may be less: never more than was accepted.
-  if (bill.settled !== null && bill.settled !== 0 && Math.abs(bill.settled - amount) > 1) return null;
+  if (charged !== null && charged !== 0 && Math.abs(charged - amount) > 1) return null;
   const price = toWords({ kind: 'amount', usd, per: [name] }, labels.units, labels.names).short;
   const choices = names.flatMap((each) => (typeof facts[each] === 'string' ? [facts[each]] : []));
   const factors = [
     labels.format(name, quantity),
     choices.length === 0 ? price : `${price} (${choices.join(', ')})`,
-    ...(bill.group_ratio === 1 ? [] : [t('task.bill.groupRatio', { ratio: format.number(bill.group_ratio) })]),
+    ...(ratio === 1 ? [] : [t('task.bill.groupRatio', { ratio: format.number(ratio) })]),
   ];
   return `${factors.join(' × ')} = ${format.money(amount)}`;
 }
