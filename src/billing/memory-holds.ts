@@ -23,6 +23,11 @@ export type MemoryHolds = {
    * The amounts of the same payer that are held here or being billed: the store must leave them.
    */
   read(payer: ReservedTask): HeldAmounts;
+  /**
+   * Resolves once the bills of the same payer that are being written are; `undefined`: there are
+   * none. Until then a bill may count twice: here, and in the balance of the store.
+   */
+  written(payer: ReservedTask): Promise<unknown> | undefined;
   /** Call it before a reservation is written, and the returned function once that is decided. */
   reserving(payer: ReservedTask): () => void;
   /** Whether the latest transaction was stored: while none is, nothing can be billed later. */
@@ -49,6 +54,7 @@ export function createMemoryHolds({
   most: () => number;
 }): MemoryHolds {
   const [held, reserving]: [Sums, Sums] = [new Map(), new Map()];
+  const bills = new Map<ReservedTask, Promise<void>>();
   let total = 0;
   let canWrite = true;
 
@@ -56,6 +62,7 @@ export function createMemoryHolds({
     const { quota } = payer;
     let counted = 0;
     let hasEnded = false;
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
     const count = (amount: number): void => {
       if (hasEnded) return;
       add(held, payer, amount - counted);
@@ -64,12 +71,17 @@ export function createMemoryHolds({
     total += quota;
     count(quota);
     return {
-      bill: count,
+      bill(amount) {
+        count(amount);
+        if (!hasEnded) bills.set(payer, ended);
+      },
       end() {
         if (hasEnded) return;
         count(0);
         hasEnded = true;
         total -= quota;
+        bills.delete(payer);
+        resolve();
       },
     };
   }
@@ -90,6 +102,12 @@ export function createMemoryHolds({
     },
 
     read: (payer) => read(payer, [held]),
+
+    written(payer) {
+      const names = new Set(Object.values(nameOwners(payer)));
+      const own = [...bills].filter(([each]) => Object.values(nameOwners(each)).some((name) => names.has(name)));
+      return own.length === 0 ? undefined : Promise.all(own.map(([, ended]) => ended));
+    },
 
     reserving(payer) {
       add(reserving, payer, payer.quota);

@@ -8,6 +8,7 @@ import { type Repositories, STATUS, type Store, type TaskRecord } from '../../sr
 import { batchMoneyWrites } from '../../src/tasks/state/batch-money-writes.ts';
 import { addKey, describeEachStore, newRelay, newTask, readLease } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
+import { until } from '../support/until.ts';
 
 describeEachStore('money in groups', (opened) => {
   let store: Store;
@@ -147,6 +148,21 @@ describeEachStore('money in groups', (opened) => {
     expect(ends).toEqual(Array(80).fill(true));
     for (const payer of payers) expect(await left(payer)).toEqual([10_000 - 40 * 10 - 40 * 7, 5000 - 10 * 10 - 10 * 7]);
     expect(await store.users.byId(id)).toMatchObject({ usedQuota: 40 * 10 + 40 * 7, requestCount: 80 });
+  });
+
+  test('a bill that is written and still counted here does not refuse who can pay', async () => {
+    const payer = await addPayer(100);
+    const money = groups();
+    const held = heldBy(payer, 60);
+    const hold = await money.hold({ ...held, group: 'default' });
+    hold?.bill(60);
+    expect(await closeHeld(money, held, 60)).toBe(true);
+    const opened = open(money, payer, { quota: 40 });
+    await until(() => money.begun() === 2);
+    hold?.end();
+    await opened;
+    expect(await left(payer)).toEqual([0]);
+    expect(await codes([open(money, payer, { quota: 1 })])).toEqual([POOR]);
   });
 
   test('overdraft: a task moves to a dearer channel beside what is held of its wallet, or being held', async () => {

@@ -3,7 +3,7 @@ import { type Capacity, heldSlots } from '../../channels/index.ts';
 import { batchCalls, type Clock, err, nextTurn, ok, type Result } from '../../kernel/index.ts';
 import { isStoreLocked, isStoreUnavailable, type Store } from '../../store/ports/index.ts';
 import type { Closing, MoneyWrites, Opening } from '../task-node.ts';
-import { type Begun, FREED, isOpen, openTasks } from './open-tasks.ts';
+import { AskAgain, type Begun, isOpen, openTasks } from './open-tasks.ts';
 
 /** The most members of one transaction. */
 const MAX_GROUP = 64;
@@ -12,6 +12,8 @@ const MAX_RUNNING = 2;
 
 /** How long bills gather of what was held in memory. */
 const BILLS_GATHER_MS = 10;
+/** How long a refusal waits for bills of the same payer that are being written. */
+const BILLS_WAIT_MS = 2000;
 
 /** `mostHeld`: the quota that this node may hold in memory; 0: it reserves all in the store. */
 type BatchOptions = { store: Store; clock: Clock; billing: Billing; capacity: Capacity; mostHeld?: () => number };
@@ -69,9 +71,12 @@ export function batchMoneyWrites({ mostHeld = () => 0, ...given }: BatchOptions)
     async open<T>(opening: Opening<T>) {
       const decided = holds.reserving(opening.payer);
       try {
+        const waitsUntilMs = given.clock.monotonicMs() + BILLS_WAIT_MS;
         for (;;) {
           const opened = await open(opening);
-          if (opened !== FREED) return opened as T;
+          if (!(opened instanceof AskAgain)) return opened as T;
+          if (opened.refusal && given.clock.monotonicMs() >= waitsUntilMs) throw opened.refusal;
+          await Promise.race([opened.after, given.clock.sleep(BILLS_WAIT_MS)]);
         }
       } finally {
         decided();

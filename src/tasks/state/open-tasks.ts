@@ -16,12 +16,22 @@ type OpenDeps = { clock: Clock; billing: Billing; capacity: Capacity; holds: Mem
 /** What the store let begin, at the account that it is sent by. */
 export type Begun = Dispatch & { dispatchedAtMs: number };
 
-/** The verdict of a repeat whose first request its group refused: it becomes the first. */
-export const FREED = Symbol('freed');
+/**
+ * The verdict of what has to be asked again: of a repeat whose first request its group refused, it
+ * becomes the first; and of a payer whose bills are being written, who may have more than it seems.
+ */
+export class AskAgain {
+  constructor(
+    /** What it waits for before. */
+    readonly after?: Promise<unknown>,
+    /** What holds if it cannot wait. */
+    readonly refusal?: AppError,
+  ) {}
+}
 
 /** True for a task or request whose rows were inserted. */
 export const isOpen = (result: Result<unknown, unknown> | undefined): boolean =>
-  result?.ok === true && result.value !== FREED;
+  result?.ok === true && !(result.value instanceof AskAgain);
 
 /**
  * Decides which tasks and relayed requests of one moment begin, wait or are refused, and inserts
@@ -56,6 +66,7 @@ export async function openTasks(
   const placed = openings.filter((opening) => !results.has(opening));
   const takes = await takeKeys(tx, placed, clock.unix());
   const unrepeated = placed.filter((opening) => takes.get(opening) !== false);
+  const written = unrepeated.map(({ payer }) => holds.written(payer));
   const refusals = await billing.reserveAll(
     tx,
     unrepeated.map(({ payer }) => ({ ...payer, held: holds.read(payer) })),
@@ -67,11 +78,12 @@ export async function openTasks(
       const refusal = refused.get(opening);
       if (takes.get(opening) === false) {
         const error = taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
-        results.set(opening, freed.has(nameKey(opening)) ? ok(FREED) : err(error));
+        results.set(opening, freed.has(nameKey(opening)) ? ok(new AskAgain()) : err(error));
       } else if (!refusal) results.set(opening, ok(await opening.insert(tx, begun.get(opening), parked.has(opening))));
       else {
         if (opening.idempotency) await tx.idempotency.free(opening.payer.userId, opening.payer.taskId);
-        results.set(opening, err(refusal));
+        const after = written[unrepeated.indexOf(opening)];
+        results.set(opening, after ? ok(new AskAgain(after, refusal)) : err(refusal));
       }
     }),
   );
