@@ -3,6 +3,8 @@ import { callPeer, type Peer, startProgram } from './start-peer.ts';
 
 const ROWS = 1000;
 const ADMIN = { identity: 'bench@example.com', password: 'bench-password-1' };
+/** It would keep what an earlier run has created beside the folder, and create that again. */
+const IN_FOLDER = '--dir "$2" --migrationsDir "$2/migrations"';
 const OWN = 'user = @request.auth.id';
 
 /**
@@ -12,7 +14,11 @@ const OWN = 'user = @request.auth.id';
 export async function startPocketBase(binary: string): Promise<Peer> {
   const program = await startProgram(
     ({ port, folder }) => [
-      ...['sh', '-c', '"$0" superuser upsert "$3" "$4" --dir "$2" && exec "$0" serve --http "127.0.0.1:$1" --dir "$2"'],
+      ...[
+        'sh',
+        '-c',
+        `"$0" superuser upsert "$3" "$4" ${IN_FOLDER} && exec "$0" serve --http "127.0.0.1:$1" ${IN_FOLDER}`,
+      ],
       ...[binary, String(port), folder, ADMIN.identity, ADMIN.password],
     ],
     { path: '/api/health' },
