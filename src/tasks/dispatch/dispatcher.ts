@@ -34,7 +34,12 @@ const GATHER_MS = 10;
 const LOST_EVERY_MS = 5000;
 /** How often to search all that waits for what was written before a clock was set back. */
 const ALL_EVERY_MS = 300_000;
-/** Tasks that one transaction begins to send, and ends. */
+/**
+ * Tasks that one transaction begins to send. SQLite holds the thread meanwhile, and with few at a
+ * time reads are served between them.
+ */
+const MAX_SENT = { sqlite: 16, postgres: 64 };
+/** Tasks that are looked at together: those that may be a trial, and those whose wait is over. */
 const MAX_BATCH = 64;
 /** The shortest interval at which this node notifies others of new tasks. */
 const TELL_EVERY_MS = 250;
@@ -53,6 +58,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   const { store, clock, logger, node } = deps;
   const { waitingCounts, capacity } = node;
   const onlyNode = store.dialect === 'sqlite';
+  const mostSent = MAX_SENT[store.dialect];
   const stopping = new AbortController();
   const underway = new Set<Promise<void>>();
   const leaves: (() => void)[] = [];
@@ -68,8 +74,9 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   let hasWaiting = true;
   /** Whether this node can read the files of requests that wait. */
   let hasFiles = false;
-  let filledMs = Number.NEGATIVE_INFINITY;
+  let fillDueMs = Number.NEGATIVE_INFINITY;
   let sweepDueMs = Number.NEGATIVE_INFINITY;
+  let fills = 0;
   /** When tasks began to wait although slots are free. */
   let stalledSinceMs: number | undefined;
 
@@ -131,7 +138,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
         const dequeuings = await chooseNextTasks(
           { shares, plans },
           {
-            most: MAX_BATCH,
+            most: mostSent,
             heads: (waitingClass) => queues.get(waitingClass) ?? [],
             async start(one, head) {
               const { taskId, userId, slots } = head;
@@ -202,9 +209,10 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     waitingCounts.replace(classes);
     hasWaiting = classes.length > 0;
     if (!hasWaiting || !node.canStore()) return 0;
+    fills += 1;
     const released = await releaseParked(deps, classes);
     if (released > 0) return released;
-    const plans = planTasks(deps, { classes, most: MAX_BATCH });
+    const plans = planTasks(deps, { classes, most: mostSent, turn: fills });
     const { sendings, parked } = plans.length > 0 ? await begin(plans) : { sendings: [], parked: 0 };
     const moved = sendings.length + parked;
     watchStall({ hasFreeSlots: plans.length > 0, sent: moved });
@@ -271,9 +279,10 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       woken = new AbortController();
       try {
         await readNodes();
-        const gatherMs = filledMs + GATHER_MS - clock.monotonicMs();
+        const gatherMs = fillDueMs - clock.monotonicMs();
         if (gatherMs > 0) await clock.sleep(gatherMs, stopping.signal);
-        filledMs = clock.monotonicMs();
+        // One that began late is followed the sooner.
+        fillDueMs = Math.max(fillDueMs, clock.monotonicMs() - GATHER_MS) + GATHER_MS;
         if (hasWaiting && clock.monotonicMs() >= sweepDueMs) await sweep();
         if ((await fill()) > 0) continue;
         await pause();

@@ -6,15 +6,17 @@ import type { Plan } from './choose-next-tasks.ts';
 
 type Queues = {
   classes: readonly WaitingCount[];
-  /** Tasks of one class that are sent together. */
+  /** Tasks that are sent together. */
   most: number;
+  /** Grows with each plan: the class that is planned last may get nothing, another each time. */
+  turn: number;
 };
 
 /**
  * Which tasks could be sent by which accounts, by the free slots that this node knows of. Queues of
  * one priority may want the same slots: `chooseNextTasks` decides between them.
  */
-export function planTasks(deps: TaskDeps, { classes, most }: Queues): Plan[] {
+export function planTasks(deps: TaskDeps, { classes, most, turn }: Queues): Plan[] {
   const { capacity } = deps.node;
   const toScope = (account: VendorAccount, model: string): Scope =>
     capacity.scope(account, mapModel(account.channel.modelMapping, model));
@@ -36,7 +38,8 @@ export function planTasks(deps: TaskDeps, { classes, most }: Queues): Plan[] {
     const plans: Plan[] = [];
     const priorities = [...Map.groupBy(classes, ({ priority }) => priority)].sort(([a], [b]) => b - a);
     for (const [, rivals] of priorities) {
-      const wanted = rivals.flatMap((waitingClass) =>
+      const first = turn % rivals.length;
+      const wanted = [...rivals.slice(first), ...rivals.slice(0, first)].flatMap((waitingClass) =>
         planClass(waitingClass, generation.plugins.get(waitingClass.plugin)),
       );
       for (const { scope, limit } of wanted)
