@@ -5,21 +5,23 @@ import { freePort } from '../../test/support/free-port.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { type Figure, higher, lower, note, percentile, row } from '../figures.ts';
 import { KEY, SIDS } from '../least/tables.ts';
-import { formatRequest } from '../load/http-client.ts';
+import { formatRequest, sendOverConnections } from '../load/http-client.ts';
 import { CONNECTIONS, measureRequests } from '../load/measure-requests.ts';
 import { startBenchVendor, startScript } from '../load/start-script.ts';
 import type { Run } from '../part.ts';
-import { cpuSeconds, readMemory } from '../read-processes.ts';
+import { cpuSeconds, readMemory, threadSeconds } from '../read-processes.ts';
 import { formatChat, OPEN_STREAMS } from './alone.ts';
 import { ENDED_TASKS } from './ended-tasks.ts';
 import { benchHookInProcess } from './hooks.ts';
 import { CROWDED_INTERVAL_SECONDS } from './polls.ts';
+import { describeReads, PAUSING_READERS } from './queue.ts';
 import { timeFirstByte } from './relay.ts';
 import { answersOk } from './start.ts';
 
 const STARTS = 10;
 const IDLE_SECONDS = 10;
 const ROUND_TRIPS = 10_000;
+const DISPATCH_WARM_UP_MS = 3000;
 
 /** The least programs that could do a row, of no build: what is left to be won. */
 export async function benchLeast(run: Run): Promise<Figure[]> {
@@ -33,6 +35,7 @@ export async function benchLeast(run: Run): Promise<Figure[]> {
     ...(await benchWholeChats(run)),
     ...(await benchWholePolls(run)),
     ...(await benchWholeEndings()),
+    ...(await benchWholeDispatches(run)),
     ...(await benchPipes()),
     ...(await benchHookInProcess()),
     ...(await benchExecutable()),
@@ -144,6 +147,36 @@ async function benchWholeEndings(): Promise<Figure[]> {
       note('polls a task', polls / tasks, ''),
     ]);
   } finally {
+    await vendor.stop();
+  }
+}
+
+/** With the reads that are served beside them. */
+async function benchWholeDispatches({ seconds }: Run): Promise<Figure[]> {
+  const vendor = await startBenchVendor();
+  const { port, pid, url, stop } = await startScript('least/whole-dispatches.ts', [temporaryFolder(), vendor.url]);
+  try {
+    const text = formatRequest('GET', '/');
+    const reads = { ...PAUSING_READERS, port, seconds, next: () => text, take: () => {} };
+    const measure = async () => {
+      const { ended } = (await (await fetch(`${url}/figures`)).json()) as { ended: number };
+      return { ended, cpu: cpuSeconds(pid), main: threadSeconds(pid) };
+    };
+    const alone = await sendOverConnections(reads);
+    await fetch(`${url}/begin`);
+    await Bun.sleep(DISPATCH_WARM_UP_MS);
+    const before = await measure();
+    const beside = await sendOverConnections(reads);
+    const after = await measure();
+    const tasks = after.ended - before.ended;
+    return row('least: waiting tasks sent with all parts', [
+      higher('rate', tasks / beside.took, '/s'),
+      lower('processor a task', ((after.cpu - before.cpu) / tasks) * 1e6, 'µs'),
+      note('main thread a task', ((after.main - before.main) / tasks) * 1e6, 'µs'),
+      ...describeReads({ alone: [...alone.times], beside: [...beside.times] }),
+    ]);
+  } finally {
+    await stop();
     await vendor.stop();
   }
 }

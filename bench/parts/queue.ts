@@ -18,9 +18,12 @@ const WAITING = 100_000;
 /** Submitted; the rest are copies of their rows. */
 const SUBMITTED = 500;
 const WARM_UP_MS = 15_000;
-const READ_CONNECTIONS = 2;
 /** Readers rest between their reads: else they take the processor from what is measured. */
 const READ_PAUSE_MS = { least: 5, most: 25 };
+export const PAUSING_READERS = {
+  connections: 2,
+  pauseMs: () => READ_PAUSE_MS.least + Math.random() * (READ_PAUSE_MS.most - READ_PAUSE_MS.least),
+};
 /** Long enough that a start finds the queue as it is, and nothing of it has expired. */
 const ENV = {
   ...NO_LIMITS,
@@ -60,7 +63,7 @@ export async function benchQueue(run: Run): Promise<Figure[]> {
 /** `alone`, `beside`: how long each read took, in milliseconds. */
 type Reads = { alone: number[]; beside: number[] };
 
-function describeReads({ alone, beside }: Reads) {
+export function describeReads({ alone, beside }: Reads) {
   return [
     note('p50 of session reads alone', percentile(alone, 0.5), 'ms'),
     note('p50 of session reads beside', percentile(beside, 0.5), 'ms'),
@@ -84,9 +87,7 @@ async function measure({ build, seconds }: Run, directive: string) {
     await admin.call('PUT', '/api/price', price);
     const key = await admin.createKey({ name: 'bench' });
     const read = () => formatRequest('GET', '/api/user/self', { headers: { authorization: `Bearer ${admin.token}` } });
-    const { least, most } = READ_PAUSE_MS;
-    const pauseMs = () => least + Math.random() * (most - least);
-    const reads = { connections: READ_CONNECTIONS, next: read, take: () => {}, pauseMs };
+    const reads = { ...PAUSING_READERS, next: read, take: () => {} };
     const alone = await sendOverConnections({ port: before.port, seconds, ...reads });
     await submit(before.port, key, { count: ACCOUNTS, prompt: 'it stays' });
     await submit(before.port, key, { count: SUBMITTED, prompt: directive });
@@ -131,7 +132,11 @@ async function submit(port: number, key: string, { count, prompt }: { count: num
   }
 }
 
-/** Copies the waiting tasks of a stopped gateway, and gives its accounts their slots. */
+/**
+ * Copies the waiting tasks of a stopped gateway, and gives its accounts their slots. The copies lie
+ * in the file as they would had they been submitted one after the other: in the order of their
+ * turns, with ids that ascend.
+ */
 function fillQueue(dataDir: string): void {
   const database = new Database(join(dataDir, 'taskgate.db'));
   database.run('pragma synchronous = off');
@@ -144,14 +149,14 @@ function fillQueue(dataDir: string): void {
   const [row] = database.query('select count(*) as count from seed').all() as { count: number }[];
   const seeds = row?.count ?? 0;
   const copies = `with recursive copies(n) as (select 1 union all select n + 1 from copies where n < ${Math.floor(WAITING / seeds)})`;
-  const id = `substr(seed_id, 1, 25) || printf('%012d', n * ${seeds} + number)`;
+  const id = `substr((select max(seed_id) from seed), 1, 25) || printf('%012d', n * ${seeds} + number)`;
   const ofTasks = columns('tasks', ['id', 'task_id']).join();
   database.run(
-    `insert into tasks (task_id, ${ofTasks}) ${copies} select ${id}, ${ofTasks} from seed join tasks on task_id = seed_id, copies`,
+    `insert into tasks (task_id, ${ofTasks}) ${copies} select ${id}, ${ofTasks} from seed join tasks on task_id = seed_id, copies order by n, number`,
   );
   const ofWaiting = columns('waiting', ['task_id', 'turn']).join();
   database.run(
-    `insert into waiting (task_id, turn, ${ofWaiting}) ${copies} select ${id}, turn + n * 1000000, ${ofWaiting} from seed join waiting on task_id = seed_id, copies`,
+    `insert into waiting (task_id, turn, ${ofWaiting}) ${copies} select ${id}, turn + n * 1000000, ${ofWaiting} from seed join waiting on task_id = seed_id, copies order by n, number`,
   );
   database.run(
     'update waiting_classes set waiting = (select count(*) from waiting where waiting.class = waiting_classes.class)',
