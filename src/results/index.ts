@@ -14,7 +14,7 @@ export { RESULT_KEY, VIDEO_LINK } from './artifacts/artifact-keys.ts';
 export { projectArtifacts, requirePlugin } from './artifacts/read-artifacts.ts';
 export { createResolvedLinks } from './artifacts/resolved-links.ts';
 export { resultErrors } from './errors.ts';
-export { createLinkLimit, createVerifiedLinks } from './links/artifact-links.ts';
+export { createLinkLimit, createVerifiedLinks } from './links/sign-artifact-links.ts';
 export type { LinkVideo } from './links/issue-artifact-links.ts';
 export { createResults, type Results } from './results.ts';
 export { type ArtifactList, describeArtifacts } from './serving/describe-artifacts.ts';

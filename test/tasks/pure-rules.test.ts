@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import type { RequestBody } from '../../src/files/types.ts';
 import { type Clock, type Json, systemRandom } from '../../src/kernel/index.ts';
 import type { LoadedPlugin } from '../../src/plugins/index.ts';
-import { artifactCapability, verifyCapability } from '../../src/results/links/artifact-links.ts';
+import { artifactCapability, verifyCapability } from '../../src/results/links/sign-artifact-links.ts';
 import { isLinkExpired } from '../../src/results/links/issue-artifact-links.ts';
 import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
 import { NEW_TASK } from '../../src/store/repositories/tasks/insert-tasks.ts';

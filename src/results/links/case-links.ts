@@ -1,7 +1,7 @@
 import { isOver } from '../../kernel/index.ts';
 import { STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { ResultDeps } from '../types.ts';
-import { artifactCapability, verifyCapability } from './artifact-links.ts';
+import { artifactCapability, verifyCapability } from './sign-artifact-links.ts';
 import { readLinkVersion } from './link-versions.ts';
 
 const DAY = 86_400;

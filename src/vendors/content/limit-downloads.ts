@@ -6,7 +6,7 @@ const RETRY_AFTER_SECONDS = 5;
 
 /**
  * Limits concurrent downloads and relayed streams with API keys: of this node, and of one user.
- * Downloads by link have slots of their own (`artifact-links.ts`).
+ * Downloads by link have slots of their own (`sign-artifact-links.ts`).
  */
 export function createDownloadLimit({ node, user }: { node: number; user: number }): DownloadLimit {
   const limit = createSemaphore<Slot & { scope: string }>();

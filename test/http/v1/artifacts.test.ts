@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { artifactCapability } from '../../../src/results/links/artifact-links.ts';
+import { artifactCapability } from '../../../src/results/links/sign-artifact-links.ts';
 import { ask, signIn, startGateway } from '../../support/gateway.ts';
 import { holdOpen } from '../../support/hold-open.ts';
 import { until } from '../../support/until.ts';

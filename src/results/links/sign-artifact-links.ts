@@ -1,3 +1,8 @@
+/**
+ * Signs links to artifacts and verifies what a link presents. How long a link lives is decided in
+ * `issue-artifact-links.ts`; `../serving/open-linked-artifact.ts` refuses what has expired or was
+ * ended.
+ */
 import { constantTimeEqual, createSemaphore, hmacSha256Base64Url, type ReportCacheSize } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
