@@ -294,7 +294,7 @@ test('the factory plugins and the templates have no warnings', async () => {
 });
 
 test('the guide explains every warning', async () => {
-  const { WARNINGS } = await import('../../src/plugins/lint/warning-rules.ts');
+  const { WARNINGS } = await import('../../src/plugins/lint/warning-ids.ts');
   const guide = readFileSync(join(root, 'docs/plugins.md'), 'utf8');
   expect(Object.keys(WARNINGS).filter((rule) => !guide.includes(`| \`${rule}\` |`))).toEqual([]);
 });

@@ -11,7 +11,7 @@ import {
   readPluginSyntax,
   type Syntax,
 } from './plugin-syntax.ts';
-import { makeWarning } from './warning-rules.ts';
+import { makeWarning } from './warning-ids.ts';
 
 /** What a plugin finds beside `utils` and `console`: the language of the sandbox. */
 export const LANGUAGE: ReadonlySet<string> = new Set(

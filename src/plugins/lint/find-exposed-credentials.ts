@@ -2,7 +2,7 @@ import type { PluginFault } from '../types.ts';
 import { listMembers, listResultMembers, type ResultMember } from './follow-results.ts';
 import { type PluginSyntax, readKey, readName, type Syntax } from './plugin-syntax.ts';
 import { createTracer, type Exposure, type Scope } from './trace-credentials.ts';
-import { makeWarning, type WarningId } from './warning-rules.ts';
+import { makeWarning, type WarningId } from './warning-ids.ts';
 
 /** Hooks whose parameters hold the channel's credential, and which of them do. */
 const GIVEN: Readonly<Record<string, readonly Exposure[]>> = {

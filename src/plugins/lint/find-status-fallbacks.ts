@@ -10,7 +10,7 @@ import {
   readName,
   type Syntax,
 } from './plugin-syntax.ts';
-import { makeWarning } from './warning-rules.ts';
+import { makeWarning } from './warning-ids.ts';
 
 /** Hooks that say how a task stands. */
 const HOOKS = ['parseTaskResult', 'parseBatchResult'] as const;

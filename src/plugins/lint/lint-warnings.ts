@@ -8,7 +8,7 @@ import { findExposedCredentials } from './find-exposed-credentials.ts';
 import { findStatusFallbacks } from './find-status-fallbacks.ts';
 import { listResultMembers } from './follow-results.ts';
 import { collectNodes, type PluginSyntax, readKey, readName, readPluginSyntax, type Syntax } from './plugin-syntax.ts';
-import { makeWarning, type WarningId } from './warning-rules.ts';
+import { makeWarning, type WarningId } from './warning-ids.ts';
 
 /** new-api refuses more than this; here it is only a warning. */
 const MAX_EXAMPLES = 16;

@@ -1,7 +1,11 @@
 import type { Node } from 'acorn';
 import type { PluginFault } from '../types.ts';
 
-/** Every warning of lint: its stable id, and what to do. `null`: the message says it. */
+/**
+ * Every warning of lint: its stable id, and what to do. `null`: the message says it. When each is
+ * given, with its thresholds and patterns: `lint-warnings.ts`, `find-exposed-credentials.ts`,
+ * `find-status-fallbacks.ts`, and `compare-with-contract.ts` for names and fields.
+ */
 export const WARNINGS = {
   'protocol.artifacts': null,
   'usageExamples.count': null,
