@@ -33,7 +33,10 @@ export type Endpoint = {
    * The vendor always makes the whole answer, even if only a part arrives: only its report counts.
    */
   isOpaque?: boolean;
-  /** The gateway must ask for the usage of a stream, which comes as an event of its own. */
+  /**
+   * The gateway must ask for the usage of a stream, which comes as an event of its own
+   * (`usage/ask-for-usage.ts`).
+   */
   asksForUsage?: boolean;
   /** No tokens are reserved for its answers. */
   hasNoOutput?: boolean;

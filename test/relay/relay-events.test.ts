@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { readEvents } from '../../src/relay/answers/read-events.ts';
 import { createVendorIdFinder } from '../../src/relay/objects/vendor-ids.ts';
-import { removeUsageEvent } from '../../src/relay/usage/remove-usage-event.ts';
+import { removeUsageEvent } from '../../src/relay/usage/ask-for-usage.ts';
 import { rounds } from '../support/full-run.ts';
 
 const RUNS = { seed: 20_261_128, numRuns: rounds(500) };

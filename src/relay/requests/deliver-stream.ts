@@ -8,11 +8,11 @@ import { keepsObject } from '../endpoints.ts';
 import { READ_TO_END_MS } from '../objects/call-stored-object.ts';
 import { createVendorIdFinder, storeVendorIds } from '../objects/vendor-ids.ts';
 import type { AnswerEnd, Delivery, RelayAnswer, RelayDeps } from '../types.ts';
+import { removeUsageEvent } from '../usage/ask-for-usage.ts';
 import { calculateBill, hidesReasoning, runsInBackground } from '../usage/calculate-bill.ts';
 import { hasLargeFile } from '../usage/estimate-input-tokens.ts';
 import { plausibleMaxima } from '../usage/estimate-reservation.ts';
 import type { UsageReader } from '../usage/read-usage.ts';
-import { removeUsageEvent } from '../usage/remove-usage-event.ts';
 import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
 
 /**

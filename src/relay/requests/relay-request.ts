@@ -1,4 +1,3 @@
-import type { Quote } from '../../billing/index.ts';
 import { type Capacity, mapModel, RELAY_TYPE, type Scope, type VendorAccount } from '../../channels/index.ts';
 import {
   AppError,
@@ -10,7 +9,7 @@ import {
   userOwner,
 } from '../../kernel/index.ts';
 import { refuseCallback } from '../../notifications/index.ts';
-import type { ChannelRecord, RelayRecord } from '../../store/ports/index.ts';
+import type { RelayRecord } from '../../store/ports/index.ts';
 import {
   type Caller,
   createRefusalLog,
@@ -34,7 +33,7 @@ import { addDefaults, readRelayRequest } from '../bodies/read-relay-request.ts';
 import { ENDPOINTS } from '../endpoints.ts';
 import { findSources } from '../objects/find-sources.ts';
 import type { Creation, OpenRelay, RelayAnswer, RelayDeps, RelayedRequest } from '../types.ts';
-import { readsReport } from '../usage/estimate-reservation.ts';
+import { asksForUsage, USAGE_QUESTION } from '../usage/ask-for-usage.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from '../usage/reserve-and-bill.ts';
 import { deliverAnswer } from './deliver-answer.ts';
 import { mayFollow, repeatFollowed, startFollowed } from './follow-request.ts';
@@ -298,12 +297,6 @@ const pick = (
 const toScope = (capacity: Capacity, account: VendorAccount, model: string): Scope =>
   capacity.scope(account, mapModel(account.channel.modelMapping, model));
 
-/** Whether the price reads the usage of a stream, and the channel's vendor takes the question. */
-const asksForUsage = ({ billing }: RelayDeps, { snapshot }: Quote, { settings }: ChannelRecord): boolean =>
-  settings.stream_usage !== false &&
-  snapshot.expression !== null &&
-  readsReport(ENDPOINTS.chat, billing.prices.listFactKeys(snapshot.expression));
-
 async function send(
   deps: RelayDeps,
   { request: { client, headers, remix }, intent: { kind, stream, model, ownMembers } }: Creation,
@@ -316,7 +309,7 @@ async function send(
   const own = { ...pickHeaders(headers, RELAYED_HEADERS), accept };
   const changes = {
     ...Object.fromEntries(ownMembers.map((name) => [name, undefined])),
-    ...(hidesUsage ? { stream_options: { include_usage: true } } : {}),
+    ...(hidesUsage ? USAGE_QUESTION : {}),
   };
   const request = buildRelayRequest(
     { channel, key, kind },

@@ -18,7 +18,10 @@ import type { AnswerEnd } from '../types.ts';
 /** The usage that an answer reports, by names of facts. */
 export type UsageFacts = Partial<Record<ReportedFact, number>>;
 
-/** Reads the usage of an answer while its bytes pass. It holds no more than one text's numbers. */
+/**
+ * Reads the usage of an answer while its bytes pass. It holds no more than one text's numbers. That
+ * a stream reports any is asked for in `ask-for-usage.ts`.
+ */
 export type UsageReader = {
   /** For an answer that is one complete JSON text. */
   readAnswer(text: Uint8Array): Promise<void>;

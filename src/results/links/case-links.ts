@@ -1,8 +1,8 @@
 import { isOver } from '../../kernel/index.ts';
 import { STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { ResultDeps } from '../types.ts';
-import { artifactCapability, verifyCapability } from './sign-artifact-links.ts';
 import { readLinkVersion } from './link-versions.ts';
+import { artifactCapability, verifyCapability } from './sign-artifact-links.ts';
 
 const DAY = 86_400;
 /** The lives that a link to a case file may have, in days. */

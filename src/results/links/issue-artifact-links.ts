@@ -3,8 +3,8 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import { VIDEO_LINK } from '../artifacts/artifact-keys.ts';
 import { resultErrors } from '../errors.ts';
 import type { LinkLimits, LinkTerms, ResultDeps } from '../types.ts';
-import { artifactCapability } from './sign-artifact-links.ts';
 import { readLinkVersion } from './link-versions.ts';
+import { artifactCapability } from './sign-artifact-links.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;

@@ -1,5 +1,18 @@
+/**
+ * A vendor reports the usage of a chat stream only where `stream_options.include_usage` asks for
+ * it. Where the client does not (`hidesUsage` in `../bodies/read-relay-request.ts`), the gateway
+ * asks, and removes the event that answers.
+ */
+import type { Quote } from '../../billing/index.ts';
 import { createByteBuffer, isObject, parseJson } from '../../kernel/index.ts';
+import type { ChannelRecord } from '../../store/ports/index.ts';
 import type { EventConsumer } from '../answers/read-events.ts';
+import { ENDPOINTS } from '../endpoints.ts';
+import type { RelayDeps } from '../types.ts';
+import { readsReport } from './estimate-reservation.ts';
+
+/** The member that asks. */
+export const USAGE_QUESTION = { stream_options: { include_usage: true } };
 
 /** An event that only reports usage is far smaller; a longer one passes as it comes. */
 const MAX_HELD_BYTES = 64 * 1024;
@@ -7,6 +20,12 @@ const EMPTY = new Uint8Array(0);
 const LINE_FEED = Buffer.from('\n');
 const LF = 0x0a;
 const CR = 0x0d;
+
+/** Whether the price reads the usage of a stream, and the channel's vendor takes the question. */
+export const asksForUsage = ({ billing }: RelayDeps, { snapshot }: Quote, { settings }: ChannelRecord): boolean =>
+  settings.stream_usage !== false &&
+  snapshot.expression !== null &&
+  readsReport(ENDPOINTS.chat, billing.prices.listFactKeys(snapshot.expression));
 
 /**
  * Passes the bytes of a stream on without the event that the client did not ask for. `events` reads
