@@ -47,8 +47,7 @@ export { findOwnTask, findOwnTasks, findOwnTaskToRender } from './state/find-own
 export { limitReached, listOwnerLimits, readConcurrencyLimits } from './state/owner-limits.ts';
 export { toStoredFailure } from './state/stored-failure.ts';
 export { traceEvent } from './state/trace-event.ts';
-export { MAX_ATTEMPTS } from './submission/attempt-channels.ts';
-export { skipUnreadableChannel } from './submission/classify-refusal.ts';
+export { MAX_ATTEMPTS, skipUnreadableChannel } from './submission/attempt-channels.ts';
 export { findProtocolOwners, type ProtocolOwner } from './submission/find-protocol-owner.ts';
 export { forbidUnsafeRetry, type SubmissionState } from './submission/forbid-unsafe-retry.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';

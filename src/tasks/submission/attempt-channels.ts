@@ -1,13 +1,13 @@
-import { type Dispatch, heldSlots } from '../../channels/index.ts';
+import { type Dispatch, heldSlots, isUnreadableKey } from '../../channels/index.ts';
 import { AppError, type Sentence, sentence, userOwner } from '../../kernel/index.ts';
-import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
+import { type ChannelRecord, isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, localCredential, resolveCredential, wasNotCalled } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { isWaiting } from '../state/describe-task.ts';
 import { toLease } from '../state/finish-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
-import { type FailedAttempt, refuseWithoutToken, skipUnreadableChannel } from './classify-refusal.ts';
+import { type FailedAttempt, refuseWithoutToken } from './classify-refusal.ts';
 import { failSubmission, readStoredReservation } from './fail-submission.ts';
 import type { SubmissionState } from './forbid-unsafe-retry.ts';
 import { moveTask } from './move-task.ts';
@@ -273,4 +273,18 @@ function timePhases({ clock, telemetry: { meter } }: TaskDeps): (phase: Paramete
     meter?.phase(phase, now - startedMs);
     startedMs = now;
   };
+}
+
+/**
+ * A channel whose key no CRYPTO_SECRET can decrypt is skipped; another channel may serve. Returns
+ * that error, to be thrown when no other channel is left; undefined for any other `error`.
+ */
+export function skipUnreadableChannel(
+  { logger }: Pick<TaskDeps, 'logger'>,
+  channel: ChannelRecord,
+  error: unknown,
+): AppError | undefined {
+  if (!isUnreadableKey(error)) return undefined;
+  logger.debug({ channel_id: channel.id }, 'channel skipped: no CRYPTO_SECRET decrypts its key; enter the key again');
+  return error;
 }

@@ -1,7 +1,6 @@
-import { type Refusal as CapacityRefusal, isUnreadableKey, type RefusalKind } from '../../channels/index.ts';
+import type { Refusal as CapacityRefusal, RefusalKind } from '../../channels/index.ts';
 import { type AppError, quoted, type Sentence, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import { type ParsedSubmission, parseSubmitError, type SubmitError } from '../../plugins/index.ts';
-import type { ChannelRecord } from '../../store/ports/index.ts';
 import { adviseRetry, type VendorAnswer, type VendorOutcome } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
@@ -124,17 +123,3 @@ export type FailedAttempt = {
 
 /** `isCut`: media were cut out of the answer that the plugin saw. */
 export type SendOutcome = { kind: 'accepted'; result: ParsedSubmission; isCut: boolean } | FailedAttempt;
-
-/**
- * A channel whose key no CRYPTO_SECRET can decrypt is skipped; another channel may serve. Returns
- * that error, to be thrown when no other channel is left; undefined for any other `error`.
- */
-export function skipUnreadableChannel(
-  { logger }: Pick<TaskDeps, 'logger'>,
-  channel: ChannelRecord,
-  error: unknown,
-): AppError | undefined {
-  if (!isUnreadableKey(error)) return undefined;
-  logger.debug({ channel_id: channel.id }, 'channel skipped: no CRYPTO_SECRET decrypts its key; enter the key again');
-  return error;
-}
