@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import type { CallableModel } from '../../src/panel/api/types.ts';
-import { fillEmptyFields, usableFacts } from '../../src/panel/pages/playground/find-invalid-field.ts';
+import { fillEmptyFields, usableFacts } from '../../src/panel/pages/playground/schema-fields.ts';
 import { type Administrator, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { accountKey } from '../support/service-account-cloud.ts';
 

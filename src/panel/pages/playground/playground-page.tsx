@@ -17,7 +17,6 @@ import { NoModels } from '../models/no-models.tsx';
 import { latestTasksPath } from '../tasks/read-task.ts';
 import type { RequestBody } from './attached-files.ts';
 import { withFileHints } from './attached-files.ts';
-import { findRefusedField } from './find-invalid-field.ts';
 import {
   isSameModel,
   ModelSelect,
@@ -32,6 +31,7 @@ import {
 import classes from './playground.module.css';
 import { CodeSamples, RequestJson } from './request-code.tsx';
 import { RequestForm } from './request-form.tsx';
+import { findRefusedField } from './schema-fields.ts';
 import { ResultPane } from './sent-tasks.tsx';
 import { type RefusedRun, SubmitBar } from './submit-bar.tsx';
 import { useDroppedFiles } from './use-dropped-files.ts';

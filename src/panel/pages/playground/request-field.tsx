@@ -5,7 +5,7 @@ import { localise } from '../../i18n/texts.ts';
 import { labelChoice, useFormat } from '../../ui/display/use-format.ts';
 import { toDecimal, toNumber } from '../../ui/form/decimal.ts';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
-import { isFitNumber } from './find-invalid-field.ts';
+import { isFitNumber } from './schema-fields.ts';
 
 export type FieldSchema = CallableModel['schema']['properties'][string];
 

@@ -7,10 +7,10 @@ import { labelField } from '../../ui/display/use-format.ts';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { AttachFile, FileField, FilePreviews } from './attach-file.tsx';
 import type { RequestBody } from './attached-files.ts';
-import { isFileInput, usableFacts } from './find-invalid-field.ts';
 import { findMedium, type Medium } from './find-medium.ts';
 import classes from './playground.module.css';
 import { type FieldSchema, RequestField } from './request-field.tsx';
+import { isFileInput, usableFacts } from './schema-fields.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
 type RequestFormProps = {

@@ -16,10 +16,10 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { labelField, useFormat } from '../../ui/display/use-format.ts';
 import { isDialogOpen } from '../../ui/form/form-dialog.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
-import { findInvalidField, missingFields } from './find-invalid-field.ts';
 import classes from './playground.module.css';
 import { PriceView } from './price-view.tsx';
 import { jsonErrorMessage } from './request-code.tsx';
+import { findInvalidField, missingFields } from './schema-fields.ts';
 import { type QuoteState, refusalText, useQuote } from './use-quote.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 

@@ -6,7 +6,7 @@ import { errorMessage } from '../../api/error-message.ts';
 import type { CallableModel, TaskQuote } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { type AttachedFiles, type RequestBody, withFileStandIns } from './attached-files.ts';
-import { fillEmptyFields, findInvalidField } from './find-invalid-field.ts';
+import { fillEmptyFields, findInvalidField } from './schema-fields.ts';
 
 /** Delay after the last change before the price is requested: a quote runs the plugin. */
 const debounceMs = 450;

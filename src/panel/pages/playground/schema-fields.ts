@@ -1,3 +1,7 @@
+/**
+ * What a model's schema says of the fields of a request: which are invalid, missing or files, what
+ * fills an empty one, which an example may set.
+ */
 import type { CallableModel } from '../../api/types.ts';
 import { toNumber } from '../../ui/form/decimal.ts';
 import type { RequestBody } from './attached-files.ts';
