@@ -56,7 +56,7 @@ export type OutboxWorker = {
  * other either.
  *
  * `PAUSES_MS` in `deliver-webhook.ts` are the pauses between attempts. Notices are given up after
- * `LONGEST_WEBHOOK_TRIES_MS` (`store/ports/webhooks.ts`).
+ * `LONGEST_WEBHOOK_TRIES_MS` (`store/ports/outbox.ts`).
  */
 export function createOutboxWorker(deps: Deps): OutboxWorker {
   const { store, clock, logger, webhooks, nodeId: owner } = deps;

@@ -153,12 +153,12 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a webhook overtakes the one before it',
     edits: [
       {
-        file: 'src/store/repositories/tasks/webhooks.ts',
+        file: 'src/store/repositories/tasks/outbox.ts',
         search: 'where earlier.task_id = ',
         replace: 'where 1 = 0 and earlier.task_id = ',
       },
       {
-        file: 'src/store/repositories/tasks/webhooks.ts',
+        file: 'src/store/repositories/tasks/outbox.ts',
         search: 'union all select next_attempt_at from webhook_outbox where ',
         replace: 'union all select next_attempt_at from webhook_outbox where 1 = 0 and ',
       },

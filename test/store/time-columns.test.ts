@@ -99,22 +99,22 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'webhook_outbox.next_attempt_at': {
     longest: 'LONGEST_WEBHOOK_PAUSE_MS',
-    comparedBy: 'store/repositories/tasks/webhooks.ts',
+    comparedBy: 'store/repositories/tasks/outbox.ts',
     shownBy: WEBHOOKS,
   },
   'webhook_outbox.give_up_at': {
     longest: 'LONGEST_WEBHOOK_TRIES_MS',
-    comparedBy: 'store/repositories/tasks/webhooks.ts',
+    comparedBy: 'store/repositories/tasks/outbox.ts',
     shownBy: WEBHOOKS,
   },
   'webhook_outbox.last_attempt_at': {
     longest: 'the present; the interval of updates is counted from it',
-    comparedBy: 'store/repositories/tasks/webhooks.ts',
+    comparedBy: 'store/repositories/tasks/outbox.ts',
     shownBy: [SET_BACK, 'a webhook of progress that was sent in the future'],
   },
   'webhook_outbox.lease_until': {
     longest: 'LONGEST_LEASE_MS',
-    comparedBy: 'store/repositories/tasks/webhooks.ts',
+    comparedBy: 'store/repositories/tasks/outbox.ts',
     shownBy: WEBHOOKS,
   },
   'kept_results.next_attempt_at': {

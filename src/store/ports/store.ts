@@ -19,6 +19,7 @@ import type { BalanceAlertStore, LedgerStore } from './ledger.ts';
 import type { LogStore } from './logs.ts';
 import type { ClockStore, NodeStore } from './nodes.ts';
 import type { OptionStore, SealedStore } from './options.ts';
+import type { WebhookStore } from './outbox.ts';
 import type { PluginOutcomeStore, PluginSourceStore, PluginStore } from './plugins.ts';
 import type { QueueViewStore } from './queue-view.ts';
 import type { RelayStore } from './relays.ts';
@@ -31,7 +32,6 @@ import type { IdempotencyStore, TaskStore } from './tasks.ts';
 import type { FigureStore, SampleStore, UsageStore } from './usage.ts';
 import type { UserStore } from './users.ts';
 import type { WaitingStore } from './waiting-queue.ts';
-import type { WebhookStore } from './webhooks.ts';
 
 /** Kinds of stored data whose changes are published to all nodes. */
 export type ChangeTopic = 'plugins' | 'channels' | 'prices' | 'options' | 'waiting' | 'capacity';
