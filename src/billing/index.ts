@@ -9,7 +9,8 @@
  *   `check-prices.ts` says what is wrong with it, `summarize-price.ts` says it in words.
  * - `explain-bill.ts`, `account-statement.ts`: what a charge was made of, what a balance was.
  * - Balances, limits of keys and budgets are checked where their rows are locked:
- *   `store/repositories/money/decide-reservations.ts`, `enforce-budgets.ts`.
+ *   `store/repositories/money/decide-reservations.ts`, `enforce-budgets.ts`. When the period of a
+ *   budget begins: `kernel/budget-periods.ts`.
  * - `reported-usage.ts`: facts that vendors report; `vendor-cost.ts`: what the vendor takes.
  */
 export {

@@ -112,7 +112,10 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Pauses after the first, second, … failed attempt. */
+/**
+ * Pauses after the first, second, … failed attempt. A notice is given up after
+ * `LONGEST_WEBHOOK_TRIES_MS` (`store/ports/outbox.ts`).
+ */
 const PAUSES_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR];
 /** Pause after all further attempts. */
 const LONGEST_PAUSE_MS = 2 * HOUR;

@@ -9,7 +9,8 @@
  *   feature needs before it is switched on; `option-trials.ts`: whether it works.
  * - `live-options.ts`, `read-options.ts`: this node's replica, and values by their types.
  * - `auth-settings.ts`, `public-address.ts`, `read-branding.ts`, `describe-status.ts`: what follows
- *   from them; `risk-log.ts`: which are unsafe.
+ *   from them; `risk-log.ts`: which are unsafe. What other rooms take of the options:
+ *   `app/config/room-settings.ts`.
  */
 export { authSettings, findGroupLimits, modelRequestSettings } from './auth-settings.ts';
 export {

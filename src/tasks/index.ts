@@ -6,7 +6,9 @@
  *
  * - `idempotency/`: repeats of a request.
  * - `submission/`: a request is priced, reserved and sent.
- * - `waiting/`: tasks for which no account has a slot, their queues and positions.
+ * - `waiting/`: tasks for which no account has a slot, their queues and positions. Their order:
+ *   `dispatch/choose-next-tasks.ts` between queues, `store/repositories/tasks/waiting-turns.ts`
+ *   inside one.
  * - `dispatch/`: waiting tasks are sent once slots are free, or fall back to another model.
  * - `polling/`: what running tasks have come to.
  * - `state/`: every transition: `open-tasks.ts` decides which tasks begin, `finish-task.ts` ends

@@ -22,7 +22,7 @@ export type NewAccount = {
 /**
  * Creates a user with their mail address and grants the quota for them and their inviter, in the
  * caller's transaction. One address or identity earns quota once, even after its account was
- * deleted.
+ * deleted. A user whom an administrator adds is created in `administration/create-user.ts`.
  *
  * @throws `auth.name_taken` and `auth.identity_taken`; both must roll the transaction back.
  */

@@ -41,7 +41,8 @@ export type NewUserFields = {
 };
 
 /**
- * Creates an account on behalf of an administrator.
+ * Creates an account on behalf of an administrator. People who register get theirs in
+ * `accounts/create-account.ts`.
  *
  * @throws `auth.insufficient_privilege` for a role that the caller may not grant,
  * `auth.validation_failed`, `auth.name_taken`, `auth.identity_taken` for an address,

@@ -1,3 +1,7 @@
+/**
+ * How often models may be asked: the requests of a key, user or group in a minute, and the windows
+ * of `ModelRequestRateLimit…`.
+ */
 import type { Clock } from '../../kernel/index.ts';
 import type { Counters, KeyOwner, PresentedKey, SuccessLists } from '../../store/ports/index.ts';
 import type { ModelRequestSettings } from '../config.ts';

@@ -1,3 +1,7 @@
+/**
+ * Limits of the panel's routes and of mailed codes, by address and by user. Requests to models have
+ * theirs in `limit-model-requests.ts`.
+ */
 import ipaddr from 'ipaddr.js';
 import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';

@@ -21,7 +21,8 @@ const AT_ONCE = 20;
 
 /**
  * Which backups stay: all that were made by hand, and the newest scheduled one of each of the last
- * days, weeks and months that have one. `now`: Unix seconds.
+ * days, weeks and months that have one. `due-backups.ts` decides when one is made. `now`: Unix
+ * seconds.
  */
 export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthly }: Keep, now: number): Set<string> {
   const newestFirst = [...backups].sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));

@@ -1,3 +1,7 @@
+/**
+ * The gateway's name and addresses, `maintenance.`, `branding.`, `legal.`, mail (`SMTP…`), and
+ * `alerts.`.
+ */
 import { isLogoImage } from './logo-image.ts';
 import {
   baseAddress,

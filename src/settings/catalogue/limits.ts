@@ -1,3 +1,4 @@
+/** Limits (`ModelRequestRateLimit…`, `limits.`), `billing.`, `task_plugin.` and `queue.`. */
 import {
   BUDGET_PERIODS,
   isBudget,

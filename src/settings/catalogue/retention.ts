@@ -1,3 +1,4 @@
+/** What is kept and for how long: `retention.`, `results.` (kept results) and `backup.`. */
 import { isGroupName, isObject, parseJson } from '../../kernel/index.ts';
 import { boolean, choice, integer, json, type OptionKind, type OptionRules } from './option-rule.ts';
 

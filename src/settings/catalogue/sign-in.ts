@@ -1,3 +1,7 @@
+/**
+ * Sign-in and registration, Turnstile, `passkey.`, and the providers: GitHub, `discord.`, LinuxDO,
+ * `oidc.`, Telegram, WeChat.
+ */
 import {
   baseAddress,
   boolean,

@@ -19,6 +19,10 @@ type Steps<H extends Head> = {
  * Chooses the tasks that get the free slots, and calls `start` for each: the highest priority
  * first, and within it the heads of those queues that may be sent by an account, by the shares of
  * their users. Returns the tasks that are to be taken out of their queues.
+ *
+ * Users' turns inside one queue are decided in `store/repositories/tasks/waiting-turns.ts`; when a
+ * task moves up, after each quarter of its wait, in `waiting-queue.ts` there (`QUARTERS`); the
+ * priority of a group in `app/config/room-settings.ts` (`waitingRules`).
  */
 export async function chooseNextTasks<H extends Head>(
   { shares, plans }: { shares: UserShares; plans: readonly Plan[] },
@@ -67,8 +71,8 @@ type Waiter = { userId: number; sinceMs: number };
 
 /**
  * Shares the slots of each pool among users, whatever queues their tasks wait in: a user who waits
- * in two groups has one share. Each queue has its own order; this decides between the heads of
- * queues. Each node shares only what it gives away.
+ * in two groups has one share. Each queue has its own order (`waiting-turns.ts` in the store); this
+ * decides between the heads of queues. Each node shares only what it gives away.
  */
 type UserShares = {
   /** The head whose user got the least of the pool, or waits for longest. */

@@ -57,7 +57,11 @@ export type PollEngine = {
   stats(): { running: number; waiting: number; polls: number };
 };
 
-/** Claims due tasks, polls their vendors and writes the results. */
+/**
+ * Claims due tasks, polls their vendors and writes the results. It also ends
+ * tasks that are older than `limits.taskTimeoutMinutes`, after a last poll, and interrupted
+ * submissions.
+ */
 export function createPollEngine(deps: TaskDeps): PollEngine {
   const { store, clock, logger, limits } = deps;
   const claimBatch = Math.min(MAX_CLAIM, limits.claimLimit);

@@ -1,3 +1,7 @@
+/**
+ * `/api/plugin/task/:key/`: reviews of a version before it serves, which write nothing (`diff`,
+ * `preview`, dry runs), and the move of a plugin's channels, prices and tasks to another (`move`).
+ */
 import { Elysia, t } from 'elysia';
 import type { Billing } from '../../../billing/index.ts';
 import { AppError, type Json, sentence, userOwner } from '../../../kernel/index.ts';
@@ -12,10 +16,6 @@ const version = (description: string) => t.String({ minLength: 1, maxLength: 200
 
 type ReviewDeps = { plugins: PluginService; billing: Billing; audit: RecordAudit };
 
-/**
- * Reviews of a version before it serves, which write nothing, and moves once they have been
- * reviewed.
- */
 export function pluginReviewRoutes(kit: Kit, { plugins, billing, audit }: ReviewDeps) {
   return new Elysia({ normalize: false, tags: ['Plugins'] })
     .use(kit)

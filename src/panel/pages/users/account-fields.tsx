@@ -48,7 +48,10 @@ const toValues = (account: AccountRow): FieldValues => ({
   ...toOwnerLimitValues(account),
 });
 
-/** Name, address, group and remark of an account. Only changed fields are sent. */
+/**
+ * Name, address, group, spending limit, own limits and remark of an account. Only changed fields
+ * are sent.
+ */
 export function AccountFields({ account }: { account: Account }) {
   const { t } = useTranslation();
   const choices = useLocalisedQuery<ChannelChoices>('/api/channel/choices');
