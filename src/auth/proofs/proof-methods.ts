@@ -5,14 +5,23 @@ import { findRelyingParty } from '../credentials/relying-party.ts';
 import { proofErrors } from '../errors.ts';
 import { type PanelPrincipal, requireSession } from '../principals.ts';
 
-/** What a Security Proof can be made for. */
+/** What a Security Proof can be made for, and where it is required. */
 export const PROOF_SCOPE = {
+  /** `http/panel-api/gateway/channels.ts` and `channel-credentials.ts`. */
   channelKeyRead: 'channel.key.read',
+  /** `passkeys/register-passkey.ts`. */
   passkeyRegister: 'passkey.register',
+  /** `passkeys/manage-passkeys.ts`. */
   passkeyDelete: 'passkey.delete',
+  /** `own-account/change-address.ts`. */
   accountEmail: 'account.email',
+  /** `own-account/edit-own-account.ts`, and the export too. */
   accountDelete: 'account.delete',
   accountExport: 'account.export',
+  /**
+   * `http/panel-api`: `operation/options.ts` and `system.ts`, `gateway/marketplace.ts`,
+   * `sign-in/oauth-providers.ts`.
+   */
   settingsSecurity: 'settings.security',
 } as const;
 export type ProofScope = (typeof PROOF_SCOPE)[keyof typeof PROOF_SCOPE];

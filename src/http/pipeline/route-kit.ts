@@ -47,8 +47,11 @@ export function createKit(storage: FileStorageConfig) {
     perUser: (scope: UserLimitScope) => ({ detail: { 'x-limit-per-user': scope } as object }),
     /** The limits of the body; default: `usual`. */
     bodyLimit: (name: BodyLimitName) => ({ detail: { 'x-body-limit': name } as object }),
-    /** The route takes a Security Proof in a header; the handler reads and checks it. */
-    proof: (need: ProofNeed) => ({ detail: { 'x-security-proof': need } as object }),
+    /**
+     * The OpenAPI document says that the route takes a Security Proof in a header. It enforces
+     * nothing: the handler reads and requires it (`PROOF_SCOPE` in `auth` says where).
+     */
+    documentsProof: (need: ProofNeed) => ({ detail: { 'x-security-proof': need } as object }),
     /** Counted by the user's limit of model requests: on every route that submits a task. */
     modelRequest: { detail: { 'x-limit-model-requests': true } as object },
     operator: { parse: leaveUnread, detail: access('operator') },

@@ -112,7 +112,7 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit, exportUser, begin
       {
         session: true,
         critical: true,
-        proof: { scope: 'account.export' },
+        documentsProof: { scope: 'account.export' },
         detail: {
           summary: 'Export everything the gateway stores about you as JSON',
           description:
@@ -134,7 +134,7 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit, exportUser, begin
       {
         session: true,
         critical: true,
-        proof: { scope: 'account.delete' },
+        documentsProof: { scope: 'account.delete' },
         detail: {
           summary: 'Delete your account',
           description:

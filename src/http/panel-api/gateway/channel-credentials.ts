@@ -212,7 +212,7 @@ export function channelCredentialRoutes(
         root: true,
         critical: true,
         perUser: 'channel-key',
-        proof: { scope: 'channel.key.read' },
+        documentsProof: { scope: 'channel.key.read' },
         detail: { summary: "Get a credential's key" },
       },
     );

@@ -273,7 +273,7 @@ export function channelRoutes(
       },
       {
         admin: true,
-        proof: {
+        documentsProof: {
           scope: 'channel.key.read',
           when: 'for root, if base_url, type or task_plugin_key changes, or the proxy of an address with http, and key or the value of a header is not sent again, or a removed key may serve tasks',
         },
@@ -295,7 +295,7 @@ export function channelRoutes(
         root: true,
         critical: true,
         perUser: 'channel-key',
-        proof: { scope: 'channel.key.read' },
+        documentsProof: { scope: 'channel.key.read' },
         detail: { summary: "Get a channel's key" },
       },
     )

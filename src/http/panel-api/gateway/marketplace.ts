@@ -87,7 +87,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
       },
       {
         root: true,
-        proof: { scope: 'settings.security' },
+        documentsProof: { scope: 'settings.security' },
         body: t.Array(
           strictObject({
             name: t.String({ maxLength: 200 }),
@@ -133,7 +133,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
       },
       {
         root: true,
-        proof: { scope: 'settings.security' },
+        documentsProof: { scope: 'settings.security' },
         body: strictObject({
           source,
           known_key: nullableKey('The key that the source is pinned to; null: none.'),

@@ -51,7 +51,7 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
       {
         root: true,
         bodyLimit: 'options',
-        proof: { scope: 'settings.security', when: 'if one of the options has the proof settings.security' },
+        documentsProof: { scope: 'settings.security', when: 'if one of the options has the proof settings.security' },
         body: strictObject({
           key: t.Optional(change.key),
           value: t.Optional(change.value),
@@ -82,7 +82,7 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
       {
         root: true,
         critical: true,
-        proof: { scope: 'settings.security' },
+        documentsProof: { scope: 'settings.security' },
         body: strictObject({
           what: Trial,
           to: t.Optional(t.String({ maxLength: 320, description: 'The recipient of a test mail.' })),

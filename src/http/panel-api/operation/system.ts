@@ -98,7 +98,7 @@ export function systemRoutes(
       {
         root: true,
         critical: true,
-        proof: { scope: 'settings.security' },
+        documentsProof: { scope: 'settings.security' },
         detail: {
           summary: 'Start a backup',
           description: 'Answers when it is begun; the runs of GET /api/backup say how it ends.',

@@ -71,7 +71,7 @@ export function oauthProviderRoutes(
       },
       {
         root: true,
-        proof: { scope: 'settings.security' },
+        documentsProof: { scope: 'settings.security' },
         body: strictObject({
           slug: t.String({ maxLength: 64, description: 'Its name in addresses; it cannot be changed.' }),
           ...fields,
@@ -91,7 +91,7 @@ export function oauthProviderRoutes(
       },
       {
         root: true,
-        proof: { scope: 'settings.security' },
+        documentsProof: { scope: 'settings.security' },
         body: strictObject({
           ...fields,
           force: t.Optional(
@@ -118,7 +118,7 @@ export function oauthProviderRoutes(
       },
       {
         root: true,
-        proof: { scope: 'settings.security' },
+        documentsProof: { scope: 'settings.security' },
         detail: { summary: 'Delete a custom provider that no user is connected to' },
       },
     )

@@ -82,7 +82,7 @@ export function passkeyRoutes(
       {
         session: true,
         critical: true,
-        proof: { scope: 'passkey.delete' },
+        documentsProof: { scope: 'passkey.delete' },
         detail: { summary: 'Delete a passkey; all other sessions end' },
       },
     )
@@ -97,14 +97,19 @@ export function passkeyRoutes(
       {
         session: true,
         critical: true,
-        proof: { scope: 'passkey.delete' },
+        documentsProof: { scope: 'passkey.delete' },
         detail: { summary: 'Delete all passkeys; all other sessions end' },
       },
     )
     .post(
       '/api/user/passkey/register/begin',
       async ({ request, panel }) => ok(await auth.passkeys.registration.begin(panel, readProof(request))),
-      { session: true, critical: true, proof: REGISTRATION_PROOF, detail: { summary: 'Start adding a passkey' } },
+      {
+        session: true,
+        critical: true,
+        documentsProof: REGISTRATION_PROOF,
+        detail: { summary: 'Start adding a passkey' },
+      },
     )
     .post(
       '/api/user/passkey/register/finish',
@@ -122,7 +127,7 @@ export function passkeyRoutes(
       {
         session: true,
         critical: true,
-        proof: REGISTRATION_PROOF,
+        documentsProof: REGISTRATION_PROOF,
         body: strictObject({ flow_token: flowToken, credential: registration, name: t.Optional(name) }),
         detail: { summary: 'Add the passkey the browser created; all other sessions end' },
       },

@@ -170,7 +170,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
       {
         session: true,
         critical: true,
-        proof: ADDRESS_PROOF,
+        documentsProof: ADDRESS_PROOF,
         body: strictObject({ email: mailAddress, code: t.String({ minLength: 1, maxLength: 64 }) }),
         detail: { summary: 'Add the confirmed address; the previous one is notified' },
       },
@@ -192,7 +192,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
       {
         session: true,
         critical: true,
-        proof: ADDRESS_PROOF,
+        documentsProof: ADDRESS_PROOF,
         detail: { summary: 'Remove your email address; it is notified' },
       },
     );
