@@ -643,6 +643,28 @@ describe('every route declares who may call it', () => {
     });
   });
 
+  const PROOFS = {
+    'DELETE /api/custom-oauth-provider/{id}': 'settings.security',
+    'DELETE /api/user/email': 'account.email, at times',
+    'DELETE /api/user/passkey': 'passkey.delete',
+    'DELETE /api/user/passkey/{id}': 'passkey.delete',
+    'DELETE /api/user/self': 'account.delete',
+    'POST /api/channel/{id}/credentials/{credential}/key': 'channel.key.read',
+    'POST /api/channel/{id}/key': 'channel.key.read',
+    'POST /api/custom-oauth-provider': 'settings.security',
+    'POST /api/oauth/email/bind': 'account.email, at times',
+    'POST /api/backup': 'settings.security',
+    'POST /api/option/test': 'settings.security',
+    'POST /api/plugin/task/marketplace/key': 'settings.security',
+    'POST /api/user/passkey/register/begin': 'passkey.register, at times',
+    'POST /api/user/passkey/register/finish': 'passkey.register, at times',
+    'POST /api/user/self/export': 'account.export',
+    'PUT /api/channel/{id}': 'channel.key.read, at times',
+    'PUT /api/custom-oauth-provider/{id}': 'settings.security',
+    'PUT /api/option': 'settings.security, at times',
+    'PUT /api/plugin/task/marketplace/sources': 'settings.security',
+  };
+
   test('the routes that need a Security Proof, and its scope', async () => {
     const { paths } = (await send({ path: '/api/openapi.json' })).json;
     type Parameter = { in: string; name: string; required: boolean; description?: string };
@@ -658,27 +680,28 @@ describe('every route declares who may call it', () => {
         declared[`${method.toUpperCase()} ${path}`] = `${scope}${header.required ? '' : ', at times'}`;
       }
     }
-    expect(declared).toEqual({
-      'DELETE /api/custom-oauth-provider/{id}': 'settings.security',
-      'DELETE /api/user/email': 'account.email, at times',
-      'DELETE /api/user/passkey': 'passkey.delete',
-      'DELETE /api/user/passkey/{id}': 'passkey.delete',
-      'DELETE /api/user/self': 'account.delete',
-      'POST /api/channel/{id}/credentials/{credential}/key': 'channel.key.read',
-      'POST /api/channel/{id}/key': 'channel.key.read',
-      'POST /api/custom-oauth-provider': 'settings.security',
-      'POST /api/oauth/email/bind': 'account.email, at times',
-      'POST /api/backup': 'settings.security',
-      'POST /api/option/test': 'settings.security',
-      'POST /api/plugin/task/marketplace/key': 'settings.security',
-      'POST /api/user/passkey/register/begin': 'passkey.register, at times',
-      'POST /api/user/passkey/register/finish': 'passkey.register, at times',
-      'POST /api/user/self/export': 'account.export',
-      'PUT /api/channel/{id}': 'channel.key.read, at times',
-      'PUT /api/custom-oauth-provider/{id}': 'settings.security',
-      'PUT /api/option': 'settings.security, at times',
-      'PUT /api/plugin/task/marketplace/sources': 'settings.security',
-    });
+    expect(declared).toEqual(PROOFS);
+  });
+
+  test('each of those that always need one refuses a request without it', async () => {
+    const person = { username: 'unproven', password: 'one of many horses' };
+    expect((await send({ method: 'POST', path: '/api/user', token: await root(), body: person })).status).toBe(200);
+    // Root's own account cannot be deleted at all.
+    const user = (await logIn(person)).json.data.access_token;
+    const bodies: Record<string, unknown> = {
+      'POST /api/custom-oauth-provider': { slug: 'unproven' },
+      'PUT /api/custom-oauth-provider/{id}': {},
+      'POST /api/option/test': { what: 'smtp' },
+      'POST /api/plugin/task/marketplace/key': { source: 'unproven', known_key: null, public_key: null },
+      'PUT /api/plugin/task/marketplace/sources': [],
+    };
+    for (const [route, scope] of Object.entries(PROOFS)) {
+      if (scope.endsWith(', at times')) continue;
+      const [method = '', path = ''] = route.replaceAll(/\{\w+\}/g, '1').split(' ');
+      const token = scope === 'account.delete' ? user : await root();
+      const { status, json } = await send({ method, path, token, body: bodies[route] });
+      expect([route, status, json?.code]).toEqual([route, 403, 'SECURITY_PROOF_REQUIRED']);
+    }
   });
 
   test('every body is described', async () => {
