@@ -6,7 +6,11 @@
 /** A usage fact that a vendor's answer gives; it overrides what the request was reserved by. */
 export type ReportedFact = 'input_tokens' | 'output_tokens' | 'cached_tokens' | 'tool_calls' | 'images' | 'seconds';
 
-/** How often a report may have the request's own limits: vendors round, and count in other ways. */
+/**
+ * How often a report may have the request's own limits: vendors round, and count in other ways.
+ * What is beyond them is refused in `relay/usage/calculate-bill.ts` and for tasks in
+ * `tasks/state/collect-usage.ts`.
+ */
 export const REPORT_MARGIN = 2;
 
 /**

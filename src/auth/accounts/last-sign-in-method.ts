@@ -5,7 +5,10 @@ import { findRelyingParty } from '../credentials/relying-party.ts';
 /** How many root accounts are checked; usually there is one. */
 const ROOTS = { page: 1, pageSize: 100 };
 
-/** Whether an enabled root account could sign in without a password under these settings. */
+/**
+ * Whether an enabled root account could sign in without a password under these settings.
+ * `settings/settings-service.ts` asks before it stores options that would close the last way.
+ */
 export async function rootHasOtherSignInMethod(tx: Repositories, settings: AuthSettings): Promise<boolean> {
   return someHasOtherMethod(tx, await lockRoots(tx), settings);
 }

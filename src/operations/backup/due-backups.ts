@@ -19,7 +19,8 @@ export type DueBackup = { id: string; at: number };
 
 /**
  * The latest moment at which a daily backup was due. Days are those of UTC: nodes in two time zones
- * share one day, and no day has an hour twice. `prune-backups.ts` decides which stay.
+ * share one day, and no day has an hour twice. `prune-backups.ts` decides which stay,
+ * `backup-schedule.ts` when one is overdue.
  */
 export function latestDueBackup(now: number, hour: number): DueBackup {
   const today = Math.floor(now / DAY_SECONDS) * DAY_SECONDS + hour * 3600;

@@ -4,7 +4,6 @@ import { describeMissingAddress, type NodeAddress, readOptions, taskPublicAddres
 import type { Store, WalletImbalance } from '../../store/ports/index.ts';
 import { hasOnlyWorkers, NODE_ALIVE_SECONDS, ONLY_WORKERS } from '../nodes/announce-node.ts';
 import { findUnreadable } from '../secrets/reseal-secrets.ts';
-
 import { MAX_LISTED } from '../watches/check-ledger.ts';
 import { compareClocks } from '../watches/watch-clock.ts';
 

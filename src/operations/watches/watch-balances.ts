@@ -35,7 +35,8 @@ type Deps = {
  * Warns users once when their available balance is below their threshold; again only after a top-up
  * lifted it, or for another threshold, an hour later at the earliest. It looks every minute, so
  * that submissions need no further statement. The claim and the notices are one transaction: only
- * one of several nodes warns, and a node that dies loses nothing.
+ * one of several nodes warns, and a node that dies loses nothing. Who may be warned,
+ * `repositories/money/balance-alerts.ts` decides; `ledger.ts` beside it lets a top-up warn again.
  */
 export function createBalanceWatch({ store, clock, logger, notices, settings }: Deps): BalanceWatch {
   const stopping = new AbortController();

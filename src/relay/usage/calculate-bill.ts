@@ -1,3 +1,7 @@
+/**
+ * What a relayed answer costs: `calculateBill` decides by the usage that its vendor reports, and
+ * refuses reports that cannot be true.
+ */
 import { REPORT_MARGIN, type ReportedFact } from '../../billing/index.ts';
 import { mapModel } from '../../channels/index.ts';
 import { isObject, type Json, type JsonObject, type Sentence, sentence } from '../../kernel/index.ts';
@@ -82,7 +86,10 @@ function refuseReport(
   return refuseImplausibleReport(deps, delivery.relay, { facts, most });
 }
 
-/** Refuses a report in which any fact exceeds its limit. The operator is told. */
+/**
+ * Refuses a report in which any fact exceeds its limit. The operator is told. For tasks
+ * `tasks/state/collect-usage.ts` does.
+ */
 export function refuseImplausibleReport(
   { logger, telemetry }: Pick<TaskDeps, 'logger' | 'telemetry'>,
   { relayId, channelId, model }: RelayRecord,

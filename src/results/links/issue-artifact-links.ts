@@ -44,6 +44,10 @@ export async function createVideoLinks(deps: ResultDeps, userId: number): Promis
     task.status === 'SUCCESS' ? `${base}/v1/videos/${task.taskId}/content?access=${sign(task, VIDEO_LINK)}` : undefined;
 }
 
+/**
+ * `version` is the account's: `auth/administration/edit-user.ts` raises it where all links of an
+ * account are revoked. `link-versions.ts` has those of one task.
+ */
 async function createSigner({ store, clock, links }: ResultDeps, userId: number, lifeSeconds?: number) {
   const { days } = links.limits;
   const longest = days === 0 ? 0 : Math.ceil((clock.unix() + days * DAY) / HOUR) * HOUR;
@@ -77,12 +81,12 @@ export function readLinkLife({ links }: Pick<ResultDeps, 'links'>, text: string)
   });
 }
 
+type LinkClock = { clock: ResultDeps['clock']; links: { limits: Pick<LinkLimits, 'days'> } };
+
 /**
  * Whether a link has expired. A link without an expiry was made while links had none; it expires
  * `days` after its task's end.
  */
-type LinkClock = { clock: ResultDeps['clock']; links: { limits: Pick<LinkLimits, 'days'> } };
-
 export function isLinkExpired(
   { clock, links }: LinkClock,
   { expiresAt }: LinkTerms,

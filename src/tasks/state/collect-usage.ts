@@ -91,7 +91,10 @@ const MOST_TOKENS = 100_000_000;
 
 type ModelNames = Pick<TaskQueryContext, 'model' | 'upstreamModel'>;
 
-/** Why the facts of an answer cannot be what the request allowed; undefined: they can. */
+/**
+ * Why the facts of an answer cannot be what the request allowed; undefined: they can. For relayed
+ * answers `relay/usage/calculate-bill.ts` decides.
+ */
 function findImplausible(
   { manifest }: LoadedPlugin,
   { context, asked, reported }: { context: ModelNames; asked: JsonObject; reported: JsonObject | null },

@@ -34,7 +34,7 @@ function RestTime({ event, rests }: { event: RestEvent; rests: readonly RestEven
   const isOpen = end > Date.now() / 1000;
   return (
     <>
-      {isOpen ? format.time(at) : format.timeRange(at, end)}
+      {format.time(at)}
       <Text size="xs" c="dimmed">
         {isOpen ? t('channels.keyNextTry', { when: format.ago(until) }) : format.duration(end - at)}
       </Text>

@@ -23,8 +23,6 @@ export type Format = {
   percentInColumn(share: number): string;
   /** Unix seconds as local date and time. */
   time(seconds: number): string;
-  /** From one time to another; what both share is said once. */
-  timeRange(from: number, until: number): string;
   /** As `time`, with seconds. */
   exactTime(seconds: number): string;
   /** Unix seconds as local date. */
@@ -193,7 +191,6 @@ export function createFormat(language: string): Format {
     percentInColumn: (value) => fixedShare.format(value),
     time: (seconds) => dateTime.format(new Date(seconds * 1000)),
     list: (items) => conjunction.format(items),
-    timeRange: (from, until) => dateTime.formatRange(new Date(from * 1000), new Date(until * 1000)),
     exactTime: (seconds) => exactDateTime.format(new Date(seconds * 1000)),
     date: (seconds) => day.format(new Date(seconds * 1000)),
     clock: (seconds) => clock.format(new Date(seconds * 1000)),

@@ -27,7 +27,9 @@ const inOrder = (a: { class: string; priority: number }, b: { class: string; pri
 
 /**
  * Gives the tasks that enter a queue their turns, and keeps the counters of its row. Queues are
- * changed in one order, so that two transactions never wait for each other.
+ * changed in one order, so that two transactions never wait for each other. What has waited long
+ * moves up in `waiting-queue.ts` (`QUARTERS`); `tasks/dispatch/choose-next-tasks.ts` decides
+ * between queues.
  */
 export function createWaitingTurns({ db, dialect, tables: { waiting }, prepare }: Context) {
   const at = sql.placeholder;
