@@ -185,7 +185,7 @@ describe('sessions', () => {
 describe('authenticator app', () => {
   test('set-up, backup codes shown once and renewed, Security Proof by code, disabling', async () => {
     const page = await openAs('toto', '/security', 'Security');
-    const area = block(page, 'Authenticator app');
+    const area = block(page, 'Two-factor authentication');
     const elsewhere = await signInElsewhere('toto');
     await area.getByRole('button', { name: 'Set up' }).click();
     await area.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor();

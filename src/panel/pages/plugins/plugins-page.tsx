@@ -149,7 +149,7 @@ function PluginRows({ label, plugins }: { label: string; plugins: readonly Plugi
             {format.number(count)}
             {running > 0 && (
               <Text size="xs" c="dimmed">
-                {t('plugins.runningCount', { shown: format.number(running) })}
+                {t('plugins.runningCount', { count: running, shown: format.number(running) })}
               </Text>
             )}
           </>

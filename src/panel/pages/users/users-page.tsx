@@ -145,7 +145,7 @@ function useColumns(accounts: readonly AccountRow[]): readonly Column<AccountRow
     { key: 'name', heading: t('users.user'), render: (account) => <AccountName account={account} /> },
     {
       key: 'role',
-      heading: t('users.role'),
+      heading: t('users.roleAndGroup'),
       render: ({ role, group }) => (
         <>
           <RoleName role={role} />
