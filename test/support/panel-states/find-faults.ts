@@ -51,8 +51,9 @@ export const findSmallTargets = (page: Page): Promise<string[]> =>
     const leastWide = 24;
     const controls =
       'a[href], button, select, textarea, input:not([type="hidden"]), summary, [role="tab"], [role="menuitem"], [role="option"], [role="radio"]';
-    const dialogs = [...document.querySelectorAll('[role="dialog"]')].filter((dialog) => dialog.checkVisibility());
-    const root = dialogs.at(-1) ?? document.body;
+    // What lies below an open dialog or menu is reached once it is closed.
+    const layers = [...document.querySelectorAll('[role="dialog"], [role="menu"]')];
+    const root = layers.filter((layer) => layer.checkVisibility()).at(-1) ?? document.body;
     const readTarget = (control: HTMLElement): HTMLElement =>
       control.matches('input')
         ? (control.closest<HTMLElement>('label, [class*="-body"], .mantine-Input-input') ??
