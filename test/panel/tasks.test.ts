@@ -292,7 +292,9 @@ describe('a task', () => {
     await page.goto(`${panel.origin()}/tasks/${body.id}`);
     await page.getByRole('progressbar').waitFor();
     await waitForText(page, /Once the vendor has accepted a task, it can’t be canceled/);
-    await waitForText(page, '$0.08 is reserved while the task runs.');
+    const bill = page.getByRole('region', { name: 'Cost' });
+    await bill.getByText('$0.08 reserved', { exact: true }).waitFor();
+    await bill.getByRole('columnheader', { name: 'Estimate' }).waitFor();
     expect(await page.getByRole('button', { name: 'Cancel task' }).count()).toBe(0);
     await until('the stream is asked for', () => apiCalls.includes(`GET /api/task/${body.id}/events`));
     pausable.resume();
@@ -308,6 +310,9 @@ describe('a task', () => {
       await waitForText(page, 'Why it failed');
       await page.getByRole('alert').getByText('The video could not be generated.').waitFor();
       await waitForText(page, 'Failed tasks are free: the reserved $0.10 was refunded.');
+      const bill = page.getByRole('region', { name: 'Cost' });
+      await bill.getByRole('columnheader', { name: 'Estimate' }).waitFor();
+      await bill.getByText('5 sec × $0.02 / second = $0.10 (refunded)').waitFor();
       await page.getByRole('link', { name: 'Edit in playground' }).click();
       await heading(page, 'Playground').waitFor();
       await page.waitForFunction(() => document.querySelector('textarea')?.value.startsWith('a lost one'));

@@ -34,7 +34,7 @@ export function TaskBill({ task, isExplained = false }: { task: BilledTask; isEx
   return (
     <Section heading={t('task.bill')}>
       <div>
-        <p className={classes.amount}>{format.money(bill.settled ?? bill.reserved)}</p>
+        <p className={classes.amount}>{sayAmount(bill, t, format)}</p>
         <Text size="sm" c="dimmed" mt={8} lh={1.6}>
           {explain(task, t, format)}
         </Text>
@@ -57,10 +57,19 @@ export function TaskBill({ task, isExplained = false }: { task: BilledTask; isEx
   );
 }
 
+/** The price is an estimate until the bill is final, and stays one if the task failed. */
+const isEstimate = ({ status, bill }: BilledTask): boolean => bill.settled === null || status === 'FAILURE';
+
+function sayAmount({ expression, settled, reserved }: Bill, t: TFunction, format: Format): string {
+  if (settled !== null) return format.money(settled);
+  const amount = format.money(reserved);
+  return expression === null ? amount : t('task.bill.reserved', { amount });
+}
+
 function explain({ status, bill }: BilledTask, t: TFunction, format: Format): string {
   if (bill.expression === null) return t('task.bill.free');
   const estimate = format.money(bill.reserved);
-  if (bill.settled === null || bill.difference === null) return t('task.bill.running', { amount: estimate });
+  if (bill.settled === null || bill.difference === null) return t('task.bill.running');
   if (status === 'FAILURE') return t('task.bill.failed', { amount: estimate });
   if (bill.usd === null) return t('task.bill.kept');
   if (bill.difference === 0) return t('task.bill.exact');
@@ -69,8 +78,9 @@ function explain({ status, bill }: BilledTask, t: TFunction, format: Format): st
 }
 
 /** Ordered quantities, and delivered ones where they differ. */
-function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
+function Quantities({ task }: { task: BilledTask }) {
   const { t } = useTranslation();
+  const { bill, platform, model } = task;
   const labels = useUsageLabels(platform, model);
   const delivered = { ...bill.submission_facts, ...bill.completion_facts };
   const isChanged = (name: string): boolean => delivered[name] !== undefined && delivered[name] !== bill.facts[name];
@@ -82,7 +92,7 @@ function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
     <table className={classes.quantities} aria-label={t('task.bill.quantities')}>
       <thead>
         <tr>
-          <th scope="col">{t('task.bill.quantity')}</th>
+          <th scope="col">{t(isEstimate(task) ? 'task.bill.estimate' : 'task.bill.quantity')}</th>
           <th scope="col">{t('task.bill.ordered')}</th>
           {hasDelivered && <th scope="col">{t('task.bill.delivered')}</th>}
         </tr>
@@ -108,14 +118,15 @@ function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
 function Price({ task, isExplained }: { task: BilledTask; isExplained: boolean }) {
   const { t } = useTranslation();
   const { bill, platform, model } = task;
+  const isRefunded = task.status === 'FAILURE' && bill.settled === 0 && bill.reserved > 0;
   const line = usePriceLine({
     ...{ platform, model, expression: bill.expression, steps: bill.steps, ratio: bill.group_ratio },
-    facts: { ...bill.facts, ...bill.submission_facts, ...bill.completion_facts },
-    charged: bill.settled,
+    facts: isEstimate(task) ? bill.facts : { ...bill.facts, ...bill.submission_facts, ...bill.completion_facts },
+    charged: isRefunded ? bill.reserved : bill.settled,
   });
   return (
     <>
-      {line !== null && <p className={classes.line}>{line}</p>}
+      {line !== null && <p className={classes.line}>{isRefunded ? t('task.bill.refunded', { line }) : line}</p>}
       <Collapsible label={t('task.bill.how')} forceOpen={isExplained && line === null}>
         <PriceCalculation bill={task.bill} />
       </Collapsible>
