@@ -162,7 +162,9 @@ describe('the API reference', () => {
       expect(id).not.toBe('');
       const shown = async (step: string) => (await readProgram(page, step, language)).replace('TASK_ID', id);
       expect(await runProgram(language, await shown('#stream'))).toContain('"status":"SUCCESS"');
-      expect(await runProgram(language, await shown('#poll'))).toContain('SUCCESS');
+      const poll = await shown('#poll');
+      expect(poll).toContain(`/v1/videos/${id}?wait=60`);
+      expect(await runProgram(language, poll)).toContain('completed');
       expect(await runProgram(language, await shown('#fetch'))).toContain('/artifacts/video/content?access=');
     }
     // One choice of the language is that of the whole page, and is remembered.

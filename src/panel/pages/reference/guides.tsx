@@ -5,7 +5,7 @@ import { WithCode } from '../../ui/display/with-code.tsx';
 import { CodeTabs, RequestTabs } from '../playground/code-tabs.tsx';
 import { codeGenerators } from '../playground/generate-code.ts';
 import { ExampleResponse } from './operation-view.tsx';
-import { pollPrograms, quickstartResponses, webhookReceivers } from './quickstart-code.ts';
+import { endStatuses, isVideo, pollPrograms, quickstartResponses, webhookReceivers } from './quickstart-code.ts';
 import type { ApiCode, Reference } from './read-document.ts';
 import classes from './reference.module.css';
 import type { Reader } from './use-reader.ts';
@@ -20,6 +20,7 @@ export function listGuides({ reference, reader, t }: GuidesInput): Guide[] {
   const { origin, apiKey, create } = reader;
   const url = `${origin}${create.path}`;
   const task = `${origin}/v1/tasks/TASK_ID`;
+  const polled = isVideo(create.path) ? `${url}/TASK_ID` : task;
   const read = { method: 'GET', apiKey } as const;
   const quickstart: StepProps[] = [
     {
@@ -28,9 +29,16 @@ export function listGuides({ reference, reader, t }: GuidesInput): Guide[] {
       response: quickstartResponses.create(create.path, create.body.model),
     },
     {
-      ...{ id: 'poll', heading: t('reference.poll'), texts: [t('reference.pollText')] },
-      code: <CodeTabs write={(language) => pollPrograms[language]({ url: `${task}?wait=60`, apiKey })} />,
-      response: quickstartResponses.poll(create.body.model),
+      ...{ id: 'poll', heading: t('reference.poll') },
+      texts: [t('reference.pollText'), ...(isVideo(create.path) ? [t('reference.pollAny')] : [])],
+      code: (
+        <CodeTabs
+          write={(language) =>
+            pollPrograms[language]({ ...{ url: `${polled}?wait=60`, apiKey }, ended: endStatuses(create.path) })
+          }
+        />
+      ),
+      response: quickstartResponses.poll(create.path, create.body.model),
     },
     {
       ...{ id: 'stream', heading: t('reference.stream'), texts: [t('reference.streamText')] },

@@ -2,20 +2,29 @@ import { type CodeLanguage, print } from '../playground/generate-code.ts';
 
 /** Programs of the quickstart that are more than one request. */
 
-type Program = (at: { url: string; apiKey: string }) => string;
+type Program = (at: { url: string; apiKey: string; ended: readonly string[] }) => string;
 
 const taskId = 'task_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw';
 const print2 = (value: unknown): string => JSON.stringify(value, null, 2);
+
+/** Videos are read where they were created, in OpenAI's form. */
+export const isVideo = (path: string): boolean => path === '/v1/videos';
+export const endStatuses = (path: string): readonly string[] =>
+  isVideo(path) ? ['completed', 'failed'] : ['SUCCESS', 'FAILURE'];
 
 /** What comes back at each step, in its main members. */
 export const quickstartResponses = {
   create: (path: string, model: unknown): string =>
     print2({
-      ...{ id: taskId, ...(path === '/v1/videos' ? { object: 'video', progress: 0 } : { task_id: taskId }) },
+      ...{ id: taskId, ...(isVideo(path) ? { object: 'video', progress: 0 } : { task_id: taskId }) },
       ...{ status: 'queued', model, created_at: 1_767_225_600 },
     }),
-  poll: (model: unknown): string =>
-    print2({ id: taskId, object: 'task', model, status: 'SUCCESS', progress: '100%', finished_at: 1_767_225_660 }),
+  poll: (path: string, model: unknown): string =>
+    print2(
+      isVideo(path)
+        ? { id: taskId, object: 'video', model, status: 'completed', progress: 100, completed_at: 1_767_225_660 }
+        : { id: taskId, object: 'task', model, status: 'SUCCESS', progress: '100%', finished_at: 1_767_225_660 },
+    ),
   fetch: (origin: string): string =>
     print2({
       task_id: taskId,
@@ -26,7 +35,7 @@ export const quickstartResponses = {
 /** Reads a task until it has ended. curl reads it once; the request waits for a change. */
 export const pollPrograms: Readonly<Record<CodeLanguage, Program>> = {
   curl: ({ url, apiKey }) => `curl '${url}' \\\n  -H 'Authorization: Bearer ${apiKey}'`,
-  python: ({ url, apiKey }) => `import json
+  python: ({ url, apiKey, ended }) => `import json
 import urllib.request
 
 request = urllib.request.Request(
@@ -34,11 +43,11 @@ request = urllib.request.Request(
     headers={"Authorization": "Bearer ${apiKey}"},
 )
 task = {"status": ""}
-while task["status"] not in ("SUCCESS", "FAILURE"):
+while task["status"] not in (${ended.map((each) => `"${each}"`).join(', ')}):
     with urllib.request.urlopen(request) as response:
         task = json.load(response)
     print(task["status"], task["progress"])`,
-  javascript: ({ url, apiKey }) => `let task;
+  javascript: ({ url, apiKey, ended }) => `let task;
 do {
   const response = await fetch("${url}", {
     headers: { Authorization: 'Bearer ${apiKey}' },
@@ -46,7 +55,7 @@ do {
   if (!response.ok) throw new Error(await response.text());
   task = await response.json();
   ${print}(task.status, task.progress);
-} while (!['SUCCESS', 'FAILURE'].includes(task.status));`,
+} while (![${ended.map((each) => `'${each}'`).join(', ')}].includes(task.status));`,
 };
 
 /** Receives webhooks at port 8000, and answers 401 to those that the secret has not signed. */
