@@ -69,8 +69,8 @@ export const casesReasons = {
   'cases.user_idle': 'None of your tasks ended in the last 30 days.',
   'cases.user_tasks':
     'In the last 30 days, {{succeeded}} of your tasks succeeded and {{failed}} failed. You were charged {{amount, usd}} in total; failed tasks are free.',
-  'cases.most_failures': 'The most common reason, {{count}} times: {{fault}}',
-  'cases.only_failure': 'The reason: {{fault}}',
+  'cases.most_failures': 'Most common error ({{count}} times): {{fault}}',
+  'cases.only_failure': 'The failed task reported: {{fault}}',
   'cases.channel_disabled': 'The channel is disabled and accepts no new tasks.',
   'cases.channel_resting': 'The channel is paused for a while, because the vendor rejected its requests.',
   'cases.channel_ready': 'The channel is enabled and accepts new tasks.',
