@@ -58,7 +58,7 @@ export const taskErrors = defineErrors('tasks', {
   task_cancelled: ['conflict', 'The task was cancelled before the vendor accepted it.'],
   keep_result_invalid: ['invalid', 'Whether to keep the result must be true or false.'],
   allow_fallback_invalid: ['invalid', 'Whether another model may serve must be true or false.'],
-  cancel_unsupported: ['conflict', 'The task cannot be cancelled.'],
+  cancel_unsupported: ['conflict', 'The task can’t be canceled.'],
   unsupported_media: ['unsupported_media', 'This kind of body is not supported here.'],
   file_invalid: ['invalid', 'A file of the request cannot be used.'],
 });

@@ -150,7 +150,7 @@ describe('a gateway with tasks', () => {
     const addUp = (column: number) =>
       cells.filter((_, at) => at % 4 === column).reduce((sum, count) => sum + Number(count), 0);
     expect([1, 2].map(addUp)).toEqual([2, 1]);
-    await page.getByRole('table', { name: 'Slowest models' }).getByRole('cell', { name: 'demo-video' }).waitFor();
+    await page.getByRole('table', { name: 'Model speed' }).getByRole('cell', { name: 'demo-video' }).waitFor();
 
     // One failure of one's own says nothing of a model.
     const failing = page.getByRole('table', { name: 'Failures' });

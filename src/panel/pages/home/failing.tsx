@@ -172,6 +172,7 @@ export function ChannelHeat() {
   const { data } = useApiQuery<UsageReport>(channelHeatPath(), { refreshMs: 300_000 });
   const channels = data?.shares.filter(({ points, id }) => points !== undefined && id > 0) ?? [];
   if (data === undefined || channels.length === 0) return null;
+  const now = Date.now() / 1000;
   const hour = new Intl.DateTimeFormat(i18n.language, { weekday: 'short', hour: 'numeric', timeZone: data.zone });
   return (
     <Section heading={t('home.heat')} intro={t('home.heat.intro')}>
@@ -186,7 +187,7 @@ export function ChannelHeat() {
                 <span
                   key={data.points[index]?.at ?? index}
                   className={classes.hour}
-                  data-level={heatLevel(point)}
+                  data-level={(data.points[index]?.at ?? 0) > now ? 'ahead' : heatLevel(point)}
                   title={
                     point.succeeded + point.failed === 0
                       ? undefined
@@ -199,7 +200,8 @@ export function ChannelHeat() {
               ))}
             </span>
             <span className={classes.rate}>
-              {succeeded + failed === 0 ? '–' : format.percent(succeeded / (succeeded + failed))}
+              {succeeded + failed > 0 &&
+                t('home.heat.overall', { share: format.percent(succeeded / (succeeded + failed)) })}
             </span>
           </li>
         ))}

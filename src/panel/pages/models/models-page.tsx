@@ -239,13 +239,13 @@ function ModelPrice({ card: { price, units, labels } }: { card: Model }) {
       </div>
     );
   }
-  const { short, rows, say } = words(price.summary, units, labels);
+  const { short, rows } = words(price.summary, units, labels);
   return (
     <div className={classes.cost}>
       <p className={classes.price}>{short}</p>
       {rows.length > 0 && (
         <Text size="sm" c="dimmed" lh={1.5}>
-          {rows.map(([value, amount]) => `${value} ${say(amount)}`).join(' · ')}
+          {rows.join(' · ')}
         </Text>
       )}
     </div>

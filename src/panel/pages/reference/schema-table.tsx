@@ -85,7 +85,10 @@ function SchemaType({ schema }: { schema: Schema }): ReactNode {
   const options = [...toList(schema.anyOf), ...toList(schema.oneOf)].filter(isSchema);
   if (options.length > 0) {
     const known = new Map(options.map((option) => [JSON.stringify([option.$ref, option.type, option.const]), option]));
-    return join([...known].map(([key, option]) => [key, <SchemaType key={key} schema={option} />]));
+    return join(
+      [...known].map(([key, option]) => [key, <SchemaType key={key} schema={option} />]),
+      ' or ',
+    );
   }
   if ('const' in schema) return <code>{JSON.stringify(schema.const)}</code>;
   if (Array.isArray(schema.enum)) {
@@ -99,13 +102,13 @@ function SchemaType({ schema }: { schema: Schema }): ReactNode {
       </>
     );
   }
-  return types.length > 0 ? types.join(' | ') : 'any';
+  return types.length > 0 ? types.join(' or ') : 'any';
 }
 
-const join = (parts: readonly (readonly [key: string, part: ReactNode])[]): ReactNode =>
+const join = (parts: readonly (readonly [key: string, part: ReactNode])[], between = ' | '): ReactNode =>
   parts.map(([key, part], at) => (
     <Fragment key={key}>
-      {at > 0 && ' | '}
+      {at > 0 && between}
       {part}
     </Fragment>
   ));

@@ -3,7 +3,7 @@ import { IconLayoutGrid, IconList } from '@tabler/icons-react';
 import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { TaskPage, TaskSummary } from '../../api/types.ts';
+import type { CallableModel, TaskPage, TaskSummary } from '../../api/types.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
@@ -11,6 +11,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { DataTable, TableSkeleton } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
+import { NoModels } from '../models/no-models.tsx';
 import { BulkBar } from './bulk/bulk-actions.tsx';
 import { FailureReasons } from './failure-reasons.tsx';
 import { isFinished } from './read-task.ts';
@@ -150,6 +151,7 @@ function NoTasks({ tasks: { filters, isNarrowed, all, query } }: { tasks: TaskQu
     enabled: isAdmin && !all,
     keepPrevious: false,
   });
+  const models = useApiQuery<CallableModel[]>('/api/model', { enabled: isAdmin && !isNarrowed });
   const toEveryones = (everyones.data?.total ?? 0) > 0 && (
     <Button onClick={() => filters.set('scope', 'all')}>
       {t(filters.values.q === '' ? 'tasks.showEveryones' : 'tasks.searchEveryones')}
@@ -162,6 +164,8 @@ function NoTasks({ tasks: { filters, isNarrowed, all, query } }: { tasks: TaskQu
       q === '' ? t('tasks.noMatchFilters') : t(hasOthers ? 'tasks.noMatchText' : 'tasks.noMatchFor', { text: q });
     return <NoMatches text={text} onClear={filters.clear} others={toEveryones} />;
   }
+  // Without models the playground has nothing to offer either.
+  if (isAdmin && models.data?.length === 0 && !toEveryones) return <NoModels />;
   return (
     <EmptyState
       heading={t(toEveryones ? 'home.noneOfYours' : 'tasks.empty')}

@@ -12,8 +12,8 @@ export const tokensPerPrice = 1_000_000;
 export type PriceWords = {
   /** "$0.02 / second", or for a table its lowest and highest amount. */
   short: string;
-  /** The rows of a table, such as "1080p" and "$0.08". */
-  rows: readonly (readonly [value: string, amount: string])[];
+  /** The rows of a table, such as "1080p: $0.08 / second" and "otherwise $0.04 / second". */
+  rows: readonly string[];
   /** Another amount by the same measure: "$0.03 / second". */
   say(amount: string): string;
 };
@@ -43,7 +43,10 @@ export function usePriceWords() {
     const [low, high] = [Math.min(...amounts), Math.max(...amounts)];
     return {
       short: say(low === high ? money(low) : t('price.words.range', { low: money(low), high: money(high) })),
-      rows: summary.rates.map(({ value, usd }) => [value ?? t('price.words.other'), money(usd)] as const),
+      rows: summary.rates.map(({ value, usd }) => {
+        const price = say(money(usd));
+        return value === null ? t('price.words.other', { price }) : t('price.words.value', { value, price });
+      }),
       say,
     };
   };

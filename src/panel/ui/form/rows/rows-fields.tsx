@@ -139,12 +139,12 @@ type CellInputProps = {
 
 function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
   const { t, i18n } = useTranslation();
-  const { kind, placeholder, unit, zero } = column;
-  const hint = placeholder === undefined ? '' : 'text' in placeholder ? placeholder.text : t(placeholder.key);
+  const { kind, placeholder, hint, unit, zero } = column;
+  const shadow = placeholder === undefined ? '' : 'text' in placeholder ? placeholder.text : t(placeholder.key);
   const common = {
     label: t(column.label),
     error: fault,
-    placeholder: hint,
+    placeholder: shadow,
     classNames: { label: classes.label ?? '', root: classes.cell ?? '', wrapper: classes.input ?? '' },
   };
   if (kind === 'integer' || kind === 'decimal') {
@@ -161,5 +161,13 @@ function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
   }
   const text = { ...common, value, spellCheck: false, autoCapitalize: 'none' };
   if (kind === 'group') return <Autocomplete {...text} openOnFocus={false} data={groups} onChange={onChange} />;
-  return <TextInput {...text} onChange={(event) => onChange(event.currentTarget.value)} />;
+  const description = hint === undefined ? undefined : t(hint);
+  return (
+    <TextInput
+      {...text}
+      {...{ description }}
+      inputWrapperOrder={['label', 'input', 'description', 'error']}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
 }

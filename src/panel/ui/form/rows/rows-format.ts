@@ -24,6 +24,8 @@ export type RowColumn = {
   /** What a text must match, and what is shown if it does not. */
   pattern?: { matches(text: string): boolean; fault: TextKey };
   placeholder?: { text: string } | { key: TextKey };
+  /** Said below the field of a text. */
+  hint?: TextKey;
 };
 
 /** How a list or an object is edited as rows of fields. */
