@@ -106,6 +106,7 @@ for (const dialect of RULE_DATABASES) {
       const act = ACTIONS[action];
       if (!caller || !act) throw new Error('unknown cell');
       const id = target === 'self' ? caller.user.id : (await addEquipped(ROLES[target])).id;
+      if (target !== 'self') await store.twoFactor.enable(id, 'sealed', 1);
       const before = await readState(id);
       const done = await act(auth, caller, id).then(
         () => 'done',

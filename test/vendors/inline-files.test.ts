@@ -125,7 +125,7 @@ describe('refused placeholders', () => {
     ['another property', { ...IMAGE, extra: 1 }, 100, 'unknown property "extra"'],
     ['an empty type', { ...IMAGE, encoding: 'dataUrl', mimeType: '' }, 100, 'mimeType must be'],
     ['a blank type', { ...IMAGE, encoding: 'dataUrl', mimeType: ' ' }, 100, 'mimeType must be'],
-    ['a type that is not text', { ...IMAGE, encoding: 'dataUrl', mimeType: null }, 100, 'mimeType must be'],
+    ['a type that is not text', { ...IMAGE, encoding: 'dataUrl', mimeType: 7 }, 100, 'mimeType must be'],
     ['a cap of nothing', { ...IMAGE, maxBytes: 0 }, 100, 'maxBytes must be'],
     ['a cap below nothing', { ...IMAGE, maxBytes: -1 }, 100, 'maxBytes must be'],
     ['a fraction of a byte', { ...IMAGE, maxBytes: 1.5 }, 100, 'maxBytes must be'],

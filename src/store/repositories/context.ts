@@ -27,7 +27,7 @@ export type Context = {
    */
   nowMs: SQL<number>;
   now: () => Record<string, unknown>;
-  lists: ListConditions;
+  lists: Lists;
   /**
    * Reads the few rows that are found by a value. `select` builds the query and selects as `sought`
    * what it compares by `isSought`, a text or `bigint`. On PostgreSQL the look-ups of one moment
@@ -50,16 +50,6 @@ export type Context = {
    */
   prepare: (query: SQL) => (values: Record<string, unknown>) => Promise<unknown[][]>;
   /**
-   * Prepares a statement that writes many records: `build` gets them as a table `name`, whose
-   * columns have the names of their members; a member that is absent is null. It runs on PostgreSQL
-   * once with all of them, and on SQLite, which has no round trips, once for each: values that are
-   * bound take half the time of a document that the database takes apart.
-   */
-  prepareRecords: (
-    records: { name: string; columns: RecordColumns },
-    build: (records: SQL) => SQL,
-  ) => (records: readonly StoredRecord[], values?: Record<string, unknown>) => Promise<unknown[][]>;
-  /**
    * `text` as names, addresses and searches compare it: A to Z in lower case, nothing else changed.
    * It is the same in both databases and under every collation; migration 0033 has the indexes.
    */
@@ -68,8 +58,8 @@ export type Context = {
   lockName: (name: string) => Promise<void>;
 };
 
-/** Conditions on the members of a list, which the dialects pass differently. */
-type ListConditions = {
+/** What takes a list, which dialects pass differently: conditions on its members, and writes. */
+type Lists = {
   /**
    * A condition: `column` is not among the integers of the placeholder `name`, whose value is a
    * JSON array as text.
@@ -89,6 +79,16 @@ type ListConditions = {
    * members; a member that is absent is null. The array is the value of the placeholder `name`.
    */
   records: (name: string, columns: RecordColumns) => SQL;
+  /**
+   * Prepares a statement that writes many records: `build` gets them as a table `name`, whose
+   * columns have the names of their members; a member that is absent is null. It runs on PostgreSQL
+   * once with all of them, and on SQLite, which has no round trips, once for each: values that are
+   * bound take half the time of a document that the database takes apart.
+   */
+  prepareRecords: (
+    records: { name: string; columns: RecordColumns },
+    build: (records: SQL) => SQL,
+  ) => (records: readonly StoredRecord[], values?: Record<string, unknown>) => Promise<unknown[][]>;
   /**
    * A condition: `column` is among the rows of `query`, a select with a limit from the table that
    * is written. Rows that another node is writing are skipped, so that nobody waits.
@@ -143,6 +143,14 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
           return sql`(with objects as materialized (select value from json_each(${sql.placeholder(name)}))
             select ${sql.raw(members.join(', '))} from objects) as ${sql.raw(name)}`;
         },
+        prepareRecords({ name, columns }, build) {
+          const members = Object.keys(columns);
+          const values = members.map((member) => sql`${sql.placeholder(member)} as ${sql.raw(`"${member}"`)}`);
+          const write = prepare(build(sql`(select ${sql.join(values, sql`, `)}) as ${sql.raw(name)}`));
+          const absent = Object.fromEntries(members.map((member) => [member, null]));
+          return async (records, given) =>
+            (await Promise.all(records.map((record) => write({ ...absent, ...record, ...given })))).flat();
+        },
         amongRows: (column, query) => sql`${column} in (${query})`,
       },
       lookUp: lookUpAlone,
@@ -150,19 +158,11 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
       lockRows: sql``,
       statement,
       prepare,
-      prepareRecords({ name, columns }, build) {
-        const members = Object.keys(columns);
-        const values = members.map((member) => sql`${sql.placeholder(member)} as ${sql.raw(`"${member}"`)}`);
-        const write = prepare(build(sql`(select ${sql.join(values, sql`, `)}) as ${sql.raw(name)}`));
-        const absent = Object.fromEntries(members.map((member) => [member, null]));
-        return async (records, given) =>
-          (await Promise.all(records.map((record) => write({ ...absent, ...record, ...given })))).flat();
-      },
       fold: (text) => sql`lower(${text})`,
       lockName: () => Promise.resolve(),
     };
   }
-  const lists: ListConditions = {
+  const lists: Lists = {
     notAmong: (column, name) =>
       sql`${column} <> all(array(select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
     amongTexts: (column, name) =>
@@ -180,6 +180,15 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
       return sql`(select * from json_to_recordset(${sql.placeholder(name)}::text::json)
         as ${sql.raw(`${name}(${typed.join(', ')}) where ${always}`)}) as ${sql.raw(name)}`;
     },
+    prepareRecords({ name, columns }, build) {
+      const write = prepare(build(lists.records(name, columns)));
+      return async (records, given) => {
+        const written: unknown[][] = [];
+        for (const group of groupBySize(records.map((record) => JSON.stringify(record))))
+          written.push(...(await write({ [name]: `[${group.join()}]`, ...given })));
+        return written;
+      };
+    },
     // An array is evaluated once. A sub-select with a limit might be evaluated, and lock rows,
     // several times.
     amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
@@ -196,15 +205,6 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
     lockRows: sql`for no key update`,
     statement,
     prepare,
-    prepareRecords({ name, columns }, build) {
-      const write = prepare(build(lists.records(name, columns)));
-      return async (records, given) => {
-        const written: unknown[][] = [];
-        for (const group of groupBySize(records.map((record) => JSON.stringify(record))))
-          written.push(...(await write({ [name]: `[${group.join()}]`, ...given })));
-        return written;
-      };
-    },
     fold: (text) => sql`lower(${text} collate "C")`,
     lockName: async (name) => {
       await run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [storable(name)]);

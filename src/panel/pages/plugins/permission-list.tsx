@@ -79,10 +79,5 @@ function PermissionLine({ permission, kind }: { permission: Permission; kind: ke
   );
 }
 
-type Reach = { base?: string | null | undefined; allowed?: readonly string[] | undefined };
-
-/** The hosts that a plugin may reach: that of its base URL and those it declares. */
-export const pluginHosts = ({ base, allowed = [] }: Reach): string[] => [...(base ? [readHost(base)] : []), ...allowed];
-
 /** An address as the host that it names; other words as they are. */
 export const readHost = (address: string): string => (URL.canParse(address) ? new URL(address).host : address);

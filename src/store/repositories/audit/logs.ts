@@ -36,7 +36,7 @@ const USAGE = {
 } as const satisfies RecordColumns;
 
 export function createLogStore(context: Context): LogStore {
-  const { db, tables, fold, prepareRecords } = context;
+  const { db, tables, fold, lists } = context;
   const { usageLogs, auditLogs, users, apiKeys } = tables;
   const matches = (filter: UsageFilter & { before?: number }) =>
     whereGiven(filter, {
@@ -102,7 +102,7 @@ export function createLogStore(context: Context): LogStore {
     const values = Object.keys(USAGE).map((name) =>
       name === 'created_at' ? buildUsageTime(sql`given.created_at`) : sql.raw(`given.${name}`),
     );
-    return prepareRecords(
+    return lists.prepareRecords(
       { name: 'given', columns: USAGE },
       (records) => sql`insert into usage_logs (${sql.join(columns, sql`, `)})
         select ${sql.join(values, sql`, `)} from ${records}`,

@@ -45,7 +45,7 @@ export function findExceeded(
 }
 
 /** The sums of budgets. The rows of key and wallet are locked before them. */
-export function createBudgetSums({ prepare, prepareRecords, lockRows, lists: { amongTexts } }: Context) {
+export function createBudgetSums({ prepare, lockRows, lists: { amongTexts, prepareRecords } }: Context) {
   const among = amongTexts(sql.raw('id'), 'ids');
   const read = lazy(() => prepare(sql`select id, spent from budget_sums where ${among} order by id`));
   const lock = lazy(() => prepare(sql`select id, spent from budget_sums where ${among} order by id ${lockRows}`));

@@ -37,7 +37,8 @@ export function createMoneyMoves(
 ): Pick<LedgerStore, 'reserveAll' | 'canReserveAll' | 'replaceReservation' | 'settleAll'> {
   type Rows = Promise<unknown[][]>;
   type PayerRows = Record<'keys' | 'wallets', () => (values: Record<string, unknown>) => Rows>;
-  const { prepare, prepareRecords, lockRows, nowMs, now } = context;
+  const { prepare, lockRows, nowMs, now } = context;
+  const { prepareRecords } = context.lists;
   const { amongIds } = context.lists;
   const sums = createBudgetSums(context);
   const insert = (returning: string) =>

@@ -61,7 +61,7 @@ type Parts = {
  * instead of hundreds.
  */
 export function createTaskAdvances(
-  { nowMs, now, prepareRecords }: Context,
+  { nowMs, now, lists: { prepareRecords } }: Context,
   { memory, advance, addEvents }: Parts,
 ): Pick<TaskStore, 'advanceAll'> {
   const kept = (name: string): SQL => sql.raw(`"${name}" = coalesce(given."${name}", tasks."${name}")`);

@@ -56,7 +56,7 @@ export const NEW_TASK = {
 } as const satisfies Partial<TaskRecord>;
 
 /** Inserts any number of tasks. */
-export function createTaskInserts({ nowMs, now, prepareRecords }: Context): Pick<TaskStore, 'insertAll'> {
+export function createTaskInserts({ nowMs, now, lists: { prepareRecords } }: Context): Pick<TaskStore, 'insertAll'> {
   const names = sql.raw(
     Object.keys(GIVEN)
       .map((name) => `"${name}"`)

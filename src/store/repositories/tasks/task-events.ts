@@ -25,7 +25,7 @@ const COLUMNS = {
   always: 'text',
 } as const satisfies RecordColumns;
 
-export function createTaskEvents({ db, tables, prepareRecords }: Context) {
+export function createTaskEvents({ db, tables, lists: { prepareRecords } }: Context) {
   const { taskEvents: events } = tables;
   const add = lazy(() =>
     prepareRecords(
