@@ -24,10 +24,11 @@ export type MemoryHolds = {
    */
   read(payer: ReservedTask): HeldAmounts;
   /**
-   * Resolves once the bills of the same payer that are being written are; `undefined`: there are
-   * none. Until then a bill may count twice: here, and in the balance of the store.
+   * For a payer who was refused beside `held`, as `read` had it: resolves once the bills of theirs
+   * that are being written are. Until then a bill may count twice: here, and in the balance of the
+   * store. `undefined`: no bill is being written, and none has been since.
    */
-  written(payer: ReservedTask): Promise<unknown> | undefined;
+  settling(payer: ReservedTask & { held: HeldAmounts }): Promise<unknown> | undefined;
   /** Call it before a reservation is written, and the returned function once that is decided. */
   reserving(payer: ReservedTask): () => void;
   /** Whether the latest transaction was stored: while none is, nothing can be billed later. */
@@ -103,10 +104,12 @@ export function createMemoryHolds({
 
     read: (payer) => read(payer, [held]),
 
-    written(payer) {
+    settling(payer) {
       const names = new Set(Object.values(nameOwners(payer)));
       const own = [...bills].filter(([each]) => Object.values(nameOwners(each)).some((name) => names.has(name)));
-      return own.length === 0 ? undefined : Promise.all(own.map(([, ended]) => ended));
+      const now = read(payer, [held]);
+      const hasSettled = OWNERS.some((owner) => now[owner] < payer.held[owner]);
+      return own.length > 0 || hasSettled ? Promise.all(own.map(([, ended]) => ended)) : undefined;
     },
 
     reserving(payer) {
@@ -119,6 +122,8 @@ export function createMemoryHolds({
     },
   };
 }
+
+const OWNERS = ['wallet', 'key', 'user', 'group'] as const satisfies readonly (keyof HeldAmounts)[];
 
 const nameOwners = ({ walletId, apiKeyId, userId, group }: ReservedTask): Record<keyof HeldAmounts, string> => ({
   // A task from before wallets existed: the first wallets got the ids of their users.

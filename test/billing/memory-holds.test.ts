@@ -107,6 +107,21 @@ test('a reservation in the store leaves alone what is held, until its bill is wr
   expect(holds.read(payer())).toEqual(nothing);
 });
 
+test('a refused payer waits for bills that are being written, and asks again after one that was', async () => {
+  const hold = await take({ quota: 60 });
+  const refused = () => ({ ...payer(), held: holds.read(payer()) });
+  const before = refused();
+  expect(holds.settling(before)).toBeUndefined();
+  hold?.bill(60);
+  const settled = holds.settling(before);
+  expect(holds.settling({ ...before, walletId: 2, userId: 2, apiKeyId: 2, held: nothing })).toBeUndefined();
+  hold?.end();
+  await settled;
+  await holds.settling(before);
+  expect(holds.settling(before)).toBeDefined();
+  expect(holds.settling(refused())).toBeUndefined();
+});
+
 test('all together hold no more than the bound, also while it is lowered, and nothing without one', async () => {
   balance = 1_000_000;
   const held = [await take({ quota: 400 }), await take({ quota: 600, walletId: 2, userId: 2, apiKeyId: 2 })];

@@ -35,7 +35,7 @@ const LOST_EVERY_MS = 5000;
 /** How often to search all that waits for what was written before a clock was set back. */
 const ALL_EVERY_MS = 300_000;
 /**
- * Tasks that one transaction begins to send. SQLite holds the thread meanwhile, and with few at a
+ * How many tasks one transaction begins to send. SQLite holds the thread meanwhile; with few at a
  * time reads are served between them.
  */
 const MAX_SENT = { sqlite: 16, postgres: 64 };

@@ -76,7 +76,7 @@ export function batchMoneyWrites({ mostHeld = () => 0, ...given }: BatchOptions)
           const opened = await open(opening);
           if (!(opened instanceof AskAgain)) return opened as T;
           if (opened.refusal && given.clock.monotonicMs() >= waitsUntilMs) throw opened.refusal;
-          await Promise.race([opened.after, given.clock.sleep(BILLS_WAIT_MS)]);
+          if (opened.after) await waitAtMost(given.clock, opened.after, BILLS_WAIT_MS);
         }
       } finally {
         decided();
@@ -97,6 +97,12 @@ export function batchMoneyWrites({ mostHeld = () => 0, ...given }: BatchOptions)
     },
     close: (closing) => (owesMoney(closing) ? closeHeld(closing) : close(closing)),
   };
+}
+
+async function waitAtMost(clock: Clock, awaited: Promise<unknown>, ms: number): Promise<void> {
+  const waiting = new AbortController();
+  await Promise.race([awaited, clock.sleep(ms, waiting.signal)]);
+  waiting.abort();
 }
 
 const owesMoney = ({ owes }: Closing): boolean => owes !== undefined && owes.quota > 0;

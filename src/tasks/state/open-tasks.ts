@@ -66,11 +66,8 @@ export async function openTasks(
   const placed = openings.filter((opening) => !results.has(opening));
   const takes = await takeKeys(tx, placed, clock.unix());
   const unrepeated = placed.filter((opening) => takes.get(opening) !== false);
-  const written = unrepeated.map(({ payer }) => holds.written(payer));
-  const refusals = await billing.reserveAll(
-    tx,
-    unrepeated.map(({ payer }) => ({ ...payer, held: holds.read(payer) })),
-  );
+  const payers = new Map(unrepeated.map((opening) => [opening, { ...opening.payer, held: holds.read(opening.payer) }]));
+  const refusals = await billing.reserveAll(tx, [...payers.values()]);
   const refused = new Map(unrepeated.map((opening, index) => [opening, refusals[index]]));
   const freed = new Set(unrepeated.filter((opening) => refused.get(opening)).map(nameKey));
   await Promise.all(
@@ -82,7 +79,8 @@ export async function openTasks(
       } else if (!refusal) results.set(opening, ok(await opening.insert(tx, begun.get(opening), parked.has(opening))));
       else {
         if (opening.idempotency) await tx.idempotency.free(opening.payer.userId, opening.payer.taskId);
-        const after = written[unrepeated.indexOf(opening)];
+        const payer = payers.get(opening);
+        const after = payer && holds.settling(payer);
         results.set(opening, after ? ok(new AskAgain(after, refusal)) : err(refusal));
       }
     }),

@@ -5,8 +5,8 @@ import type { ConcurrencyLimits } from '../task-node.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 
 /**
- * Whose task it is. A group's limit holds for each of its users apart. Limits are met by new tasks
- * in `open-tasks.ts`, by waiting ones in `dispatch/dispatcher.ts`, and by relayed requests in
+ * Says whose task it is. A group's limit holds for each of its users apart. New tasks meet limits
+ * in `open-tasks.ts`, waiting ones in `dispatch/dispatcher.ts`, and relayed requests in
  * `relay/limit-owner-requests.ts`.
  */
 type Owner = { userId: number; apiKeyId: number | null; group: string };
