@@ -76,7 +76,7 @@ export function batchMoneyWrites({ mostHeld = () => 0, ...given }: BatchOptions)
           const opened = await open(opening);
           if (!(opened instanceof AskAgain)) return opened as T;
           if (opened.refusal && given.clock.monotonicMs() >= waitsUntilMs) throw opened.refusal;
-          if (opened.after) await waitAtMost(given.clock, opened.after, BILLS_WAIT_MS);
+          if (opened.after) await awaitBills(given.clock, opened.after);
         }
       } finally {
         decided();
@@ -99,9 +99,9 @@ export function batchMoneyWrites({ mostHeld = () => 0, ...given }: BatchOptions)
   };
 }
 
-async function waitAtMost(clock: Clock, awaited: Promise<unknown>, ms: number): Promise<void> {
+async function awaitBills(clock: Clock, bills: Promise<unknown>): Promise<void> {
   const waiting = new AbortController();
-  await Promise.race([awaited, clock.sleep(ms, waiting.signal)]);
+  await Promise.race([bills, clock.sleep(BILLS_WAIT_MS, waiting.signal)]);
   waiting.abort();
 }
 

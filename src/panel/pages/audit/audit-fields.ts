@@ -91,11 +91,11 @@ const valueTexts: Readonly<Record<string, TextKey>> = {
 
 const moneyFields: readonly string[] = ['user.quota', 'user.value', 'api_key.quota'];
 
-const areaOf = (action: string): string => action.split('.', 1)[0] ?? '';
+const readArea = (action: string): string => action.split('.', 1)[0] ?? '';
 
 /** The reader's word for a field; null: only its English name is known. */
 export function nameField({ action }: Pick<AuditEntry, 'action'>, field: string, t: TFunction): string | null {
-  const text = fieldTexts[areaOf(action)]?.[field];
+  const text = fieldTexts[readArea(action)]?.[field];
   return text === undefined ? null : t(text);
 }
 
@@ -105,7 +105,7 @@ type SayInput = { t: TFunction; money(quota: number): string };
 
 /** Says the values that pages of the panel show as words or as money; undefined for all others. */
 export function sayValues({ action, target }: Pick<AuditEntry, 'action' | 'target'>, { t, money }: SayInput): SayValue {
-  const area = areaOf(action);
+  const area = readArea(action);
   const isMoneyOption = area === 'option' && moneyOptions.includes(target.replace(/^option:/, ''));
   return (field, value) => {
     const text = valueTexts[`${area}.${field}.${value}`];
