@@ -458,8 +458,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: OPEN_TASKS,
-        search: 'unrepeated.map(({ payer }) => ({ ...payer, held: holds.read(payer) })),',
-        replace: 'unrepeated.map(({ payer }) => payer),',
+        search: 'held: holds.read(opening.payer) }',
+        replace: 'held: { wallet: 0, key: 0, user: 0, group: 0 } }',
       },
     ],
   },
