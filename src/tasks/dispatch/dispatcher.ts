@@ -29,7 +29,7 @@ const SWEEP_MS = 1000;
 /** Where nothing waits, other nodes of a PostgreSQL database may have put a task in a queue. */
 const IDLE_MS = 5000;
 /** Slots that become free within this time are filled together. */
-const GATHER_MS = 10;
+const GATHER_MS = 20;
 /** How often it looks for tasks whose users, keys or clients are gone. */
 const LOST_EVERY_MS = 5000;
 /** How often to search all that waits for what was written before a clock was set back. */
@@ -38,7 +38,7 @@ const ALL_EVERY_MS = 300_000;
  * How many tasks one transaction begins to send. SQLite holds the thread meanwhile; with few at a
  * time reads are served between them.
  */
-const MAX_SENT = { sqlite: 16, postgres: 64 };
+const MAX_SENT = { sqlite: 32, postgres: 64 };
 /** Tasks that are looked at together: those that may be a trial, and those whose wait is over. */
 const MAX_BATCH = 64;
 /** The shortest interval at which this node notifies others of new tasks. */
