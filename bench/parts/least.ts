@@ -33,6 +33,7 @@ export async function benchLeast(run: Run): Promise<Figure[]> {
     ...(await benchWholeSubmissions(run, 'FULL')),
     ...(await benchWholeSubmissions(run, 'NORMAL')),
     ...(await benchWholeChats(run)),
+    ...(await benchWholeDownloads(run)),
     ...(await benchWholePolls(run)),
     ...(await benchWholeEndings()),
     ...(await benchWholeDispatches(run)),
@@ -118,6 +119,21 @@ async function benchWholeChats({ seconds }: Run): Promise<Figure[]> {
       ...(await measure('relayed streams of 100 events', stream, CONNECTIONS)),
       ...(await measure('relayed streams of 100 events in a second', paced, OPEN_STREAMS)),
       ...(await timeFirstByte(vendor, gateway, 'least: first byte of a relayed stream')),
+    ];
+  } finally {
+    await Promise.all([gateway.stop(), vendor.stop()]);
+  }
+}
+
+async function benchWholeDownloads({ seconds }: Run): Promise<Figure[]> {
+  const vendor = await startBenchVendor();
+  const gateway = await startScript('least/whole-downloads.ts', [temporaryFolder(), vendor.url]);
+  const download = formatRequest('GET', '/done-0-1024');
+  const load = { gateway, seconds, warmUpRequests: 1000, next: () => download };
+  try {
+    return [
+      ...(await measureRequests({ ...load, what: 'least: download of 1 KB with all parts, alone', connections: 1 })),
+      ...(await measureRequests({ ...load, what: 'least: downloads of 1 KB with all parts' })),
     ];
   } finally {
     await Promise.all([gateway.stop(), vendor.stop()]);
