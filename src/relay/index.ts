@@ -9,7 +9,7 @@
  * - `bodies/`: the client's request is read by the list of its members, and the vendor's is built.
  * - `answers/`: what of a vendor's answer reaches the client, and whether it is one at all.
  * - `sound/`: how long a recording is.
- * - `usage/`: the reservation, the reported usage, the bill.
+ * - `usage/`: the reservation, the usage that is reported or counted, the bill, and refunds.
  * - `objects/`: answers that the vendor keeps, and later calls on them.
  * - `requests/`: a request from its slots to its answer, repeats and tasks of it included.
  * - `limit-owner-requests.ts`, `limit-account-requests.ts`: how many may be open.

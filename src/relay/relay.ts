@@ -35,7 +35,7 @@ import type {
   RemixSource,
   Settlements,
 } from './types.ts';
-import { refundInterrupted } from './usage/reserve-and-bill.ts';
+import { refundInterrupted } from './usage/refund-relay.ts';
 
 /** Relays requests for models that no plugin serves to OpenAI-compatible vendors, unchanged. */
 export type Relay = {

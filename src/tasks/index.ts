@@ -8,7 +8,8 @@
  * - `submission/`: a request is priced, reserved and sent.
  * - `waiting/`: tasks for which no account has a slot, their queues and positions. Their order:
  *   `dispatch/choose-next-tasks.ts` between queues, `store/repositories/tasks/waiting-turns.ts`
- *   inside one.
+ *   inside one. One rises after each quarter of its wait:
+ *   `store/repositories/tasks/raise-waiting.ts`.
  * - `dispatch/`: waiting tasks are sent once slots are free, or fall back to another model.
  * - `polling/`: what running tasks have come to.
  * - `state/`: every transition: `open-tasks.ts` decides which tasks begin, `finish-task.ts` ends

@@ -26,12 +26,12 @@ import {
   type TaskPage,
   type TaskPageRequest,
 } from './state/find-own-tasks.ts';
-import { createModelDurations } from './state/model-durations.ts';
 import { createTransitionWriter } from './state/record-transition.ts';
 import { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
 import { createLeaseRenewal } from './submission/renew-lease.ts';
 import type { SharedFeatures, TaskNode } from './task-node.ts';
 import type { Caller, TaskDeps, TaskLimits } from './types.ts';
+import { createModelDurations } from './waiting/estimate-start.ts';
 import { createQueuePositions, type QueuePositions } from './waiting/queue-positions.ts';
 import { createWaitingCounts } from './waiting/waiting-counts.ts';
 

@@ -396,7 +396,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a relayed request in doubt is made again by a repeat',
     edits: [
       {
-        file: RELAY_BILLING,
+        file: 'src/relay/usage/refund-relay.ts',
         search: 'if (!mayBeDone) await tx.idempotency.free(',
         replace: 'await tx.idempotency.free(',
       },

@@ -43,7 +43,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'tasks.slot_until': {
     longest: 'TASK_TIMEOUT_MINUTES; a slot that is held too long only slows its account',
-    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
+    comparedBy: 'store/repositories/tasks/capacity.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'tasks.dispatched_at': {
@@ -84,17 +84,17 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'waiting.deadline': {
     longest: 'LONGEST_WAIT_MS',
-    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
+    comparedBy: 'store/repositories/tasks/raise-waiting.ts',
     shownBy: [MOVED, 'tasks in line wait, rest and end'],
   },
   'waiting.due_at': {
     longest: 'LONGEST_WAIT_MS',
-    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
+    comparedBy: 'store/repositories/tasks/raise-waiting.ts',
     shownBy: [MOVED, 'tasks in line wait, rest and end'],
   },
   'capacity.resting_until': {
     longest: 'six hours',
-    comparedBy: 'store/repositories/tasks/waiting-queue.ts',
+    comparedBy: 'store/repositories/tasks/capacity.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'webhook_outbox.next_attempt_at': {
@@ -169,7 +169,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'user_sessions.previous_valid_until': {
     longest: 'REPLAY_WINDOW_SECONDS',
-    comparedBy: 'auth/sessions/check-session.ts',
+    comparedBy: 'auth/sessions/rotate-refresh.ts',
     shownBy: [SIGN_IN, 'a refresh token that was replaced in the future'],
   },
   'user_sessions.expires_at': {

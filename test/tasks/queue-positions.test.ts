@@ -1,8 +1,8 @@
 /** The position and the expected start of a waiting task: the arithmetic. */
 import { expect, test } from 'bun:test';
 import type { Store, WaitingOrder, WaitingTask } from '../../src/store/ports/index.ts';
-import { createModelDurations } from '../../src/tasks/state/model-durations.ts';
 import type { TaskDeps } from '../../src/tasks/types.ts';
+import { createModelDurations } from '../../src/tasks/waiting/estimate-start.ts';
 import { createQueuePositions } from '../../src/tasks/waiting/queue-positions.ts';
 import { createMovableClock } from '../support/movable-clock.ts';
 

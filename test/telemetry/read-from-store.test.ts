@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { boundedLabel } from '../../src/telemetry/metrics/deferred-histogram.ts';
+import { boundedLabel } from '../../src/telemetry/metrics/bounded-label.ts';
 import { readFromStore } from '../../src/telemetry/metrics/read-from-store.ts';
 
 test('figures stay as they were while the database is unavailable or hangs, and a hanging read is shared', async () => {

@@ -2,11 +2,8 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import { type CapacityService, type Channels, mapModel } from '../../channels/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
-import { boundedLabel } from '../../telemetry/metrics/deferred-histogram.ts';
+import { boundedLabel } from '../../telemetry/metrics/bounded-label.ts';
 import { readFromStore } from '../../telemetry/metrics/read-from-store.ts';
-
-/** Series of one metric; all further models share `other`. */
-const MAX_MODELS = 200;
 
 type Services = {
   capacity: Pick<CapacityService, 'describe' | 'rests' | 'begunRests'>;
@@ -16,7 +13,7 @@ type Services = {
 
 /** Adds what accounts run, may run and keep waiting to `/metrics`. An empty model means all. */
 export function measureCapacity(registry: Registry, { capacity, channels, tasks }: Services): void {
-  const modelLabel = boundedLabel(MAX_MODELS);
+  const modelLabel = boundedLabel();
   const labelNames = ['channel', 'model'] as const;
   const describeEach = () =>
     channels.known().flatMap((channel) => {

@@ -1,7 +1,8 @@
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
-import { boundedLabel, createDeferredHistogram } from '../../telemetry/metrics/deferred-histogram.ts';
+import { boundedLabel } from '../../telemetry/metrics/bounded-label.ts';
+import { createDeferredHistogram } from '../../telemetry/metrics/deferred-histogram.ts';
 
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 /** Plugins name some of their functions themselves. */

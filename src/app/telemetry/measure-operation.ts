@@ -1,10 +1,8 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Channels } from '../../channels/index.ts';
 import type { Results } from '../../results/index.ts';
+import { MAX_LABEL_VALUES } from '../../telemetry/metrics/bounded-label.ts';
 import { readFromStore, withinDeadline } from '../../telemetry/metrics/read-from-store.ts';
-
-/** Channels that are named; those beyond share a label elsewhere too. */
-const MAX_CHANNELS = 200;
 
 type Operation = {
   /** Each rejects while it is not ready, as `/readyz` has them. */
@@ -47,7 +45,8 @@ export function measureOperation(
     registers,
     collect() {
       this.reset();
-      for (const { id, name } of channels.known().slice(0, MAX_CHANNELS)) this.set({ channel: `${id}`, name }, 1);
+      // Those beyond share a label elsewhere too.
+      for (const { id, name } of channels.known().slice(0, MAX_LABEL_VALUES)) this.set({ channel: `${id}`, name }, 1);
     },
   });
   const depth = readFromStore(() => results.depth());

@@ -1,11 +1,8 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { TaskMeter, Tasks } from '../../tasks/index.ts';
-import { boundedLabel, createDeferredHistogram } from '../../telemetry/metrics/deferred-histogram.ts';
+import { boundedLabel } from '../../telemetry/metrics/bounded-label.ts';
+import { createDeferredHistogram } from '../../telemetry/metrics/deferred-histogram.ts';
 import { readFromStore } from '../../telemetry/metrics/read-from-store.ts';
-
-/** Channels and plugins with series of their own; all others share `other`. */
-const MAX_CHANNELS = 200;
-const MAX_PLUGINS = 200;
 
 const VENDOR_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 /** Seconds; the longest wait is twelve hours. */
@@ -21,8 +18,8 @@ const STATUSES = new Set([
 /** What submissions and polls of this node do, in counters and histograms. */
 export function measureTasks(registry: Registry): TaskMeter {
   const registers = [registry];
-  const channelLabel = boundedLabel(MAX_CHANNELS);
-  const pluginLabel = boundedLabel(MAX_PLUGINS);
+  const channelLabel = boundedLabel();
+  const pluginLabel = boundedLabel();
   const ended = new Counter({
     name: 'taskgate_tasks_ended_total',
     help: 'Tasks that this node has ended, by plugin, channel and outcome: success or failure.',

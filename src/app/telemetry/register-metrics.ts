@@ -18,6 +18,9 @@ import { measureWebhooks } from './measure-webhooks.ts';
  * hooks, sign-ins, caches, the event loop (`telemetry/metrics/event-loop-lag.ts`). Readiness,
  * certificate, names of channels and results (`measure-operation.ts`) come with the HTTP server, as
  * do requests and the memory of the process (`http/operator/metrics.ts`, which serves `/metrics`).
+ *
+ * Channels, plugins and models are labels one by one up to 200; the rest share `other`
+ * (`telemetry/metrics/bounded-label.ts`).
  */
 export function registerMetrics(
   registry: Registry,

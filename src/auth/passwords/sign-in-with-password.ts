@@ -6,11 +6,13 @@ import { authErrors, invalidField } from '../errors.ts';
 import type { GuessDelay, GuessLimit } from '../limits/limit-guesses.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { RequestOrigin } from '../principals.ts';
-import { findOwnSession } from '../sessions/check-session.ts';
+import { isIdle, isLive, isStillTrusted } from '../sessions/check-session.ts';
 import { completeSignIn, type SignInResult } from '../sessions/complete-sign-in.ts';
 import type { SignIns } from '../sessions/record-sign-ins.ts';
+import { holdsSession } from '../sessions/rotate-refresh.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { Flows } from '../tokens/flows.ts';
+import { parseRefreshToken } from '../tokens/refresh-tokens.ts';
 
 /** Dependencies of the operations in this file. */
 type Deps = {
@@ -92,6 +94,23 @@ async function checkAndComplete(
   if (!proven) throw authErrors.invalid_credentials();
 
   return completeSignIn(ctx, { proven, method: 'password', origin, twoFactors: false });
+}
+
+/**
+ * The id of the live session of a refresh token, if it belongs to the account with this
+ * `loginName`. The token is compared in constant time and not rotated.
+ */
+async function findOwnSession(
+  { store, clock, config, tokens }: Pick<Deps, 'store' | 'clock' | 'config' | 'tokens'>,
+  { refreshToken, loginName }: { refreshToken: string | undefined; loginName: string },
+): Promise<string | undefined> {
+  const token = parseRefreshToken(refreshToken);
+  if (!token) return undefined;
+  const session = await store.sessions.bySid(token.sid);
+  const now = clock.unix();
+  if (!session || !isLive(session, now) || isIdle(session, config.sessionIdleSeconds, now)) return undefined;
+  if (!holdsSession(tokens.refresh, { session, token, now })) return undefined;
+  return isStillTrusted(await store.users.byNameOrAddress(loginName), session) ? session.sid : undefined;
 }
 
 async function findByPassword(

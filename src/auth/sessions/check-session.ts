@@ -1,25 +1,14 @@
-import { type Clock, isOver, type JsonObject } from '../../kernel/index.ts';
+import { isOver, type JsonObject } from '../../kernel/index.ts';
 import {
   type FlowRecord,
   type Repositories,
   type SessionRecord,
   STATUS,
-  type Store,
   type UserRecord,
 } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { SessionPrincipal } from '../principals.ts';
-import type { SessionTokens } from '../tokens/access-tokens.ts';
-import { parseRefreshToken, type RefreshToken, type RefreshTokens } from '../tokens/refresh-tokens.ts';
-
-/** Dependencies of the operations in this file. */
-type Deps = {
-  store: Store;
-  clock: Clock;
-  config: AuthConfig;
-  tokens: SessionTokens;
-};
 
 /** Checks the session alone: active, not revoked, not past its absolute end. */
 export const isLive = (session: SessionRecord, now: number): boolean =>
@@ -78,43 +67,4 @@ export async function recheckSession(
     session.userAuthVersion === flow.payload.auth_version;
   if (!holds) throw authErrors.session_revoked();
   return { kind: 'session', user, sid: session.sid, sessionVersion: session.version };
-}
-
-/**
- * The id of the live session of a refresh token, if it belongs to the account with this `loginName`
- * name. The token is compared in constant time and not rotated.
- */
-export async function findOwnSession(
-  { store, clock, config, tokens }: Deps,
-  { refreshToken, loginName }: { refreshToken: string | undefined; loginName: string },
-): Promise<string | undefined> {
-  const token = parseRefreshToken(refreshToken);
-  if (!token) return undefined;
-  const session = await store.sessions.bySid(token.sid);
-  const now = clock.unix();
-  if (!session || !isLive(session, now) || isIdle(session, config.sessionIdleSeconds, now)) return undefined;
-  if (!holdsSession(tokens.refresh, { session, token, now })) return undefined;
-  return isStillTrusted(await store.users.byNameOrAddress(loginName), session) ? session.sid : undefined;
-}
-
-/**
- * Seconds in which a rotated token still yields its successor: for a lost answer or a second tab
- * (as in new-api).
- */
-export const REPLAY_WINDOW_SECONDS = 30;
-
-/** Whether the session's previous token still yields its successor. */
-export const acceptsPrevious = ({ previousValidUntil }: SessionRecord, now: number): boolean =>
-  !isOver(previousValidUntil + 1, { now, longest: REPLAY_WINDOW_SECONDS });
-
-/**
- * Whether a token is the session's current one, or the previous one within the seconds in which it
- * still yields its successor.
- */
-export function holdsSession(
-  refreshTokens: RefreshTokens,
-  { session, token, now }: { session: SessionRecord; token: RefreshToken; now: number },
-): boolean {
-  const generation = refreshTokens.generation(session, token.secret);
-  return generation === 'current' || (generation === 'previous' && acceptsPrevious(session, now));
 }

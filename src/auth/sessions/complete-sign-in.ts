@@ -1,12 +1,12 @@
-import { type Clock, type Logger, parseUserAgent } from '../../kernel/index.ts';
-import type { Repositories, SessionRecord, Store, UserRecord } from '../../store/ports/index.ts';
+import type { Clock, Logger } from '../../kernel/index.ts';
+import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
-import { addressKey } from '../limits/limit-requests.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
-import type { DecidingIp, RequestOrigin } from '../principals.ts';
+import type { RequestOrigin } from '../principals.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { Flows, FlowTicket } from '../tokens/flows.ts';
 import { describeSignIn, type SignedIn } from './describe-session.ts';
+import { isNewDevice } from './detect-new-device.ts';
 import { issueSession, type SignInMethod } from './issue-session.ts';
 import type { SignIns } from './record-sign-ins.ts';
 
@@ -83,36 +83,4 @@ export async function completeSignIn(
     refreshToken,
     refreshExpiresAt: session.expiresAt,
   };
-}
-
-/** Only the latest rows are compared: a device that appears only in older ones counts as new. */
-const MAX_ROWS = 500;
-
-/**
- * Whether no other stored session of the account, open or ended, has both the address key and the
- * user agent family of this one. The first sign-in of an account never counts as a new device.
- * `user` is the record from before this sign-in.
- */
-async function isNewDevice(
-  tx: Repositories,
-  { user, session }: { user: UserRecord; session: SessionRecord },
-): Promise<boolean> {
-  if (user.lastLoginAt === 0) return false;
-  const rows = await tx.sessions.ofAddress(user.id, session.addressKey, MAX_ROWS);
-  return !rows.some(
-    (row) =>
-      row.sid !== session.sid &&
-      readAddressKey(row) === session.addressKey &&
-      readFamily(row.userAgent) === readFamily(session.userAgent),
-  );
-}
-
-/** Rows written before address keys were stored only have the displayed address. */
-const readAddressKey = (row: { ip: string; addressKey: string }): string =>
-  row.addressKey || addressKey(row.ip as DecidingIp);
-
-/** Browser and system, or of another program the name before the version. */
-function readFamily(userAgent: string): string {
-  const device = parseUserAgent(userAgent);
-  return device ? `${device.browser} ${device.system}` : (userAgent.split('/')[0] ?? '');
 }

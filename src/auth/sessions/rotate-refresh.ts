@@ -1,11 +1,16 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
+import { type Clock, isOver, type Logger } from '../../kernel/index.ts';
 import type { SessionRecord, Store } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { RequestOrigin } from '../principals.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
-import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../tokens/refresh-tokens.ts';
-import { acceptsPrevious, isIdle, isLive, isStillTrusted, REPLAY_WINDOW_SECONDS } from './check-session.ts';
+import {
+  formatRefreshToken,
+  parseRefreshToken,
+  type RefreshToken,
+  type RefreshTokens,
+} from '../tokens/refresh-tokens.ts';
+import { isIdle, isLive, isStillTrusted } from './check-session.ts';
 import { describeSignIn, type SignedIn } from './describe-session.ts';
 import { clipOrigin } from './issue-session.ts';
 import type { SignIns } from './record-sign-ins.ts';
@@ -21,6 +26,16 @@ type Deps = {
   sessions: SessionRegistry;
   signIns: SignIns;
 };
+
+/**
+ * Seconds in which a rotated token still yields its successor: for a lost answer or a second tab
+ * (as in new-api).
+ */
+const REPLAY_WINDOW_SECONDS = 30;
+
+/** Whether the session's previous token still yields its successor. */
+const acceptsPrevious = ({ previousValidUntil }: SessionRecord, now: number): boolean =>
+  !isOver(previousValidUntil + 1, { now, longest: REPLAY_WINDOW_SECONDS });
 
 export type RefreshRequest = {
   /** The refresh cookie's value. */
@@ -128,4 +143,16 @@ async function refuseReuse(
   if (await sessions.end(session, 'refresh_reuse')) await signIns.ended('auth.refresh_reuse', { ...session, origin });
   logger.warn({ sid: session.sid, userId: session.userId, reason: 'refresh_reuse' }, 'session revoked at refresh');
   throw authErrors.session_revoked();
+}
+
+/**
+ * Whether a token is the session's current one, or the previous one within the seconds in which it
+ * still yields its successor.
+ */
+export function holdsSession(
+  refreshTokens: RefreshTokens,
+  { session, token, now }: { session: SessionRecord; token: RefreshToken; now: number },
+): boolean {
+  const generation = refreshTokens.generation(session, token.secret);
+  return generation === 'current' || (generation === 'previous' && acceptsPrevious(session, now));
 }

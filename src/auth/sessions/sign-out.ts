@@ -5,8 +5,8 @@ import { parseAuthorization, type RequestOrigin } from '../principals.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { AccessClaims } from '../tokens/panel-jwt.ts';
 import { parseRefreshToken } from '../tokens/refresh-tokens.ts';
-import { holdsSession } from './check-session.ts';
 import type { SignIns } from './record-sign-ins.ts';
+import { holdsSession } from './rotate-refresh.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
 /** Dependencies of the operations in this file. */

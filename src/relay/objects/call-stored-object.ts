@@ -26,7 +26,7 @@ import { relayErrors } from '../errors.ts';
 import type { RelayAnswer, RelayCall, RelayDeps } from '../types.ts';
 import { createUsageReader } from '../usage/read-usage.ts';
 import { awaitsUsage, rebillByReportedUsage } from '../usage/rebill-relay.ts';
-import { refundFailedJob } from '../usage/reserve-and-bill.ts';
+import { refundFailedJob } from '../usage/refund-relay.ts';
 import { completeVideo } from './complete-video.ts';
 import { describeVideo } from './describe-relay.ts';
 import { isObjectId } from './vendor-ids.ts';

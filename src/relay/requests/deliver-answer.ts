@@ -11,7 +11,8 @@ import { estimateSpokenSeconds } from '../sound/estimate-spoken-seconds.ts';
 import type { Delivery, RelayAnswer, RelayDeps } from '../types.ts';
 import { calculateBill, requestsReasoning } from '../usage/calculate-bill.ts';
 import { createUsageReader, type UsageReader } from '../usage/read-usage.ts';
-import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
+import { refundFailedJob } from '../usage/refund-relay.ts';
+import { billRelay } from '../usage/reserve-and-bill.ts';
 import { deliverStream } from './deliver-stream.ts';
 import { mayAskAgain, storeAnswer } from './kept-answers.ts';
 

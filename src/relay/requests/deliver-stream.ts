@@ -13,7 +13,8 @@ import { calculateBill, hidesReasoning, runsInBackground } from '../usage/calcul
 import { hasLargeFile } from '../usage/estimate-input-tokens.ts';
 import { plausibleMaxima } from '../usage/estimate-reservation.ts';
 import type { UsageReader } from '../usage/read-usage.ts';
-import { billRelay, refundFailedJob } from '../usage/reserve-and-bill.ts';
+import { refundFailedJob } from '../usage/refund-relay.ts';
+import { billRelay } from '../usage/reserve-and-bill.ts';
 
 /**
  * How long a stream is read after its client has left, for the usage that comes at its end. For a

@@ -2,7 +2,6 @@ import { mapModel, serves } from '../../channels/index.ts';
 import type {
   ChannelRecord,
   ListedWaiting,
-  ModelDuration,
   Page,
   Paged,
   TaskRecord,
@@ -10,9 +9,10 @@ import type {
   WaitingTotal,
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { keepFresh } from '../state/model-durations.ts';
 import type { TaskNode } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
+import { estimateStart } from './estimate-start.ts';
+import { keepFresh } from './keep-fresh.ts';
 
 /** A position up to this one is exact. */
 const EXACT_POSITIONS = 1000;
@@ -88,27 +88,23 @@ export function createQueuePositions({ store, clock, pin, vendors, node }: Posit
 
   async function describe(rows: readonly WaitingTask[]): Promise<ReadonlyMap<string, QueuePosition>> {
     if (rows.length === 0) return new Map();
-    const [known, taken] = await Promise.all([classes(''), node.durations.all()]);
+    const [known, durations] = await Promise.all([classes(''), node.durations.all()]);
     const byName = new Map(known.map((each) => [each.class, each]));
     const described = rows.map(async (row): Promise<[string, QueuePosition]> => {
       const before = (await orders(row.class)).filter((other) => isBefore(other, row)).length;
-      const position = before >= EXACT_POSITIONS ? BEYOND_EXACT : before + 1;
-      const estimated_start_at = estimateStart(row, { position, queue: byName.get(row.class), taken });
-      const waits_for = row.parked ? 'own_limit' : 'capacity';
-      return [row.taskId, { position, waiting_since: row.since, waits_for, estimated_start_at }];
+      const position = before >= EXACT_POSITIONS ? undefined : before + 1;
+      const waiting = { task: row, position, queue: byName.get(row.class) };
+      return [
+        row.taskId,
+        {
+          position: position ?? BEYOND_EXACT,
+          waiting_since: row.since,
+          waits_for: row.parked ? 'own_limit' : 'capacity',
+          estimated_start_at: estimateStart(waiting, durations, clock.unix()),
+        },
+      ];
     });
     return new Map(await Promise.all(described));
-  }
-
-  /** A slot becomes free every (mean duration / slots in use) seconds: they are all in use. */
-  function estimateStart(
-    { notBefore, parked }: WaitingTask,
-    { position, queue, taken }: { position: QueuePosition['position']; queue?: QueueClass; taken: ModelDuration[] },
-  ): number | null {
-    if (parked || typeof position !== 'number' || queue === undefined || queue.running === 0) return null;
-    const duration = taken.find(({ plugin, model }) => plugin === queue.plugin && model === queue.model);
-    if (duration === undefined) return null;
-    return Math.max(notBefore, clock.unix() + Math.ceil((position * duration.meanSeconds) / queue.running));
   }
 
   return {

@@ -1,5 +1,4 @@
-import { and, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
-import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
+import { and, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
 import {
   LONGEST_RETURN_MS,
   LONGEST_WAIT_MS,
@@ -7,27 +6,13 @@ import {
   STATUS,
   type TakenWaiting,
   type TaskRecord,
-  type WaitingClass,
-  type WaitingRecord,
   type WaitingStore,
 } from '../../ports/index.ts';
-import {
-  atomic,
-  type Context,
-  encodeTexts,
-  isFromFuture,
-  isOverIn,
-  lazy,
-  type RecordColumns,
-  separate,
-} from '../context.ts';
+import { atomic, type Context, encodeTexts, isOverIn, lazy, type RecordColumns, separate } from '../context.ts';
 import { createParkedTasks, toNumber } from './parked-tasks.ts';
-import { addUp, createWaitingTurns, type Entry, queueName } from './waiting-turns.ts';
+import { createRaising, nextDue, TURN } from './raise-waiting.ts';
+import { createWaitingTurns, type Entry, queueName } from './waiting-turns.ts';
 
-/** How often a task is moved up at most: after each quarter of its wait but the last. */
-const QUARTERS = 4;
-/** What a usual task's turn takes. */
-const TURN = 1000;
 const SENDING = {
   task_id: 'text',
   channel_id: 'bigint',
@@ -35,9 +20,6 @@ const SENDING = {
   upstream_model: 'text',
   slots: 'bigint',
 } as const satisfies RecordColumns;
-
-const nextDue = ({ sinceMs, deadlineMs, raised }: Pick<WaitingRecord, 'sinceMs' | 'deadlineMs' | 'raised'>): number =>
-  raised >= QUARTERS - 1 ? deadlineMs : sinceMs + Math.ceil(((deadlineMs - sinceMs) * (raised + 1)) / QUARTERS);
 
 export function createWaitingStore(context: Context): WaitingStore {
   const { db, dialect, tables, nowMs, now, prepare, lists } = context;
@@ -55,23 +37,6 @@ export function createWaitingStore(context: Context): WaitingStore {
     const entry = { fallsBack: false, ...task, class: of, notBeforeMs, returns: notBeforeMs > 0 ? 1 : 0, ...times };
     // What an own limit holds back is not moved up for that.
     return { ...entry, dueAtMs: task.parked ? times.deadlineMs : nextDue(times) };
-  };
-
-  const findClass = async (name: string): Promise<WaitingClass> => {
-    const [found] = await db
-      .select({
-        class: classes.class,
-        plugin: classes.plugin,
-        model: classes.model,
-        group: classes.group,
-        channelId: classes.channelId,
-        credentialId: classes.credentialId,
-      })
-      .from(classes)
-      .where(eq(classes.class, name))
-      .limit(1);
-    if (!found) throw new Error('a task waits in a class that does not exist');
-    return found;
   };
 
   /** Moves a task that is being sent to `waiting`. */
@@ -168,6 +133,7 @@ export function createWaitingStore(context: Context): WaitingStore {
   const readClasses = lazy(() => db.select().from(classes).where(gt(classes.waiting, 0)).prepare());
 
   const queues = createWaitingTurns(context);
+  const raiseOrEnd = createRaising(context, { queues, readNow });
   const parkedTasks = createParkedTasks(context, queues.count);
 
   return {
@@ -261,7 +227,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       const notBeforeMs = waitMs > 0 ? (await readNow()) + Math.min(waitMs, LONGEST_RETURN_MS) : 0;
       const entry = into
         ? { ...former, class: into, turn: undefined, cost: TURN * task.slots, notBeforeMs }
-        : { ...former, class: await findClass(former.class), cost: 0, notBeforeMs };
+        : { ...former, class: await queues.findClass(former.class), cost: 0, notBeforeMs };
       await queues.enter([{ ...entry, returns: former.returns + (counts ? 1 : 0) }]);
       return true;
     }),
@@ -293,24 +259,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       return row?.[0] === null || row?.[0] === undefined ? undefined : Number(row[0]);
     },
 
-    age: atomic(async (limit, { looksAtAll } = { looksAtAll: false }) => {
-      // One range of its index: with a second one, SQLite would walk all that waits in its order.
-      const isDue = sql`${waiting.dueAtMs} <= ${nowMs}`;
-      const due = await db
-        .select()
-        .from(waiting)
-        .where(looksAtAll ? sql`(${isDue} or ${isFromFuture(waiting.sinceMs, nowMs)})` : isDue)
-        .orderBy(waiting.dueAtMs)
-        .limit(limit)
-        .prepare()
-        .execute(now());
-      const atMs = due.length > 0 ? await readNow() : 0;
-      const isOver = ({ sinceMs, deadlineMs }: WaitingRecord) =>
-        deadlineMs <= atMs || sinceMs > atMs + CLOCK_LEEWAY_SECONDS * 1000;
-      const risen = due.filter((entry) => !isOver(entry));
-      if (risen.length > 0) await raise(risen);
-      return due.filter(isOver);
-    }),
+    age: atomic(raiseOrEnd),
 
     leftBehind: async (liveNodes, limit) =>
       (
@@ -361,34 +310,4 @@ export function createWaitingStore(context: Context): WaitingStore {
       return removed.length;
     }),
   };
-
-  /** Moves tasks up by one priority, to its end; those at the front stay there. */
-  async function raise(risen: readonly WaitingRecord[]): Promise<void> {
-    const removed = await db
-      .delete(waiting)
-      .where(
-        inArray(
-          waiting.taskId,
-          risen.map(({ taskId }) => taskId),
-        ),
-      )
-      .returning();
-    const byClass = new Map<string, WaitingClass>();
-    for (const { class: name } of removed) if (!byClass.has(name)) byClass.set(name, await findClass(name));
-    const moved = removed.flatMap((entry): Entry[] => {
-      const of = byClass.get(entry.class);
-      if (!of) return [];
-      const raised = entry.raised + 1;
-      const { turn, ...rest } = entry;
-      const next = { ...rest, class: of, cost: TURN, raised, priority: entry.priority + 1 };
-      return [{ ...next, dueAtMs: nextDue({ ...entry, raised }), ...(turn === 0 ? { turn } : {}) }];
-    });
-    await queues.count(
-      [...Map.groupBy(removed, queueName).values()].flatMap((group) => {
-        const [first] = group;
-        return first ? [{ ...first, ...addUp(group), tasks: group.length, parked: 0, turn: 0 }] : [];
-      }),
-    );
-    await queues.enter(moved);
-  }
 }

@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { eq, type SQL, sql } from 'drizzle-orm';
 import type { WaitingClass, WaitingRecord } from '../../ports/index.ts';
 import { type Context, lazy } from '../context.ts';
 
@@ -28,10 +28,10 @@ const inOrder = (a: { class: string; priority: number }, b: { class: string; pri
 /**
  * Gives the tasks that enter a queue their turns, and keeps the counters of its row. Queues are
  * changed in one order, so that two transactions never wait for each other. What has waited long
- * moves up in `waiting-queue.ts` (`QUARTERS`); `tasks/dispatch/choose-next-tasks.ts` decides
+ * moves up in `raise-waiting.ts`; `tasks/dispatch/choose-next-tasks.ts` decides
  * between queues.
  */
-export function createWaitingTurns({ db, dialect, tables: { waiting }, prepare }: Context) {
+export function createWaitingTurns({ db, dialect, tables: { waiting, waitingClasses: classes }, prepare }: Context) {
   const at = sql.placeholder;
   const larger: SQL = dialect === 'sqlite' ? sql.raw('max') : sql.raw('greatest');
 
@@ -98,5 +98,22 @@ export function createWaitingTurns({ db, dialect, tables: { waiting }, prepare }
       await takeFromClass()({ class: name, priority, tasks, bytes, parked, turn });
   }
 
-  return { enter, count };
+  async function findClass(name: string): Promise<WaitingClass> {
+    const [found] = await db
+      .select({
+        class: classes.class,
+        plugin: classes.plugin,
+        model: classes.model,
+        group: classes.group,
+        channelId: classes.channelId,
+        credentialId: classes.credentialId,
+      })
+      .from(classes)
+      .where(eq(classes.class, name))
+      .limit(1);
+    if (!found) throw new Error('a task waits in a class that does not exist');
+    return found;
+  }
+
+  return { enter, count, findClass };
 }
