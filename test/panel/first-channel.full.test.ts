@@ -33,10 +33,10 @@ test('a channel is tested, priced and used within ten clicks', async () => {
   await steps.getByText('Key check').waitFor();
   await click(page.getByRole('link', { name: 'Set prices' }));
   await heading(page, 'Demo vendor prices').waitFor();
-  await waitForText(page, '$0.02 / second');
+  await waitForText(page, 'List $0.02');
   expect(await findPageIssues(page)).toEqual([]);
   await click(page.getByRole('button', { name: 'Use list prices' }));
-  await click(page.getByRole('button', { name: 'Save 2 prices' }));
+  await click(page.getByRole('button', { name: 'Save prices' }));
   await click(page.getByRole('link', { name: 'Open in Playground' }));
   await heading(page, 'Playground').waitFor();
   await page.getByLabel('Prompt').fill('a paper boat');

@@ -45,7 +45,7 @@ const readPrice = async (model: string): Promise<string | undefined> => {
 test('a price that is edited shows before and after, and is saved', async () => {
   const page = await openSheet();
   await price(page, 'demo-video').fill('0.06');
-  await changes(page).getByText('1 price changes: +20%').click();
+  await changes(page).getByText('New price for 1 model: +20%').click();
   await changes(page).getByText('demo-video $0.05 → $0.06 / second (+20%)').waitFor();
   expect(await changes(page).getByText('0.06 * u("seconds")').isVisible()).toBe(false);
   await changes(page).getByText('Show formula').click();
@@ -53,12 +53,12 @@ test('a price that is edited shows before and after, and is saved', async () => 
   expect(await changes(page).getByText('u("seconds") * 0.05').count()).toBe(1);
   await row(page, 'demo-video').getByText('List $0.02', { exact: true }).waitFor();
   await row(page, 'demo-video').getByText('$0.05', { exact: true }).waitFor();
-  expect(await row(page, 'demo-video').getByRole('cell').nth(2).textContent()).toBe('66.7%');
+  expect(await row(page, 'demo-video').getByRole('cell').nth(3).textContent()).toBe('66.7%');
   await changes(page).getByRole('button', { name: 'Discard' }).click();
   await waitForValue(price(page, 'demo-video'), '$0.05');
   await price(page, 'demo-video').fill('0.06');
-  await changes(page).getByRole('button', { name: 'Save 1 price' }).click();
-  await waitForNotice(page, '1 price was saved');
+  await changes(page).getByRole('button', { name: 'Save prices' }).click();
+  await waitForNotice(page, '1 model has a new price');
   await changes(page).waitFor({ state: 'detached' });
   expect(await readPrice('demo-video')).toBe('0.06 * u("seconds")');
 });
@@ -93,15 +93,15 @@ test('a column of a spreadsheet fills the prices from a row on', async () => {
   });
   await waitForValue(price(page, 'demo-video'), '$0.07');
   await waitForValue(price(page, 'demo-video-pro'), '$0.5');
-  await changes(page).getByRole('button', { name: 'Save 2 prices' }).waitFor();
+  await changes(page).getByRole('button', { name: 'Save prices' }).waitFor();
   await changes(page).getByRole('button', { name: 'Discard' }).click();
 });
 
-test('last month’s bills are replayed with prices that are not saved', async () => {
+test('last month’s bills are compared with prices that are not saved', async () => {
   const page = await openSheet();
   const before = await readPrice('demo-video');
   await price(page, 'demo-video').fill('0.1');
-  await changes(page).getByRole('button', { name: 'Replay last month' }).click();
+  await changes(page).getByRole('button', { name: 'Compare with last month' }).click();
   await changes(page).getByText('Bills recalculated').waitFor();
   // The bill was made at $0.05: four seconds of it.
   await changes(page).getByText('$0.20 → $0.40').first().waitFor();
@@ -126,7 +126,7 @@ test('on a phone each model is a block: its price is in sight without scrolling 
   expect(bar?.height).toBeLessThan(screens.phone.height / 5);
   expect(await changes(page).getByRole('listitem').first().isVisible()).toBe(false);
   await changes(page)
-    .getByText(/prices? changes?: \+/)
+    .getByText(/New prices? for 2 models: \+/)
     .press('Enter');
   await changes(page).getByRole('listitem').first().waitFor();
   expect(await findPageIssues(page)).toEqual([]);

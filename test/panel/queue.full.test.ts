@@ -29,7 +29,7 @@ test('an administrator sees what waits for which account, moves it to the front 
     await crane.getByText(text, { exact: true }).waitFor();
   await page
     .getByRole('table', { name: 'By model' })
-    .getByRole('row', { name: /demo-video/ })
+    .getByRole('row', { name: /demo-video.* 1 of 1 / })
     .waitFor();
   expect(await crane.getByRole('link', { name: 'root', exact: true }).getAttribute('href')).toBe('/users/1');
   expect(await findPageIssues(page)).toEqual([]);
@@ -52,7 +52,7 @@ test('the page of a waiting task says its place and where it waits, and it start
   await waitForText(page, /^Position 1/);
   await page.goto(`${panel.origin()}/channels/${channelId}`);
   await waitForText(page, '1 of 1');
-  await waitForText(page, 'set in Settings');
+  await waitForText(page, 'Limit set in Settings');
 
   await page.goto(`${panel.origin()}/channels/${channelId}?tab=settings`);
   await page.getByLabel('Concurrent tasks').fill('0');

@@ -68,8 +68,24 @@ const showQueue =
           : { reason: item.reason === 'no_channel' ? 'no_channel' : 'full', reason_until: null }),
       }));
       const classes = [
-        { platform: 'demo', model: 'demo-video', group: 'default', waiting: 1284, running: 5, channels: accounts },
-        { platform: 'demo', model: 'demo-video-pro', group: 'vip', waiting: 3, running: 2, channels: accounts },
+        {
+          platform: 'demo',
+          model: 'demo-video',
+          group: 'default',
+          waiting: 1284,
+          running: 5,
+          limit: 5,
+          channels: accounts,
+        },
+        {
+          platform: 'demo',
+          model: 'demo-video-pro',
+          group: 'vip',
+          waiting: 3,
+          running: 2,
+          limit: 8,
+          channels: accounts,
+        },
       ];
       const data = { ...own, total: items.length, items, classes: forAdmin ? classes : [] };
       await route.fulfill({ json: { success: true, data } });

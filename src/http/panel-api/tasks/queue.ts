@@ -30,6 +30,31 @@ export function queueRoutes(
       : { reason: 'full', reason_until: null };
   }
 
+  const describeClass = (each: QueueClass) => ({
+    platform: each.plugin,
+    model: each.model,
+    group: each.group,
+    waiting: each.waiting,
+    /** Slots in use of the channels that may serve it. */
+    running: each.running,
+    /** How many they have; null where that is not known of each. */
+    limit: sumLimits(each),
+    channels: describeChannels(each),
+  });
+
+  /** Channels that share a limit count once. */
+  function sumLimits({ channels, model }: QueueClass): number | null {
+    const limits = new Map(
+      channels.map((channel) => {
+        const { limit, learned, models } = deps.capacity.describe(channel);
+        const own = models.find((each) => each.model === mapModel(channel.modelMapping, model));
+        return [channel.pool || channel.id, own?.limit ?? (learned ? null : limit)];
+      }),
+    );
+    const known = [...limits.values()].filter((limit) => limit !== null);
+    return known.length === 0 || known.length < limits.size ? null : known.reduce((sum, limit) => sum + limit, 0);
+  }
+
   const describe = (task: ListedWaitingTask, forAdmin: boolean) => ({
     ...describeQueued(task),
     ...(forAdmin ? describeForAdmin(task) : {}),
@@ -62,7 +87,7 @@ export function queueRoutes(
         detail: {
           summary: 'List waiting tasks, oldest first',
           description:
-            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first). reason is own_limit (as many tasks of its key, user or group run as may), no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use); users read full for the last three.',
+            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first, with the slots in use and their limit, null where one is not known). reason is own_limit (as many tasks of its key, user or group run as may), no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use); users read full for the last three.',
         },
       },
     )
@@ -134,13 +159,3 @@ const describeForAdmin = (task: ListedWaitingTask) => ({
 
 const describeChannels = (within: QueueClass | undefined) =>
   (within?.channels ?? []).map(({ id, name }) => ({ id, name }));
-
-const describeClass = (each: QueueClass) => ({
-  platform: each.plugin,
-  model: each.model,
-  group: each.group,
-  waiting: each.waiting,
-  /** Slots in use of the channels that may serve it. */
-  running: each.running,
-  channels: describeChannels(each),
-});

@@ -110,7 +110,7 @@ export function ChannelRest({ channel }: { channel: Channel }) {
   );
 }
 
-/** Which slots of the account are in use, what waits for one, the limit and why it is that. */
+/** Which slots of the account are in use, what waits for one, and where its limits come from. */
 export function ChannelCapacity({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -123,13 +123,14 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
     <Section
       heading={t('channels.capacity')}
       intro={t('channels.capacityHelp')}
-      actions={<CapacityActions channel={channel} rests={rests} learned={learned} abandoned={0} />}
+      actions={<CapacityActions channel={channel} rests={rests} learned={false} abandoned={0} />}
     >
       <dl className={classes.facts}>
         <div>
           <dt>{t('channels.slotsInUse')}</dt>
           <dd>
             <Slots capacity={capacity} />
+            {!isSumOfModels(capacity) && <LimitReason capacity={capacity} />}
             {abandoned > 0 && (
               <Text size="xs" c="dimmed" mt={6} className={classes.held}>
                 {t('channels.abandonedHeld', { count: abandoned, shown: format.number(abandoned) })}
@@ -151,14 +152,6 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
             )}
           </dd>
         </div>
-        {!isSumOfModels(capacity) && (
-          <div>
-            <dt>{t('channels.ceiling')}</dt>
-            <dd>
-              <Ceiling capacity={capacity} />
-            </dd>
-          </div>
-        )}
       </dl>
       {abandoned > 0 && (
         <Group gap="8px 16px" justify="space-between">
@@ -169,6 +162,14 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
         </Group>
       )}
       {models.length > 0 && <ModelTable channel={channel} />}
+      {learned && (
+        <Group gap="8px 16px" justify="space-between">
+          <Text size="sm" c="dimmed">
+            {t('channels.forgetCeilingHelp')}
+          </Text>
+          <CapacityActions channel={channel} rests={false} learned abandoned={0} />
+        </Group>
+      )}
     </Section>
   );
 }
@@ -199,23 +200,19 @@ const isSumOfModels = ({ limit, learned, limit_reason: reason }: ModelCapacity):
 const isDeclared = ({ limit, learned, limit_reason: reason }: ModelCapacity): boolean =>
   !learned && limit !== null && reason !== 'told';
 
-function Ceiling({ capacity }: { capacity: ModelCapacity }) {
+/** Where a limit comes from. */
+function LimitReason({ capacity }: { capacity: ModelCapacity }) {
   const { t } = useTranslation();
-  const format = useFormat();
-  const { limit } = capacity;
   return (
-    <>
-      {limit === null ? '–' : format.number(limit)}
-      <Text size="xs" c="dimmed">
-        {isDeclared(capacity) ? (
-          <Anchor component={Link} to="?tab=settings" inherit>
-            {t('channels.limit.declared')}
-          </Anchor>
-        ) : (
-          t(limitReasons[capacity.limit_reason])
-        )}
-      </Text>
-    </>
+    <Text size="xs" c="dimmed" mt={4}>
+      {isDeclared(capacity) ? (
+        <Anchor component={Link} to="?tab=settings" inherit>
+          {t('channels.limit.declared')}
+        </Anchor>
+      ) : (
+        t(limitReasons[capacity.limit_reason])
+      )}
+    </Text>
   );
 }
 
@@ -262,8 +259,16 @@ function ModelTable({ channel }: { channel: Channel }) {
   const { models } = channel.capacity;
   const columns: readonly Column<Capacity['models'][number]>[] = [
     { key: 'model', heading: t('channels.vendorModel'), render: ({ model }) => model },
-    { key: 'slots', heading: t('channels.slotsInUse'), render: (each) => <Slots capacity={each} /> },
-    { key: 'ceiling', heading: t('channels.ceiling'), render: (each) => <Ceiling capacity={each} /> },
+    {
+      key: 'slots',
+      heading: t('channels.slotsInUse'),
+      render: (each) => (
+        <>
+          <Slots capacity={each} />
+          <LimitReason capacity={each} />
+        </>
+      ),
+    },
     {
       key: 'state',
       heading: t('tasks.status'),
@@ -302,7 +307,6 @@ function CapacityActions({ channel: { id }, rests, learned, abandoned, wakeText 
       variant="default"
       size="xs"
       loading={change.isPending && change.variables === action}
-      title={action === 'clear-ceilings' ? t('channels.forgetCeilingHelp') : undefined}
       onClick={() => change.mutate(action)}
     >
       {text}

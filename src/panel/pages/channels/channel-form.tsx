@@ -35,6 +35,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
   const role = useRole();
   const plugin = findPlugin(choices, values.task_plugin_key);
   const hasAdvancedFault = (['not_found_grace_seconds', 'settings'] as const).some((field) => form.readError(field));
+  const hasHiddenFault = hasAdvancedFault || form.readError('model_mapping') !== null;
 
   const choosePlugin = (source: string): void => {
     const next = findPlugin(choices, source);
@@ -48,6 +49,13 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
     form.set('task_plugin_key', source);
   };
 
+  const mapping = (
+    <MappingInput
+      rows={values.model_mapping}
+      onChange={(rows) => form.set('model_mapping', rows)}
+      error={form.readError('model_mapping')}
+    />
+  );
   const advanced = (
     <>
       <Section heading={t('channels.share')} intro={t('channels.shareHelp')}>
@@ -68,6 +76,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
 
       <ChannelLimits form={form} />
       <Section heading={t('channels.advanced')}>
+        {stored === null && mapping}
         <Collapsible label={t('channels.advancedNote')} forceOpen={hasAdvancedFault}>
           <Stack gap="lg">
             <DecimalField
@@ -128,6 +137,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
             error={form.readError('task_plugin_key')}
             inputRef={form.bind('task_plugin_key').ref}
           />
+          {stored === null && <KeyInput form={form} hint={null} plugin={plugin} />}
           <div className={sideBySide.fields}>
             <TextInput
               label={t('channels.name')}
@@ -150,8 +160,8 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
               {t('channels.keyMoves')}
             </Alert>
           )}
-          {(stored === null || (stored.credentials.length === 1 && sendsKeyElsewhere(values, stored))) && (
-            <KeyInput form={form} hint={stored === null ? null : stored.key_hint} plugin={plugin} />
+          {stored !== null && stored.credentials.length === 1 && sendsKeyElsewhere(values, stored) && (
+            <KeyInput form={form} hint={stored.key_hint} plugin={plugin} />
           )}
         </Section>
         {keys}
@@ -187,15 +197,11 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
             splitChars={[',', ' ']}
             {...form.bindValue('groups')}
           />
-          <MappingInput
-            rows={values.model_mapping}
-            onChange={(rows) => form.set('model_mapping', rows)}
-            error={form.readError('model_mapping')}
-          />
+          {stored !== null && mapping}
         </Section>
 
         {stored === null ? (
-          <Collapsible label={t('channels.more')} note={t('channels.advancedParts')} forceOpen={hasAdvancedFault}>
+          <Collapsible label={t('channels.more')} note={t('channels.advancedParts')} forceOpen={hasHiddenFault}>
             <Stack gap="lg">{advanced}</Stack>
           </Collapsible>
         ) : (

@@ -53,10 +53,6 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
           </dd>
         </div>
         <div>
-          <dt>{t('channels.running')}</dt>
-          <dd>{format.number(health.in_flight)}</dd>
-        </div>
-        <div>
           <dt>{t('channels.spentSince', { date: format.date(channel.created_at) })}</dt>
           <dd>{format.money(channel.used_quota)}</dd>
         </div>

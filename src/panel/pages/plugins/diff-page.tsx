@@ -1,14 +1,14 @@
-import { Group, Select, Stack, Text } from '@mantine/core';
+import { Button, Group, Select, Stack, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
-import { useParams, useSearchParams } from 'react-router';
+import { Link, useParams, useSearchParams } from 'react-router';
 import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { CodeDiff } from '../../ui/code/code-editor.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { pluginPath } from './plugin-paths.ts';
+import { activatePath, pluginPath } from './plugin-paths.ts';
 
 /** Compares any two versions. */
 export function DiffPage() {
@@ -26,8 +26,21 @@ export function DiffPage() {
     setParams({ from: chosen.from ?? from, version: chosen.version ?? to }, { replace: true });
   };
   const name = plugin?.meta?.name ?? key;
+  const isServing = to === (serving ?? 'factory');
   return (
-    <Page heading={t('plugins.diff.heading', { name })} back={<BackToVersions pluginKey={key} name={name} />}>
+    <Page
+      heading={t('plugins.diff.heading', { name })}
+      back={<BackToVersions pluginKey={key} name={name} />}
+      actions={
+        to !== '' &&
+        versions.data !== undefined &&
+        !isServing && (
+          <Button component={Link} to={activatePath(key, to)}>
+            {t('plugins.reviewAndActivate')}
+          </Button>
+        )
+      }
+    >
       <QueryResult query={versions}>
         {(all) => {
           const hasFactory = plugin?.source === 'factory' || plugin?.factory_meta !== undefined;

@@ -12,7 +12,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { readSource } from '../channels/channel-form-values.ts';
 import { MoveNotice } from './move-page.tsx';
 import { PermissionSection } from './permission-list.tsx';
-import { newChannelPath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
+import { hasPrices, newChannelPath, pluginDependentPaths, pluginPath, pluginPricesPath } from './plugin-paths.ts';
 import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
 import { type UsageField, usageFieldLabel } from './usage-field.ts';
@@ -40,9 +40,9 @@ function PluginChannels({ plugin: { key, channel_count: count } }: { plugin: Plu
           {name}
         </Anchor>
       ))}
-      <Anchor component={Link} to={newChannelPath(key)} size="sm">
+      <Button component={Link} to={newChannelPath(key)} size="xs" variant="default">
         {t('channels.add')}
-      </Anchor>
+      </Button>
     </div>
   );
 }
@@ -151,12 +151,10 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
 type UsageFactsProps = { plugin: PluginSummary; schema: Readonly<Record<string, UsageField>> };
 
 /** By their labels, in the short words of bills; one without has its description. */
-function UsageFacts({ plugin: { key, runtime_status: status }, schema }: UsageFactsProps) {
+function UsageFacts({ plugin, schema }: UsageFactsProps) {
   const { t, i18n } = useTranslation();
   const { language } = i18n;
-  const prices = useApiQuery<PluginPrices>(`/api/price/plugin/${encodeURIComponent(key)}`, {
-    enabled: status === 'registered' || status === 'disabled_fallback',
-  });
+  const prices = useApiQuery<PluginPrices>(pluginPricesPath(plugin.key), { enabled: hasPrices(plugin) });
   const findLabel = (name: string): string =>
     localise(prices.data?.facts.find((fact) => fact.name === name)?.label, language);
   return (

@@ -1,29 +1,23 @@
 import { Button, Group, Select, Skeleton, Stack, Text } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useParams, useSearchParams } from 'react-router';
-import type { PluginDetail, PluginSummary, PluginVersion, Price } from '../../api/types.ts';
+import type { PluginDetail, PluginPrices, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { localise } from '../../i18n/texts.ts';
 import { useApiQuery, useLocalisedQuery, withQuery } from '../../session/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { ResourceNotFound } from '../../ui/display/empty-state.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PageTabs } from '../../ui/page/page-tabs.tsx';
-import { Section } from '../../ui/page/section.tsx';
-import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { downloadText } from '../../ui/table/export-menu.tsx';
-import { PriceDialog, type PriceSubject } from '../prices/price-dialog.tsx';
-import { usePriceText } from '../prices/price-text.ts';
-import { useAllPrices } from '../prices/use-prices.ts';
+import { PluginPriceTable } from '../prices/plugin-prices-page.tsx';
 import { DryRunTab } from './dry-run-tab.tsx';
 import { OverviewTab } from './overview-tab.tsx';
 import { PluginErrorList } from './plugin-errors.tsx';
-import { pluginPath } from './plugin-paths.ts';
+import { hasPrices, pluginPath, pluginPricesPath } from './plugin-paths.ts';
 import { PluginSwitch } from './plugin-state.tsx';
 import { VersionsTab } from './versions-tab.tsx';
 
@@ -31,7 +25,7 @@ const listTabs = (plugin: PluginSummary, t: TFunction) => [
   { name: 'overview', text: t('plugins.tab.overview'), panel: <OverviewTab plugin={plugin} /> },
   { name: 'versions', text: t('plugins.tab.versions'), panel: <VersionsTab plugin={plugin} /> },
   { name: 'source', text: t('plugins.tab.source'), panel: <SourceTab plugin={plugin} /> },
-  { name: 'prices', text: t('plugins.tab.prices'), panel: <PluginPrices plugin={plugin} /> },
+  { name: 'prices', text: t('plugins.tab.prices'), panel: <PricesTab plugin={plugin} />, keep: true },
   { name: 'dryrun', text: t('plugins.tab.dryrun'), panel: <DryRunTab plugin={plugin} /> },
 ];
 
@@ -67,74 +61,16 @@ export function PluginPage() {
   );
 }
 
-type Row = { model: string; price: Price | undefined };
-
-/** The price of each model of a plugin, and the models without one. */
-function PluginPrices({ plugin }: { plugin: PluginSummary }) {
+/** The prices of its models. */
+function PricesTab({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
-  const prices = useAllPrices();
-  const say = usePriceText();
-  const [subject, setSubject] = useState<PriceSubject | null>(null);
-  const columns: readonly Column<Row>[] = [
-    { key: 'model', heading: t('prices.model'), render: ({ model }) => <strong>{model}</strong> },
-    {
-      key: 'price',
-      heading: t('sheet.price'),
-      wide: true,
-      render: ({ price }) =>
-        price === undefined ? (
-          <StatusLabel tone="waiting">{t('prices.missing')}</StatusLabel>
-        ) : (
-          say(price.summary, price.facts)
-        ),
-    },
-    {
-      key: 'applies',
-      heading: t('prices.appliesTo'),
-      render: ({ price }) =>
-        price === undefined ? '–' : t(price.plugin_key === '*' ? 'prices.everyPlugin' : 'prices.thisPlugin'),
-    },
-    {
-      key: 'actions',
-      heading: t('table.actions'),
-      actions: true,
-      render: ({ model, price }) => (
-        <Button
-          variant="light"
-          size="xs"
-          onClick={() =>
-            setSubject({
-              ...{ pluginKey: plugin.key, model },
-              ...{ expression: price?.expression ?? '', summary: price?.summary ?? null },
-            })
-          }
-        >
-          {t(price === undefined ? 'prices.set' : 'app.edit')}
-        </Button>
-      ),
-    },
-  ];
+  const isServing = hasPrices(plugin);
+  const prices = useApiQuery<PluginPrices>(pluginPricesPath(plugin.key), { enabled: isServing });
+  if (!isServing) return <Text c="dimmed">{t('prices.problem.plugin_gone')}</Text>;
   return (
-    <Section heading={t('plugins.tab.prices')} intro={t('prices.pluginIntro')}>
-      <QueryResult query={prices}>
-        {(all) => {
-          const find = (model: string, owner: string): Price | undefined =>
-            all.find((price) => price.model === model && price.plugin_key === owner);
-          const rows = (plugin.meta?.models ?? []).map((model) => ({
-            model,
-            price: find(model, plugin.key) ?? find(model, '*'),
-          }));
-          return rows.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              {t('prices.noModels')}
-            </Text>
-          ) : (
-            <PlainTable label={t('plugins.tab.prices')} columns={columns} rows={rows} rowKey={({ model }) => model} />
-          );
-        }}
-      </QueryResult>
-      <PriceDialog subject={subject} onClose={() => setSubject(null)} />
-    </Section>
+    <Stack gap="lg">
+      <QueryResult query={prices}>{(data) => <PluginPriceTable prices={data} />}</QueryResult>
+    </Stack>
   );
 }
 

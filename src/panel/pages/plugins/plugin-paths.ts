@@ -1,10 +1,21 @@
 import { ApiError } from '../../api/api-error.ts';
+import type { PluginSummary } from '../../api/types.ts';
 
 export const pluginPath = (key: string): string => `/api/plugin/task/${encodeURIComponent(key)}`;
+
+export const pluginPricesPath = (key: string): string => `/api/price/plugin/${encodeURIComponent(key)}`;
+
+/** Whether the gateway knows the prices of a plugin: one that serves. */
+export const hasPrices = ({ runtime_status: status }: Pick<PluginSummary, 'runtime_status'>): boolean =>
+  status === 'registered' || status === 'disabled_fallback';
 
 /** The page of a move: `to` takes the place of `from`. */
 export const movePath = (from: string, to: string): string =>
   `/plugins/${encodeURIComponent(from)}/move?to=${encodeURIComponent(to)}`;
+
+/** What activating a version would change. */
+export const activatePath = (key: string, version: string): string =>
+  `/plugins/${encodeURIComponent(key)}/activate?${new URLSearchParams({ version })}`;
 
 /** Path prefixes to refetch after a plugin was changed, enabled or disabled. */
 export const pluginDependentPaths = [

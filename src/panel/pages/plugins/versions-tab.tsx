@@ -13,7 +13,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { ChangeList } from './change-log.tsx';
-import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
+import { activatePath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 /** A stored version, or the built-in one while it serves. */
 type Row = Pick<PluginVersion, 'version' | 'remark' | 'changelog' | 'active' | 'enabled'> & {
@@ -67,8 +67,8 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
         ]
       : [];
   const hasFactoryVersion = plugin.factory_meta !== undefined;
-  const link = (page: string, version: string): string =>
-    withQuery(`/plugins/${encodeURIComponent(plugin.key)}/${page}`, { version });
+  const diffPath = (version: string): string =>
+    withQuery(`/plugins/${encodeURIComponent(plugin.key)}/diff`, { version });
   const columns: readonly Column<Row>[] = [
     {
       key: 'version',
@@ -120,14 +120,14 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
       render: ({ id, version, active }) => (
         <Group gap={8} wrap="nowrap" justify="flex-end">
           {!active && (
-            <Button component={Link} to={link('activate', version)} size="xs" variant="light">
+            <Button component={Link} to={activatePath(plugin.key, version)} size="xs" variant="light">
               {t('plugins.reviewAndActivate')}
             </Button>
           )}
           {!active && (
             <Button
               component={Link}
-              to={link('diff', version)}
+              to={diffPath(version)}
               size="xs"
               variant="default"
               title={t('plugins.compare', { version })}
@@ -171,7 +171,8 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
             />
             {hasFactoryVersion && all.some(({ active }) => active) && (
               <Text size="sm" c="dimmed">
-                {t('plugins.factoryBelow')} <Link to={link('activate', 'factory')}>{t('plugins.backToFactory')}</Link>
+                {t('plugins.factoryBelow')}{' '}
+                <Link to={activatePath(plugin.key, 'factory')}>{t('plugins.backToFactory')}</Link>
               </Text>
             )}
           </div>

@@ -139,7 +139,7 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
             )}
           </PriceInput>
         )}
-        {model.trim() !== '' && expression.trim() !== '' && (
+        {model.trim() !== '' && expression.trim() !== '' && expression !== subject.expression && (
           <PriceReplay tried={{ prices: [{ plugin_key: pluginKey, model: model.trim(), expression }] }} />
         )}
         <div className={classes.footer}>

@@ -1,5 +1,4 @@
 import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
-import { IconPlayerPlay } from '@tabler/icons-react';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -77,7 +76,6 @@ export function PriceReplay({ tried, runsAtOnce = false }: { tried: TriedPrices;
       <Group gap="sm">
         <Button
           variant="default"
-          leftSection={<IconPlayerPlay size={17} stroke={1.6} aria-hidden="true" />}
           loading={isRunning}
           h="auto"
           mih={{ base: 44, sm: 36 }}
@@ -86,6 +84,9 @@ export function PriceReplay({ tried, runsAtOnce = false }: { tried: TriedPrices;
         >
           {t('replay.run')}
         </Button>
+        <Text size="xs" c="dimmed" flex="1 1 240px">
+          {t('replay.note')}
+        </Text>
       </Group>
       {error instanceof Error && <ErrorNotice error={error} />}
       {isRunning && <Progress value={100} animated aria-label={t('replay.running')} />}
@@ -178,9 +179,11 @@ function ReplayOutcome({ outcome }: { outcome: Outcome }) {
           })}
         </Text>
       )}
-      <Text size="xs" c="dimmed">
-        {t(outcome.isDone ? 'replay.note' : 'replay.running')}
-      </Text>
+      {!outcome.isDone && (
+        <Text size="xs" c="dimmed">
+          {t('replay.running')}
+        </Text>
+      )}
     </Stack>
   );
 }

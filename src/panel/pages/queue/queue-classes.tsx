@@ -16,6 +16,10 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
   const format = useFormat();
   const plugins = usePluginNames();
   if (queue.length === 0) return null;
+  const saySlots = ({ running, limit }: QueueClass): string =>
+    limit === null
+      ? format.number(running)
+      : t('channels.slotsOf', { taken: format.number(running), limit: format.number(limit) });
   const columns: readonly Column<QueueClass>[] = [
     {
       key: 'model',
@@ -44,7 +48,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
       key: 'running',
       heading: t('queue.column.running'),
       numeric: true,
-      render: ({ running }) => format.number(running),
+      render: saySlots,
     },
     {
       key: 'waiting',
@@ -63,12 +67,12 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
         columns={columns}
         rows={queue}
         rowKey={({ platform, model, group }) => `${platform} ${model} ${group}`}
-        brief={({ model, group, waiting, running }) => (
+        brief={(each) => (
           <RowBrief
-            name={model}
-            figure={t('queue.waitingCount', { count: waiting, shown: format.number(waiting) })}
-            facts={[t('keys.groupIs', { group }), t('queue.inUse', { count: running })]}
-            onPress={() => onChoose(chosen === model ? '' : model)}
+            name={each.model}
+            figure={t('queue.waitingCount', { count: each.waiting, shown: format.number(each.waiting) })}
+            facts={[t('keys.groupIs', { group: each.group }), t('queue.inUse', { slots: saySlots(each) })]}
+            onPress={() => onChoose(chosen === each.model ? '' : each.model)}
           />
         )}
       />

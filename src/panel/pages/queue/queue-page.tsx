@@ -112,7 +112,7 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
       numeric: true,
       render: (task) => (
         <div className={classes.start}>
-          <span>{sayStart(task, t, format) ?? '–'}</span>
+          <span>{sayStart(task, t, format) ?? (task.reason === 'no_channel' ? '–' : t('queue.noEstimate'))}</span>
           <span className={classes.detail} title={format.time(task.waiting_since)}>
             {t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) })}
           </span>
@@ -176,16 +176,19 @@ const reasons: Readonly<Record<Exclude<Reasons, 'no_channel'>, TextKey>> = {
   own_limit: 'queue.reason.own_limit',
 };
 
-function Reason({ task: { reason, reason_until: until, model } }: { task: QueuedTask }) {
+function useReasonText(): (task: QueuedTask) => string {
   const { t } = useTranslation();
   const format = useFormat();
   const isAdmin = useRole() >= roles.admin;
-  if (reason !== 'no_channel') return t(reasons[reason], { when: until ? format.ago(until) : '' });
-  return (
-    <span className={classes.stuck}>
-      {t(isAdmin ? 'queue.reason.no_channel' : 'queue.reason.unavailable', { model })}
-    </span>
-  );
+  return ({ reason, reason_until: until, model }) =>
+    reason === 'no_channel'
+      ? t(isAdmin ? 'queue.reason.no_channel' : 'queue.reason.unavailable', { model })
+      : t(reasons[reason], { when: until ? format.ago(until) : '' });
+}
+
+function Reason({ task }: { task: QueuedTask }) {
+  const say = useReasonText();
+  return task.reason === 'no_channel' ? <span className={classes.stuck}>{say(task)}</span> : say(task);
 }
 
 /** What can be done with a task that waits: its owner cancels it, administrators also move it. */
@@ -234,36 +237,39 @@ function Actions({ task }: { task: QueuedTask }) {
   );
 }
 
-/** A waiting task in two lines, for a phone: its place and start, or what keeps it from one. */
+/** A waiting task for a phone: its place, its start, and what it waits for. */
 function QueueBrief({ task }: { task: QueuedTask }) {
   const { t } = useTranslation();
   const format = useFormat();
   const toTitle = useTaskTitle();
+  const sayReason = useReasonText();
   const start = sayStart(task, t, format);
-  const wait = t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) });
-  const isInTurn = task.reason === 'full';
+  const isStuck = task.reason === 'no_channel';
+  const where = task.channels?.[0]?.name;
   return (
     <RowBrief
       name={toTitle(task)}
       to={taskPath(task)}
       state={
-        isInTurn ? (
-          <StatusLabel tone="waiting">{sayPosition(task, t, format)}</StatusLabel>
-        ) : (
+        isStuck ? (
           <BriefText>
             <Reason task={task} />
           </BriefText>
+        ) : (
+          <StatusLabel tone="waiting">{sayPosition(task, t, format)}</StatusLabel>
         )
       }
       facts={[
-        ...(isInTurn
-          ? [start === null ? wait : t('queue.starts', { when: start })]
-          : task.reason === 'no_channel'
-            ? [wait]
-            : [sayPosition(task, t, format)]),
+        start === null
+          ? t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) })
+          : t('queue.starts', { when: start }),
         task.username ?? '',
       ]}
       wraps
+      // The position of one at its own limit says that.
+      {...(isStuck || task.reason === 'own_limit'
+        ? {}
+        : { detail: [where, sayReason(task)].filter((part) => part !== undefined).join(' · ') })}
       actions={<Actions task={task} />}
     />
   );

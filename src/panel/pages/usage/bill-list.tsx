@@ -135,14 +135,13 @@ type BillDrawerProps = { row: UsageRow | null; scope: Scope; onClose(): void };
 /** Explains one bill. */
 function BillDrawer({ row, scope, onClose }: BillDrawerProps) {
   const { t } = useTranslation();
-  const format = useFormat();
   return (
     <Drawer
       opened={row !== null}
       onClose={onClose}
       position="right"
       size={520}
-      title={row && t('usage.billOf', { cost: format.money(readCost(row)) })}
+      title={t('usage.bill')}
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
       {row !== null && <BillDetails row={row} scope={scope} />}

@@ -1,0 +1,316 @@
+import { Anchor, Checkbox, NativeSelect, Text, Textarea } from '@mantine/core';
+import type { ClipboardEvent, ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { toDecimal, writeDecimal } from '../../ui/form/decimal.ts';
+import { MoneyField } from '../../ui/form/decimal-field.tsx';
+import {
+  compareWithList,
+  expressionForm,
+  type PriceDraft,
+  plainAmount,
+  readAmount,
+  toDraft,
+  toExpression,
+} from './price-draft.ts';
+import classes from './price-sheet.module.css';
+import { useFormName, useMarginText, usePriceText } from './price-text.ts';
+import type { PriceDrafts, PriceTableRow } from './use-price-drafts.ts';
+
+type PriceTableProps = {
+  label: string;
+  rows: readonly PriceTableRow[];
+  drafts: PriceDrafts;
+  /** Rows that bulk changes apply to; without it none can be chosen. */
+  chosen?: { ids: ReadonlySet<string>; set(ids: ReadonlySet<string>): void };
+  /** Of one plugin: what a price counts is chosen here, and list prices are taken row by row. */
+  isOfPlugin?: boolean;
+  /** The row whose price the other models can be given. */
+  copied?: PriceTableRow | undefined;
+};
+
+/** Prices of models as fields, beside the vendor's list prices. */
+export function PriceTable({ label, rows, drafts, chosen, isOfPlugin = false, copied }: PriceTableProps) {
+  const { t } = useTranslation();
+  const firstUnpriced = isOfPlugin ? rows.find(({ model }) => model.price === null)?.id : undefined;
+  /** A column of a spreadsheet fills the rows from here on. */
+  const paste = (from: number, event: ClipboardEvent): void => {
+    const lines = event.clipboardData.getData('text').trim().split(/\r?\n/);
+    if (lines.length < 2) return;
+    event.preventDefault();
+    const targets = rows.slice(from, from + lines.length);
+    drafts.change(targets, (row) => {
+      const draft = drafts.read(row);
+      const amount = lines[targets.indexOf(row)]?.trim().replace(/^\$/, '') ?? '';
+      const isPlain = draft.form !== expressionForm && !row.forms.find(({ id }) => id === draft.form)?.by;
+      return isPlain && readAmount(amount) !== null ? { ...draft, amounts: { [plainAmount]: amount } } : null;
+    });
+  };
+  return (
+    <div className={classes.frame}>
+      <table className={classes.table} aria-label={label}>
+        <thead>
+          <tr>
+            {chosen && (
+              <th scope="col" data-label={t('sheet.all')}>
+                <Checkbox
+                  aria-label={t('sheet.all')}
+                  checked={rows.length > 0 && rows.every(({ id }) => chosen.ids.has(id))}
+                  onChange={({ currentTarget }) =>
+                    chosen.set(new Set(currentTarget.checked ? rows.map(({ id }) => id) : []))
+                  }
+                />
+              </th>
+            )}
+            <th scope="col">{t('prices.model')}</th>
+            <th scope="col">{t('sheet.unit')}</th>
+            <th scope="col" data-amounts>
+              {t('sheet.price')}
+            </th>
+            <th scope="col" data-numeric>
+              {t('sheet.margin')}
+            </th>
+            {!isOfPlugin && (
+              <th scope="col" data-numeric>
+                {t('sheet.revenue')}
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <PriceRow
+              key={row.id}
+              row={row}
+              drafts={drafts}
+              isOfPlugin={isOfPlugin}
+              hasFocus={row.id === firstUnpriced}
+              onPaste={(event) => paste(index, event)}
+              onCopy={
+                row === copied
+                  ? () =>
+                      drafts.change(
+                        rows.filter((each) => each !== row),
+                        () => drafts.read(row),
+                      )
+                  : undefined
+              }
+              choice={
+                chosen && (
+                  <Checkbox
+                    aria-label={t('sheet.choose', { model: row.model.model })}
+                    checked={chosen.ids.has(row.id)}
+                    onChange={({ currentTarget }) => {
+                      const others = [...chosen.ids].filter((id) => id !== row.id);
+                      chosen.set(new Set(currentTarget.checked ? [...others, row.id] : others));
+                    }}
+                  />
+                )
+              }
+            />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+type PriceRowProps = {
+  row: PriceTableRow;
+  drafts: PriceDrafts;
+  isOfPlugin: boolean;
+  hasFocus: boolean;
+  choice: ReactNode;
+  onPaste(event: ClipboardEvent): void;
+  /** Gives the other models this price. */
+  onCopy: (() => void) | undefined;
+};
+
+function PriceRow({ row, drafts, isOfPlugin, hasFocus, choice, onPaste, onCopy }: PriceRowProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const sayMargin = useMarginText();
+  const { plugin, model, forms } = row;
+  const formName = useFormName(plugin.facts);
+  const draft = drafts.read(row);
+  const form = forms.find(({ id }) => id === draft.form);
+  const tiers = compareWithList(draft, model.list_price, forms);
+  const loses = [...tiers.values()].some(({ margin }) => (margin ?? 0) < 0);
+  const onChange = (next: PriceDraft): void => drafts.change([row], () => next);
+  return (
+    <tr data-changed={drafts.changes.some((change) => change.row.id === row.id) || undefined}>
+      {choice && <td data-choice>{choice}</td>}
+      <th scope="row">
+        {model.model}
+        {!isOfPlugin && (
+          <Text size="xs" c="dimmed">
+            <Anchor component={Link} to={`/prices/${plugin.plugin_key}`} inherit c="dimmed">
+              {plugin.plugin_name}
+            </Anchor>
+          </Text>
+        )}
+        {isOfPlugin && !model.offered && (
+          <Text size="xs" c="dimmed">
+            {t('prices.table.notOffered')}
+          </Text>
+        )}
+      </th>
+      <td data-label={t('sheet.unit')} data-unit>
+        {isOfPlugin ? (
+          <NativeSelect
+            size="xs"
+            aria-label={t('prices.table.formOf', { model: model.model })}
+            value={draft.form}
+            onChange={({ currentTarget }) => onChange({ ...draft, form: currentTarget.value })}
+            data={[
+              ...forms.map((each) => ({ value: each.id, label: formName(each) })),
+              { value: expressionForm, label: t('prices.table.expression') },
+            ]}
+          />
+        ) : form === undefined ? (
+          t('prices.formula')
+        ) : (
+          formName(form)
+        )}
+      </td>
+      <td onPaste={onPaste} data-label={t('sheet.price')} data-amounts>
+        {form === undefined ? (
+          <Textarea
+            aria-label={t('prices.table.expressionOf', { model: model.model })}
+            value={draft.expression}
+            onChange={({ currentTarget }) => onChange({ ...draft, expression: currentTarget.value })}
+            placeholder='0.05 * u("seconds")'
+            autosize
+            minRows={1}
+            spellCheck={false}
+            styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+          />
+        ) : (
+          <div className={classes.amounts}>
+            {(form.by?.values ?? [plainAmount]).map((value, index) => (
+              <Amount
+                key={value}
+                row={row}
+                value={value}
+                draft={draft}
+                tier={tiers.get(value)}
+                isMissing={drafts.isRefused && drafts.incomplete.has(row.id)}
+                hasFocus={hasFocus && index === 0}
+                onChange={onChange}
+              />
+            ))}
+          </div>
+        )}
+        <BesidePrice row={row} draft={draft} isListed={tiers.size > 0} canTake={isOfPlugin} onChange={onChange} />
+        {onCopy !== undefined && (
+          <Anchor component="button" type="button" size="xs" mt={4} display="block" ta="start" onClick={onCopy}>
+            {t('prices.table.copy')}
+          </Anchor>
+        )}
+      </td>
+      <td data-numeric data-label={t('sheet.margin')} data-bad={loses || undefined}>
+        {sayMargin(tiers) ?? '–'}
+      </td>
+      {!isOfPlugin && (
+        <td data-numeric data-label={t('sheet.revenue')}>
+          {model.revenue ? format.money(model.revenue) : '–'}
+        </td>
+      )}
+    </tr>
+  );
+}
+
+type AmountProps = {
+  row: PriceTableRow;
+  /** The value of the fact that the price depends on. */
+  value: string;
+  draft: PriceDraft;
+  tier: { cost: number; margin: number | null } | undefined;
+  isMissing: boolean;
+  hasFocus: boolean;
+  onChange(draft: PriceDraft): void;
+};
+
+/** One amount; below it what it was, and the vendor's own. */
+function Amount({ row: { model, forms }, value, draft, tier, isMissing, hasFocus, onChange }: AmountProps) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const before = toDraft(model.price, forms);
+  const old = before.form === draft.form ? before.amounts[value] : undefined;
+  const dollars = (decimal: string): string => `$${writeDecimal(decimal, i18n.language)}`;
+  return (
+    <div>
+      <MoneyField
+        size="xs"
+        {...(value === plainAmount ? {} : { label: value })}
+        aria-label={[t('prices.table.amountOf', { model: model.model }), value].filter(Boolean).join(', ')}
+        autoFocus={hasFocus}
+        error={isMissing && readAmount(draft.amounts[value]) === null}
+        value={draft.amounts[value] ?? ''}
+        onChange={(amount) => onChange({ ...draft, amounts: { ...draft.amounts, [value]: amount } })}
+      />
+      {old !== undefined && readAmount(old) !== readAmount(draft.amounts[value]) && (
+        <s className={classes.tier}>{dollars(old)}</s>
+      )}
+      {tier !== undefined && (
+        <span className={classes.tier} data-bad={(tier.margin ?? 0) < 0 || undefined}>
+          {t('sheet.listOf', { amount: dollars(toDecimal(tier.cost)) })}
+          {value !== plainAmount && tier.margin !== null && (
+            <>
+              <br />
+              {t('sheet.marginOf', { margin: format.percent(tier.margin) })}
+            </>
+          )}
+        </span>
+      )}
+    </div>
+  );
+}
+
+type BesidePriceProps = {
+  row: PriceTableRow;
+  draft: PriceDraft;
+  /** The list price stands below each amount. */
+  isListed: boolean;
+  canTake: boolean;
+  onChange(draft: PriceDraft): void;
+};
+
+/** The vendor's list price where it counts something else, and what other plugins charge. */
+function BesidePrice({ row: { plugin, model, forms }, draft, isListed, canTake, onChange }: BesidePriceProps) {
+  const { t } = useTranslation();
+  const say = usePriceText();
+  const list = model.list_price;
+  const isAtList = list !== null && toExpression(draft, forms) === toExpression(toDraft(list, forms), forms);
+  return (
+    <>
+      {list !== null && !isListed && (
+        <span className={classes.tier}>{t('prices.table.list', { price: say(list.summary, plugin.facts) })}</span>
+      )}
+      {list !== null && canTake && !isAtList && (
+        <Anchor
+          component="button"
+          type="button"
+          size="xs"
+          mt={4}
+          display="block"
+          ta="start"
+          aria-label={t('prices.table.takeOneOf', { model: model.model })}
+          onClick={() => onChange(toDraft(list, forms))}
+        >
+          {t('prices.table.takeOne')}
+        </Anchor>
+      )}
+      {canTake &&
+        model.others.map(({ plugin_key: key, price }) => (
+          <span key={key} className={classes.tier}>
+            {t('prices.table.other', {
+              plugin: key,
+              price: price === null ? t('prices.table.noPrice') : say(price.summary, plugin.facts),
+            })}
+          </span>
+        ))}
+    </>
+  );
+}
