@@ -182,7 +182,7 @@ function Slots({ capacity: { running, abandoned, limit } }: { capacity: ModelCap
   if (limit === null) return format.number(taken);
   return (
     <div className={classes.slots}>
-      <span>{t('channels.slotsOf', { taken: format.number(taken), limit: format.number(limit) })}</span>
+      <span>{t('queue.slotsOf', { taken: format.number(taken), limit: format.number(limit) })}</span>
       <Progress.Root size={6} className={classes.slotBar}>
         <Progress.Section value={(100 * running) / limit} aria-label={t('channels.slotsInUse')} />
         {abandoned > 0 && (

@@ -28,8 +28,13 @@ export function PriceChanges({ drafts }: { drafts: PriceDrafts }) {
     <section className={classes.bar} aria-label={t('sheet.changes')}>
       <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>
-          {t('sheet.changing', { count, number: format.number(count) })}
-          {shares.length > 0 && `: ${low === high ? low : t('sheet.fromTo', { low, high })}`}
+          <span>
+            {t('sheet.changing', { count, number: format.number(count) })}
+            {shares.length > 0 && `: ${low === high ? low : t('sheet.fromTo', { low, high })}`}
+            <Text span size="xs" c="dimmed" display="block">
+              {t('prices.deleteText')}
+            </Text>
+          </span>
         </summary>
         <div className={classes.changes}>
           <ul>
@@ -81,14 +86,11 @@ export function PriceChanges({ drafts }: { drafts: PriceDrafts }) {
           {t('prices.table.save')}
         </Button>
       </Group>
-      <Text
-        size="xs"
-        c={drafts.isRefused ? 'var(--mantine-color-error)' : 'dimmed'}
-        role={drafts.isRefused ? 'alert' : undefined}
-        className={classes.note ?? ''}
-      >
-        {t(drafts.isRefused ? 'prices.table.incomplete' : 'prices.deleteText')}
-      </Text>
+      {drafts.isRefused && (
+        <Text size="sm" c="var(--mantine-color-error)" role="alert" className={classes.refused ?? ''}>
+          {t('prices.table.incomplete')}
+        </Text>
+      )}
     </section>
   );
 }

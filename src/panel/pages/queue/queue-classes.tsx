@@ -19,7 +19,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
   const saySlots = ({ running, limit }: QueueClass): string =>
     limit === null
       ? format.number(running)
-      : t('channels.slotsOf', { taken: format.number(running), limit: format.number(limit) });
+      : t('queue.slotsOf', { taken: format.number(running), limit: format.number(limit) });
   const columns: readonly Column<QueueClass>[] = [
     {
       key: 'model',
