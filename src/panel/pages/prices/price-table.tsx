@@ -24,7 +24,7 @@ type PriceTableProps = {
   drafts: PriceDrafts;
   /** Rows that bulk changes apply to; without it none can be chosen. */
   chosen?: { ids: ReadonlySet<string>; set(ids: ReadonlySet<string>): void };
-  /** Of one plugin: what a price counts is chosen here, and list prices are taken row by row. */
+  /** One plugin is shown: its units are chosen here, and list prices are taken row by row. */
   isOfPlugin?: boolean;
   /** The row whose price the other models can be given. */
   copied?: PriceTableRow | undefined;
