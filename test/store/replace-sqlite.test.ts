@@ -10,8 +10,10 @@ import { copyDatabase, databaseVersion, migrateStore, openStore, replaceSqlite }
 import { RESTORED_NODE } from '../../src/store/ports/index.ts';
 import { finishReplacement, replacementSteps } from '../../src/store/snapshot/replace-sqlite.ts';
 import { markCopy } from '../../src/store/sqlite/refuse-foreign-log.ts';
-import { NEW_WAITING, newTask } from '../contract/each-store.ts';
+import { addRunningTask, NEW_WAITING, newSession, newTask } from '../contract/each-store.ts';
+import { addUser } from '../support/add-user.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { anOldDatabase, createConcurrencyLimit } from './old-database.ts';
 
 const optionsFor = (dataDir: string) =>
   ({ databaseUrl: '', dataDir, synchronous: 'FULL', clock: systemClock, logger: silentLogger }) as const;
@@ -55,6 +57,53 @@ test('a task that waited when a copy was made is not sent after it took the plac
   const after = await serve(dataDir);
   expect(await after.waiting.age(9)).toMatchObject([{ taskId, node: RESTORED_NODE }]);
   await after.close();
+});
+
+test('what a copy would order, deliver or admit once more ends when it takes the place', async () => {
+  const dataDir = temporaryFolder();
+  const store = await serve(dataDir);
+  const { id: userId } = await addUser(store);
+  const batchId = 'batch_1';
+  await store.batches.insert(
+    {
+      ...{ batchId, userId, apiKeyId: 1, endpoint: '/v1/videos', inputFileId: '', allOrNone: false, metadata: {} },
+      ...{ callbackUrl: null, requestId: 'r', status: 'in_progress', total: 2, startedAt: 1, createdAt: 1 },
+      expiresAt: 2_000_000_000,
+    },
+    [0, 1].map((position) => ({ position, customId: `${position}`, path: '/v1/videos', body: { prompt: 'a cat' } })),
+    3,
+  );
+  await store.batches.begin({ batchId, position: 0 }, 1);
+  const session = newSession(userId);
+  await store.sessions.insert(session);
+  const { taskId } = await addRunningTask(store, { userId });
+  await store.webhooks.putFinish(
+    {
+      ...{ eventId: 'event', taskId, userId, apiKeyId: 1, event: 'task.finished', url: 'https://example.org/' },
+      ...{ host: 'example.org', payload: {}, createdAt: 1 },
+    },
+    60_000,
+  );
+  await store.close();
+  const copy = join(temporaryFolder(), 'copy.db');
+  copyDatabase(dataDir, copy);
+  replaceSqlite({ dataDir, file: copy, now: 1_800_000_000 });
+  const after = await serve(dataDir);
+  expect(await after.batches.unsent(batchId, 9)).toEqual([]);
+  expect((await after.batches.counts([batchId])).get(batchId)).toMatchObject({ cancelled: 2 });
+  expect(await after.sessions.bySid(session.sid)).toMatchObject({ status: 'revoked', revokedReason: 'restored' });
+  expect(await after.webhooks.depth()).toMatchObject({ pending: 0 });
+  await after.close();
+});
+
+test('a copy of the first version, which has fewer tables, takes the place too', async () => {
+  const old = createConcurrencyLimit();
+  const setup = await old.setUp('sqlite');
+  await anOldDatabase(setup, 1, []);
+  const dataDir = temporaryFolder();
+  await put(dataDir, NEW);
+  expect(replaceSqlite({ dataDir, file: pathFor(setup.dataDir), now: 1_800_000_000 })).toBeDefined();
+  expect(await databaseVersion(optionsFor(dataDir))).toBe(1);
 });
 
 const OLD = ['old-1', 'old-2'];
@@ -164,4 +213,14 @@ test('a copy is refused beside a gateway, and where it is not a whole database o
   }
   expect(() => replace(pathFor(left))).toThrow('the database itself');
   expect([await keysIn(left), existsSync(join(left, 'taskgate.copy'))]).toEqual([[...NEW, ...OLD], false]);
+});
+
+test('a copy that cannot be made leaves nothing on the disk', async () => {
+  const dataDir = temporaryFolder();
+  await put(dataDir, OLD);
+  const copies = temporaryFolder();
+  // No file takes the place of a folder.
+  mkdirSync(join(copies, 'copy.db', 'full'), { recursive: true });
+  expect(() => copyDatabase(dataDir, join(copies, 'copy.db'))).toThrow();
+  expect(readdirSync(copies)).toEqual(['copy.db']);
 });

@@ -15,7 +15,7 @@ import { migrations } from '../../../migrations/index.ts';
 import { isObject, isoTime, parseJson } from '../../kernel/index.ts';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { pendingMigrations } from '../migrate/pending-migrations.ts';
-import { END_WAITING } from '../ports/index.ts';
+import { endPastStatements } from '../ports/index.ts';
 import { flushFile, flushFolder, writeFlushed } from '../sqlite/flush.ts';
 import { lockBackups, lockDataDir, requireFreeDataDir } from '../sqlite/lock-data-dir.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
@@ -55,7 +55,7 @@ export function replaceSqlite({
   try {
     if (!unlockBackups) throw storeErrors.in_use({ message: 'A backup is being made. Try again when it has ended.' });
     finishReplacement(dataDir);
-    const mark = prepareCopy(dataDir, resolve(file));
+    const mark = prepareCopy(dataDir, resolve(file), now);
     const kept = existsSync(sqlitePath(dataDir)) ? keptPath(dataDir, now) : undefined;
     for (const step of replacementSteps(dataDir, { mark, kept: kept ?? '' })) step();
     return kept;
@@ -114,7 +114,7 @@ export function finishReplacement(dataDir: string): void {
 }
 
 /** Copies the file into the work folder, makes one file of it and its log, and checks it. */
-function prepareCopy(dataDir: string, file: string): number {
+function prepareCopy(dataDir: string, file: string, now: number): number {
   const folder = join(dataDir, WORK_FOLDER);
   const path = sqlitePath(folder);
   requireFile(dataDir, file);
@@ -130,8 +130,10 @@ function prepareCopy(dataDir: string, file: string): number {
   const copy = new SqliteFile(path, { readwrite: true });
   try {
     requireOwnHistory(copy, file);
-    // What was sent after the copy must not be sent again.
-    if (copy.query("select 1 from sqlite_master where name = 'waiting'").values().length > 0) copy.run(END_WAITING);
+    // An earlier version has fewer tables.
+    const hasTable = copy.query("select 1 from sqlite_master where type = 'table' and name = ?");
+    for (const [table, text] of Object.entries(endPastStatements(now)))
+      if (hasTable.values(table).length > 0) copy.run(text);
     copy.run(`pragma application_id = ${mark}`);
     copy.query('pragma wal_checkpoint(truncate)').values();
   } catch (error) {

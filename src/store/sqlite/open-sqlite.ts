@@ -89,12 +89,18 @@ export function openSqliteFile(dataDir: string, synchronous: 'FULL' | 'NORMAL'):
 export function copySqliteFile(file: SqliteFile, target: string, isKept: boolean): void {
   const part = `${target}.part`;
   rmSync(part, { force: true });
-  // SQLite fills an empty file that exists, and so keeps its mode.
-  closeSync(openSync(part, 'wx', 0o600));
-  file.query('vacuum into ?').run(part);
-  // SQLite gives it the mark of the database, and older versions do not flush it.
-  if (isKept) markCopy(part);
-  renameSync(part, target);
+  try {
+    // SQLite fills an empty file that exists, and so keeps its mode.
+    closeSync(openSync(part, 'wx', 0o600));
+    file.query('vacuum into ?').run(part);
+    // SQLite gives it the mark of the database, and older versions do not flush it.
+    if (isKept) markCopy(part);
+    renameSync(part, target);
+  } catch (error) {
+    // On a full disk, the gateway would have even less room than before.
+    rmSync(part, { force: true });
+    throw error;
+  }
   if (isKept) flushFolder(dirname(target));
 }
 

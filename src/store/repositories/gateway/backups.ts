@@ -1,7 +1,7 @@
 import { and, desc, eq, getTableName, inArray, lt, sql } from 'drizzle-orm';
 import { type StoredSentence, sentence } from '../../../kernel/index.ts';
 import { FOLDER_OPTION } from '../../files/guard-folder.ts';
-import { type BackupRun, type BackupStore, END_WAITING } from '../../ports/index.ts';
+import { type BackupRun, type BackupStore, endPastStatements } from '../../ports/index.ts';
 import { atomic, type Context, decodeSentence, encodeSentence, isOverIn } from '../context.ts';
 import { RUNNING } from '../tasks/claim-tasks.ts';
 
@@ -152,9 +152,6 @@ export function createBackupStore(context: Context): BackupStore {
   };
 }
 
-/** Why a webhook of the past was given up, in its list of attempts. */
-const NOT_SENT = 'not sent: the database was restored from a backup';
-
 /**
  * What a restored database must forget. Each statement is conditional, so that a second run, after
  * one that was killed, changes nothing more.
@@ -167,27 +164,21 @@ function createPastEnding({ statement }: Context): Pick<BackupStore, 'endPast'> 
         lease_seq = lease_seq + 1 where status = 'NOT_START' and lease_until > 0 returning id`);
       await statement(sql`update tasks set lease_owner = null, lease_until = 0, lease_seq = lease_seq + 1
         where status in ${RUNNING} and lease_until > 0`);
-      // What was sent after the backup must not be sent again; the next start ends them.
-      await statement(sql.raw(END_WAITING));
-      // Which items of a batch were sent after the backup is not known here.
-      await statement(sql`update batch_items set status = 'cancelled', body = null
-        where status in ('pending', 'sending')`);
       await statement(sql`update relay_requests set lease_until = 0 where status = 'OPEN' and lease_until > 0`);
       await statement(sql`update kept_results set lease_owner = null, lease_until = 0, lease_seq = lease_seq + 1
         where lease_owner is not null`);
-      await statement(sql`insert into webhook_deliveries (outbox_id, at, error)
-        select id, ${at}, ${NOT_SENT} from webhook_outbox where status = 'pending'`);
-      const webhooks = await statement(sql`update webhook_outbox set status = 'failed', lease_owner = null,
-        lease_until = 0, lease_seq = lease_seq + 1 where status = 'pending' returning id`);
-      // Sessions and flows that ended after the backup must not come back.
-      const sessions = await statement(sql`update user_sessions set status = 'revoked', revoked_at = ${at},
-        revoked_reason = 'restored' where status = 'active' returning sid`);
-      await statement(sql`delete from auth_flows`);
+      const ended: Record<string, number> = {};
+      for (const [table, text] of Object.entries(endPastStatements(at)))
+        ended[table] = (await statement(sql.raw(text))).length;
       // The restored gateway has another folder of results, which its first use marks.
       await statement(sql`delete from options where key = ${FOLDER_OPTION}`);
       await statement(sql`delete from nodes`);
       await statement(sql`delete from backup_runs`);
-      return { submissions: submissions.length, webhooks: webhooks.length, sessions: sessions.length };
+      return {
+        submissions: submissions.length,
+        webhooks: ended.webhook_outbox ?? 0,
+        sessions: ended.user_sessions ?? 0,
+      };
     }),
   };
 }
