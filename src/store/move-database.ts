@@ -105,7 +105,7 @@ async function move({ source, target, clock, onTable }: Move): Promise<MoveRepor
     onTable(table.name, was.rows);
   }
   await compareLedger(source, target);
-  await target.finish();
+  await target.finish(await source.lastIds());
   // From here on the source serves nobody, and the next run continues one that ends here.
   await writeNote(source, { state: 'gone', at: clock.unix() });
   await writeNote(target, undefined);

@@ -105,3 +105,21 @@ test('nothing is switched over where a row differs, and a database with data of 
   await fill(own);
   expect(move(from, own)).rejects.toThrow('users or tasks of its own');
 });
+
+test('no id of a deleted key or channel is given again in the other database', async () => {
+  const [first, second, third] = [sqlite(), await postgres(), sqlite()];
+  const { user, key } = await fill(first);
+  const store = await open(first);
+  const gone = await addKey(store, user.id);
+  await store.apiKeys.delete(gone.id, user.id);
+  await store.close();
+  await move(first, second);
+  const moved = await open(second);
+  const next = await addKey(moved, user.id);
+  expect([key.id < gone.id, next.id > gone.id]).toEqual([true, true]);
+  await moved.apiKeys.delete(next.id, user.id);
+  await moved.close();
+  await move(second, third);
+  const back = await open(third);
+  expect((await addKey(back, user.id)).id).toBeGreaterThan(next.id);
+});

@@ -16,6 +16,8 @@ async function createDamaged(): Promise<{ dataDir: string; page: number; pageSiz
   for (let number = 1; number <= ROWS; number += 1) await store.options.put(`key ${number}`, 'x'.repeat(200));
   await store.close();
   const file = new Database(join(dataDir, 'taskgate.db'));
+  // A key that was deleted: other rows may name it.
+  file.run("insert into sqlite_sequence (name, seq) values ('api_keys', 77)");
   file.run('create table numbered (id integer primary key, words text)');
   for (let id = 1; id <= ROWS; id += 1)
     file.query('insert into numbered values (?, ?)').run(id, `${id} ${'y'.repeat(200)}`);
@@ -57,6 +59,9 @@ test('what stands around a broken page is read, and the new database takes the p
   expect(readFileSync(join(dataDir, 'taskgate.db')).equals(before)).toBe(true);
 
   expect(checkSqliteDatabase(to)).toEqual([]);
+  const salvaged = new Database(join(to, 'taskgate.db'));
+  expect(salvaged.query("select seq from sqlite_sequence where name = 'api_keys'").values()).toEqual([[77]]);
+  salvaged.close();
   replaceSqlite({ dataDir, file: join(to, 'taskgate.db'), now: systemClock.unix() });
   const store = await openStore({
     ...{ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger },

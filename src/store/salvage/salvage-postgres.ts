@@ -1,7 +1,7 @@
 import type { SQL } from 'bun';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
-import { movedTables } from '../snapshot/move-endpoint.ts';
+import { movedTables, readPostgresLastIds } from '../snapshot/move-endpoint.ts';
 import { quoteName } from '../snapshot/remove-foreign-schema.ts';
 import { createFolder, openTarget, type SalvagedRow, type SalvagedTable } from './salvage-target.ts';
 
@@ -50,7 +50,9 @@ export async function salvagePostgres({
           salvaged.push(table.close());
         }
       }
-      target.finish();
+      target.finish(
+        await readPostgresLastIds(async (text) => (await sql.unsafe(text).values()) as unknown[][]).catch(() => new Map()),
+      );
       return salvaged;
     } finally {
       target.close();

@@ -2,6 +2,7 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { constants, copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
+import { readLastIds } from '../snapshot/move-endpoint.ts';
 import { quoteName } from '../snapshot/remove-foreign-schema.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
 import { hasForeignLog } from '../sqlite/refuse-foreign-log.ts';
@@ -74,7 +75,7 @@ function copyTables(from: SqliteFile, target: SalvageTarget): SalvagedTable[] {
       }
       return table.close();
     });
-    target.finish();
+    target.finish(readLastIds(from));
     return salvaged;
   } finally {
     from.close();

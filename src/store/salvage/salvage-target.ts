@@ -3,6 +3,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
 import { fillDatabase } from '../migrate/migrate-sqlite.ts';
+import { keepLastIds, type LastIds } from '../snapshot/move-endpoint.ts';
 import { quoteName } from '../snapshot/remove-foreign-schema.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
 
@@ -18,14 +19,15 @@ export type SalvageTarget = {
     skip(): void;
     close(): SalvagedTable;
   };
-  finish(): void;
+  finish(lastIds: LastIds): void;
   close(): void;
 };
 
 /** @throws `store.not_usable` where the folder is not empty */
 export function createFolder(to: string): void {
   mkdirSync(to, { recursive: true, mode: 0o700 });
-  if (readdirSync(to).length > 0)
+  // A new disk has the latter.
+  if (readdirSync(to).some((name) => name !== 'lost+found'))
     throw storeErrors.not_usable({ message: `The folder ${to} is not empty: name a new one for what is salvaged.` });
 }
 
@@ -58,8 +60,9 @@ export function openTarget(to: string, now: number): SalvageTarget {
         },
       };
     },
-    finish() {
+    finish(lastIds) {
       for (const [, sql] of triggers) file.run(String(sql));
+      keepLastIds(file, lastIds);
       file.run('vacuum');
     },
     close: () => file.close(),

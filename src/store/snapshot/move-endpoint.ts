@@ -10,6 +10,12 @@ import { sqlitePath } from '../sqlite/open-sqlite.ts';
 export type MovedTable = { name: string; columns: string[]; booleans: ReadonlySet<string> };
 export type MovedRow = (string | number | boolean | null)[];
 
+/**
+ * The last id that each table has given to a row. That row may be gone, and others still name it: a
+ * new key or channel under its id would be taken for it.
+ */
+export type LastIds = ReadonlyMap<string, number>;
+
 /** Parameters of one statement; PostgreSQL takes 65,535. */
 const MAX_PARAMETERS = 20_000;
 /** Tables in which a running gateway describes itself. */
@@ -25,8 +31,9 @@ export type MoveEndpoint = {
   write(table: MovedTable, rows: readonly MovedRow[]): Promise<void>;
   /** Stops the triggers, whose own rows are moved as well. */
   stopTriggers(): Promise<void>;
-  /** Starts the triggers again, and lets new ids begin behind those of the moved rows. */
-  finish(): Promise<void>;
+  lastIds(): Promise<LastIds>;
+  /** Starts the triggers again, and lets new ids begin behind these and those of the moved rows. */
+  finish(lastIds: LastIds): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -71,13 +78,15 @@ function openSqliteEndpoint(dataDir: string): MoveEndpoint {
     async stopTriggers() {
       for (const [name] of await triggers()) file.run(`drop trigger "${name}"`);
     },
-    async finish() {
+    lastIds: async () => readLastIds(file),
+    async finish(lastIds) {
       const fresh = new SqliteFile(':memory:');
       fresh.run(newSqliteDatabase);
       const wanted = fresh.query("select name, sql from sqlite_master where type = 'trigger'").values();
       fresh.close();
       const there = new Set((await triggers()).map(([name]) => name));
       for (const [name, sql] of wanted) if (!there.has(String(name))) file.run(String(sql));
+      keepLastIds(file, lastIds);
       file.query('pragma wal_checkpoint(truncate)').values();
     },
     close: async () => file.close(),
@@ -105,21 +114,55 @@ function openPostgresEndpoint(databaseUrl: string): MoveEndpoint {
     read: (table, page) => readPage(run, table, { ...page, key: keys(table.name), parameter: (at) => `$${at}` }),
     write: (table, rows) => writeRows({ run, parameter: (at) => `$${at}` }, table, rows),
     stopTriggers: () => forEachTable(({ name }) => run(`alter table "${name}" disable trigger user`)),
-    async finish() {
+    lastIds: () => readPostgresLastIds(run),
+    async finish(lastIds) {
       await forEachTable(({ name }) => run(`alter table "${name}" enable trigger user`));
-      const numbered = await run(
-        `select table_name from information_schema.columns
-        where table_schema = current_schema() and column_name = 'id' and is_identity = 'YES'`,
-      );
-      for (const [name] of numbered)
+      for (const [name] of await run(NUMBERED))
         await run(
-          `select setval(pg_get_serial_sequence('"${name}"', 'id'), (select greatest(coalesce(max(id), 0), 1) from "${name}"),
-            exists (select 1 from "${name}"))`,
+          `select setval(pg_get_serial_sequence('"${name}"', 'id'), greatest(last, 1), last > 0)
+            from (select greatest($1::bigint, coalesce(max(id), 0)) as last from "${name}") as ids`,
+          [lastIds.get(String(name)) ?? 0],
         );
       await run('analyze');
     },
     close: () => sql.close(),
   };
+}
+
+/** Empty where the table is not there, as in a file that is no whole database. */
+export function readLastIds(file: SqliteFile): LastIds {
+  try {
+    const rows = file.query('select name, seq from sqlite_sequence').values();
+    return new Map(rows.map(([name, last]) => [String(name), Number(last)]));
+  } catch {
+    return new Map();
+  }
+}
+
+export function keepLastIds(file: SqliteFile, lastIds: LastIds): void {
+  for (const [name, last] of lastIds) {
+    file.query('update sqlite_sequence set seq = max(seq, ?) where name = ?').run(last, name);
+    file
+      .query(
+        `insert into sqlite_sequence (name, seq) select name, ? from sqlite_master
+          where type = 'table' and name = ? and name not in (select name from sqlite_sequence)`,
+      )
+      .run(last, name);
+  }
+}
+
+const NUMBERED = `select table_name from information_schema.columns
+  where table_schema = current_schema() and column_name = 'id' and is_identity = 'YES'`;
+
+export async function readPostgresLastIds(run: MoveEndpoint['run']): Promise<LastIds> {
+  const lastIds = new Map<string, number>();
+  for (const [name] of await run(NUMBERED)) {
+    const [row] = await run(
+      `select coalesce(pg_sequence_last_value(pg_get_serial_sequence('"${name}"', 'id')::regclass), 0)`,
+    );
+    lastIds.set(String(name), Number(row?.[0]));
+  }
+  return lastIds;
 }
 
 /** The columns of a table's primary key, read once. */
