@@ -52,10 +52,10 @@ export async function reconcileVendor(
     vendorCost: jobs.reduce((sum, { cost = 0 }) => sum + cost, 0),
     repeated: [...left.values()].filter(({ times }) => times > 1).map(({ id, times }) => ({ id, times })),
   };
-  for await (const row of readTasks(store, filter)) {
+  for await (const row of readTasks(store, widen(filter))) {
     const { upstreamTaskId: id, taskId: task, status, quota } = row;
     const job = left.get(id);
-    if (id === '') continue;
+    if (id === '' || (!job && !isWithin(row, filter))) continue;
     if (result.expectedCost !== null) result.expectedCost += vendorCost(row, settings)?.cost ?? 0;
     if (!job) result.missing.push({ id, task });
     else if (status === 'FAILURE' && job.cost !== 0) result.refunded.push({ id, cost: job.cost, task });
@@ -65,6 +65,24 @@ export async function reconcileVendor(
   }
   result.unknown = [...left.values()].map(({ id, cost }) => ({ id, cost }));
   return result;
+}
+
+/**
+ * The vendor has a job once its task was sent, up to half a day after it was created, and writes
+ * the day by a clock of its own.
+ */
+const EDGE_SECONDS = 86_400;
+
+const widen = (filter: TaskListFilter): TaskListFilter => ({
+  ...filter,
+  ...(filter.since === undefined ? {} : { since: filter.since - EDGE_SECONDS }),
+  ...(filter.until === undefined ? {} : { until: filter.until + EDGE_SECONDS }),
+});
+
+/** Whether the vendor took the task in the time that the filter names. */
+function isWithin({ submitTime, createdAt }: ListedTask, { since = 0, until = Infinity }: TaskListFilter): boolean {
+  const takenAt = submitTime || createdAt;
+  return takenAt >= since && takenAt <= until;
 }
 
 async function* readTasks(store: Pick<Store, 'tasks'>, filter: TaskListFilter): AsyncGenerator<ListedTask> {

@@ -81,3 +81,29 @@ test('names what the vendor bills and nobody paid, what it lists twice, and what
   });
   await store.close();
 });
+
+test('a job at the edge of the days is found by its task, and a task that was sent outside of them is not missed', async () => {
+  const store = await openStore({
+    ...{ databaseUrl: '', dataDir: temporaryFolder(), synchronous: 'NORMAL', clock: systemClock, logger: silentLogger },
+  });
+  const user = await addUser(store, {});
+  const [since, until] = [1_800_000_000, 1_800_086_399];
+  const add = async (upstreamTaskId: string, createdAt: number, submitTime: number) => {
+    const task = await store.tasks.insert(newTask({ userId: user.id, channelId: 3, quota: 500, createdAt }));
+    const done = { status: 'SUCCESS' as const, upstreamTaskId, submitTime, finishTime: submitTime };
+    await store.tasks.advance(readLease(task), done, null);
+    return task.taskId;
+  };
+  // It waited over midnight, and the vendor lists it for the day on which it was sent.
+  await add('waited', since - 600, since + 600);
+  // The vendor's clock is behind.
+  await add('late', until + 5, until + 5);
+  await add('sent before', since - 600, since - 600);
+  await add('sent after', until - 600, until + 600);
+  const missing = await add('missing', since - 600, since + 5);
+  const jobs = ['waited', 'late'].map((id) => ({ id, cost: 1 }));
+  const found = await reconcileVendor({ store }, { jobs, filter: { channelId: 3, since, until } });
+  expect(found).toMatchObject({ matched: 2, unknown: [], missing: [{ id: 'missing', task: missing }] });
+  expect(found.charged).toBe(1500);
+  await store.close();
+});
