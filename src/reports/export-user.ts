@@ -1,6 +1,6 @@
 import { type Json, nextTurn } from '../kernel/index.ts';
 import { shownUrl } from '../notifications/index.ts';
-import type { Store, TaskRecord } from '../store/ports/index.ts';
+import type { SessionRecord, Store, TaskRecord } from '../store/ports/index.ts';
 import { taskState } from '../tasks/index.ts';
 
 /** Rows that are read at a time: few enough that requests in between do not notice. */
@@ -10,7 +10,7 @@ const AUDIT_SLICE = 2000;
 type Deps = {
   store: Pick<
     Store,
-    'users' | 'apiKeys' | 'sessions' | 'identities' | 'passkeys' | 'taskViews' | 'results' | 'personalData' | 'batches'
+    'users' | 'apiKeys' | 'identities' | 'passkeys' | 'taskViews' | 'results' | 'personalData' | 'batches'
   >;
 };
 
@@ -36,17 +36,10 @@ export async function* exportUser({ store }: Deps, userId: number, now: number):
       last_used_at: lastUsedAt,
     })),
   }));
-  const authVersion = (await store.users.byId(userId))?.authVersion ?? 0;
-  yield* section('sessions', async () => ({
-    items: (await store.sessions.list({ userId, authVersion, now, limit: PAGE })).map((session) => ({
-      ip: session.ip,
-      user_agent: session.userAgent,
-      login_method: session.loginMethod,
-      created_at: session.createdAt,
-      last_active_at: session.lastActiveAt,
-      expires_at: session.expiresAt,
-    })),
-  }));
+  yield* section('sessions', async (skip) => {
+    const rows = await personalData.exportSessions(userId, { skip, limit: PAGE });
+    return { next: rows.length < PAGE ? undefined : skip + PAGE, items: rows.map(describeSession) };
+  });
   yield* section('api_keys', async (page) => {
     const { items } = await list(userId, { page: page + 1, pageSize: PAGE });
     return { next: items.length < PAGE ? undefined : page + 1, items: items.map(describeKey) };
@@ -163,6 +156,17 @@ async function describeAccount(store: Deps['store'], userId: number) {
     deleted_at: user.deletedAt,
   };
 }
+
+/** Ended ones too: their address and browser are stored for as long as the row is. */
+const describeSession = (session: SessionRecord) => ({
+  ip: session.ip,
+  user_agent: session.userAgent,
+  login_method: session.loginMethod,
+  created_at: session.createdAt,
+  last_active_at: session.lastActiveAt,
+  expires_at: session.expiresAt,
+  revoked_at: session.revokedAt,
+});
 
 type KeyRow = Awaited<ReturnType<Store['apiKeys']['list']>>['items'][number];
 

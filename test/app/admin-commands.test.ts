@@ -219,6 +219,8 @@ describe('a person', () => {
     const { token } = await panel.logIn('ada');
     const { key } = (await panel.send('/api/token', { method: 'POST', token, body: { name: 'mine' } })).json.data;
     panel.run(`update api_keys set last_used_at = 9, last_used_ip = '2001:db8::7' where user_id = ${id}`);
+    // An ended session keeps its address, too.
+    panel.run(`update user_sessions set status = 'revoked', revoked_at = 5, ip = '2001:db8::8' where user_id = ${id}`);
     for (let n = 0; n < 120; n += 1) panel.run(insertTask(`task_${n}`, id));
     panel.run(insertTask('task_running', id, { status: 'NOT_START', leaseUntilMs: farLeaseMs() }));
 
@@ -229,6 +231,7 @@ describe('a person', () => {
     const data = JSON.parse(exported.out);
     expect(data).toMatchObject({
       account: { id, username: 'ada' },
+      sessions: [{ ip: '2001:db8::8', login_method: 'password', revoked_at: 5 }],
       api_keys: [{ name: 'mine', last_used_ip: '2001:db8::7' }],
     });
     expect(data.tasks).toHaveLength(121);

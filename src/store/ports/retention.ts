@@ -1,6 +1,7 @@
 import type { Json } from '../../kernel/index.ts';
 import type { LedgerEntryRecord } from './ledger.ts';
 import type { AuditRecord, UsageLogRecord } from './logs.ts';
+import type { SessionRecord } from './sessions.ts';
 import type { TaskEventRecord, TaskExecution, TaskProperties, TaskRecord, TaskStatus } from './task-records.ts';
 
 /**
@@ -122,6 +123,8 @@ export interface PersonalDataStore {
   redactAudit(userId: number, slice: Slice, at: number): Promise<{ redacted: number; next: number | undefined }>;
   /** Rows in order of id, for an export. */
   exportTasks(userId: number, after: number, limit: number): Promise<Omit<TaskRecord, 'data' | 'state'>[]>;
+  /** Their sessions, ended ones too, in order of creation. */
+  exportSessions(userId: number, part: { skip: number; limit: number }): Promise<SessionRecord[]>;
   exportEvents(taskIds: readonly string[]): Promise<TaskEventRecord[]>;
   exportUsage(userId: number, after: number, limit: number): Promise<UsageLogRecord[]>;
   exportLedger(userId: number, after: number, limit: number): Promise<LedgerEntryRecord[]>;

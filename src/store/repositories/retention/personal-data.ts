@@ -114,6 +114,15 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
         .orderBy(asc(tasks.id))
         .limit(limit),
 
+    exportSessions: (userId, { skip, limit }) =>
+      db
+        .select()
+        .from(userSessions)
+        .where(eq(userSessions.userId, userId))
+        .orderBy(asc(userSessions.createdAt), asc(userSessions.sid))
+        .limit(limit)
+        .offset(skip),
+
     exportEvents: async (taskIds) =>
       taskIds.length === 0 ? [] : selectEvents().execute({ taskIds: encodeTexts(taskIds) }),
 
