@@ -310,3 +310,14 @@ test.each([
     await http.stop();
   }
 });
+
+test('a port for challenges that another program has is named, and not that of the gateway', async () => {
+  const other = listenForHttpChallenges({ host: '127.0.0.1', port: 0, names: ['gate.test'] });
+  try {
+    expect(() => listenForHttpChallenges({ host: '127.0.0.1', port: other.port, names: ['gate.test'] })).toThrow(
+      `port ${other.port} on 127.0.0.1, where ACME verifies the names, is in use`,
+    );
+  } finally {
+    await other.stop();
+  }
+});

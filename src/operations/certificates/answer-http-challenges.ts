@@ -1,3 +1,5 @@
+import { OperatorError } from '../../kernel/index.ts';
+
 const PREFIX = '/.well-known/acme-challenge/';
 
 /** Serves the answer to a challenge (RFC 8555, 8.3) until the returned function is called. */
@@ -9,7 +11,7 @@ export type HttpChallenges = { answer: AnswerChallenge; port: number; stop(): Pr
  * A listener for HTTP-01, which sends browsers to HTTPS. It serves nothing else, so that no key
  * and no cookie is answered without TLS.
  *
- * @throws the platform's error, for instance `EADDRINUSE`
+ * @throws `OperatorError` where the port cannot be had
  */
 export function listenForHttpChallenges(options: {
   host: string;
@@ -17,7 +19,7 @@ export function listenForHttpChallenges(options: {
   names: readonly string[];
 }): HttpChallenges {
   const answers = new Map<string, string>();
-  const server = Bun.serve({
+  const server = serve({
     hostname: options.host,
     port: options.port,
     development: false,
@@ -46,4 +48,19 @@ export function listenForHttpChallenges(options: {
     },
     stop: () => server.stop(true),
   };
+}
+
+const REASONS: Readonly<Record<string, string>> = { EADDRINUSE: 'is in use', EACCES: 'may not be used by this user' };
+
+/** The port is not that of the gateway, so the gateway's own advice would mislead. */
+function serve(options: Parameters<typeof Bun.serve>[0] & { hostname: string; port: number }): Bun.Server<undefined> {
+  try {
+    return Bun.serve(options as never);
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? REASONS[String(error.code)] : undefined;
+    if (reason === undefined) throw error;
+    throw new OperatorError(
+      `port ${options.port} on ${options.hostname}, where ACME verifies the names, ${reason}: stop the other program, or name another port by ACME_HTTP_PORT and forward port 80 to it`,
+    );
+  }
 }
