@@ -1,10 +1,13 @@
 /** What the home page says about backups, and whom a failed one reaches. */
 import { expect, test } from 'bun:test';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../../src/app/config/config-variables.ts';
 import { quoted, sentence, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createBackups } from '../../src/operations/backup/backup-schedule.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import type { BackupRun, Repositories, Store } from '../../src/store/ports/index.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const HOUR = 3600;
@@ -214,4 +217,16 @@ test('the time when backups became daily is kept while they are, and forgotten w
   // A clock that was ahead when it was noted would silence the warning of an overdue one.
   notes.set(SINCE, String(at(10, 7) + 365 * 24 * HOUR));
   expect(await pass({ now: at(10, 8) })).toBe(String(at(10, 8)));
+});
+
+test('a backup that does not stop when it is told to holds up no shutdown', async () => {
+  const folder = temporaryFolder();
+  const pidFile = join(folder, 'pid');
+  // It says that it runs once it no longer heeds the signal.
+  const script = `trap "" TERM; echo $$ > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; while :; do sleep 0.1; done`;
+  const backups = openBackups({ now: at(3, 12), program: ['sh', '-c', script] });
+  backups.begin();
+  const pid = await until('the backup runs', () => existsSync(pidFile) && Number(readFileSync(pidFile, 'utf8')));
+  await backups.stop();
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 });

@@ -35,6 +35,12 @@ const CLOCK_SECONDS = 300;
 const SHOWN_RUNS = 10;
 const SHOWN_WARNINGS = 10;
 const ANSWER_BYTES = 64 * 1024;
+/**
+ * How long a backup may take to stop, and to be gone once it was killed: copying a large SQLite
+ * database, or a folder whose server is away, holds its process. What it has written counts for
+ * nothing without a manifest.
+ */
+const STOP_MS = 2000;
 
 export type BackupReport = {
   /** Null: BACKUP_TO is not set. */
@@ -240,8 +246,12 @@ export function createBackups(deps: Deps): Backups {
 
     async stop() {
       stopping.abort();
-      for (const child of children) child.kill();
-      await Promise.all([looking, ...[...children].map(({ exited }) => exited)]);
+      const ended = new AbortController();
+      const all = Promise.all([looking, ...[...children].map(({ exited }) => exited)]).finally(() => ended.abort());
+      for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+        for (const child of children) child.kill(signal);
+        await Promise.race([all, clock.sleep(STOP_MS, ended.signal)]);
+      }
     },
   };
 }
