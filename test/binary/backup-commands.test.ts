@@ -260,14 +260,15 @@ describe('backup restore', () => {
     expect(readFileSync(join(into, 'secrets.restored.env'), 'utf8')).toContain('CRYPTO_SECRET=');
   });
 
-  test('former secrets that cannot be written down stop the restore: they would be lost', async () => {
+  test('secrets of the environment that cannot be written down stop the restore: they would be lost', async () => {
     const env = { SESSION_SECRET_PREVIOUS: 'a former session secret of the tests 0123456789' };
     const other = JSON.parse((await run('create', ['--to', place, '--data-dir', dataDir], env)).out).id as string;
     const into = temporaryFolder();
     // As an interrupted restore leaves it, and something that no file can replace.
     mkdirSync(join(into, 'taskgate.restoring'));
     mkdirSync(join(into, 'secrets.restored.env'));
-    const { code, out } = await restore(place, into, ['--id', other]);
+    const options = ['--from', place, '--id', other, '--data-dir', into, ...opened];
+    const { code, out } = await run('restore', options, { SESSION_SECRET: 'another session secret of the tests' });
     expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('secrets.restored.env')]);
     expect(existsSync(join(into, 'taskgate.db'))).toBe(false);
   });

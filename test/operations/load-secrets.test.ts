@@ -1,7 +1,10 @@
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, mock, test } from 'bun:test';
+import * as fs from 'node:fs';
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../../src/operations/secrets/load-secrets.ts';
+import { migrateStore } from '../../src/store/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const unset = { sessionSecret: '', sessionSecretPrevious: [], cryptoSecret: '', cryptoSecretPrevious: [] };
@@ -16,6 +19,25 @@ test('secrets are created once with mode 0600 and reused', () => {
   const second = loadSecrets(unset, dir);
   expect(second).toEqual({ ...first, created: false });
   expect(readdirSync(dir)).toEqual([SECRETS_FILE]);
+});
+
+test('a file system without hard links, such as exFAT, takes secrets and database all the same', async () => {
+  const { linkSync } = fs;
+  const without = () => {
+    throw Object.assign(new Error('EPERM: operation not permitted, link'), { code: 'EPERM' });
+  };
+  await mock.module('node:fs', () => ({ ...fs, linkSync: without }));
+  try {
+    const dir = temporaryFolder();
+    expect(loadSecrets(unset, dir).created).toBe(true);
+    expect(loadSecrets(unset, dir).created).toBe(false);
+    expect(statSync(join(dir, SECRETS_FILE)).mode & 0o777).toBe(0o600);
+    const deps = { clock: systemClock, logger: silentLogger };
+    await migrateStore({ databaseUrl: '', dataDir: dir, synchronous: 'NORMAL', ...deps });
+    expect(readdirSync(dir).sort()).toEqual([SECRETS_FILE, 'taskgate.db', 'taskgate.lock']);
+  } finally {
+    await mock.module('node:fs', () => ({ ...fs, linkSync }));
+  }
 });
 
 test('configured secrets override the file; if both are set no file is created', () => {

@@ -6,6 +6,7 @@ import type { Config } from '../../src/app/config/config-variables.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openBackupLocation } from '../../src/operations/backup/backup-location.ts';
 import { copyResults, keepResults } from '../../src/operations/backup/create-backup.ts';
+import { findBackup, findBackupToRestore } from '../../src/operations/backup/manifest.ts';
 import { pruneBackups } from '../../src/operations/backup/prune-backups.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -170,4 +171,25 @@ test('two installations in one location: what another removes after it was found
   expect(await location.results.size(sha256('kept'))).toBe(4);
   for (const each of [location, source.location]) await each.results.delete(sha256('kept'));
   await expect(keepResults(made, { ...input, results })).rejects.toThrow('was removed from');
+});
+
+test('the newest backup is none that a wrong clock dated ahead', async () => {
+  const { location, backUp } = openFolder();
+  backUp(9, []);
+  backUp(8, []);
+  backUp(20, []);
+  expect((await findBackup(location, { id: undefined, now: NOW })).id).toBe(idFor(9));
+  expect((await findBackup(location, { id: idFor(20), now: NOW })).id).toBe(idFor(20));
+  expect((await findBackupToRestore(location, { id: undefined, now: NOW })).id).toBe(idFor(9));
+});
+
+test('where several gateways have their backups, none is restored without being named', async () => {
+  const { location, backUp } = openFolder();
+  backUp(7, []);
+  backUp(8, []);
+  backUp(9, [], { installation: 'a copy of it' });
+  const refusal = `holds backups of 2 gateways: choose one with --id. The newest of each: ${idFor(9)} (0 tasks), ${idFor(8)} (0 tasks)`;
+  await expect(findBackupToRestore(location, { id: undefined, now: NOW })).rejects.toThrow(refusal);
+  expect((await findBackupToRestore(location, { id: idFor(8), now: NOW })).id).toBe(idFor(8));
+  expect((await findBackup(location, { id: undefined, now: NOW })).id).toBe(idFor(9));
 });

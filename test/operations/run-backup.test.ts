@@ -1,14 +1,22 @@
 /** What a backup may not do to others, and what it may not say. */
 import { expect, test } from 'bun:test';
-import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../../src/app/config/config.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { removeStaleWork } from '../../src/operations/backup/backup-location.ts';
+import { openBackupLocation, removeStaleWork } from '../../src/operations/backup/backup-location.ts';
+import { restoreBackup } from '../../src/operations/backup/restore-backup.ts';
 import { runBackup, runScheduledBackup } from '../../src/operations/backup/run-backup.ts';
-import { sealForRecipients } from '../../src/operations/backup/seal-secrets.ts';
+import {
+  sealForRecipients,
+  sealWithPassphrase,
+  unsealWithPassphrase,
+} from '../../src/operations/backup/seal-secrets.ts';
+import type { Manifest } from '../../src/operations/backup/types.ts';
 import { checkBackups } from '../../src/operations/doctor/check-backups.ts';
+import { generateSecrets, loadSecrets } from '../../src/operations/secrets/load-secrets.ts';
 import { openStoreBesideGateway } from '../../src/operations/storage/open-store-beside-gateway.ts';
+import type { StorageLocation } from '../../src/operations/storage/result-files.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import { migrateStore } from '../../src/store/index.ts';
 import { runRaw } from '../contract/open-raw.ts';
@@ -104,4 +112,81 @@ test('a bucket that may not delete: the backup is recorded, and the old ones are
   } finally {
     await bucket.stop();
   }
+});
+
+/** A migrated database with secrets in its folder, and what makes and restores its backups. */
+async function gatewayFolder(env: Record<string, string> = {}) {
+  const dataDir = temporaryFolder();
+  await migrateStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger });
+  const read = (folder: string) => {
+    const reading = readConfig({ DATA_DIR: folder, ...env });
+    if (!reading.ok) throw new Error(reading.faults.join());
+    return reading.config;
+  };
+  loadSecrets(read(dataDir), dataDir);
+  const signal = new AbortController().signal;
+  const common = { version: '1.2.3', clock: systemClock, logger: silentLogger, signal };
+  const seal = sealWithPassphrase('a passphrase of tests');
+  return {
+    dataDir,
+    config: read(dataDir),
+    create: (to: StorageLocation) => runBackup({ ...common, config: read(dataDir), to, trigger: 'manual', seal }),
+    restore(from: string, folder: string, manifest: Manifest) {
+      const config = read(folder);
+      const location = openBackupLocation({ config, ...common }, { kind: 'folder', path: from });
+      return restoreBackup({ ...common, config, location }, manifest, {
+        unseal: unsealWithPassphrase('a passphrase of tests'),
+      });
+    },
+  };
+}
+
+test('where the gateway has its kept results, backups have no copies of them: the place is refused', async () => {
+  const nas = temporaryFolder();
+  const results = join(nas, 'results');
+  mkdirSync(results);
+  const link = join(temporaryFolder(), 'link');
+  symlinkSync(nas, link);
+  const { create } = await gatewayFolder({ RESULTS_URL: results });
+  for (const path of [nas, link]) {
+    const said = `the gateway has its kept results in ${join(path, 'results')}`;
+    await expect(create({ kind: 'folder', path })).rejects.toThrow(said);
+  }
+  expect(await create({ kind: 'folder', path: join(nas, 'backups') })).toBeDefined();
+  // The folder of the data has its results below, too.
+  const own = await gatewayFolder();
+  await expect(own.create({ kind: 'folder', path: own.dataDir })).rejects.toThrow(
+    'the gateway has its kept results in',
+  );
+  const keys = { RESULTS_S3_ACCESS_KEY_ID: 'id', RESULTS_S3_SECRET_ACCESS_KEY: 'secret' };
+  const query = 'endpoint=http://127.0.0.1:9';
+  const bucket = await gatewayFolder({
+    ...{ RESULTS_URL: `s3://bucket/a/results?${query}`, BACKUP_TO: `s3://bucket/a?${query}`, ...keys },
+    ...{ BACKUP_S3_ACCESS_KEY_ID: 'id', BACKUP_S3_SECRET_ACCESS_KEY: 'secret' },
+  });
+  await expect(bucket.create(bucket.config.backupTo)).rejects.toThrow('kept results in s3://bucket/a/results');
+});
+
+test('former secrets come back in secrets.json, so that the restored gateway opens what they sealed', async () => {
+  const place = temporaryFolder();
+  const { config, dataDir, create, restore } = await gatewayFolder();
+  const first = loadSecrets(config, dataDir);
+  generateSecrets(config, dataDir);
+  const made = await create({ kind: 'folder', path: place });
+  const into = temporaryFolder();
+  const { notes } = await restore(place, into, made?.manifest as Manifest);
+  expect(notes).toEqual([]);
+  const { session, crypto } = loadSecrets(config, into);
+  expect([session, crypto]).toEqual([loadSecrets(config, dataDir).session, loadSecrets(config, dataDir).crypto]);
+  expect([session[1], crypto[1]]).toEqual([first.session[0], first.crypto[0]]);
+});
+
+test('a new disk with its lost+found is an empty place to restore into', async () => {
+  const place = temporaryFolder();
+  const { create, restore } = await gatewayFolder();
+  const made = await create({ kind: 'folder', path: place });
+  const into = temporaryFolder();
+  mkdirSync(join(into, 'lost+found'));
+  await restore(place, into, made?.manifest as Manifest);
+  expect(existsSync(join(into, 'taskgate.db'))).toBe(true);
 });

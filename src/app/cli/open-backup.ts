@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
 import { openBackupLocation } from '../../operations/backup/backup-location.ts';
-import { findBackup } from '../../operations/backup/manifest.ts';
+import type { findBackup } from '../../operations/backup/manifest.ts';
 import {
   configuredPassphrase,
   readPassphraseFile,
@@ -43,9 +43,12 @@ export async function withBackupLocation<T>(
   }
 }
 
-/** The backup that `--id` names, or the newest. */
-export const chosenBackup = (input: CommandInput, { location }: BackupDeps): Promise<Manifest> =>
-  findBackup(location, option(input, 'id'));
+/** The backup that `--id` names, or the newest; `find` says of which gateways. */
+export const chosenBackup = (
+  input: CommandInput,
+  { location, clock }: BackupDeps,
+  find: typeof findBackup,
+): Promise<Manifest> => find(location, { id: option(input, 'id'), now: clock.unix() });
 
 /**
  * The location that `given` names, or else BACKUP_TO. A relative folder is one of the current

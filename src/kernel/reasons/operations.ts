@@ -14,6 +14,8 @@ export const operationsReasons = {
   'backup.other_bytes': 'the backup location returns different bytes than were written',
   'backup.not_mounted':
     '{{place}} holds none of the backups that were made there: mount its disk, or start over with "taskgate backup create --accept-folder"',
+  'backup.results_place':
+    'the gateway has its kept results in {{place}}, where backups would keep their copies: choose another place for BACKUP_TO',
   'backup.pg_dump': 'pg_dump failed: {{words}}',
   'backup.pg_restore': 'pg_restore failed: {{words}}',
   'backup.program_missing':

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { OperatorError, randomAlnum, sentence, toSentence } from '../../kernel/index.ts';
 import { createFolderFiles, createFolderObjects, createS3Files, createS3Objects } from '../../store/index.ts';
 import type { Store, StoredFile } from '../../store/ports/index.ts';
-import { openBucketSender, type StorageLocation } from '../storage/result-files.ts';
+import { isResultPlace, openBucketSender, type StorageLocation } from '../storage/result-files.ts';
 import { isBackupId, RESULTS_FOLDER } from './manifest.ts';
 import type { BackupConfig, BackupDeps, BackupLocation } from './types.ts';
 
@@ -86,6 +86,21 @@ export async function requireKnownFolder(
   if (!isKnown) return;
   if ((await objects.list('')).folders.some(isBackupId)) return;
   throw new OperatorError(sentence('backup.not_mounted', { place: name }));
+}
+
+/**
+ * A file of the gateway's own results is no copy: it would go with the result, and its removal
+ * from the backups would take the result along.
+ * @throws `OperatorError` where the backups would keep results where the gateway has them
+ */
+export function requireOwnResults(config: BackupConfig, to: StorageLocation): void {
+  const there =
+    to.kind === 'folder'
+      ? { ...to, path: join(to.path, RESULTS_FOLDER) }
+      : { ...to, prefix: to.prefix === '' ? RESULTS_FOLDER : `${to.prefix}/${RESULTS_FOLDER}` };
+  if (!isResultPlace(config, there)) return;
+  const place = there.kind === 'folder' ? there.path : `s3://${there.bucket}/${there.prefix}`;
+  throw new OperatorError(sentence('backup.results_place', { place }));
 }
 
 /** Stores a file of a backup. @throws `OperatorError` when the location does not take it */

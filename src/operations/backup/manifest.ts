@@ -1,4 +1,4 @@
-import { isObject, isoTime, newUuid, OperatorError, parseJson, randomAlnum } from '../../kernel/index.ts';
+import { isObject, isoTime, newUuid, OperatorError, parseJson, pluralize, randomAlnum } from '../../kernel/index.ts';
 import { LATEST_MIGRATION } from '../../store/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { readBytes } from './streams.ts';
@@ -10,6 +10,7 @@ export const RESULTS_PART = 'results.txt';
 export const RESULTS_FOLDER = 'results';
 /** What a backup in the making may have stored stays at least as long. */
 export const UNFINISHED_SECONDS = 2 * 86_400;
+const DAY_SECONDS = 86_400;
 /** A manifest has some 1 KB. */
 const MAX_BYTES = 64 * 1024;
 const ID = /^\d{8}T\d{6}Z-[A-Za-z0-9]{6}$/;
@@ -95,13 +96,21 @@ export async function listBackups(location: BackupLocation): Promise<{
   return { backups, unfinished, unreadable };
 }
 
+type Wanted = {
+  /** Undefined: the newest, of those that no wrong clock has dated ahead. */
+  id: string | undefined;
+  /** Unix seconds. */
+  now: number;
+};
+
 /**
  * The backup with this id, or the newest one.
  * @throws `OperatorError` when there is none
  */
-export async function findBackup(location: BackupLocation, id: string | undefined): Promise<Manifest> {
+export async function findBackup(location: BackupLocation, { id, now }: Wanted): Promise<Manifest> {
   if (id === undefined) {
-    const [newest] = (await listBackups(location)).backups;
+    const { backups } = await listBackups(location);
+    const newest = backups.find((each) => isPast(each, now)) ?? backups[0];
     if (newest) return newest;
     throw new OperatorError(`there is no backup in ${location.name}`);
   }
@@ -109,6 +118,26 @@ export async function findBackup(location: BackupLocation, id: string | undefine
   if (manifest) return manifest;
   throw new OperatorError(`there is no backup ${id.slice(0, 40)} in ${location.name}, or it was not finished`);
 }
+
+/**
+ * `findBackup` for a restore: the newest may be another gateway's where several use the location.
+ * @throws `OperatorError` where that cannot be told
+ */
+export async function findBackupToRestore(location: BackupLocation, { id, now }: Wanted): Promise<Manifest> {
+  if (id !== undefined) return findBackup(location, { id, now });
+  const newest = new Map<string, Manifest>();
+  for (const each of (await listBackups(location)).backups)
+    if (isPast(each, now) && !newest.has(each.installation)) newest.set(each.installation, each);
+  if (newest.size < 2) return findBackup(location, { id, now });
+  const ids = [...newest.values()].map((each) => `${each.id} (${pluralize(each.counts.tasks, 'task')})`);
+  throw new OperatorError(
+    `${location.name} holds backups of ${newest.size} gateways: choose one with --id. The newest of each: ${ids.join(', ')}`,
+  );
+}
+
+/** Clocks of nodes differ; one that is a day ahead is wrong. */
+export const isPast = ({ created_at: at }: Pick<Manifest, 'created_at'>, now: number): boolean =>
+  at <= now + DAY_SECONDS;
 
 /** Among the options, and none of the catalogue. A restored database gets a new one. */
 const KEY = 'installation.id';

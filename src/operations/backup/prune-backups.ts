@@ -1,5 +1,5 @@
 import { isoTime } from '../../kernel/index.ts';
-import { isBackupId, listBackups, MANIFEST, UNFINISHED_SECONDS } from './manifest.ts';
+import { isBackupId, isPast, listBackups, MANIFEST, UNFINISHED_SECONDS } from './manifest.ts';
 import { listResults } from './read-parts.ts';
 import type { BackupLocation, Manifest } from './types.ts';
 
@@ -27,8 +27,7 @@ const AT_ONCE = 20;
 export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthly }: Keep, now: number): Set<string> {
   const newestFirst = [...backups].sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));
   // One from the future was made by a wrong clock: it stays, and takes no other's place.
-  const isPast = ({ created_at: at }: Manifest) => at <= now + DAY_SECONDS;
-  const isChosen = (backup: Manifest) => backup.trigger === 'schedule' && isPast(backup);
+  const isChosen = (backup: Manifest) => backup.trigger === 'schedule' && isPast(backup, now);
   const kept = new Set(newestFirst.filter((backup) => !isChosen(backup)).map(({ id }) => id));
   const scheduled = newestFirst.filter(isChosen);
   const periods: [number, (at: number) => string | number][] = [
@@ -46,7 +45,7 @@ export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthl
       kept.add(id);
     }
   }
-  const newest = newestFirst.find(isPast);
+  const newest = newestFirst.find((backup) => isPast(backup, now));
   if (newest) kept.add(newest.id);
   return kept;
 }

@@ -10,7 +10,7 @@ import {
   requireOwnSchema,
 } from '../../store/index.ts';
 import type { FileStore, InvalidatedState, Store } from '../../store/ports/index.ts';
-import { SECRETS_FILE } from '../secrets/load-secrets.ts';
+import { describeStored, SECRETS_FILE } from '../secrets/load-secrets.ts';
 import { prepareDataDir } from '../start/prepare-data-dir.ts';
 import { openUnguardedFiles, RESULTS_FOLDER } from '../storage/result-files.ts';
 import { sameCounts, withCheckedCopy } from './check-copy.ts';
@@ -18,7 +18,7 @@ import { renewInstallation, requireKnownLayout } from './manifest.ts';
 import { listResults, openSecrets, unpackDatabase } from './read-parts.ts';
 import type { BackupDeps, Manifest, Unseal } from './types.ts';
 
-/** Former secrets and those of PostgreSQL, as variables of the environment. */
+/** Secrets that the gateway takes from its environment. */
 const SECRETS_ENV = 'secrets.restored.env';
 
 export type RestoredBackup = InvalidatedState & {
@@ -128,8 +128,7 @@ async function restoreSqlite(
     const results = await restoreResults(deps, manifest, resumed);
     const files = secrets && !isScratch ? [SECRETS_FILE] : [];
     if (secrets && !isScratch) {
-      const current = { session_secret: secrets.session[0], crypto_secret: secrets.crypto[0] };
-      writeFileSync(join(folder, SECRETS_FILE), `${JSON.stringify(current)}\n`, { mode: 0o600, flush: true });
+      writeFileSync(join(folder, SECRETS_FILE), describeStored(secrets), { mode: 0o600, flush: true });
     }
     const forSecrets = isScratch ? [] : noteSecrets(deps, dataDir, secrets);
     const notes = [...noteForeign(foreign), ...results.notes, ...forSecrets];
@@ -215,8 +214,8 @@ async function restoreOne({ location, signal }: BackupDeps, files: FileStore, sh
 }
 
 /**
- * Says which secrets the gateway must be given, and writes those that no file of it holds. Before
- * the restore ends: then it cannot be repeated.
+ * Says which secrets the gateway must be given by its environment, and writes them down. Before the
+ * restore ends: then it cannot be repeated.
  */
 function noteSecrets({ config }: BackupDeps, dataDir: string, secrets: Opened | undefined): string[] {
   if (!secrets) {
@@ -228,10 +227,10 @@ function noteSecrets({ config }: BackupDeps, dataDir: string, secrets: Opened | 
     SESSION_SECRET_PREVIOUS: config.sessionSecretPrevious.join(','),
     CRYPTO_SECRET_PREVIOUS: config.cryptoSecretPrevious.join(','),
   };
-  const inFile = config.databaseUrl === '' && given.SESSION_SECRET === '' && given.CRYPTO_SECRET === '';
+  if (config.databaseUrl === '' && given.SESSION_SECRET === '' && given.CRYPTO_SECRET === '') return [];
   const needed = {
-    SESSION_SECRET: inFile ? '' : (secrets.session[0] ?? ''),
-    CRYPTO_SECRET: inFile ? '' : (secrets.crypto[0] ?? ''),
+    SESSION_SECRET: secrets.session[0] ?? '',
+    CRYPTO_SECRET: secrets.crypto[0] ?? '',
     SESSION_SECRET_PREVIOUS: secrets.session.slice(1).join(','),
     CRYPTO_SECRET_PREVIOUS: secrets.crypto.slice(1).join(','),
   };

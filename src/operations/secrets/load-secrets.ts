@@ -113,8 +113,17 @@ function readOrCreate(path: string): StoredSecrets {
   }
 }
 
-function newSecrets(): Uint8Array {
-  return Buffer.from(`${JSON.stringify({ session_secret: randomToken(48), crypto_secret: randomToken(48) })}\n`);
+const newSecrets = (): Uint8Array =>
+  Buffer.from(describeStored({ session: [randomToken(48)], crypto: [randomToken(48)] }));
+
+/** The text of `secrets.json`: of each kind the current secret, then the former ones. */
+export function describeStored({ session, crypto }: { session: readonly string[]; crypto: readonly string[] }): string {
+  const [[session_secret, ...formerSession], [crypto_secret, ...formerCrypto]] = [session, crypto];
+  const former = {
+    ...(formerSession.length > 0 ? { session_secret_previous: formerSession } : {}),
+    ...(formerCrypto.length > 0 ? { crypto_secret_previous: formerCrypto } : {}),
+  };
+  return `${JSON.stringify({ session_secret, crypto_secret, ...former })}\n`;
 }
 
 function read(path: string): Omit<StoredSecrets, 'created'> | undefined {
@@ -172,13 +181,11 @@ export function generateSecrets(config: Pick<SecretsConfig, 'sessionSecret' | 'c
   // A copy of a killed run is one that nobody guards or rotates.
   for (const name of readdirSync(dataDir).filter((each) => LEFT_COPY.test(each))) rmSync(join(dataDir, name));
   const stored = readOrCreate(path);
-  const fresh = parseJson(Buffer.from(newSecrets()).toString());
-  const next = {
-    ...(isObject(fresh) ? fresh : {}),
-    session_secret_previous: [stored.session, ...stored.sessionPrevious],
-    crypto_secret_previous: [stored.crypto, ...stored.cryptoPrevious],
-  };
-  if (!replaceFile(path, readFileSync(path, 'utf8'), `${JSON.stringify(next)}\n`)) {
+  const next = describeStored({
+    session: [randomToken(48), stored.session, ...stored.sessionPrevious],
+    crypto: [randomToken(48), stored.crypto, ...stored.cryptoPrevious],
+  });
+  if (!replaceFile(path, readFileSync(path, 'utf8'), next)) {
     throw new OperatorError(`${path} was changed while this ran: run it again`);
   }
 }

@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Clock, Logger } from '../../kernel/index.ts';
 import {
@@ -45,6 +46,25 @@ type Deps = { clock: Clock; logger: Logger; store: Pick<Store, 'options' | 'resu
 
 const toFolder = ({ dataDir }: Pick<ResultFilesConfig, 'dataDir'>, { path }: { path: string }): string =>
   path || join(resolve(dataDir), RESULTS_FOLDER);
+
+/** Whether kept results are in this very folder, or under this prefix of this bucket. */
+export function isResultPlace(config: ResultFilesConfig, place: StorageLocation): boolean {
+  const { resultsLocation: own } = config;
+  if (own.kind === 'folder') return place.kind === 'folder' && realPath(toFolder(config, own)) === realPath(place.path);
+  const { bucket, prefix, endpoint } = own;
+  return (
+    place.kind === 's3' && [place.bucket, place.prefix, place.endpoint].join() === [bucket, prefix, endpoint].join()
+  );
+}
+
+/** Behind links, as far as the folder is there. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}
 
 /** The storage for kept results. */
 export function openResultFiles(config: ResultFilesConfig, { clock, logger, store }: Deps): Opened {

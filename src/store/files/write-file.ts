@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import { closeSync, constants, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, constants, copyFileSync, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { err, ok, type Result, randomAlnum, randomToken, sentence } from '../../kernel/index.ts';
@@ -131,14 +131,30 @@ export function createFileOnce(path: string, content: Uint8Array): boolean {
     } finally {
       closeSync(descriptor);
     }
-    // Unlike a rename, a link never replaces an existing file.
-    linkSync(draft, path);
+    linkOrCopyNew(draft, path);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
   } finally {
     unlinkSync(draft);
+  }
+}
+
+/** Unlike a rename, neither replaces an existing file. */
+function linkOrCopyNew(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
+    // A file system without hard links, such as exFAT.
+    copyFileSync(from, to, constants.COPYFILE_EXCL);
+    const descriptor = openSync(to, 'r+');
+    try {
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
   }
 }
 

@@ -51,7 +51,9 @@ export async function salvagePostgres({
         }
       }
       target.finish(
-        await readPostgresLastIds(async (text) => (await sql.unsafe(text).values()) as unknown[][]).catch(() => new Map()),
+        await readPostgresLastIds(async (text) => (await sql.unsafe(text).values()) as unknown[][]).catch(
+          () => new Map(),
+        ),
       );
       return salvaged;
     } finally {

@@ -87,8 +87,8 @@ export function closeSqliteLog(dataDir: string): void {
   }
 }
 
-/** Locks, and the work of backups: nothing that anybody would miss. */
-const LOCK = /^taskgate\.(?:lock|backup)/;
+/** Locks, the work of backups, and what a new disk has: nothing that anybody would miss. */
+const NOTHING = /^(?:taskgate\.(?:lock|backup)|lost\+found$)/;
 
 /**
  * Makes the folder in which a restore prepares the database; what an interrupted one left there is
@@ -102,7 +102,7 @@ export function beginSqliteRestore(dataDir: string): { folder: string; resumed: 
   // An interrupted restore has put results and secrets in place, never the database: it comes last.
   const allowed = resumed ? ['results', 'results-upload', 'secrets.json', 'secrets.restored.env'] : [];
   const others = readdirSync(dataDir).filter(
-    (name) => name !== basename(folder) && !LOCK.test(name) && !allowed.includes(name),
+    (name) => name !== basename(folder) && !NOTHING.test(name) && !allowed.includes(name),
   );
   if (others.length > 0) {
     throw storeErrors.in_use({

@@ -1,5 +1,5 @@
 import { describeBytes, isoTime, OperatorError, pluralize } from '../../../kernel/index.ts';
-import { listBackups } from '../../../operations/backup/manifest.ts';
+import { findBackup, findBackupToRestore, listBackups } from '../../../operations/backup/manifest.ts';
 import { restoreBackup } from '../../../operations/backup/restore-backup.ts';
 import { runBackup, runScheduledBackup } from '../../../operations/backup/run-backup.ts';
 import {
@@ -88,7 +88,8 @@ async function chooseSeal(input: CommandInput, config: Config): Promise<Seal | u
 export async function list(input: CommandInput): Promise<ExitCode> {
   return withBackupLocation(input, async ({ location }) => {
     const found = await listBackups(location);
-    const rows = found.backups.map(({ id, created_at, version, database, counts, results, secrets }) =>
+    const hasOthers = new Set(found.backups.map(({ installation }) => installation)).size > 1;
+    const rows = found.backups.map(({ id, created_at, version, installation, database, counts, results, secrets }) =>
       [
         id,
         isoTime(created_at * 1000),
@@ -96,6 +97,7 @@ export async function list(input: CommandInput): Promise<ExitCode> {
         pluralize(counts.tasks, 'task'),
         describeBytes(database.bytes + results.total_bytes),
         secrets ? 'with secrets' : 'without secrets',
+        ...(hasOthers ? [`gateway ${installation.slice(0, 13)}`] : []),
       ].join('  '),
     );
     const lines = [
@@ -117,7 +119,7 @@ const SECRETS = {
 /** Reads a whole backup and compares it with its manifest. Exit 1 with the first fault. */
 export async function verify(input: CommandInput): Promise<ExitCode> {
   return withBackupLocation(input, async (deps) => {
-    const manifest = await chosenBackup(input, deps);
+    const manifest = await chosenBackup(input, deps, findBackup);
     const unseal = configuredUnseal(input, deps.config);
     const verified = await verifyBackup(deps, manifest, { unseal, readResults: input.values.results === true });
     const { counts } = manifest;
@@ -130,7 +132,7 @@ export async function verify(input: CommandInput): Promise<ExitCode> {
 /** Restores a backup into an empty data directory or database. */
 export async function restore(input: CommandInput): Promise<ExitCode> {
   return withBackupLocation(input, async (deps) => {
-    const manifest = await chosenBackup(input, deps);
+    const manifest = await chosenBackup(input, deps, findBackupToRestore);
     const unseal = await chooseUnseal(input, deps.config, manifest);
     const restored = await restoreBackup(deps, manifest, { unseal });
     const { submissions, webhooks, sessions, results, notes } = restored;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { importNewApi } from '../../../importing/index.ts';
@@ -116,6 +116,8 @@ async function writeAudit(store: Store, { source, taken }: ImportReport): Promis
 function writeReport(path: string, content: string): void {
   try {
     writeFileSync(path, content, { mode: 0o600 });
+    // A file that was there keeps its mode.
+    chmodSync(path, 0o600);
   } catch (error) {
     throw unwritable(path, error);
   }
