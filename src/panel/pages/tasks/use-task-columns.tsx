@@ -71,7 +71,6 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
       },
       {
         key: 'status',
-        wide: true,
         heading: t('tasks.status'),
         render: (task) => (
           <div className={classes.status}>
