@@ -9,7 +9,7 @@ export const surfaceErrors = defineErrors('tasks', {
   video_request_invalid: ['invalid', 'The video cannot be requested like this.'],
   batch_invalid: ['invalid', 'The batch cannot be requested like this.'],
   batch_not_found: ['not_found', 'Batch not found.'],
-  batch_ended: ['conflict', 'The batch has ended, or is being cancelled.'],
+  batch_ended: ['conflict', 'The batch has ended, or is being canceled.'],
   batches_limited: ['rate_limited', 'You have as many batches running as you may. Try again when one has ended.'],
   batch_refused: ['invalid', 'Nothing of the batch was sent.'],
   batch_file_not_found: ['not_found', 'File not found.'],

@@ -55,7 +55,7 @@ export const taskErrors = defineErrors('tasks', {
   ],
   task_finished: ['conflict', 'The task has ended, so there is nothing to cancel.'],
   task_not_waiting: ['conflict', 'The task does not wait: it was sent, or has ended.'],
-  task_cancelled: ['conflict', 'The task was cancelled before the vendor accepted it.'],
+  task_cancelled: ['conflict', 'The task was canceled before the vendor accepted it.'],
   keep_result_invalid: ['invalid', 'Whether to keep the result must be true or false.'],
   allow_fallback_invalid: ['invalid', 'Whether another model may serve must be true or false.'],
   cancel_unsupported: ['conflict', 'The task can’t be canceled.'],

@@ -178,7 +178,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
         detail: {
           operationId: 'cancelResponse',
           summary: 'Cancel a response that is still waiting or was relayed',
-          ...answers('The response, cancelled', 'Response', 'RelayedResponse'),
+          ...answers('The response, canceled', 'Response', 'RelayedResponse'),
         },
       },
     )

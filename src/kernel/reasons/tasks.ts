@@ -67,7 +67,7 @@ export const tasksReasons = {
   'tasks.origin_ids':
     'The earlier tasks to build on must be a list of at most {{tasks}} task ids, each of 1 to {{max}} characters.',
   'tasks.model_not_of_plugin': 'The model {{model}} is not served by this plugin.',
-  'tasks.submitting_now': 'The task is being submitted to the vendor right now, so it cannot be cancelled.',
+  'tasks.submitting_now': 'The task is being submitted to the vendor right now, so it cannot be canceled.',
   'tasks.vendor_has_it':
     'The vendor has the task, and plugins cannot cancel it there. It will be billed if it succeeds.',
   'tasks.watches':

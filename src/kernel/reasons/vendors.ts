@@ -31,7 +31,7 @@ export const vendorsReasons = {
     'The name could not be resolved here ({{code}}), and the proxy is not asked for names that users and vendors write (OUTBOUND_PROXY_RESOLVES).',
   'upstream.http': 'The vendor did not answer in valid HTTP.',
   'upstream.ended': 'The connection ended before the answer was complete.',
-  'upstream.cancelled': 'The request was cancelled.',
+  'upstream.cancelled': 'The request was canceled.',
   'upstream.address': 'The vendor address is not allowed: private and reserved networks are closed to this request.',
   'upstream.redirect_url': 'The vendor redirects to something that is not a URL.',
   'upstream.redirect_forbidden': 'The vendor redirects to a URL that is not allowed.',

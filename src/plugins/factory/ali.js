@@ -440,7 +440,7 @@ function readTask(body) {
   if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(output) || wordsOf(body) };
   const status = STATUSES[named];
   if (status === 'FAILURE') {
-    const fallback = named === 'CANCELED' ? 'The task was cancelled.' : 'The video could not be generated.';
+    const fallback = named === 'CANCELED' ? 'The task was canceled.' : 'The video could not be generated.';
     return { status, reason: wordsOf(output) || fallback };
   }
   if (status !== 'SUCCESS') return { status };

@@ -127,7 +127,7 @@ const ENDED = { succeeded: 'SUCCESS', failed: 'FAILURE', cancelled: 'FAILURE', e
 const STATUSES = { queued: 'QUEUED', running: 'IN_PROGRESS', ...ENDED };
 const ENDINGS = {
   failed: 'The video could not be generated.',
-  cancelled: 'The task was cancelled.',
+  cancelled: 'The task was canceled.',
   expired: 'The task has expired at Volcengine; please submit it again.',
 };
 

@@ -354,7 +354,7 @@ export function buildQueryRequest(ctx) {
   return { url: `${apiUrl(ctx)}/videos/${encodeURIComponent(ctx.taskId)}`, headers: bearer(ctx) };
 }
 
-const ENDINGS = { cancelled: 'The job was cancelled at OpenRouter.', expired: 'The job expired at OpenRouter.' };
+const ENDINGS = { cancelled: 'The job was canceled at OpenRouter.', expired: 'The job expired at OpenRouter.' };
 
 /** What is not known is said to be unknown. */
 export function parseTaskResult(_ctx, body) {

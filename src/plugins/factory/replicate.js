@@ -396,7 +396,7 @@ function artifactsOf({ action, data }) {
     });
 }
 
-const ENDINGS = { canceled: 'The prediction was cancelled.', aborted: 'The prediction ended before it began.' };
+const ENDINGS = { canceled: 'The prediction was canceled.', aborted: 'The prediction ended before it began.' };
 
 /** What is not known is said to be unknown, and so is a success whose output is gone. */
 export function parseTaskResult(ctx, body) {

@@ -402,7 +402,7 @@ export function parseTaskResult(_ctx, body) {
   const status = STATUSES[named];
   if (status === 'FAILURE') {
     const [words, code] = [textAt(body, 'failure'), textAt(body, 'failureCode')];
-    const ended = named === 'CANCELLED' ? 'The task was cancelled.' : 'The task failed at Runway.';
+    const ended = named === 'CANCELLED' ? 'The task was canceled.' : 'The task failed at Runway.';
     return { status, reason: `${words || ended}${code && ` (${code})`}` };
   }
   const progress = typeof body.progress === 'number' ? Math.round(body.progress * 100) : undefined;
