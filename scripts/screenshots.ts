@@ -46,7 +46,7 @@ if (values.help) {
 }
 
 /** One state in all widths and schemes: the page stays as it is, open dialogs too. */
-async function takeAll(page: Page, { name, only }: PanelState): Promise<void> {
+async function takeAll(page: Page, { name, only, isWindow = false }: PanelState): Promise<void> {
   const widths = values.widths
     .split(',')
     .map(Number)
@@ -58,7 +58,8 @@ async function takeAll(page: Page, { name, only }: PanelState): Promise<void> {
       await page.emulateMedia({ colorScheme });
       await settle(page);
       await lookThrough(page);
-      await page.screenshot({ path: join(values.out, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+      const path = join(values.out, `${name}-${width}-${colorScheme}.png`);
+      await page.screenshot({ path, fullPage: !isWindow });
     }
   }
 }

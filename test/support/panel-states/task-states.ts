@@ -118,8 +118,11 @@ export const taskStates: readonly PanelState[] = [
   { name: 'tasks-views', path: '/tasks?scope=all', act: press('tasks.views') },
   { name: 'tasks-failed', path: '/tasks?scope=all&status=FAILURE' },
   { name: 'tasks-none', path: '/tasks?q=nothing-like-this' },
-  { name: 'gallery', path: '/tasks?scope=all&layout=gallery' },
-  { name: 'gallery-viewer', path: '/tasks?scope=all&layout=gallery&status=SUCCESS', act: openFirstTile },
+  { name: 'gallery', path: '/tasks?scope=all&layout=gallery', isWindow: true },
+  {
+    ...{ name: 'gallery-viewer', path: '/tasks?scope=all&layout=gallery&status=SUCCESS' },
+    ...{ act: openFirstTile, isWindow: true },
+  },
   { name: 'task-finished', path: ({ tasks }) => `/tasks/${tasks.finished}` },
   { name: 'task-failed', path: ({ tasks }) => `/tasks/${tasks.failed}` },
   { name: 'task-refused', path: ({ tasks }) => `/tasks/${tasks.refused}` },
