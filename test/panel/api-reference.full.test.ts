@@ -190,7 +190,7 @@ describe('the API reference', () => {
     const page = await openReference('#createVideo');
     await enterKey(page, key);
     const video = operation(page, 'createVideo');
-    await video.getByRole('button', { name: 'Try it' }).click();
+    await video.getByRole('button', { name: 'Edit request' }).click();
     await video.getByLabel('Request body').fill('{"model":"demo-video","prompt":"a gull","seconds":"4"}');
     await video.getByRole('button', { name: 'Send request' }).click();
     await video.getByText('200 OK').waitFor();
@@ -198,8 +198,8 @@ describe('the API reference', () => {
 
     const read = operation(page, 'retrieveVideo');
     await read.locator('summary').click();
-    await read.getByRole('button', { name: 'Try it' }).click();
     await read.getByLabel('task_id').fill(id);
+    await read.getByRole('button', { name: 'Edit request' }).click();
     expect(await readProgram(page, '#retrieveVideo', 'curl')).toContain(`/v1/videos/${id}`);
     // What a reader enters stays one argument of the command that they copy.
     await read.getByLabel('Prefer').fill("wait=1'; echo");
@@ -212,7 +212,6 @@ describe('the API reference', () => {
   test('asks for a key before it sends, and shows a refusal', async () => {
     const page = await readAnonymously('/reference#listTasks');
     const list = operation(page, 'listTasks');
-    await list.getByRole('button', { name: 'Try it' }).click();
     await list.getByRole('button', { name: 'Send request' }).click();
     await list.getByText('Enter a key at the top of the page first.').waitFor();
     await enterKey(page, 'sk-wrong');
@@ -223,7 +222,7 @@ describe('the API reference', () => {
 
   test('desktop and phone, both schemes: no accessibility violation, no overflow', async () => {
     const page = await openReference('#createVideo');
-    await operation(page, 'createVideo').getByRole('button', { name: 'Try it' }).click();
+    await operation(page, 'createVideo').getByRole('button', { name: 'Edit request' }).click();
     expect(await findPageIssues(page)).toEqual([]);
   });
 });

@@ -41,7 +41,11 @@ test('the first model by alphabet is passed over if it needs a file, is blocked 
     offer('free', { priced: false, videos: true }),
     offer('priced', { videos: true }),
   ];
-  expect(choose(offers)).toMatchObject({ path: '/v1/videos', follow: '/v1/videos/{id}', body: { model: 'priced' } });
+  expect(choose(offers)).toMatchObject({
+    path: '/v1/videos',
+    follow: '/v1/videos/{task_id}',
+    body: { model: 'priced' },
+  });
   expect(choose(offers.slice(0, 2))).toBeNull();
 });
 

@@ -142,8 +142,8 @@ function describeBodies(app: AnyElysia, paths: OpenApiDocument['paths']): void {
 }
 
 /**
- * OpenAPI allows one path per shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become
- * `/v1/tasks/{id}`.
+ * OpenAPI allows one path per shape: `/v1/tasks/{plugin}` and `/v1/tasks/{task_id}` become
+ * `/v1/tasks/{id}`. Each operation keeps its own in `x-path`.
  */
 function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] {
   const shapes = new Map<string, { path: string; routed: string; operations: Record<string, Operation> }[]>();
@@ -155,9 +155,13 @@ function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] 
   const merged: OpenApiDocument['paths'] = {};
   for (const alike of shapes.values()) {
     const path = alike.map((each) => each.path).reduce(nameAlike);
-    for (const { routed, operations } of alike) {
+    for (const { path: own, routed, operations } of alike) {
       const names = new Map(readParameterNames(routed).map((name, i) => [name, readParameterNames(path)[i] ?? name]));
-      for (const operation of Object.values(operations)) renameParameters(operation, names);
+      for (const operation of Object.values(operations)) {
+        renameParameters(operation, names);
+        if (own === path) delete operation['x-path'];
+        else operation['x-path'] = own;
+      }
       merged[path] = { ...merged[path], ...operations };
     }
   }

@@ -12,7 +12,7 @@ export type Operation = {
   security?: unknown;
   responses?: Record<string, unknown>;
   'x-access'?: AccessLevel;
-  /** The path with its real parameter names, where the router forced other names on the route. */
+  /** The path with its real parameter names, where the router or OpenAPI forces others on it. */
   'x-path'?: string;
   /** Parameters that the handler reads itself. */
   'x-parameters'?: readonly object[];

@@ -13,8 +13,8 @@ const MAX_CHALLENGE = 1024;
  * A caller who does not know the address of a task gets 404, at the cost of one signature.
  */
 export function callbackRoutes(kit: Kit, { tasks }: { tasks: Pick<Tasks, 'vendorCalled'> }) {
-  type Call = { params: { taskId: string; token: string } };
-  const note = ({ params: { taskId, token } }: Call): void => {
+  type Call = { params: { task_id: string; token: string } };
+  const note = ({ params: { task_id: taskId, token } }: Call): void => {
     if (!tasks.vendorCalled(taskId, token)) throw taskErrors.task_not_found();
   };
   // Plain text: some vendors compare the answer with this word.
@@ -23,7 +23,7 @@ export function callbackRoutes(kit: Kit, { tasks }: { tasks: Pick<Tasks, 'vendor
   return new Elysia({ normalize: false, tags: ['Tasks'] })
     .use(kit)
     .get(
-      '/v1/callbacks/:taskId/:token',
+      '/v1/callbacks/:task_id/:token',
       (call) => {
         note(call);
         return done();
@@ -31,7 +31,7 @@ export function callbackRoutes(kit: Kit, { tasks }: { tasks: Pick<Tasks, 'vendor
       { public: true, detail: { summary: "Receive a vendor's callback for a task" } },
     )
     .post(
-      '/v1/callbacks/:taskId/:token',
+      '/v1/callbacks/:task_id/:token',
       async (call) => {
         note(call);
         const body = parseJson(new TextDecoder().decode(await readBody(call.request, MAX_BODY_BYTES)));

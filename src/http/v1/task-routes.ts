@@ -35,19 +35,19 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     return tasks.own(api.user.id, id);
   }
 
-  const sendArtifact = ({ params, ...scope }: ContentScope & { params: { taskId: string; key: string } }) =>
+  const sendArtifact = ({ params, ...scope }: ContentScope & { params: { task_id: string; key: string } }) =>
     sendContent(results, scope, {
-      artifact: { taskId: params.taskId, artifactKey: params.key },
+      artifact: { taskId: params.task_id, artifactKey: params.key },
       byKey: async (api, client) =>
         contentResponse(
-          await results.content(await ownWithArtifacts(api, params.taskId), { key: params.key }, client),
+          await results.content(await ownWithArtifacts(api, params.task_id), { key: params.key }, client),
           'key',
         ),
     });
 
-  const revokeLinks = async ({ params, api }: { params: { taskId: string; key?: string }; api: ApiPrincipal }) => {
-    await results.revokeLinks(await ownWithArtifacts(api, params.taskId), params.key);
-    return { id: params.taskId, object: 'task.links.deleted' as const, deleted: true };
+  const revokeLinks = async ({ params, api }: { params: { task_id: string; key?: string }; api: ApiPrincipal }) => {
+    await results.revokeLinks(await ownWithArtifacts(api, params.task_id), params.key);
+    return { id: params.task_id, object: 'task.links.deleted' as const, deleted: true };
   };
 
   return new Elysia({ normalize: false, tags: ['Tasks'] })
@@ -83,7 +83,8 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
           ...waits,
           ...TASK_REQUEST,
           ...answers('The task; with "Prefer: wait" as it is after that', 'SubmittedTask', 'Task'),
-        },
+          'x-path': '/v1/tasks/{plugin}',
+        } as object,
       },
     )
     .post(
@@ -117,7 +118,8 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
           summary: 'Quote a task: what it would reserve, without sending anything',
           ...TASK_REQUEST,
           ...answersQuote,
-        },
+          'x-path': '/v1/tasks/{plugin}/quote',
+        } as object,
       },
     )
     .get(
@@ -137,11 +139,11 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       },
     )
     .delete(
-      '/v1/tasks/:taskId',
+      '/v1/tasks/:task_id',
       async ({ params, api }) => {
-        if (isRelayId(params.taskId)) await relay.tasks.delete({ caller: toCaller(api), id: params.taskId });
-        else await tasks.delete(api.user.id, params.taskId);
-        return { id: params.taskId, object: 'task.deleted' as const, deleted: true };
+        if (isRelayId(params.task_id)) await relay.tasks.delete({ caller: toCaller(api), id: params.task_id });
+        else await tasks.delete(api.user.id, params.task_id);
+        return { id: params.task_id, object: 'task.deleted' as const, deleted: true };
       },
       {
         apiKey: true,
@@ -153,11 +155,11 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       },
     )
     .get(
-      '/v1/tasks/:taskId',
+      '/v1/tasks/:task_id',
       async ({ request, params, api, set }) => {
         const seconds = readWait(request);
-        if (isRelayId(params.taskId)) {
-          const asked = { caller: toCaller(api), id: params.taskId, waitMs: seconds * 1000 };
+        if (isRelayId(params.task_id)) {
+          const asked = { caller: toCaller(api), id: params.task_id, waitMs: seconds * 1000 };
           const read = (left: AbortSignal) => relay.tasks.read({ ...asked, left });
           const answer = await (seconds > 0 ? waitWithAccess(deps, { request, api }, read) : read(request.signal));
           const response = relayedResponse(answer, 'api');
@@ -167,11 +169,11 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         }
         const found =
           seconds === 0
-            ? await tasks.ownSummary(api.user.id, params.taskId)
+            ? await tasks.ownSummary(api.user.id, params.task_id)
             : await waitForChange(
                 deps,
                 { request, api, set },
-                { task: await tasks.own(api.user.id, params.taskId), seconds },
+                { task: await tasks.own(api.user.id, params.task_id), seconds },
               );
         return withQueuePosition(deps, found, { object: taskObject(found), set });
       },
@@ -186,10 +188,10 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       },
     )
     .get(
-      '/v1/tasks/:taskId/events',
+      '/v1/tasks/:task_id/events',
       async ({ request, params, api, requestId, log, keepOpen }) => {
         const access = deps.watchAccess(api, request.signal);
-        const { taskId } = params;
+        const { task_id: taskId } = params;
         const events = await openStream(access, (signal) =>
           isRelayId(taskId)
             ? relay.tasks.follow({ caller: toCaller(api), id: taskId, left: signal })
@@ -226,16 +228,16 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
           operationId: 'cancelTask',
           summary: 'Cancel a task that no vendor has accepted',
           ...answers('The task, ended', 'Task'),
-          'x-path': '/v1/tasks/{taskId}/cancel',
+          'x-path': '/v1/tasks/{task_id}/cancel',
         } as object,
       },
     )
     .get(
-      '/v1/tasks/:taskId/artifacts',
+      '/v1/tasks/:task_id/artifacts',
       async ({ request, params, api, set }) => {
         set.headers['cache-control'] = 'private, no-store';
         const expiresIn = new URL(request.url).searchParams.get('expires_in');
-        return results.artifacts(await ownWithArtifacts(api, params.taskId), expiresIn);
+        return results.artifacts(await ownWithArtifacts(api, params.task_id), expiresIn);
       },
       {
         apiKey: true,
@@ -247,7 +249,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         },
       },
     )
-    .delete('/v1/tasks/:taskId/artifacts/links', revokeLinks, {
+    .delete('/v1/tasks/:task_id/artifacts/links', revokeLinks, {
       apiKey: true,
       detail: {
         operationId: 'revokeTaskLinks',
@@ -255,7 +257,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         ...answersDeleted('task.links'),
       },
     })
-    .delete('/v1/tasks/:taskId/artifacts/:key/links', revokeLinks, {
+    .delete('/v1/tasks/:task_id/artifacts/:key/links', revokeLinks, {
       apiKey: true,
       detail: {
         operationId: 'revokeArtifactLinks',
@@ -263,7 +265,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         ...answersDeleted('task.links'),
       },
     })
-    .get('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
+    .get('/v1/tasks/:task_id/artifacts/:key/content', sendArtifact, {
       apiKeyOrCapability: true,
       detail: {
         operationId: 'downloadArtifact',
@@ -272,7 +274,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         responses: CONTENT_ANSWERS,
       },
     })
-    .head('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
+    .head('/v1/tasks/:task_id/artifacts/:key/content', sendArtifact, {
       apiKeyOrCapability: true,
       detail: {
         operationId: 'checkArtifact',

@@ -141,7 +141,7 @@ export const LATER_HOST_ROUTES = [
   '/v1/batches',
   '/v1/batches/:batch_id',
   '/v1/batches/:batch_id/cancel',
-  '/v1/callbacks/:taskId/:token',
+  '/v1/callbacks/:task_id/:token',
   '/v1/dashboard/billing/subscription',
   '/v1/dashboard/billing/usage',
   '/v1/files',

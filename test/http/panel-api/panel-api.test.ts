@@ -292,7 +292,7 @@ describe('every route declares who may call it', () => {
         'GET /api/status',
         'GET /livez',
         'GET /readyz',
-        'GET /v1/callbacks/{taskId}/{token}',
+        'GET /v1/callbacks/{task_id}/{token}',
         'POST /api/case/shared',
         'POST /api/oauth/state',
         'POST /api/oauth/wechat/state',
@@ -306,7 +306,7 @@ describe('every route declares who may call it', () => {
         'POST /api/user/register',
         'POST /api/user/reset',
         'POST /api/verification',
-        'POST /v1/callbacks/{taskId}/{token}',
+        'POST /v1/callbacks/{task_id}/{token}',
       ],
       refreshCookie: ['POST /api/user/auth/logout', 'POST /api/user/auth/refresh'],
       session: [
@@ -497,8 +497,8 @@ describe('every route declares who may call it', () => {
         'DELETE /v1/files/{file_id}',
         'DELETE /v1/responses/{response_id}',
         'DELETE /v1/tasks/{id}',
-        'DELETE /v1/tasks/{taskId}/artifacts/links',
-        'DELETE /v1/tasks/{taskId}/artifacts/{key}/links',
+        'DELETE /v1/tasks/{task_id}/artifacts/links',
+        'DELETE /v1/tasks/{task_id}/artifacts/{key}/links',
         'DELETE /v1/videos/{task_id}',
         'GET /api/log/token',
         'GET /api/pricing',
@@ -518,8 +518,8 @@ describe('every route declares who may call it', () => {
         'GET /v1/responses/{response_id}/input_items',
         'GET /v1/tasks',
         'GET /v1/tasks/{id}',
-        'GET /v1/tasks/{taskId}/artifacts',
-        'GET /v1/tasks/{taskId}/events',
+        'GET /v1/tasks/{task_id}/artifacts',
+        'GET /v1/tasks/{task_id}/events',
         'GET /v1/usage',
         'GET /v1/video/generations/{task_id}',
         'GET /v1/videos',
@@ -538,8 +538,8 @@ describe('every route declares who may call it', () => {
         'POST /v1/responses',
         'POST /v1/responses/{response_id}/cancel',
         'POST /v1/tasks/{id}',
-        'POST /v1/tasks/{pluginKey}/quote',
-        'POST /v1/tasks/{taskId}/cancel',
+        'POST /v1/tasks/{plugin}/quote',
+        'POST /v1/tasks/{task_id}/cancel',
         'POST /v1/video/generations',
         'POST /v1/videos',
         'POST /v1/videos/edits',
@@ -547,9 +547,9 @@ describe('every route declares who may call it', () => {
         'POST /v1/videos/{task_id}/remix',
       ],
       apiKeyOrCapability: [
-        'GET /v1/tasks/{taskId}/artifacts/{key}/content',
+        'GET /v1/tasks/{task_id}/artifacts/{key}/content',
         'GET /v1/videos/{task_id}/content',
-        'HEAD /v1/tasks/{taskId}/artifacts/{key}/content',
+        'HEAD /v1/tasks/{task_id}/artifacts/{key}/content',
         'HEAD /v1/videos/{task_id}/content',
       ],
     });
@@ -723,7 +723,7 @@ describe('every route declares who may call it', () => {
     });
     const named = (operation: { parameters: { in: string; name: string }[] }) =>
       operation.parameters.map((parameter) => `${parameter.in} ${parameter.name}`);
-    expect(named(paths['/v1/tasks/{taskId}/cancel'].post)).toEqual(['path taskId']);
+    expect(named(paths['/v1/tasks/{task_id}/cancel'].post)).toEqual(['path task_id']);
     expect(named(paths['/v1/tasks/{id}'].post)).toEqual([
       'path id',
       'query wait',
@@ -734,7 +734,7 @@ describe('every route declares who may call it', () => {
       'header X-Callback-Url',
     ]);
     expect(named(paths['/v1/videos'].post)).toEqual(named(paths['/v1/tasks/{id}'].post).slice(1));
-    const { responses } = paths['/v1/tasks/{taskId}/events'].get;
+    const { responses } = paths['/v1/tasks/{task_id}/events'].get;
     expect(Object.keys(responses['200'].content)).toEqual(['text/event-stream']);
   });
 

@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Modal, Radio, Select, Stack, Text } from '@mantine/core';
 import { IconLink } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
+import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useLocation, useParams, useSearchParams } from 'react-router';
@@ -32,9 +33,8 @@ export function CasePage() {
   const [isSharing, setSharing] = useState(false);
   return (
     <Page
-      heading={found.data === undefined ? t('case.title') : t('case.of', { name: found.data.title })}
+      heading={nameCase(found.data, t)}
       mark={found.data && <CaseStatus {...found.data} />}
-      title={t('case.title')}
       intro={t('case.intro')}
       back={<BackLink to={`${backTo[list]}/${encodeURIComponent(id)}`}>{t(`case.back.${list}`)}</BackLink>}
       actions={
@@ -75,17 +75,14 @@ export function SharedCasePage() {
   const isRefused = found.error instanceof ApiError && [400, 404, 422].includes(found.error.status);
   return (
     <PublicFrame>
-      <Page
-        heading={found.data === undefined ? t('case.title') : t('case.of', { name: found.data.title })}
-        mark={found.data && <CaseStatus {...found.data} />}
-      >
+      <Page heading={nameCase(found.data, t)} mark={found.data && <CaseStatus {...found.data} />}>
         {isRefused ? (
           <EmptyState
             heading={t('case.ended')}
             text={t('case.endedText')}
             action={
-              <Button component={Link} to="/" variant="default">
-                {t('missing.home')}
+              <Button component={Link} to={`/case/${kind}/${encodeURIComponent(id)}`} variant="default">
+                {t('case.openSignedIn')}
               </Button>
             }
           />
@@ -104,6 +101,14 @@ export function SharedCasePage() {
       </Page>
     </PublicFrame>
   );
+}
+
+/** "Case file: Channel Demo studio" */
+function nameCase(file: Pick<CaseFile, 'kind' | 'title'> | undefined, t: TFunction): string {
+  if (file === undefined) return t('case.title');
+  const { kind, title } = file;
+  if (kind === 'task') return t('case.of', { name: t('task.title', { model: title }) });
+  return t('case.of', { name: t(kind === 'user' ? 'tasks.userNumber' : 'tasks.channelNumber', { id: title }) });
 }
 
 type Audience = CaseFile['audience'];

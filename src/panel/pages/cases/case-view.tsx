@@ -10,6 +10,7 @@ import { loadLanguage } from '../../i18n/create-i18n.ts';
 import { languages, mailLanguage } from '../../i18n/languages.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { withQuery } from '../../session/use-api.ts';
 import { copyText } from '../../ui/display/copy-field.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { VendorWords } from '../../ui/display/server-text.tsx';
@@ -30,7 +31,7 @@ export function CaseView({ file, hasLinks = false }: { file: CaseFile; hasLinks?
       main={
         <>
           <Answer file={file} />
-          {file.failures.length > 0 && <Failures file={file} />}
+          {file.failures.length > 0 && <Failures file={file} hasLinks={hasLinks} />}
           {file.timeline.length > 0 && <TaskTimeline timeline={file.timeline} />}
           {file.ledger.length > 0 && <Ledger file={file} hasLinks={hasLinks} />}
         </>
@@ -197,14 +198,19 @@ function Facts({ facts, isOfTask, hasLinks }: FactsProps) {
           ) : (
             <FactLink to={`${start}${encodeURIComponent(id)}`}>{shown}</FactLink>
           );
-          // The heading shows the status of a task.
-          if (isOfTask && fact.name === 'status') return [];
+          // The heading shows the status of a task, and most tasks have nothing special.
+          if (isOfTask && (fact.name === 'status' || isUsual(fact, facts))) return [];
           return label === undefined ? [] : [[t(label), value, codeFacts.has(fact.name)] as const];
         })}
       />
     </Section>
   );
 }
+
+/** Nothing failed, or the vendor's name of the model is ours. */
+const isUsual = ({ name, value }: Fact, facts: readonly Fact[]): boolean =>
+  (name === 'poll_failures' && value === 0) ||
+  (name === 'upstream_model' && value === facts.find((fact) => fact.name === 'model')?.value);
 
 /** A plugin by its name instead of its key. */
 function PluginName({ said, pluginKey }: { said: string; pluginKey: string }) {
@@ -243,20 +249,28 @@ const Pairs = ({ pairs }: { pairs: readonly Pair[] }) => (
   </dl>
 );
 
-function Failures({ file: { kind, failures } }: { file: CaseFile }) {
+/** Why tasks failed; each reason leads to its tasks. */
+function Failures({ file: { kind, id, failures }, hasLinks }: { file: CaseFile; hasLinks: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const isLinked = useRole() >= roles.admin && hasLinks;
+  const tasksPath = (reason: string): string =>
+    withQuery('/tasks', {
+      ...{ scope: 'all', status: 'FAILURE', [kind]: id, reason },
+      period: kind === 'channel' ? '24h' : '30d',
+    });
   return (
     <Section heading={t(kind === 'channel' ? 'case.failuresOfDay' : 'case.failures')}>
       <ul className={classes.rows}>
-        {failures.map(({ reason, sentence, tasks }) => (
-          <li key={reason}>
-            <span>
-              <VendorWords text={reason} sentence={sentence} />
-            </span>
-            <span>{format.number(tasks)}</span>
-          </li>
-        ))}
+        {failures.map(({ reason, sentence, tasks }) => {
+          const words = <VendorWords text={reason} sentence={sentence} />;
+          return (
+            <li key={reason}>
+              <span>{isLinked ? <FactLink to={tasksPath(reason)}>{words}</FactLink> : words}</span>
+              <span>{format.number(tasks)}</span>
+            </li>
+          );
+        })}
       </ul>
     </Section>
   );
@@ -264,7 +278,7 @@ function Failures({ file: { kind, failures } }: { file: CaseFile }) {
 
 /** Kinds of lines that stand in a ledger. */
 const lineTexts: Readonly<Record<string, TextKey>> = {
-  reserve: 'case.line.reserve',
+  reserve: 'case.reserved',
   settle: 'case.line.settle',
   refund: 'case.line.refund',
   grant: 'case.line.grant',

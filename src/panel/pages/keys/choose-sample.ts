@@ -49,14 +49,14 @@ export function sampleBody({ model, schema }: CallableModel, prompt: string): Sa
 
 /** Until there is a model to call: the names are those of the demo vendor. */
 export const placeholderSample = (model = 'demo-video', prompt: string): Sample => ({
-  ...{ path: '/v1/videos', follow: '/v1/videos/{id}', result: 'id' },
+  ...{ path: '/v1/videos', follow: '/v1/videos/{task_id}', result: 'id' },
   body: { model, prompt },
 });
 
 /** The API of OpenAI where the model has one, else the gateway's own. */
 export const surfaceFor = (offer: CallableModel, body: Sample['body']): Omit<Sample, 'body'> =>
   (Object.keys(body).every((name) => openAiFields.has(name)) ? openAiSurface(offer) : null) ?? {
-    ...{ path: offer.surfaces.generic, follow: '/v1/tasks/{id}', result: 'id' },
+    ...{ path: offer.surfaces.generic, follow: '/v1/tasks/{task_id}', result: 'id' },
   };
 
 /** Other fields may have other names there. */
@@ -64,6 +64,6 @@ const openAiFields: ReadonlySet<string> = new Set(['model', 'prompt', 'size', 's
 
 function openAiSurface(offer: CallableModel): Omit<Sample, 'body'> | null {
   const { proto_video: videos, images } = offer.surfaces;
-  if (videos !== null) return { path: videos, follow: `${videos}/{id}`, result: 'id' };
+  if (videos !== null) return { path: videos, follow: `${videos}/{task_id}`, result: 'id' };
   return images !== null && findMedium(offer) === 'image' ? { path: images, follow: null, result: 'data' } : null;
 }

@@ -240,10 +240,15 @@ function SkippedEntries({ skipped }: { skipped: MarketplaceSource['skipped'] }) 
 
 function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source: string }) {
   const { t, i18n } = useTranslation();
-  const { key, name, description, icon, icon_url: picture, models, latest, offered, versions, state } = plugin;
+  const { key, name, description, icon, icon_url: picture, models, latest, offered, versions, state, website } = plugin;
   const page = `/marketplace/${encodeURIComponent(source)}/${encodeURIComponent(key)}`;
   const refused = versions.filter(({ taken }) => taken === false);
   const needs = refused.flatMap((version) => version.needs);
+  const says = localise(description, i18n.language);
+  const facts = [
+    ...(models.length > 0 ? [t('market.modelCount', { count: models.length }), models.join(', ')] : []),
+    ...(website === null ? [] : [new URL(website).host]),
+  ];
   return (
     <li className={classes.offer}>
       <PluginIcon name={name} icon={icon} path={picture} size={44} />
@@ -253,13 +258,14 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
           <Text size="sm" c="dimmed" component="span">
             {offered ?? latest}
           </Text>
+          <MarketState state={state} version={offered ?? latest} />
         </div>
-        <Text size="sm" lineClamp={2} lh={1.5}>
-          {localise(description, i18n.language)}
+        <Text size="sm" lineClamp={2} lh={1.5} {...(says === '' ? { c: 'dimmed' } : {})}>
+          {says || t('market.noDescription')}
         </Text>
-        {models.length > 0 && (
+        {facts.length > 0 && (
           <Text size="xs" c="dimmed" lineClamp={1} mt={4}>
-            {t('market.modelCount', { count: models.length })} · {models.join(', ')}
+            {facts.join(' · ')}
           </Text>
         )}
         {refused.length > 0 && (
@@ -269,7 +275,6 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
           </Text>
         )}
       </div>
-      {state !== 'not_installed' && <MarketState state={state} version={offered ?? latest} />}
       <Button component={Link} to={page} variant="default" size="xs" aria-label={`${t('market.view')}: ${name}`}>
         {t('market.view')}
       </Button>

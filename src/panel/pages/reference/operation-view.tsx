@@ -113,12 +113,19 @@ function OpenOperation({ operation, reader }: Pick<OperationEntryProps, 'operati
         ) : (
           <RequestTabs {...call.request} />
         )}
+        <TryRequest
+          call={call}
+          needsKey={call.needsKey && reader.typedKey === ''}
+          isCharged={operation.access === 'apiKey' && operation.parameters.some(isIdempotencyKey)}
+        />
         {example !== null && <ExampleResponse text={example} />}
-        <TryRequest call={call} needsKey={call.needsKey && reader.typedKey === ''} />
       </div>
     </div>
   );
 }
+
+/** Everything that is charged can be repeated without paying twice. */
+const isIdempotencyKey = ({ name }: Parameter): boolean => name === 'Idempotency-Key';
 
 /** What comes back, as code. */
 export function ExampleResponse({ text }: { text: string }) {

@@ -26,6 +26,8 @@ type DocumentOperation = {
   requestBody?: { description?: string; content?: Readonly<Record<string, Media>> };
   responses?: Readonly<Record<string, Response>>;
   'x-access'?: string;
+  /** The path with its own names, where the document has another operation's too. */
+  'x-path'?: string;
   'x-failures'?: Readonly<Record<string, string>>;
 };
 
@@ -139,20 +141,44 @@ const toGroups = (groups: ReadonlyMap<string, Operation[]>, prefix: string): Gro
   [...groups]
     .filter(([, operations]) => operations.length > 0)
     .map(([name, operations]) => ({
-      ...{ id: `${prefix}-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`, name, operations },
+      id: `${prefix}-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`,
+      ...{ name, operations: inOrder(operations) },
     }));
+
+/** What one does with a thing, in the same order in each group; things in the document's order. */
+function inOrder(operations: readonly Operation[]): Operation[] {
+  const things = [...new Set(operations.map(thingOf))];
+  const rank = (operation: Operation): number => things.indexOf(thingOf(operation)) * 10 + stepOf(operation);
+  return operations.toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** The path before the id: `/v1/batches` of `/v1/batches/{batch_id}/cancel`. */
+const thingOf = ({ path }: Operation): string => path.split('/{')[0] ?? path;
+
+/** Create, list, read, change, act on it, read its parts, delete them, delete it. */
+function stepOf({ method, path }: Operation): number {
+  const [isOfOne, isPart] = [path.includes('{'), !path.endsWith('}')];
+  if (method === 'POST') return isOfOne && isPart ? 4 : 0;
+  if (method === 'DELETE') return isPart ? 6 : 7;
+  if (method === 'PUT' || method === 'PATCH') return 3;
+  return isOfOne ? (isPart ? 5 : 2) : 1;
+}
 
 type Described = Pick<Operation, 'method' | 'path' | 'schemas'> & { operation: DocumentOperation };
 
-function readOperation({ method, path, operation, schemas }: Described): Operation {
+function readOperation({ method, path: named, operation, schemas }: Described): Operation {
   const access = operation['x-access'] ?? 'public';
+  const path = operation['x-path'] ?? named;
+  const names = new Map(readNames(named).map((name, at) => [name, readNames(path)[at] ?? name]));
   return {
     id: operation.operationId ?? `${method}-${path}`,
     ...{ method, path, otherPaths: [], schemas },
     summary: operation.summary ?? '',
     description: operation.description ?? '',
     access: access === 'apiKeyOrCapability' ? 'apiKey' : (access as Access),
-    parameters: operation.parameters ?? [],
+    parameters: (operation.parameters ?? []).map((parameter) =>
+      parameter.in === 'path' ? { ...parameter, name: names.get(parameter.name) ?? parameter.name } : parameter,
+    ),
     bodies: readContent(operation.requestBody),
     bodyLimit: operation.requestBody?.description ?? '',
     responses: Object.entries({ ...describeOnly(operation['x-failures']), ...operation.responses })
@@ -162,6 +188,9 @@ function readOperation({ method, path, operation, schemas }: Described): Operati
       })),
   };
 }
+
+/** The names in `/v1/batches/{batch_id}/cancel`. */
+const readNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => `${name}`);
 
 const describeOnly = (failures: Readonly<Record<string, string>> = {}): Record<string, Response> =>
   Object.fromEntries(Object.entries(failures).map(([status, description]) => [status, { description }]));

@@ -7,13 +7,22 @@ import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { JsonView } from '../../ui/display/json-view.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import type { CodeRequest } from '../playground/generate-code.ts';
+import type { Parameter } from './read-document.ts';
 import classes from './reference.module.css';
 import type { Call } from './use-call.ts';
 
-type TryRequestProps = { call: Call; needsKey: boolean };
+type TryRequestProps = {
+  call: Call;
+  needsKey: boolean;
+  /** It begins something that has a price. */
+  isCharged: boolean;
+};
 
-/** Sends the request that the page shows, with the key that the reader has entered. */
-export function TryRequest({ call, needsKey }: TryRequestProps) {
+/**
+ * Sends the request that the page shows, with the key that the reader has entered. What a path
+ * needs is asked for at once; the rest can be changed.
+ */
+export function TryRequest({ call, needsKey, isCharged }: TryRequestProps) {
   const { t } = useTranslation();
   const [isKeyMissing, setKeyMissing] = useState(false);
   const send = useMutation({ mutationFn: sendRequest });
@@ -22,8 +31,22 @@ export function TryRequest({ call, needsKey }: TryRequestProps) {
     setKeyMissing(needsKey);
     if (!needsKey && call.request !== null) send.mutate(call.request);
   };
+  const toInput = ({ name, in: place }: Parameter) => (
+    <TextInput
+      key={`${place} ${name}`}
+      label={<code>{name}</code>}
+      required={place === 'path'}
+      autoComplete="off"
+      spellCheck={false}
+      value={call.values[name] ?? ''}
+      onChange={(event) => call.setValue(name, event.currentTarget.value)}
+    />
+  );
+  const [asked, others] = [true, false].map((isAsked) =>
+    call.parameters.filter(({ in: place }) => (place === 'path') === isAsked).map(toInput),
+  );
   return (
-    <Collapsible label={t('reference.tryIt')}>
+    <section className={classes.try} aria-label={t('reference.tryIt')}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -31,28 +54,8 @@ export function TryRequest({ call, needsKey }: TryRequestProps) {
         }}
       >
         <Stack gap="sm">
-          {call.parameters.map(({ name, in: place }) => (
-            <TextInput
-              key={`${place} ${name}`}
-              label={<code>{name}</code>}
-              required={place === 'path'}
-              autoComplete="off"
-              spellCheck={false}
-              value={call.values[name] ?? ''}
-              onChange={(event) => call.setValue(name, event.currentTarget.value)}
-            />
-          ))}
-          {call.bodyText !== undefined && (
-            <Textarea
-              label={t('reference.body')}
-              classNames={{ input: classes.mono }}
-              rows={Math.min(14, call.bodyText.split('\n').length)}
-              spellCheck={false}
-              value={call.bodyText}
-              onChange={(event) => call.setBodyText(event.currentTarget.value)}
-            />
-          )}
-          <Group>
+          {asked}
+          <Group gap="sm">
             <Button
               type="submit"
               variant="default"
@@ -61,7 +64,29 @@ export function TryRequest({ call, needsKey }: TryRequestProps) {
             >
               {t('reference.send')}
             </Button>
+            {isCharged && (
+              <Text size="sm" c="dimmed">
+                {t('reference.tryCharged')}
+              </Text>
+            )}
           </Group>
+          {(others?.length !== 0 || call.bodyText !== undefined) && (
+            <Collapsible label={t('reference.editRequest')}>
+              <Stack gap="sm">
+                {call.bodyText !== undefined && (
+                  <Textarea
+                    label={t('reference.body')}
+                    classNames={{ input: classes.mono }}
+                    rows={Math.min(14, call.bodyText.split('\n').length)}
+                    spellCheck={false}
+                    value={call.bodyText}
+                    onChange={(event) => call.setBodyText(event.currentTarget.value)}
+                  />
+                )}
+                {others}
+              </Stack>
+            </Collapsible>
+          )}
         </Stack>
       </form>
       <div aria-live="polite" className={classes.outcome}>
@@ -69,7 +94,7 @@ export function TryRequest({ call, needsKey }: TryRequestProps) {
         {send.isError && <Text size="sm">{send.error.message}</Text>}
         {send.data !== undefined && <Outcome {...send.data} />}
       </div>
-    </Collapsible>
+    </section>
   );
 }
 
