@@ -83,6 +83,7 @@ export function KeyForm({ form, apiKey }: { form: Form<KeyValues>; apiKey?: ApiK
         description={t('keys.expiresHint')}
         maw={240}
       />
+      <Limits form={form} />
       <Switch
         checked={values.keep_results}
         onChange={(event) => form.set('keep_results', event.currentTarget.checked)}
@@ -97,7 +98,6 @@ export function KeyForm({ form, apiKey }: { form: Form<KeyValues>; apiKey?: ApiK
         description={t('keys.eraseRequestsHint')}
         maw={620}
       />
-      <Limits form={form} />
     </Stack>
   );
 }

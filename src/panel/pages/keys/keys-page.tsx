@@ -7,6 +7,7 @@ import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { budgetPeriods } from '../../ui/form/spending-limit.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
@@ -51,6 +52,7 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
   const format = useFormat();
   const left = format.moneyLike(keys.flatMap((key) => (key.unlimited_quota ? [] : key.quota)));
   const spent = format.moneyLike(keys.map((key) => key.used_quota));
+  const restrictionsOf = useRestrictions();
   return [
     {
       key: 'name',
@@ -72,7 +74,7 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
       render: (key) => (key.unlimited_quota ? t('keys.unlimited') : left(key.quota)),
     },
     { key: 'spent', heading: t('keys.spent'), numeric: true, render: (key) => spent(key.used_quota) },
-    { key: 'limits', heading: t('keys.limited'), render: (key) => <KeyLimits limits={key} /> },
+    { key: 'limits', heading: t('keys.limited'), render: (key) => <Restrictions texts={restrictionsOf(key)} /> },
     {
       key: 'expires',
       heading: t('keys.expiry'),
@@ -113,6 +115,8 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
   const { t } = useTranslation();
   const format = useFormat();
   const lastUseFacts = useLastUseFacts();
+  const restrictionsOf = useRestrictions();
+  const details = [`${apiKey.prefix}…`, ...restrictionsOf(apiKey), ...lastUseFacts(apiKey).slice(0, 1)];
   return (
     <RowBrief
       name={apiKey.name}
@@ -120,20 +124,34 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
       figure={t('keys.spentSoFar', { money: format.money(apiKey.used_quota) })}
       state={<KeyStatus status={apiKey.status} />}
       facts={[apiKey.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: format.money(apiKey.quota) })]}
-      detail={[`${apiKey.prefix}…`, ...lastUseFacts(apiKey).slice(0, 1)].filter((fact) => fact !== '').join(' · ')}
+      detail={details.filter((fact) => fact !== '').join(' · ')}
       actions={<KeyMenu apiKey={apiKey} changes={changes} isOwn />}
     />
   );
 }
 
-/** The limits in a few words: models, addresses and group. */
-function KeyLimits({ limits }: { limits: ApiKey }) {
+/** The most names of models that are shown; of more only their number. */
+const namedModels = 2;
+
+/** What a key is restricted to, in a few words each; nothing: whatever its account may do. */
+function useRestrictions(): (key: ApiKey) => string[] {
   const { t } = useTranslation();
-  const texts = [
-    ...(limits.models.length > 0 ? [t('keys.modelCount', { count: limits.models.length })] : []),
-    ...(limits.allow_ips.length > 0 ? [t('keys.ipCount', { count: limits.allow_ips.length })] : []),
-    ...(limits.group !== null ? [t('keys.groupIs', { group: limits.group })] : []),
-  ];
+  const format = useFormat();
+  return ({ models, allow_ips: ips, group, budget, requests_per_minute: perMinute, max_running: running }) => {
+    const period = budgetPeriods.find(({ value }) => value === budget?.period);
+    return [
+      ...(models.length > namedModels ? [t('keys.modelCount', { count: models.length })] : models),
+      ...(ips.length > 1 ? [t('keys.ipCount', { count: ips.length })] : ips),
+      ...(group !== null ? [t('keys.groupIs', { group })] : []),
+      ...(budget && period ? [`${t(period.label)}: ${format.money(budget.amount)}`] : []),
+      ...(perMinute === null ? [] : [`${t('limit.perMinute')}: ${format.number(perMinute)}`]),
+      ...(running === null ? [] : [`${t('limit.running')}: ${format.number(running)}`]),
+    ];
+  };
+}
+
+function Restrictions({ texts }: { texts: readonly string[] }) {
+  const { t } = useTranslation();
   return texts.length === 0 ? (
     <Text span size="sm" c="dimmed">
       {t('keys.noLimits')}
