@@ -274,7 +274,7 @@ describe('a request', () => {
         : route.continue();
     });
     await prompt(page).fill('a red kite [duration=0.2]');
-    await page.getByRole('button', { name: '4 sec at 720p' }).click();
+    await page.getByLabel('Duration').fill('4');
     for (const typed of ['', 'a blue kite [duration=0.2]', 'a red kite [duration=0.2]']) {
       await run(page).click();
       await alert(page).waitFor();
@@ -367,7 +367,7 @@ describe('a request', () => {
     await waitForText(page, 'Correct “Duration” first.');
     expect(await run(page).isDisabled()).toBe(true);
     expect(await prompt(page).inputValue()).toBe('too long');
-    await page.getByRole('textbox', { name: 'Size' }).fill('large');
+    await page.getByRole('textbox', { name: 'Width × height' }).fill('large');
     await waitForText(page, 'Use the format 1280x720.');
     expect(printed).toEqual([]);
   });

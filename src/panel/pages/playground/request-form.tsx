@@ -10,7 +10,7 @@ import type { RequestBody } from './attached-files.ts';
 import { findMedium, type Medium } from './find-medium.ts';
 import classes from './playground.module.css';
 import { type FieldSchema, RequestField } from './request-field.tsx';
-import { isFileInput, usableFacts } from './schema-fields.ts';
+import { isFileInput } from './schema-fields.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
 type RequestFormProps = {
@@ -32,7 +32,9 @@ export function RequestForm({ offer, draft, refused, facts }: RequestFormProps) 
   const fields = Object.entries(offer.schema.properties).filter(([, schema]) => schema.const === undefined);
   const known = new Set(['model', ...fields.map(([name]) => name)]);
   const others = Object.keys(body).filter((name) => !known.has(name));
-  const [prompt, rest] = [fields.filter(isPrompt), fields.filter((field) => !isPrompt(field))];
+  const prompt = fields.filter(isPrompt);
+  // The shape of a picture follows its resolution and length.
+  const rest = fields.filter((field) => !isPrompt(field)).toSorted((a, b) => Number(isShape(a)) - Number(isShape(b)));
   const toInputs = (shown: typeof fields) => (
     <div className={`${sideBySide.fields} ${classes.fields}`}>
       {shown.map(([name, schema]) => {
@@ -104,6 +106,9 @@ export function RequestForm({ offer, draft, refused, facts }: RequestFormProps) 
 
 const isPrompt = ([name]: readonly [string, unknown]): boolean => name === 'prompt';
 
+const isShape = ([name, { pattern }]: readonly [string, FieldSchema]): boolean =>
+  name === 'size' && pattern !== undefined;
+
 const isWide = (name: string, schema: FieldSchema): boolean =>
   name === 'prompt' || (schema['x-input'] === 'text' && schema['x-example'] === undefined);
 
@@ -138,7 +143,7 @@ const prompts = {
   lyrics: [['play.sample.harbor', 'play.sample.harborPrompt']],
 } as const satisfies Record<Medium, readonly (readonly [label: TextKey, prompt: TextKey])[]>;
 
-/** Requests to begin with: the plugin's own, else prompts, and the facts that it bills. */
+/** Requests to begin with: the plugin's own, else prompts. */
 function SampleRequests({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
   const { t, i18n } = useTranslation();
   const own = offer.requests.map(
@@ -147,15 +152,11 @@ function SampleRequests({ offer, draft }: { offer: CallableModel; draft: Request
   const written = prompts[findMedium(offer)].map(
     ([label, prompt]): Sample => ({ label: t(label), fields: { prompt: t(prompt) } }),
   );
-  const priced = offer.examples.flatMap(({ label, facts }): Sample[] => {
-    const fields = usableFacts(offer, facts);
-    return fields === null ? [] : [{ label, fields }];
-  });
   return (
     <fieldset className={classes.examples}>
       <legend>{t('play.examples')}</legend>
       <div className={classes.samples}>
-        {[...(own.length > 0 ? own : written), ...priced].map(({ label, fields }) => (
+        {(own.length > 0 ? own : written).map(({ label, fields }) => (
           <Button key={label} size="xs" variant="default" onClick={() => draft.setFields(fields)}>
             {label}
           </Button>

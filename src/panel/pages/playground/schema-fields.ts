@@ -1,6 +1,6 @@
 /**
- * What a model's schema says of the fields of a request: which are invalid, missing or files, what
- * fills an empty one, which an example may set.
+ * What a model's schema says of the fields of a request: which are invalid, missing or files, and
+ * what fills an empty one.
  */
 import type { CallableModel } from '../../api/types.ts';
 import { toNumber } from '../../ui/form/decimal.ts';
@@ -63,24 +63,4 @@ export function findRefusedField(
   // Plugins refuse in words; a field that they name stands there as clients write it.
   const words = message.split(/[^A-Za-z0-9_]+/);
   return words.find((word) => names.includes(word)) ?? null;
-}
-
-type Offer = Pick<CallableModel, 'schema'>;
-
-/**
- * What a request may say of an example's facts: a plugin's examples are of all its models, and some
- * facts are counted from other fields. Null: nothing, or nothing that this model takes.
- */
-export function usableFacts(offer: Offer, facts: RequestBody): RequestBody | null {
-  const { properties } = offer.schema;
-  // A field of a fact's name that is not a fact has other values.
-  const said = Object.entries(facts).filter(
-    ([name]) => Object.hasOwn(properties, name) && properties[name]?.['x-input'] === undefined,
-  );
-  const isTaken = said.every(([name, value]) => {
-    const { enum: choices } = properties[name] ?? {};
-    return choices === undefined || (choices as readonly unknown[]).includes(value);
-  });
-  const fields = Object.fromEntries(said);
-  return said.length > 0 && isTaken && findInvalidField(offer, fields) === null ? fields : null;
 }
