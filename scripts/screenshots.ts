@@ -46,7 +46,7 @@ if (values.help) {
 }
 
 /** One state in all widths and schemes: the page stays as it is, open dialogs too. */
-async function takeAll(page: Page, { name, only, isWindow = false }: PanelState): Promise<void> {
+async function takeAll(page: Page, { name, only, isWindow }: PanelState): Promise<void> {
   const widths = values.widths
     .split(',')
     .map(Number)
@@ -59,7 +59,7 @@ async function takeAll(page: Page, { name, only, isWindow = false }: PanelState)
       await settle(page);
       await lookThrough(page);
       const path = join(values.out, `${name}-${width}-${colorScheme}.png`);
-      await page.screenshot({ path, fullPage: !isWindow });
+      await page.screenshot({ path, fullPage: isWindow !== true });
     }
   }
 }

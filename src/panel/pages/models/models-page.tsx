@@ -223,6 +223,9 @@ function ModelPrice({ card: { price, units, labels } }: { card: Model }) {
     return (
       <div className={classes.cost}>
         <p className={classes.price}>{t('models.noPrice')}</p>
+        <Text size="sm" c="dimmed" lh={1.5}>
+          {t('play.price.freeHint')}
+        </Text>
       </div>
     );
   }

@@ -25,7 +25,8 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
   const isMissing = task.status === 'SUCCESS' && task.poster === undefined;
   const isTried = !useMissingPreview(task.id, isSeen && isMissing);
   const isDrawing = isMissing && !(isSeen && isTried);
-  const path = task.poster && artifactPath(task.poster.url);
+  const [isBroken, setBroken] = useState(false);
+  const path = task.poster && !isBroken ? artifactPath(task.poster.url) : undefined;
   const isTile = size === 'tile';
   return (
     <span
@@ -49,7 +50,7 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
           </>
         )
       ) : (
-        <img src={path} width={64} height={40} loading="lazy" decoding="async" alt="" />
+        <img src={path} width={64} height={40} loading="lazy" decoding="async" alt="" onError={() => setBroken(true)} />
       )}
       {place !== null && (
         <Portal>

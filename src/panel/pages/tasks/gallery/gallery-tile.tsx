@@ -38,6 +38,7 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
   const { tile, title, maker, cost, index, isFocusable, onOpen, onFocus } = props;
   const [isHovered, setHovered] = useState(false);
   const [isFocused, setFocused] = useState(false);
+  const [isBroken, setBroken] = useState(false);
   const isDrawing = useMissingPreview(tile.id, tile.status === 'SUCCESS' && tile.poster === undefined);
   return (
     <button
@@ -55,7 +56,7 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
       onPointerLeave={() => setHovered(false)}
     >
       <span className={classes.picture} data-drawing={isDrawing || undefined}>
-        {tile.poster === undefined ? (
+        {tile.poster === undefined || isBroken ? (
           <span className={classes.blank}>
             {tile.status === 'SUCCESS' ? (
               !isDrawing && <IconPhotoVideo size={26} stroke={1.3} aria-hidden="true" />
@@ -71,7 +72,13 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
             )}
           </span>
         ) : (
-          <img src={artifactPath(tile.poster.url)} loading="lazy" decoding="async" alt="" />
+          <img
+            src={artifactPath(tile.poster.url)}
+            loading="lazy"
+            decoding="async"
+            alt=""
+            onError={() => setBroken(true)}
+          />
         )}
         {(isHovered || isFocused) && tile.status === 'SUCCESS' && <TileVideo taskId={tile.id} />}
       </span>

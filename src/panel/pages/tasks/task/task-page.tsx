@@ -13,7 +13,6 @@ import { ResourceNotFound } from '../../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../../ui/display/notify.ts';
 import { QueryResult } from '../../../ui/display/query-result.tsx';
-import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
 import { BackLink, useScopedNavigate } from '../../../ui/page/links.tsx';
@@ -94,7 +93,6 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
       heading={heading}
       longHeading
       intro={`${task.model} · ${t('task.sent', { ago: format.ago(sentAt(task)) })}`}
-      mark={<TaskStatus status={task.status} isWaiting={task.queue !== undefined} />}
       back={back}
       actions={
         <>
