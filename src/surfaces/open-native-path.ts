@@ -21,6 +21,7 @@ import {
   type Caller,
   type ClientRequest,
   findOwnTasks,
+  forbidUnsafeRetry,
   hideTask,
   resolveOriginTasks,
   submitOnce,
@@ -195,17 +196,21 @@ async function submit(
       originTasks: await resolveOriginTasks(deps, { caller, plugin, named: decoded.originTaskIds }),
     }),
   );
-  const presented = await callNativeRender(
-    await findPresenter(matched, [task]),
-    { route, ctx: decodeContext(request), task: taskView(task) },
-    hookOptions(call),
-  );
-  if (!route.retainResult) await discard(deps, task);
-  if (presented.ok) return { body: presented.value, replayed };
-  // The task is stored and billed: the client must get its id, even in another form.
-  const reason = describeHookFailure(presented.error);
-  deps.logger.warn({ task_id: task.taskId, reason }, 'plugin could not present a submitted task');
-  return { body: submittedObject(task), replayed };
+  // The task is bought: no failure from here on may make the client order again.
+  return forbidUnsafeRetry(async (state) => {
+    state.vendorMayHaveJob = !replayed;
+    const presented = await callNativeRender(
+      await findPresenter(matched, [task]),
+      { route, ctx: decodeContext(request), task: taskView(task) },
+      hookOptions(call),
+    );
+    if (!route.retainResult) await discard(deps, task);
+    if (presented.ok) return { body: presented.value, replayed };
+    // The client must get its id, even in another form.
+    const reason = describeHookFailure(presented.error);
+    deps.logger.warn({ task_id: task.taskId, reason }, 'plugin could not present a submitted task');
+    return { body: submittedObject(task), replayed };
+  });
 }
 
 /** Hides the task of a route that retains no results; one that is not complete at once is kept. */

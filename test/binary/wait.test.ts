@@ -50,6 +50,27 @@ test('a submission waits too', async () => {
   expect(((await video.json()) as { status: string }).status).not.toBe('queued');
 });
 
+test('double charge: an order that asks to wait beside too many is answered with its task, not refused', async () => {
+  const { id } = await submit('slow [duration=600]');
+  const own = await admin.createKey();
+  const left = new AbortController();
+  const follow = () =>
+    fetch(`${gateway.url}/v1/tasks/${id}/events`, {
+      headers: { authorization: `Bearer ${own}` },
+      signal: left.signal,
+    });
+  const followed = [await follow(), await follow()];
+  expect(followed.map(({ status }) => status)).toEqual([200, 200]);
+  const body = JSON.stringify({ model: 'demo-video', prompt: 'one [duration=600]' });
+  for (const path of ['/v1/tasks/demo', '/v1/videos', '/v1/video/generations']) {
+    const headers = { authorization: `Bearer ${own}`, 'content-type': 'application/json', prefer: 'wait=5' };
+    const answer = await fetch(`${gateway.url}${path}`, { method: 'POST', headers, body });
+    expect([path, answer.status, answer.headers.has('preference-applied')]).toEqual([path, 200, false]);
+    expect(await answer.json()).toMatchObject({ id: expect.stringMatching(/^task_/) });
+  }
+  left.abort();
+});
+
 test('the time is over: the task as it is', async () => {
   const { id } = await submit('slow [duration=600]');
   await until('it was polled', async () => {

@@ -5,7 +5,7 @@ import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { forwardIfRelayed } from './relay-requests.ts';
 import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
-import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
+import { answerSubmitted, readWait, withQueuePosition } from './wait-for-change.ts';
 
 export type CreationScope = {
   request: Request;
@@ -43,8 +43,8 @@ export async function createVideo<T extends object>(
     assertForPlugin();
     const submitted = await surfaces.submitVideo(toCaller(api), requestId, client);
     if (submitted.replayed) set.headers[REPLAYED] = 'true';
-    const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
-    return await withQueuePosition(deps, task, { object: await describe(task), set });
+    const tell = async (task: Submitted) => withQueuePosition(deps, task, { object: await describe(task), set });
+    return await answerSubmitted(deps, { request, api, set }, { submitted, seconds, tell });
   } finally {
     await sent.release();
   }

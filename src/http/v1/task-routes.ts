@@ -21,7 +21,7 @@ import { readCursor, taskQuery, toPage, toRelayPage } from './list-pages.ts';
 import { relayedResponse } from './relay-requests.ts';
 import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
-import { readWait, waitForChange, waitWithAccess, withQueuePosition } from './wait-for-change.ts';
+import { answerSubmitted, readWait, waitForChange, waitWithAccess, withQueuePosition } from './wait-for-change.ts';
 
 /**
  * The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content.
@@ -66,9 +66,10 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
             request: client,
           });
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
-          if (seconds === 0) return withQueuePosition(deps, submitted, { object: submittedObject(submitted), set });
-          const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
-          return withQueuePosition(deps, task, { object: taskObject(task), set });
+          const describe = seconds === 0 ? submittedObject : taskObject;
+          const tell = (task: Omit<typeof submitted, 'replayed'>) =>
+            withQueuePosition<object>(deps, task, { object: describe(task), set });
+          return await answerSubmitted(deps, { request, api, set }, { submitted, seconds, tell });
         } finally {
           await client.release();
         }

@@ -22,7 +22,7 @@ import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { findOrRelay, forwardCreation, forwardObjectCall } from './relay-requests.ts';
 import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
-import { readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
+import { answerSubmitted, readWait, waitForChange, withQueuePosition } from './wait-for-change.ts';
 
 /** OpenAI's video API: plugins that claim `proto_video` serve it, the relay serves other models. */
 export function videoRoutes(kit: Kit, deps: V1Deps) {
@@ -71,8 +71,9 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
           keepOpen();
           const submitted = await surfaces.remixVideo(toCaller(api), requestId, { of, request: client });
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
-          const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
-          return withQueuePosition(deps, task, { object: await describeCreated(task), set });
+          const tell = async (task: Omit<typeof submitted, 'replayed'>) =>
+            withQueuePosition(deps, task, { object: await describeCreated(task), set });
+          return answerSubmitted(deps, { request, api, set }, { submitted, seconds, tell });
         },
         async () => {
           const source = await relay.remixSource(api.user.id, id);

@@ -1,5 +1,6 @@
 import { type ApiPrincipal, authErrors } from '../../auth/index.ts';
-import type { QueuePosition } from '../../tasks/index.ts';
+import { AppError } from '../../kernel/index.ts';
+import { forbidUnsafeRetry, type QueuePosition, type SubmittedTask } from '../../tasks/index.ts';
 import { readInteger } from '../pipeline/paging.ts';
 import { toCaller, type V1Deps } from './route-dependencies.ts';
 
@@ -33,11 +34,33 @@ export async function waitForChange(
   { task, seconds }: { task: Task; seconds: number },
 ): Promise<Task> {
   if (seconds === 0) return task;
-  if (scope.request.headers.has('prefer')) scope.set.headers['preference-applied'] = `wait=${seconds}`;
-  return waitWithAccess(deps, scope, (left) =>
+  const latest = await waitWithAccess(deps, scope, (left) =>
     deps.tasks.awaitChange(toCaller(scope.api), task, { ms: seconds * 1000, left }),
   );
+  if (scope.request.headers.has('prefer')) scope.set.headers['preference-applied'] = `wait=${seconds}`;
+  return latest;
 }
+
+/**
+ * Tells a client of the task that it has submitted, after the wait that it asks for. The task is
+ * bought: where its key waits for too many already it is told of at once, and no failure from here
+ * on may make the client order again.
+ */
+export const answerSubmitted = <T>(
+  deps: Pick<V1Deps, 'tasks' | 'watchAccess'>,
+  scope: WaitScope,
+  { submitted, seconds, tell }: { submitted: SubmittedTask; seconds: number; tell: (task: Task) => Promise<T> },
+): Promise<T> =>
+  forbidUnsafeRetry(async (state) => {
+    state.vendorMayHaveJob = !submitted.replayed;
+    const latest = await waitForChange(deps, scope, { task: submitted, seconds }).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === TOO_MANY_WAIT) return submitted;
+      throw error;
+    });
+    return tell(latest);
+  });
+
+const TOO_MANY_WAIT = 'tasks.rate_limit_exceeded';
 
 /** Waits until its client leaves, or its access ends. @throws auth.access_ended */
 export async function waitWithAccess<T>(
