@@ -282,7 +282,7 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
     ].map((create) => create(kit, v1)),
   );
   controllers.push(batchRoutes(kit, { ...v1, batches: http.taskRooms.batches }));
-  controllers.push(mcpRoutes(kit, { ...v1, limits: deps.limits, version: http.status.version }));
+  controllers.push(mcpRoutes(kit, { ...v1, auth: http.auth, limits: deps.limits, version: http.status.version }));
   if (http.development) controllers.push(developmentRoutes(kit, http.development));
   // These come last: the OpenAPI document describes its own two routes, too.
   controllers.push(openApiRoutes(kit, () => describeApi(joined([...first, ...controllers]), http.status.version)));

@@ -18,7 +18,7 @@ export type { CountRequest } from './batches/run-batches.ts';
 export { surfaceErrors } from './errors.ts';
 export type { RequestOptions } from './json-request.ts';
 export type { CallableModel, NamedModel } from './list-models.ts';
-export { answerMessage, MCP_VERSIONS } from './mcp/answer-message.ts';
+export { answerBody, MCP_VERSIONS } from './mcp/answer-message.ts';
 export { createSpendCaps } from './mcp/spend-caps.ts';
 export type { NativeRoute } from './open-native-path.ts';
 export { createSurfaces, type Surfaces } from './surfaces.ts';

@@ -14,6 +14,11 @@ export type ApiKeyUse = {
    * up: the last task that it paid for must stay readable.
    */
   purpose?: 'submit' | 'read';
+  /**
+   * The request's Idempotency-Key. One that stands for an earlier request of the user only reads:
+   * whose answer was lost gets what the key has paid for.
+   */
+  idempotencyKey?: string | null;
 };
 
 export type AuthenticateApiKey = (authorization: string | undefined, use?: ApiKeyUse) => Promise<ApiPrincipal>;
@@ -43,7 +48,11 @@ export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; lo
       .finally(() => touching.delete(key.id));
   }
 
-  return async (authorization, { origin, purpose = 'submit' } = {}) => {
+  /** A key without a character that the database would refuse. */
+  const isRepeat = async (userId: number, key: string | null, now: number): Promise<boolean> =>
+    key !== null && /^[\x20-\x7e]{1,255}$/.test(key) && (await store.idempotency.find(userId, key, now)) !== undefined;
+
+  return async (authorization, { origin, purpose = 'submit', idempotencyKey = null } = {}) => {
     const credential = parseAuthorization(authorization);
     if (credential === undefined) throw authErrors.api_key_missing();
     const now = clock.unix();
@@ -55,7 +64,8 @@ export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; lo
     const state = apiKeyState(key, now);
     if (state === API_KEY_STATE.disabled) throw authErrors.api_key_disabled();
     if (state === API_KEY_STATE.expired) throw authErrors.api_key_expired();
-    if (state === API_KEY_STATE.exhausted && purpose === 'submit') throw authErrors.api_key_exhausted();
+    const spends = state === API_KEY_STATE.exhausted && purpose === 'submit';
+    if (spends && !(await isRepeat(user.id, idempotencyKey, now))) throw authErrors.api_key_exhausted();
     if (origin) assertKeyAllows({ key, ip: origin.decidingIp });
     touch(key, now, origin?.ip ?? '');
     return { kind: 'api_key', user, key, keyHash, group: chooseGroup(key, user) };

@@ -63,12 +63,15 @@ export type Admission = { request: Request; scope: RequestScope; peer: Peer };
 export const isAdmin = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.admin;
 export const isRoot = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.root;
 
+/** A message of an agent. What one orders is checked again, in `v1/mcp-routes.ts`. */
+const AGENTS = '/mcp';
+
 /**
  * An API key whose budget is used up may still read what it has paid for, and end or delete it:
  * what it has begun would go on otherwise.
  */
 const isFree = ({ method }: Request, { reads, pattern }: DeclaredRoute): boolean =>
-  reads ?? (['GET', 'HEAD', 'DELETE'].includes(method) || pattern.endsWith('/cancel'));
+  reads ?? (['GET', 'HEAD', 'DELETE'].includes(method) || pattern.endsWith('/cancel') || pattern === AGENTS);
 
 /**
  * Checks a request's credentials against the access level of its route, and puts the principal into
@@ -80,7 +83,8 @@ async function authorizeRequest(deps: AuthorizationDeps, { request, scope, peer 
   const level = scope.route.access;
   if (level === 'public') return;
   const authorization = request.headers.get('authorization') ?? undefined;
-  const use = { origin: scope.origin, purpose: isFree(request, scope.route) ? 'read' : 'submit' } as const;
+  const purpose = isFree(request, scope.route) ? 'read' : 'submit';
+  const use = { origin: scope.origin, purpose, idempotencyKey: request.headers.get('idempotency-key') } as const;
   const panel = async (): Promise<PanelPrincipal> => {
     scope.panel = { ...(await deps.auth.authenticatePanel(authorization)), origin: scope.origin };
     return scope.panel;

@@ -58,7 +58,7 @@ export type DeclaredRoute = {
   readonly modelRequest: boolean;
   /**
    * An API key whose budget is used up may still call this route. Default: true for GET, HEAD,
-   * DELETE and what cancels.
+   * DELETE, what cancels, and agents.
    */
   readonly reads?: boolean;
 };
@@ -91,7 +91,7 @@ export type Authenticators = {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
   authenticateApiKey(
     authorization: string | undefined,
-    use: { origin: RequestOrigin; purpose: 'submit' | 'read' },
+    use: { origin: RequestOrigin; purpose: 'submit' | 'read'; idempotencyKey?: string | null },
   ): Promise<ApiPrincipal>;
 };
 

@@ -4,7 +4,7 @@ import { ANSWER_POLICY } from './content-security-policies.ts';
 
 /** Headers that scripts of other sites may read on API-key routes. */
 const EXPOSED =
-  'x-request-id, location, retry-after, x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, idempotent-replayed, openai-poll-after-ms, preference-applied, content-length, content-range, accept-ranges, etag';
+  'x-request-id, location, retry-after, x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, idempotent-replayed, openai-poll-after-ms, preference-applied, mcp-session-id, content-length, content-range, content-disposition, accept-ranges, etag, last-modified';
 /** Marks the response to an earlier request with the same Idempotency-Key. */
 export const REPLAYED = 'idempotent-replayed';
 const PREFLIGHT_SECONDS = 7200;
@@ -18,7 +18,10 @@ type ResponseHeaders = {
   requestId: string;
   /** Pages of other sites may read the response. */
   openToOtherSites: boolean;
-  /** Below `/api`: no cache stores the response unless the controller allows it. */
+  /**
+   * Below `/api` and for API clients, whose key caches need not know by its header: no cache stores
+   * the response unless the controller allows it.
+   */
   noStore: boolean;
   /** The listener itself speaks TLS. */
   tls: boolean;

@@ -1,10 +1,11 @@
 import { Elysia } from 'elysia';
 import { isObject, type Json } from '../../kernel/index.ts';
-import { answerMessage, createSpendCaps, MCP_VERSIONS } from '../../surfaces/index.ts';
+import { answerBody, createSpendCaps, MCP_VERSIONS } from '../../surfaces/index.ts';
 import { readClientRequest } from '../bodies/read-client-request.ts';
 import { countSuccess } from '../pipeline/admit-request.ts';
+import { readApiKey } from '../pipeline/read-api-key.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
-import type { RequestLimits } from '../pipeline/types.ts';
+import type { Authenticators, RequestLimits } from '../pipeline/types.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 
@@ -14,7 +15,15 @@ const VERSION = 'mcp-protocol-version';
 const CAP = 'spend_cap_usd';
 const MAX_CAP_USD = 1_000_000;
 
-type McpDeps = V1Deps & { limits: Pick<RequestLimits, 'modelRequests'>; version: string };
+type McpDeps = V1Deps & {
+  auth: Pick<Authenticators, 'authenticateApiKey'>;
+  limits: Pick<RequestLimits, 'modelRequests'>;
+  version: string;
+};
+
+const MESSAGE = { type: 'object', additionalProperties: true } as const;
+/** One message, or a list of them as in the revision of March 2025. */
+const MESSAGES = { anyOf: [MESSAGE, { type: 'array' as const, items: MESSAGE }] };
 
 /**
  * The Model Context Protocol by streamable HTTP, for agents. Each message is answered alone, on
@@ -49,12 +58,14 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
             });
           }
           const { surfaces, tasks, relay, results, prices } = deps;
-          const answer = await answerMessage(
+          const answer = await answerBody(
             { surfaces, tasks, relay, results, clock: prices.clock },
             {
               ...{ caller: toCaller(api), requestId, files: body.extracted, signal: request.signal, cap },
               async admit(model) {
                 deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
+                // The message was admitted as one that reads, but it costs money.
+                await deps.auth.authenticateApiKey(readApiKey(request.headers), { origin, purpose: 'submit' });
                 const counted = await deps.limits.modelRequests(api, (state) => {
                   scope.rateLimit = state;
                 });
@@ -80,12 +91,12 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
           description: `Tools: list_models, quote, create_video, create_image, create_audio, get_task, wait_for_task, cancel_task. Resources: results. With ?${CAP}=5 a session spends at most 5 USD.`,
           requestBody: {
             required: true,
-            content: { 'application/json': { schema: { type: 'object', additionalProperties: true } } },
+            content: { 'application/json': { schema: MESSAGES } },
           },
           responses: {
             '200': {
               description: 'The reply',
-              content: { 'application/json': { schema: { type: 'object', additionalProperties: true } } },
+              content: { 'application/json': { schema: MESSAGES } },
             },
             '202': { description: 'A notification was taken' },
           },

@@ -107,7 +107,8 @@ async function answerNative(
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
       if (opened.type !== 'dynamic') return;
       // The request was admitted as one that reads, but it costs money: check the key again.
-      await deps.auth.authenticateApiKey(readApiKey(request.headers), { origin, purpose: 'submit' });
+      const idempotencyKey = request.headers.get('idempotency-key');
+      await deps.auth.authenticateApiKey(readApiKey(request.headers), { origin, purpose: 'submit', idempotencyKey });
       recordSuccess = await deps.limits.modelRequests(api, (state) => {
         scope.rateLimit = state;
       });

@@ -6,7 +6,10 @@ import { isArguments, MCP_TOOLS, type McpCall, type McpServices } from './mcp-to
 export const MCP_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const;
 
 /** JSON-RPC 2.0, section 5.1. */
-const CODES = { invalid_request: -32_600, no_method: -32_601, invalid_params: -32_602, not_found: -32_002 } as const;
+const CODES = {
+  ...{ invalid_request: -32_600, no_method: -32_601, invalid_params: -32_602, internal: -32_603 },
+  not_found: -32_002,
+} as const;
 
 type Reply = JsonObject & { jsonrpc: '2.0'; id: Json };
 type Fault = { code: number; message: string };
@@ -23,18 +26,46 @@ const INSTRUCTIONS =
 const RESULT_PREFIX = 'taskgate://tasks/';
 const LISTED = 20;
 
+/** Messages that one request may bring, as the revision of March 2025 allows. */
+const MAX_MESSAGES = 20;
+
+/**
+ * The reply to one message, or the replies to a list of them; undefined: they need none. What fails
+ * in a list is told where it was asked for: other messages of it may have ordered something.
+ */
+export async function answerBody(
+  rooms: McpServices,
+  call: McpCall,
+  { message, version }: { message: Json; version: string },
+): Promise<Reply | Reply[] | undefined> {
+  if (!Array.isArray(message)) return answerMessage(rooms, call, { message, version });
+  if (message.length === 0 || message.length > MAX_MESSAGES)
+    return refusal(null, { code: CODES.invalid_request, message: `A list has 1 to ${MAX_MESSAGES} messages.` });
+  const replies = await Promise.all(
+    message.map(async (each) => {
+      const { id = null, method } = isObject(each) ? (each as JsonObject) : {};
+      if (method === 'initialize')
+        return refusal(id, { code: CODES.invalid_request, message: 'initialize comes alone, not in a list.' });
+      return answerMessage(rooms, call, { message: each, version }).catch((error: unknown) => {
+        if (error instanceof AppError) return refusal(id, { code: CODES.internal, message: error.message });
+        throw error;
+      });
+    }),
+  );
+  const needed = replies.filter((reply) => reply !== undefined);
+  return needed.length === 0 ? undefined : needed;
+}
+
+const refusal = (id: Json, error: Fault): Reply => ({ jsonrpc: '2.0', id, error: { ...error } });
+
 /** The reply to one message; undefined: it needs none. */
-export async function answerMessage(
+async function answerMessage(
   rooms: McpServices,
   call: McpCall,
   { message, version }: { message: Json; version: string },
 ): Promise<Reply | undefined> {
   if (!isObject(message) || message.jsonrpc !== '2.0' || typeof message.method !== 'string') {
-    return {
-      jsonrpc: '2.0',
-      id: null,
-      error: { code: CODES.invalid_request, message: 'This is not a JSON-RPC request.' },
-    };
+    return refusal(null, { code: CODES.invalid_request, message: 'This is not a JSON-RPC request.' });
   }
   const { id, method } = message as JsonObject & { method: string };
   if (id === undefined || id === null) return undefined;
@@ -42,7 +73,7 @@ export async function answerMessage(
   try {
     return { jsonrpc: '2.0', id, result: await answer(rooms, call, { method, params, version }) };
   } catch (error) {
-    if (error instanceof RpcFault) return { jsonrpc: '2.0', id, error: { ...error.fault } };
+    if (error instanceof RpcFault) return refusal(id, error.fault);
     throw error;
   }
 }

@@ -154,7 +154,9 @@ function readRequest(surfaces: Surfaces, { caller }: McpCall, args: JsonObject) 
       param: 'model',
     });
   }
-  return { model, pluginKey: found.callable.plugin.key, body: translateVideoRequest(args) };
+  const { plugin, protoVideo } = found.callable;
+  // Videos have the names of several APIs; what makes images or sound is asked in its own words.
+  return { model, pluginKey: plugin.key, body: protoVideo ? translateVideoRequest(args) : args };
 }
 
 type ToolRequest = { model: string; pluginKey: string; body: JsonObject };

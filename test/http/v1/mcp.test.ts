@@ -71,6 +71,54 @@ describe('the protocol', () => {
   });
 });
 
+describe('a list of messages', () => {
+  const post = async (messages: object[]) => {
+    const response = await fetch(`${world.url}/mcp`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${world.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(messages),
+    });
+    const text = await response.text();
+    return { status: response.status, json: text === '' ? undefined : JSON.parse(text) };
+  };
+  const message = (id: number, method: string) => ({ jsonrpc: '2.0', id, method });
+
+  test('is answered with a list, without what needs no reply', async () => {
+    const { status, json } = await post([
+      message(1, 'ping'),
+      { jsonrpc: '2.0', method: 'notifications/progress' },
+      message(2, 'nothing/here'),
+      message(3, 'initialize'),
+    ]);
+    expect([status, json]).toEqual([
+      200,
+      [
+        { jsonrpc: '2.0', id: 1, result: {} },
+        expect.objectContaining({ id: 2, error: expect.objectContaining({ code: -32_601 }) }),
+        expect.objectContaining({ id: 3, error: expect.objectContaining({ code: -32_600 }) }),
+      ],
+    ]);
+  });
+
+  test('of notifications alone is taken, and an empty one is not', async () => {
+    expect(await post([{ jsonrpc: '2.0', method: 'notifications/initialized' }])).toEqual({
+      status: 202,
+      json: undefined,
+    });
+    expect((await post([])).json).toMatchObject({ id: null, error: { code: -32_600 } });
+  });
+});
+
+test('pages of other sites may read the session that they have begun', async () => {
+  const { headers } = await send(
+    'initialize',
+    { protocolVersion: '2025-06-18' },
+    { path: '/mcp?spend_cap_usd=1', headers: { origin: 'https://agent.example' } },
+  );
+  expect(headers.get('mcp-session-id')).not.toBeNull();
+  expect(headers.get('access-control-expose-headers')?.split(', ')).toContain('mcp-session-id');
+});
+
 describe('tools', () => {
   test('have schemas with the models that they may name', async () => {
     const { json } = await send('tools/list');
@@ -116,6 +164,27 @@ describe('tools', () => {
     expect(made.content[1]?.text).toBe('not today');
     const { json } = await send('resources/read', { uri: `taskgate://tasks/${made.structuredContent.id}` });
     expect(JSON.stringify(json.result)).toContain('SUCCESS');
+  });
+
+  test('an agent whose key has spent its budget gets what it paid for, and orders nothing more', async () => {
+    const token = await world.admin.createKey({ unlimited_quota: false, quota: 125_000 });
+    const order = { model: 'acme-1', prompt: 'the last one' };
+    const { structuredContent: task } = await call('create_video', order, { token });
+    const done = await call('wait_for_task', { id: task.id }, { token });
+    expect(done.structuredContent).toMatchObject({ id: task.id, status: 'SUCCESS' });
+    const refused = await call('create_video', { ...order, prompt: 'one too many' }, { token });
+    expect([refused.isError, refused.content[0]?.text]).toEqual([true, expect.stringContaining('quota')]);
+    expect(world.vendor.submitted()).toMatchObject({ prompt: 'the last one' });
+  });
+
+  test('what makes no videos gets the order in its own words', async () => {
+    await world.addPlugin('painter', { protocols: [] }, (source) =>
+      source.replace(/export const protocols[\s\S]*?\n\} \};/, ''),
+    );
+    const order = { n: 2, images: 3, width: 640, height: 480, duration: 7, response_format: 'mp3' };
+    const made = await call('create_image', { model: 'painter-1', prompt: 'a harbour', ...order });
+    expect([made.isError, world.vendor.submitted()]).toMatchObject([undefined, { prompt: 'a harbour', ...order }]);
+    expect((await call('quote', { model: 'painter-1', prompt: 'a harbour', ...order })).isError).toBeUndefined();
   });
 
   test('privilege escalation: an agent orders no model that its key may not use', async () => {
