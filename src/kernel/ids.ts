@@ -50,6 +50,8 @@ export const newBatchId = (nowMs: number, random = systemRandom): string =>
 /** The id of a file of a batch: `file-`, then as in `newTaskId`. */
 export const newFileId = (nowMs: number, random = systemRandom): string =>
   `file-${timePrefix(nowMs)}${randomAlnum(23, random)}`;
+/** The part of a file's id that is its time, and ascends with it; undefined: not the id of one. */
+export const fileIdTime = (id: string): string | undefined => /^file-([a-z0-9]{9})[A-Za-z0-9]{23}$/.exec(id)?.[1];
 
 export const RELAY_PREFIX = 'relay_';
 

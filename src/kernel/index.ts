@@ -73,6 +73,7 @@ export {
   type WantedValue,
 } from './find-json-values.ts';
 export {
+  fileIdTime,
   jitter,
   newBatchId,
   newFileId,

@@ -1,6 +1,7 @@
 /** Batches: each request is sent once, on one node and on two, whatever dies in between. */
 import { afterAll, expect, test } from 'bun:test';
 import {
+  AppError,
   createSecretBox,
   type Json,
   type JsonObject,
@@ -150,6 +151,55 @@ describeEachStore(
         expect(await readBalance(store, poor.user.id)).toBe(120_000);
         const { batch: paid } = await create(engine, caller, dear);
         expect((await ended(engine, caller, paid.id)).request_counts.completed).toBe(3);
+      });
+    });
+
+    test('all or none: a budget that does not cover all requests, and nothing is sent', async () => {
+      const { store } = opened();
+      await withEngines([store], async (engine) => {
+        await engine.addChannel();
+        engine.batches.start(countNothing);
+        const caller = await addCaller(store);
+        const requests = [video('a'), video('b'), video('c')];
+        const limit = (amount: number) =>
+          store.apiKeys.update(caller.key.id, caller.user.id, { budget: { amount, period: 'day' } });
+        await limit(120_000);
+        const { batch: refused } = await create(engine, caller, { requests, all_or_none: true });
+        const end = await ended(engine, caller, refused.id);
+        expect([end.status, end.errors?.data[0]?.code]).toEqual(['failed', 'batch_refused']);
+        expect((await engine.vendorCounts()).creates).toBe(0);
+        await limit(500_000);
+        const { batch: paid } = await create(engine, caller, { requests, all_or_none: true });
+        expect((await ended(engine, caller, paid.id)).request_counts.completed).toBe(3);
+      });
+    });
+
+    test('double charge: a batch that may be stored is answered, or advises no repeat', async () => {
+      const { store } = opened();
+      const trouble = { losesCommit: false, cannotCount: false };
+      const fail = async (): Promise<never> => {
+        throw new AppError('store.outcome_unknown', 'unavailable', { message: 'lost' });
+      };
+      const lossy = new Proxy(store, {
+        get(target, name) {
+          if (name === 'transaction' && trouble.losesCommit)
+            return (work: Parameters<Store['transaction']>[0]) => target.transaction(work).then(fail);
+          if (name === 'batches' && trouble.cannotCount) return { ...target.batches, counts: fail };
+          return Reflect.get(target, name);
+        },
+      });
+      await withEngines([lossy], async (engine) => {
+        await engine.addChannel();
+        const caller = await addCaller(store);
+        const order = { requests: [video('a')] };
+        trouble.losesCommit = true;
+        const { batch } = await create(engine, caller, order);
+        trouble.losesCommit = false;
+        expect((await read(engine, caller, batch.id)).request_counts.total).toBe(1);
+        trouble.cannotCount = true;
+        const failed = await create(engine, caller, order).catch((error) => error);
+        trouble.cannotCount = false;
+        expect(failed).toMatchObject({ code: 'store.outcome_unknown', shouldRetry: false });
       });
     });
 
@@ -391,6 +441,8 @@ test('a batch is read as a list, as lines and as OpenAI writes it; each fault na
     [{ input_file_id: 'f' }, 'endpoint'],
     [{ input_file_id: 'f', endpoint: '/v1/responses' }, 'endpoint'],
     [{ requests: [video('a')], completion_window: '1h' }, 'completion_window'],
+    // As large as one that comes alone may be, and no larger.
+    [{ requests: [video('a', { list: Array.from({ length: 20_001 }, () => 0) })] }, '20,000'],
   ];
   for (const [value, word] of refused) {
     const said = await readBatch(value, async () => '').catch((error) => `${error.code} ${error.message}`);

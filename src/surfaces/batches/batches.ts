@@ -1,7 +1,15 @@
-import { newBatchId, newFileId } from '../../kernel/index.ts';
+import { AppError, fileIdTime, newBatchId, newFileId } from '../../kernel/index.ts';
 import { chooseCallback } from '../../notifications/index.ts';
 import type { BatchFile, BatchOutcome, BatchRecord, TaskRecord } from '../../store/ports/index.ts';
-import { type Caller, type ClientRequest, runIdempotently, taskErrors, taskObject } from '../../tasks/index.ts';
+import {
+  type Caller,
+  type ClientRequest,
+  forbidUnsafeRetry,
+  insertRecoveringCommit,
+  runIdempotently,
+  taskErrors,
+  taskObject,
+} from '../../tasks/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import { describeImages } from '../images/describe-images.ts';
 import { jsonRequest } from '../json-request.ts';
@@ -78,6 +86,7 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
           };
           if (!(await tx.batches.insert(batch, items, MAX_OPEN)))
             throw surfaceErrors.batches_limited({ retryAfterSeconds: 60, shouldRetry: true });
+          return true as const;
         }),
     };
   }
@@ -102,23 +111,34 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
     start: runner.start,
     stop: runner.stop,
 
-    /** @throws tasks.batches_limited, tasks.idempotency_*, tasks.callback_url_invalid */
-    async create(caller: Caller, input: NewBatchRequest) {
-      const { replayed, batchId } = await runIdempotently<{ replayed: boolean; batchId: string }>(
-        deps,
-        { caller, request: input.request },
-        {
-          async first(idempotency) {
-            const batch = await insert(caller, input);
-            await batch.write(idempotency);
-            return { replayed: false, batchId: batch.batchId };
+    /**
+     * Once the batch may be stored, no failure advises to order it again.
+     * @throws tasks.batches_limited, tasks.idempotency_*, tasks.callback_url_invalid
+     */
+    create: (caller: Caller, input: NewBatchRequest) =>
+      forbidUnsafeRetry(async (state) => {
+        const { replayed, batchId } = await runIdempotently<{ replayed: boolean; batchId: string }>(
+          deps,
+          { caller, request: input.request },
+          {
+            async first(idempotency) {
+              const { batchId, write } = await insert(caller, input);
+              const find = async () => (await store.batches.byId(batchId)) && true;
+              await insertRecoveringCommit(deps, { id: batchId, insert: () => write(idempotency), find }).catch(
+                (error: unknown) => {
+                  state.vendorMayHaveJob = error instanceof AppError && error.code === 'store.outcome_unknown';
+                  throw error;
+                },
+              );
+              state.vendorMayHaveJob = true;
+              return { replayed: false, batchId };
+            },
+            repeat: async (openedId) => ({ replayed: true, batchId: openedId }),
           },
-          repeat: async (openedId) => ({ replayed: true, batchId: openedId }),
-        },
-      );
-      if (!replayed) runner.wake();
-      return { replayed, batch: await show(await own(caller.user.id, batchId)) };
-    },
+        );
+        if (!replayed) runner.wake();
+        return { replayed, batch: await show(await own(caller.user.id, batchId)) };
+      }),
 
     /** A batch with the outcome of each item. @throws tasks.batch_not_found */
     async read(userId: number, batchId: string) {
@@ -163,12 +183,12 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
     async files(userId: number, { after, limit, order, purpose = 'batch' }: Page & { purpose?: string }) {
       const newest = purpose === 'batch' ? await store.batches.files(userId) : [];
       const all = order === 'asc' ? newest.toReversed() : newest;
-      const from = after === undefined ? 0 : all.findIndex(({ fileId }) => fileId === after) + 1;
-      if (after !== undefined && from === 0) throw taskErrors.page_not_found({ param: 'after' });
-      const data = all.slice(from, from + limit).map(fileObject);
+      const rest = after === undefined ? all : listBehind(all, { after, order });
+      if (!rest) throw taskErrors.page_not_found({ param: 'after' });
+      const data = rest.slice(0, limit).map(fileObject);
       return {
         ...{ object: 'list' as const, data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null },
-        has_more: all.length > from + limit,
+        has_more: rest.length > limit,
       };
     },
     /** @throws tasks.batch_file_not_found */
@@ -213,6 +233,22 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
 
 /** Valid ids: PostgreSQL accepts no NUL, and other texts need no query. */
 const isId = (id: string): boolean => /^[\w-]{1,64}$/.test(id);
+
+/**
+ * The files behind `after`; where it was deleted since, those of its time and later ones, or earlier
+ * ones. Undefined: it never was the id of a file.
+ */
+function listBehind<T extends Pick<BatchFile, 'fileId'>>(
+  files: readonly T[],
+  { after, order }: Pick<Page, 'order'> & { after: string },
+): T[] | undefined {
+  const at = files.findIndex(({ fileId }) => fileId === after);
+  if (at !== -1) return files.slice(at + 1);
+  const time = fileIdTime(after);
+  if (time === undefined) return undefined;
+  const isBehind = (other = ''): boolean => (order === 'asc' ? other >= time : other <= time);
+  return files.filter(({ fileId }) => isBehind(fileIdTime(fileId)));
+}
 
 async function* oneText(text: string): AsyncGenerator<string> {
   yield text;

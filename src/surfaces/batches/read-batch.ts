@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, jsonBytes, parseLongIds } from '../../kernel/index.ts';
+import { createJsonScanner, isObject, type Json, type JsonObject, parseLongIds } from '../../kernel/index.ts';
 import type { NewBatch, NewBatchItem } from '../../store/ports/index.ts';
 import { surfaceErrors } from '../errors.ts';
 
@@ -6,7 +6,7 @@ export const MAX_BATCH_ITEMS = 1000;
 /** A file has at most this many lines, blank ones included. */
 const MAX_LINES = 2 * MAX_BATCH_ITEMS;
 /** A request of a batch may be as large as one that comes alone. */
-const MAX_ITEM_BYTES = 1024 * 1024;
+const ITEM = { maxBytes: 1024 * 1024, maxValues: 20_000, maxDepth: 64 };
 const MAX_NAME = 512;
 const METADATA = { pairs: 16, name: 64, value: 512 };
 
@@ -99,8 +99,12 @@ function readItem(
   if (!isObject(body)) throw invalid(`${at}: body must be an object.`, at);
   const { model } = body as JsonObject;
   if (typeof model !== 'string' || model === '') throw invalid(`${at}: body.model must be a text.`, at);
-  if (jsonBytes(body) > MAX_ITEM_BYTES)
-    throw invalid(`${at}: body is larger than 1 MiB. Name files by their addresses.`, at);
+  const exceeded = createJsonScanner(ITEM).scan(Buffer.from(JSON.stringify(body)));
+  if (exceeded === 'maxBytes') throw invalid(`${at}: body is larger than 1 MiB. Name files by their addresses.`, at);
+  if (exceeded) {
+    const values = ITEM.maxValues.toLocaleString('en');
+    throw invalid(`${at}: body has more than ${values} values, ${ITEM.maxDepth} levels or too long names.`, at);
+  }
   return { position, customId: name, path: readPath(plugin, url ?? endpoint ?? undefined, { at, endpoint }), body };
 }
 

@@ -1,3 +1,4 @@
+import type { Quote } from '../../billing/index.ts';
 import { type AppError, isOver, sleepInStep } from '../../kernel/index.ts';
 import {
   type BatchCounts,
@@ -281,11 +282,12 @@ async function validate(
   batch: BatchRecord,
   { caller, signal }: Sending,
 ): Promise<StoredFailure | number | undefined> {
-  const { store } = deps;
+  const { store, billing } = deps;
   let again: number | undefined;
   const unsent = await store.batches.unsent(batch.batchId, MAX_BATCH_ITEMS);
   // Nothing is sent yet: a process that died here had refused the others.
   let [quota, refused] = [0, batch.total - unsent.length];
+  let priced: Quote['snapshot'] | undefined;
   await inTurns(unsent, AT_ONCE, async (item) => {
     if (signal.aborted) again = 1;
     if (again !== undefined) return;
@@ -293,6 +295,7 @@ async function validate(
       if (!mayUse(caller, item)) throw taskErrors.model_not_allowed({ param: 'model' });
       const quote = await quoteItem(deps, { caller, requestId: batch.requestId }, item);
       quota += quote.quota;
+      if (!priced || billing.readsFacts(quote.snapshot)) priced = quote.snapshot;
     } catch (error) {
       again = retryAfterSeconds(error);
       if (again !== undefined) return;
@@ -301,15 +304,24 @@ async function validate(
     }
   });
   if (again !== undefined && refused === 0) return again;
-  const balance = (await store.transaction((tx) => tx.ledger.lockBalance(caller.walletId))) ?? 0;
-  const left = caller.key && !caller.key.unlimitedQuota ? Math.min(balance, caller.key.quota) : balance;
   const message =
     refused > 0
       ? `${refused} of ${batch.total} requests would be refused, so nothing was sent.`
-      : 'The balance does not cover all requests, so nothing was sent.';
-  if (refused === 0 && quota <= left) return undefined;
+      : 'The balance or a budget does not cover all requests, so nothing was sent.';
+  if (refused === 0 && (!priced || (await covers(deps, caller, { batch, quota, billing: priced })))) return undefined;
   await store.batches.endPending(batch.batchId, 'cancelled');
   return toStoredFailure(surfaceErrors.batch_refused({ message }));
+}
+
+type Total = { batch: BatchRecord; quota: number; billing: Quote['snapshot'] };
+
+/** Whether balance, key and budgets would take all of it at once. What is free needs none. */
+async function covers({ billing }: SurfaceDeps, caller: Caller, { batch, ...total }: Total): Promise<boolean> {
+  if (total.quota === 0 && !billing.readsFacts(total.billing)) return true;
+  const { user, key, walletId, group } = caller;
+  const payer = { userId: user.id, apiKeyId: key?.id ?? null, walletId, group };
+  const [isCovered = false] = await billing.canReserveAll([{ taskId: batch.batchId, ...payer, ...total }]);
+  return isCovered;
 }
 
 /** Ends the batch, once, with its one webhook. */

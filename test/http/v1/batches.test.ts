@@ -87,7 +87,12 @@ test('a list of files is a page of those with the purpose that is asked for', as
   expect((await client.files.list({ purpose: 'batch_output' })).data).toEqual([]);
   const foreign = await client.files.list({ after: 'file-none' }).catch((error) => error);
   expect([foreign.status, foreign.code]).toEqual([400, 'page_not_found']);
-  for (const id of ids) await client.files.delete(id);
+  const deleted: string[] = [];
+  for await (const { id } of client.files.list({ limit: 1 })) {
+    await client.files.delete(id);
+    deleted.push(id);
+  }
+  expect(deleted).toEqual(ids.toReversed());
 });
 
 test('another user finds neither batch nor file; faults name the line', async () => {
