@@ -76,6 +76,23 @@ function suite(opened: () => OpenedStore): void {
     expect(await tasks.linked('task_unknown', 'video')).toBeUndefined();
   });
 
+  test('videos of a platform that serves no more are listed by how they were ordered', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const add = async (change: (task: ReturnType<typeof newTask>) => object = () => ({}), platform = 'gone') => {
+      const task = newTask({ userId: user.id, platform });
+      return (await store.tasks.insert({ ...task, ...change(task) })).taskId;
+    };
+    const ordered = await add(({ execution }) => ({ execution: { ...execution, surface: 'proto_video' } }));
+    const sized = await add(({ properties }) => ({ properties: { ...properties, video: { size: '1x1' } } }));
+    await add(({ properties }) => ({ properties: { ...properties, input: '"video":{"surface":"proto_video"' } }));
+    await add(({ execution }) => ({ execution: { ...execution, surface: 'proto_video' } }), 'images');
+    const own = await add(undefined, 'videos');
+    const videos = { platforms: ['videos'], serve: ['videos', 'images'] };
+    const page = await store.tasks.pageByUser(user.id, { limit: 9, order: 'asc', videos });
+    expect(page?.map(({ taskId }) => taskId)).toEqual([ordered, sized, own]);
+  });
+
   test('an ended task that its user deletes is hidden from them, its content gone, its row and bill left', async () => {
     const { store } = opened();
     const user = await addUser(store);
@@ -90,8 +107,9 @@ function suite(opened: () => OpenedStore): void {
     expect(await page({ order: 'asc', limit: 2 })).toEqual(ids.slice(0, 2));
     expect(await page({ order: 'asc', after: ids[1] as string })).toEqual(ids.slice(2));
     expect(await page({ after: ids[1] as string })).toEqual(ids.slice(0, 1));
-    expect(await page({ platforms: ['two'] })).toEqual([ids[1] as string]);
-    expect(await page({ platforms: [] })).toEqual([]);
+    const serve = ['one', 'two'];
+    expect(await page({ videos: { platforms: ['two'], serve } })).toEqual([ids[1] as string]);
+    expect(await page({ videos: { platforms: [], serve } })).toEqual([]);
     expect(await page({ after: 'task_unknown' })).toBeUndefined();
 
     const [task] = made as [TaskRecord];
@@ -110,7 +128,7 @@ function suite(opened: () => OpenedStore): void {
     expect(await tasks.summaryByUser(user.id, task.taskId)).toBeUndefined();
     expect(await tasks.shownByUser(user.id, task.taskId)).toBeUndefined();
     expect(await page({ order: 'asc' })).toEqual(ids.slice(1));
-    expect(await page({ order: 'asc', after: task.taskId })).toBeUndefined();
+    expect(await page({ order: 'asc', after: task.taskId })).toEqual(ids.slice(1));
     const listed = async (hidden?: boolean) =>
       (await tasks.list({ userId: user.id, ...(hidden === undefined ? {} : { hidden }) }, { page: 1, pageSize: 10 }))
         .total;

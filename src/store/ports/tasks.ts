@@ -5,7 +5,16 @@ import type { TaskListStore } from './task-list.ts';
 import type { TaskEventKind, TaskEventRecord, TaskRecord, TaskShown, TaskStatus, TaskSummary } from './task-records.ts';
 
 /** `platforms`: only tasks of these plugins. */
-export type TaskCursor = { after?: string; limit: number; order: 'asc' | 'desc'; platforms?: readonly string[] };
+/**
+ * `videos`: only tasks of these platforms, and those that were ordered as videos of one that is not
+ * among all that `serve` now.
+ */
+export type TaskCursor = {
+  after?: string;
+  limit: number;
+  order: 'asc' | 'desc';
+  videos?: { platforms: readonly string[]; serve: readonly string[] };
+};
 
 /** The fields of a task that its creator sets; the rest starts empty. */
 export type NewTask = Pick<
@@ -156,8 +165,8 @@ export interface TaskStore extends TaskListStore {
    */
   byTaskIds(seen: readonly SeenTask[]): Promise<TaskRecord[]>;
   /**
-   * A page of the user's tasks that are not hidden, by creation. `after`: the task before the page.
-   * Undefined when `after` is not one of these.
+   * A page of the user's tasks that are not hidden, by creation. `after`: the task before the page,
+   * also one that was hidden since. Undefined when `after` is none of the user's.
    */
   pageByUser(userId: number, page: TaskCursor): Promise<TaskSummary[] | undefined>;
   /**

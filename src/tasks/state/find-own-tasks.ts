@@ -1,4 +1,5 @@
 import type { VendorAccount } from '../../channels/index.ts';
+import type { LoadedPlugin } from '../../plugins/index.ts';
 import type { TaskRecord, TaskShown, TaskSummary } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
@@ -69,7 +70,7 @@ async function readOwn(
   return tasks.length === ids.length ? tasks : undefined;
 }
 
-/** `videos`: only tasks of plugins that offer OpenAI's video API. */
+/** `videos`: only tasks of plugins that offer OpenAI's video API, or did when it was ordered. */
 export type TaskPageRequest = { after?: string; limit: number; order: 'asc' | 'desc'; videos?: boolean };
 export type TaskPage = { tasks: TaskSummary[]; hasMore: boolean };
 
@@ -86,18 +87,20 @@ export async function pageTasks(
     ...page,
     // One more tells whether there is another page.
     limit: page.limit + 1,
-    ...(videos ? { platforms: videoPlugins(deps) } : {}),
+    ...(videos ? { videos: videoPlugins(deps) } : {}),
   });
   if (!found) throw taskErrors.page_not_found({ param: 'after' });
   return { tasks: found.slice(0, page.limit), hasMore: found.length > page.limit };
 }
 
-function videoPlugins(deps: TaskDeps): string[] {
+function videoPlugins(deps: TaskDeps): { platforms: string[]; serve: string[] } {
   const pin = deps.pin();
   try {
-    return [...pin.generation.plugins.values()]
-      .filter(({ manifest }) => manifest.protocols.some(({ name }) => name === 'proto_video'))
-      .flatMap(({ key, manifest }) => [key, ...manifest.channelTypes.map(String)]);
+    const serving = [...pin.generation.plugins.values()];
+    const makesVideos = ({ manifest }: LoadedPlugin) => manifest.protocols.some(({ name }) => name === 'proto_video');
+    const listPlatforms = (plugins: readonly LoadedPlugin[]): string[] =>
+      plugins.flatMap(({ key, manifest }) => [key, ...manifest.channelTypes.map(String)]);
+    return { platforms: listPlatforms(serving.filter(makesVideos)), serve: listPlatforms(serving) };
   } finally {
     pin.release();
   }

@@ -1,6 +1,8 @@
 /** OpenAI's video API served by a plugin: creation, retrieval and content. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import OpenAI from 'openai';
 import { type Backdoor, openBackdoor } from '../../support/backdoor.ts';
+import { signIn } from '../../support/gateway.ts';
 import { type ArtifactGateway, FILE, startArtifactGateway } from './artifact-harness.ts';
 
 let world: ArtifactGateway;
@@ -144,6 +146,24 @@ describe('retrieval', () => {
     const answer = await retrieve(`task_unknown${path}`);
     expect([answer.status, answer.code]).toEqual([404, 'not_found']);
   });
+});
+
+test('the official client deletes each video of a list, over all of its pages', async () => {
+  const token = await world.admin.createKey();
+  await world.admin.call('PUT', '/api/price', { plugin_key: 'acme', model: 'acme-1', expression: '0' });
+  await world.admin.createUser({ username: 'tidy' });
+  const own = await (await signIn(world.url, { username: 'tidy' })).createKey();
+  const ids: string[] = [];
+  for (let made = 0; made < 5; made += 1) ids.unshift(await world.finished({}, 'acme', own));
+  const client = new OpenAI({ apiKey: own, baseURL: `${world.url}/v1`, maxRetries: 0 });
+  const deleted: string[] = [];
+  for await (const { id } of client.videos.list({ limit: 2 })) {
+    await client.videos.delete(id);
+    deleted.push(id);
+  }
+  expect(deleted).toEqual(ids);
+  const foreign = await world.get(`/v1/videos?after=${ids[0]}`, { token });
+  expect([foreign.status, foreign.code]).toEqual([400, 'page_not_found']);
 });
 
 describe('retrieval again', () => {

@@ -1,4 +1,19 @@
-import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  notInArray,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
 import type { LeaseBinding } from '../../drivers/memory-leases.ts';
 import { type Lease, LONGEST_LEASE_MS, type TaskChange, type TaskRecord, type TaskStore } from '../../ports/index.ts';
 import { type Context, isOverIn, lazy, separate } from '../context.ts';
@@ -30,6 +45,12 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
   const fieldSlots = <K extends keyof TaskRecord>(...fields: K[]) =>
     Object.fromEntries(fields.map((field) => [field, columnPlaceholder(field, tasks[field])])) as Record<K, SQL>;
   const nowSeconds = sql`${nowMs} / 1000`;
+  /** What a client wrote is escaped in this JSON, so it cannot look like a member. */
+  const wasVideo = (serve: readonly string[]) =>
+    and(
+      notInArray(tasks.platform, [...serve]),
+      sql`(${tasks.execution} like '%"surface":"proto_video"%' or ${tasks.properties} like '%"video":{%')`,
+    );
   const isUnfinished = sql`${tasks.status} in ${UNFINISHED}`;
   /**
    * The condition of every write under a lease: the claim still holds and the task has not ended.
@@ -243,9 +264,10 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       return (await changed().execute({ seen: JSON.stringify(seen) })).map(withClaim);
     },
 
-    async pageByUser(userId, { after, limit, order, platforms }) {
+    async pageByUser(userId, { after, limit, order, videos }) {
       const start = after === undefined ? undefined : (await byTaskId().execute({ taskId: after }))[0];
-      if (after !== undefined && (start?.userId !== userId || start.hiddenAt !== 0)) return undefined;
+      // Who deletes what a page lists goes on behind it.
+      if (after !== undefined && start?.userId !== userId) return undefined;
       const beyond = order === 'asc' ? gt : lt;
       return db
         .select(summaryColumns)
@@ -255,7 +277,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
             eq(tasks.userId, userId),
             eq(tasks.hiddenAt, 0),
             start && beyond(tasks.id, start.id),
-            platforms && inArray(tasks.platform, [...platforms]),
+            videos && or(inArray(tasks.platform, [...videos.platforms]), wasVideo(videos.serve)),
           ),
         )
         .orderBy(order === 'asc' ? asc(tasks.id) : desc(tasks.id))
