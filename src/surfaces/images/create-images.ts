@@ -90,8 +90,7 @@ async function createAndAnswer(
     state.vendorMayHaveJob = !replayed;
     const wait: Wait = { created, request, operation, format, requestId };
     if (read.stream) {
-      const releases = held.splice(0);
-      return { kind: 'events', replayed, events: streamImages(deps, wait, releases) };
+      return { kind: 'events', replayed, events: streamImages(deps, wait, releaseOnLeave(request, held.splice(0))) };
     }
     return { kind: 'images', replayed, images: await waitForImages(deps, wait) };
   } finally {
@@ -187,14 +186,22 @@ async function waitForImages(deps: SurfaceDeps, { created, request, ...answer }:
 }
 
 /**
- * The images as OpenAI's last events, one for each. Plugins have no partial images. `releases` free
+ * Frees what a stream holds, once. A client that left before its stream began would never end it.
+ */
+function releaseOnLeave({ signal }: ClientRequest, held: (() => void)[]): () => void {
+  const release = () => {
+    for (const free of held.splice(0)) free();
+  };
+  if (signal?.aborted) release();
+  else signal?.addEventListener('abort', release, { once: true });
+  return release;
+}
+
+/**
+ * The images as OpenAI's last events, one for each. Plugins have no partial images. `release` frees
  * what the wait holds.
  */
-async function* streamImages(
-  deps: SurfaceDeps,
-  wait: Wait,
-  releases: readonly (() => void)[],
-): AsyncGenerator<ImageEvent> {
+async function* streamImages(deps: SurfaceDeps, wait: Wait, release: () => void): AsyncGenerator<ImageEvent> {
   const event = wait.operation === 'edit' ? 'image_edit.completed' : 'image_generation.completed';
   try {
     const { data, created, ...shared } = await waitForImages(deps, { ...wait, format: 'b64_json' });
@@ -205,6 +212,6 @@ async function* streamImages(
     const said = { type: 'error', code: code.replace(/^tasks\./, ''), message, param: null };
     yield { event: 'error', data: { type: 'error', error: said } };
   } finally {
-    for (const release of releases) release();
+    release();
   }
 }

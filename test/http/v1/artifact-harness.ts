@@ -128,10 +128,13 @@ export function startVendor() {
   const jobs = new Map<string, Record<string, unknown>>();
   const open = new Set<string>();
   const files = new Map<string, Uint8Array>();
+  /** Orders with `hold`, which wait for their answer. */
+  const held: (() => void)[] = [];
   const serve = async (request: Request): Promise<Response> => {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === '/jobs') {
       const { model: _, ...directive } = (await request.json()) as Record<string, unknown>;
+      if (directive.hold) await new Promise<void>((resolve) => held.push(resolve));
       const id = `job-${crypto.randomUUID()}`;
       jobs.set(`/jobs/${id}`, directive);
       return Response.json({ id, ...directive });
@@ -175,6 +178,13 @@ export function startVendor() {
     seen,
     /** What was submitted last, without its model. */
     submitted: () => [...jobs.values()].at(-1),
+    /** How many orders with `hold` wait for their answer; `answerHeld` gives it to them. */
+    held: () => held.length,
+    answerHeld() {
+      for (const answer of held.splice(0)) answer();
+    },
+    /** How many orders it has taken. */
+    orders: () => jobs.size,
     /** Downloads that the vendor keeps waiting. */
     open,
     /** More files, by path. */

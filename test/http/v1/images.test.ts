@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
 import { ask } from '../../support/gateway.ts';
+import { until } from '../../support/until.ts';
 import { type ArtifactGateway, FILE, LARGE, startArtifactGateway } from './artifact-harness.ts';
 
 let world: ArtifactGateway;
@@ -83,6 +84,32 @@ test('a stream of images that cannot be made ends with an error', async () => {
   });
   expect(response.headers.get('content-type')).toContain('text/event-stream');
   expect(await response.text()).toMatch(/event: error\ndata: .*"code":"image_failed"/);
+});
+
+test('denial of service: clients that leave before their stream begins keep no slot', async () => {
+  const token = await world.admin.createKey();
+  const order = (body: object, signal?: AbortSignal) =>
+    fetch(`${world.url}/v1/images/generations`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, ...JSON_TYPE },
+      body: JSON.stringify({ model: 'pixel-1', prompt: 'x', list: TWO, ...body }),
+      ...(signal ? { signal } : {}),
+    });
+  for (let left = 0; left < 5; left += 1) {
+    const leaving = new AbortController();
+    const answer = order({ stream: true, hold: true }, leaving.signal).catch(() => undefined);
+    await until('the vendor has the order', () => world.vendor.held() === 1);
+    leaving.abort();
+    await answer;
+    // Only the end of its connection tells the gateway that a client has left.
+    await until('another request was answered since', async () => (await world.get('/livez')).status === 200);
+    world.vendor.answerHeld();
+    await until('the order was taken', async () => {
+      const { json } = await world.get('/v1/tasks?limit=100', { token });
+      return (json.data as { status: string }[]).filter(({ status }) => status === 'SUCCESS').length > left;
+    });
+  }
+  expect((await order({})).status).toBe(200);
 });
 
 test.each<[string, object, Record<string, string>]>([
