@@ -1,5 +1,5 @@
 import { mapModel } from '../channels/index.ts';
-import { findDriver, type Generation, type LoadedPlugin } from '../plugins/index.ts';
+import { findDriver, type Generation, type LoadedPlugin, type ProtocolName } from '../plugins/index.ts';
 import type { Relay } from '../relay/index.ts';
 import { STATUS } from '../store/ports/index.ts';
 import type { Caller } from '../tasks/index.ts';
@@ -7,16 +7,24 @@ import type { SurfaceDeps } from './types.ts';
 
 export type WantedPlugin = { generation: Generation; model: string; group: string };
 
+/** The protocols of models that make videos, and of those that make pictures of any kind. */
+const VIDEOS: readonly ProtocolName[] = ['proto_video'];
+export const PICTURES: readonly ProtocolName[] = ['proto_video', 'proto_image'];
+
 /**
  * The plugin whose artifacts serve a model that no plugin claims: that of an enabled channel which
- * lists the model, if it has artifacts and does not make videos of this model. One with a channel
- * of the group goes before the others, which `hasChannel` tells apart: plugins whose channels are
- * of other groups, and last those that know the model and have no channel. Undefined: none.
+ * lists the model, if it has artifacts and claims this model for none of `protocols`. One with a
+ * channel of the group goes before the others, which `hasChannel` tells apart: plugins whose
+ * channels are of other groups, and last those that know the model and have no channel. Undefined:
+ * none.
  */
 export function findImagePlugin(
   { channels }: Pick<SurfaceDeps['vendors'], 'channels'>,
   { generation, model, group }: WantedPlugin,
+  protocols = VIDEOS,
 ): { plugin: LoadedPlugin; hasChannel: boolean } | undefined {
+  const makesOthers = (plugin: LoadedPlugin, names: readonly string[]): boolean =>
+    claimsNoneOf(plugin, { protocols, names });
   let other: LoadedPlugin | undefined;
   for (const channel of channels.known()) {
     if (channel.status !== STATUS.enabled || !channel.models.includes(model)) continue;
@@ -32,10 +40,15 @@ export function findImagePlugin(
   return other && { plugin: other, hasChannel: false };
 }
 
-/** Whether its artifacts are something else than videos, for each name of the model. */
-const makesOthers = ({ manifest }: LoadedPlugin, names: readonly string[]): boolean =>
+/** Whether it has artifacts, and claims the model for none of these protocols by any of its names. */
+const claimsNoneOf = (
+  { manifest }: LoadedPlugin,
+  { protocols, names }: { protocols: readonly ProtocolName[]; names: readonly string[] },
+): boolean =>
   manifest.hasArtifacts &&
-  !manifest.protocols.some(({ name, models }) => name === 'proto_video' && names.some((each) => models.includes(each)));
+  !manifest.protocols.some(
+    ({ name, models }) => protocols.includes(name) && names.some((each) => models.includes(each)),
+  );
 
 /**
  * Whether the plugin that `find` gives serves the model to the caller. One that has no channel for

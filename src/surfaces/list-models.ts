@@ -109,7 +109,8 @@ function listEndpoints({ plugin: { manifest }, protoVideo, protoImage, responseM
   const hasSound = Object.entries(manifest.usageSchema).some(
     ([name, field]) => name === 'characters' || (field.kind === 'number' && field.unit === 'second'),
   );
-  const files = protoVideo ? ['openai-video'] : manifest.hasArtifacts ? [hasSound ? 'audio' : 'image-generation'] : [];
+  const others = manifest.hasArtifacts ? [hasSound && !protoImage ? 'audio' : 'image-generation'] : [];
+  const files = protoVideo ? ['openai-video'] : others;
   const images = protoImage && !files.includes('image-generation') ? ['image-generation'] : [];
   return [...files, ...images, ...(responseModes ? ['openai-response'] : []), 'task'];
 }

@@ -14,7 +14,7 @@ import {
   taskErrors,
 } from '../tasks/index.ts';
 import { createSpeech, createTranscription, type SpeechAnswer, type TranscriptionAnswer } from './create-audio.ts';
-import { findImagePlugin, outranksRelay } from './find-image-plugin.ts';
+import { findImagePlugin, outranksRelay, PICTURES } from './find-image-plugin.ts';
 import { createImages, findImageMaker, type ImageCreation, type ImagesAnswer } from './images/create-images.ts';
 import type { ImageOperation } from './images/read-image-request.ts';
 import { jsonRequest, type RequestOptions } from './json-request.ts';
@@ -96,7 +96,7 @@ export type Surfaces = {
   makesImages(caller: Caller, model: string, operation: ImageOperation): boolean;
   /** `POST /v1/images/generations` and `POST /v1/images/edits` for such a model. */
   createImages(caller: Caller, input: ImageCreation): Promise<ImagesAnswer>;
-  /** Whether a plugin with results other than videos serves the model to the caller. */
+  /** Whether a plugin with results other than videos and images serves the model to the caller. */
   makesAudio(caller: Caller, model: string): boolean;
   /** `POST /v1/audio/speech` for such a model. @throws tasks.audio_* */
   createSpeech(caller: Caller, requestId: string, request: ClientRequest): Promise<SpeechAnswer>;
@@ -150,7 +150,7 @@ export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>):
       outranksRelay({ ...deps, relay }, { caller, model }, (wanted) => findImageMaker(deps.vendors, wanted, operation)),
     createImages: (caller, input) => createImages(deps, { caller, ...input }),
     makesAudio: (caller, model) =>
-      outranksRelay({ ...deps, relay }, { caller, model }, (wanted) => findImagePlugin(deps.vendors, wanted)),
+      outranksRelay({ ...deps, relay }, { caller, model }, (wanted) => findImagePlugin(deps.vendors, wanted, PICTURES)),
     createSpeech: (caller, requestId, request) => createSpeech(deps, { caller, requestId, request }),
     createTranscription: (caller, requestId, request) => createTranscription(deps, { caller, requestId, request }),
     createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),

@@ -253,10 +253,11 @@ function finishResponse(
   { path, scope, resolution }: { path: string; scope: RequestScope; resolution: RouteResolution },
 ): void {
   const { route, native } = resolution;
+  const openToOtherSites = native !== undefined || (route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1'));
   setResponseHeaders(response.headers, {
     requestId: scope.requestId,
-    openToOtherSites: native !== undefined || (route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1')),
-    noStore: isBelow(path, '/api'),
+    openToOtherSites,
+    noStore: openToOtherSites || isBelow(path, '/api'),
     tls: originGuard.tls,
     rateLimit: scope.rateLimit,
   });

@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import { RELAY_PLUGIN_KEY } from '../../relay/index.ts';
 import type { NamedModel } from '../../surfaces/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
-import { type Kit, strictObject } from '../pipeline/route-kit.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
 import { describePrice, describeUse, FIGURE_DAYS, indexFigures } from '../responses/describe-price.ts';
 import { answers, answersModels } from './answer-schemas.ts';
 import { toCaller, type V1Deps } from './route-dependencies.ts';
@@ -15,11 +15,15 @@ const modelObject = ({ id, ownedBy, createdAt, endpoints }: NamedModel) => ({
   supported_endpoint_types: endpoints,
 });
 
-const detailQuery = strictObject({
-  detail: t.Optional(
-    t.Union([t.Literal('true'), t.Literal('false')], { description: 'true: inputs, price and usual time too.' }),
-  ),
-});
+/** Programs add parameters of their own, such as their version, which OpenAI's list ignores. */
+const detailQuery = t.Object(
+  {
+    detail: t.Optional(
+      t.Union([t.Literal('true'), t.Literal('false')], { description: 'true: inputs, price and usual time too.' }),
+    ),
+  },
+  { additionalProperties: true },
+);
 type ModelScope = { api: Parameters<typeof toCaller>[0]; query: typeof detailQuery.static };
 
 /** OpenAI's list of models: those that the API key may name on any surface. */
@@ -40,27 +44,36 @@ export function modelRoutes(kit: Kit, { surfaces, prices: { reports, groupRatio 
   const summary = 'Get a model; ?detail=true adds its inputs, price and usual time';
   const detail = { summary, ...answers('The model', 'Model') };
   const reading = { apiKey: true, query: detailQuery, detail } as const;
-  return (
-    new Elysia({ normalize: false, tags: ['Models'] })
-      .use(kit)
-      .get('/v1/models', async (scope) => ({ object: 'list' as const, data: await list(scope) }), {
-        apiKey: true,
-        query: detailQuery,
-        detail: { operationId: 'listModels', summary: 'List models', ...answersModels },
-      })
-      .get('/v1/models/:model', (scope) => find(scope, scope.params.model), {
-        ...reading,
-        detail: { operationId: 'retrieveModel', ...detail },
-      })
-      // Names may hold a slash or two, and not every client escapes it.
-      .get('/v1/models/:model/:part', (scope) => find(scope, `${scope.params.model}/${scope.params.part}`), reading)
-      .get(
-        '/v1/models/:model/:part/:rest',
-        (scope) => find(scope, `${scope.params.model}/${scope.params.part}/${scope.params.rest}`),
-        reading,
-      )
-  );
+  const routes = new Elysia({ normalize: false, tags: ['Models'] })
+    .use(kit)
+    .get('/v1/models', async (scope) => ({ object: 'list' as const, data: await list(scope) }), {
+      apiKey: true,
+      query: detailQuery,
+      detail: { operationId: 'listModels', summary: 'List models', ...answersModels },
+    })
+    .get('/v1/models/:model', (scope) => find(scope, scope.params.model), {
+      ...reading,
+      detail: { operationId: 'retrieveModel', ...detail },
+    })
+    // Names may hold slashes, and not every client escapes them.
+    .get('/v1/models/:model/:part', (scope) => find(scope, `${scope.params.model}/${scope.params.part}`), reading)
+    .get(
+      '/v1/models/:model/:part/:rest',
+      (scope) => find(scope, `${scope.params.model}/${scope.params.part}/${scope.params.rest}`),
+      reading,
+    );
+  for (let more = 1; more <= MORE_PARTS; more += 1) {
+    const names = ['model', 'part', 'rest', ...Array.from({ length: more }, (_, at) => `rest${at + 1}`)];
+    const path: string = `/v1/models/${names.map((name) => `:${name}`).join('/')}`;
+    const read = (scope: ModelScope & { params: Record<string, string> }) =>
+      find(scope, names.map((name) => scope.params[name] ?? '').join('/'));
+    routes.get(path, read, { apiKey: true, query: detailQuery, detail: { hide: true } });
+  }
+  return routes;
 }
+
+/** Of a model's name, beyond three: `fal-ai/kling-video/v2.6/pro/text-to-video` has five. */
+const MORE_PARTS = 4;
 
 type Described = { figures: ReturnType<typeof indexFigures>; ratio: number };
 

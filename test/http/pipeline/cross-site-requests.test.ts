@@ -244,7 +244,7 @@ describe('headers of every response', () => {
       expect(headers.get('x-content-type-options')).toBe('nosniff');
       expect(headers.get('referrer-policy')).toBe('no-referrer');
       expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
-      expect(headers.get('cache-control')).toBe(path.startsWith('/api') ? 'no-store' : null);
+      expect(headers.get('cache-control')).toBe(/^\/(?:api|v1)\//.test(path) ? 'no-store' : null);
       expect(headers.get('x-powered-by')).toBeNull();
       expect(headers.get('strict-transport-security')).toBeNull();
     },

@@ -38,6 +38,48 @@ test('models say what takes them, and on request inputs, price and usual time', 
   });
 });
 
+test('models of images are not offered, or bought, as audio', async () => {
+  await world.addPlugin('brush', { protocols: ['proto_image'] }, (source) =>
+    source.replace(
+      /export const protocols[\s\S]*?\n\} \};/,
+      `export const protocols = { proto_image: {
+        decodeRequest: ({ model, body }) => ({ kind: 'submit', model, requestBody: body.value }),
+        render: () => null,
+      } };`,
+    ),
+  );
+  expect(await get('/v1/models/brush-1')).toMatchObject({ supported_endpoint_types: ['image-generation', 'task'] });
+  const before = world.vendor.orders();
+  const said = await ask(`${world.url}/v1/audio/speech`, { token: world.key, body: { model: 'brush-1', input: 'hi' } });
+  expect([said.status, said.body.error, world.vendor.orders()]).toMatchObject([
+    404,
+    { code: 'model_not_found' },
+    before,
+  ]);
+});
+
+test('the list of models takes the parameters of any program', async () => {
+  expect(await get('/v1/models?client_version=0.99.0&limit=1000')).toMatchObject({ object: 'list' });
+  expect((await world.get('/v1/models?detail=yes', { token: world.key })).code).toBe('validation_failed');
+});
+
+test('a model is read by its name, whose slashes need not be escaped', async () => {
+  const model = 'maker/clips/v2.6/pro/text-to-video';
+  await world.admin.createChannel(world.vendor.url, {
+    ...{ models: [model], model_mapping: { [model]: 'acme-1' }, task_plugin_key: 'acme', key: 'vendor-key' },
+  });
+  await world.admin.call('PUT', '/api/price', { plugin_key: 'acme', model, expression: '0.25' });
+  for (const name of [model, encodeURIComponent(model)])
+    expect(await get(`/v1/models/${name}`)).toMatchObject({ id: model, object: 'model' });
+  expect((await world.get(`/v1/models/${model}/more`, { token: world.key })).code).toBe('model_not_found');
+});
+
+test('caching: an answer to a key in a header of its own is stored by nobody in between', async () => {
+  const headers = { 'x-api-key': world.key };
+  for (const path of ['/v1/models', '/v1/tasks', '/v1/videos', '/v1/usage', '/v1/tasks/task_unknown'])
+    expect([path, (await world.get(path, { headers })).headers.get('cache-control')]).toEqual([path, 'no-store']);
+});
+
 test('relayed models say what takes them, by name and price', async () => {
   const priced: [model: string, expression: string, types: string[]][] = [
     ['chat-x', '0.000001 * u("input_tokens")', ['openai', 'openai-response']],
@@ -104,4 +146,23 @@ describe('spending', () => {
     const { json } = await world.get('/v1/usage', { token: other });
     expect(json).toMatchObject({ usd: 0, succeeded: 0, models: [] });
   });
+});
+
+test('the last order that a key could pay for is answered again, and no further one', async () => {
+  const order = (token: string, path: string, idempotencyKey: string) =>
+    ask(`${world.url}${path}`, {
+      token,
+      headers: { 'idempotency-key': idempotencyKey },
+      body: { model: 'acme-1', prompt: 'the last one' },
+    });
+  for (const path of ['/v1/tasks/acme', '/v1/videos']) {
+    const token = await world.admin.createKey({ unlimited_quota: false, quota: 125_000 });
+    const first = await order(token, path, `last ${path}`);
+    const again = await order(token, path, `last ${path}`);
+    expect([path, again.status, again.headers.get('idempotent-replayed'), again.body.id]).toEqual([
+      ...[path, 200, 'true', first.body.id],
+    ]);
+    const further = await order(token, path, `further ${path}`);
+    expect([path, further.status, further.body.error]).toMatchObject([path, 401, { code: 'api_key_exhausted' }]);
+  }
 });
