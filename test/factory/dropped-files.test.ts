@@ -1,7 +1,7 @@
 /** No factory plugin leaves out a file or an image: it reaches the vendor or is refused. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
-import { AppError, toStream } from '../../src/kernel/index.ts';
+import { AppError, type Json, toStream } from '../../src/kernel/index.ts';
 import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import { type OpenedStore, openTestStore, startSandbox } from '../plugins/support.ts';
 import { addCaller, type Engine, jsonRequest, startEngine } from '../tasks/harness.ts';
@@ -11,8 +11,7 @@ const sources = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.js'))
   .map((name) => readFileSync(new URL(name, FOLDER), 'utf8'));
 
-const PICTURE = 'https://cdn.example.com/one.png';
-type Images = Record<string, string | string[]>;
+const [PICTURE, OTHER] = ['https://cdn.example.com/one.png', 'https://cdn.example.com/two.png'];
 
 const sandbox = startSandbox();
 let opened: OpenedStore;
@@ -94,6 +93,14 @@ test('sora sends the file of input_reference, input_reference[] and image, and r
   expect(seen).toEqual([]);
 });
 
+/** What OpenAI's clients make of `input_reference: {…}`: they send videos as forms. */
+const written = (model: string, reference: Record<string, string>): ClientRequest => {
+  const named = Object.entries(reference).map(([name, value]) => [`input_reference[${name}]`, [value]]);
+  const fields = { model: [model], prompt: ['a kite'], ...Object.fromEntries(named) };
+  const body = { kind: 'multipart', fields, files: [] };
+  return { ...jsonRequest({}), contentType: 'multipart/form-data', path: '/v1/videos', body } as never;
+};
+
 test('every model sends image and images of a JSON request, or refuses them', async () => {
   const { generation, release } = engine.plugins.pin();
   const makers = [...generation.plugins.values()].flatMap(({ key, manifest }) => {
@@ -107,16 +114,33 @@ test('every model sends image and images of a JSON request, or refuses them', as
     await engine.addChannel({ ...settings, key: 'key_0123456789|secret_0123456789' });
     for (const model of models) {
       await engine.billing.prices.save({ pluginKey: '*', model, expression: '0' });
-      for (const images of [{ image: PICTURE }, { images: [PICTURE, 'https://cdn.example.com/two.png'] }] as Images[]) {
-        const request = { ...jsonRequest({ model, prompt: 'a kite', ...images }), path: '/v1/videos' };
-        const refused = await send(request as ClientRequest);
-        const arrived = Object.values(images)
-          .flat()
-          .every((url) => seen[0]?.text.includes(url));
-        if (!arrived && (seen[0] || refused?.kind !== 'invalid'))
-          dropped.push(`${key} ${model} ${Object.keys(images)[0]}`);
+      const json = (images: object) =>
+        ({ ...jsonRequest({ model, prompt: 'a kite', ...images } as Json), path: '/v1/videos' }) as ClientRequest;
+      const reference = { image_url: PICTURE };
+      const orders: [name: string, urls: string[], request: ClientRequest][] = [
+        ['image', [PICTURE], json({ image: PICTURE })],
+        ['images', [PICTURE, OTHER], json({ images: [PICTURE, OTHER] })],
+        ['input_reference', [PICTURE], json({ input_reference: reference })],
+        ['input_reference of a form', [PICTURE], written(model, reference)],
+      ];
+      for (const [name, urls, request] of orders) {
+        const refused = await send(request);
+        const arrived = urls.every((url) => seen[0]?.text.includes(url));
+        if (!arrived && (seen[0] || refused?.kind !== 'invalid')) dropped.push(`${key} ${model} ${name}`);
       }
     }
   }
   expect(dropped).toEqual([]);
 }, 60_000);
+
+test('no model makes a video without the image whose file it cannot know', async () => {
+  const reference = { file_id: 'file-1' };
+  const json = {
+    ...jsonRequest({ model: 'sora-2', prompt: 'a kite', input_reference: reference }),
+    path: '/v1/videos',
+  };
+  for (const request of [json, written('sora-2', reference), written('kling-v2-6', reference)]) {
+    expect(await send(request)).toMatchObject({ kind: 'invalid', param: 'input_reference' });
+    expect(seen).toEqual([]);
+  }
+});

@@ -272,7 +272,8 @@ function fieldsOf(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
-  for (const [name, values] of Object.entries(body.fields)) fields[name] = values[0];
+  // OpenAI's clients write an image's address as `input_reference[image_url]`.
+  for (const name of Object.keys(body.fields)) fields[name.replace('[image_url]', '')] = body.fields[name][0];
   for (const { ref, field } of body.kind === 'multipart' ? body.files : []) {
     const name = field.replace(/\[\]$/, '');
     const isList = name === 'images' || name === 'reference_images';

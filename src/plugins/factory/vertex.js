@@ -322,7 +322,8 @@ function fieldsOf(body) {
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
   for (const [name, values] of Object.entries(body.fields)) {
-    fields[name] = isList(name) ? values.filter(isText) : values[0];
+    // OpenAI's clients write an image's address as `input_reference[image_url]`.
+    fields[name.replace('[image_url]', '')] = isList(name) ? values.filter(isText) : values[0];
   }
   for (const { ref, field, mimeType } of body.kind === 'multipart' ? body.files : []) {
     const file = { file: ref, mimeType };

@@ -294,7 +294,10 @@ function fieldsOf(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
-  for (const [name, values] of Object.entries(body.fields)) fields[name] = /images$/.test(name) ? values : values[0];
+  // OpenAI's clients write an image's address as `input_reference[image_url]`.
+  for (const [name, values] of Object.entries(body.fields)) {
+    fields[name.replace('[image_url]', '')] = /images$/.test(name) ? values : values[0];
+  }
   for (const { ref, field } of body.kind === 'multipart' ? body.files : []) {
     const file = { file: ref };
     fields[field] = /images$/.test(field) ? [...(fields[field] || []), file] : file;

@@ -1,9 +1,11 @@
+import { isObject } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
   type Caller,
   type ClientRequest,
   type DecodedRequest,
   findProtocolOwners,
+  readFields,
   readModel,
   type Submission,
   type SubmittedTask,
@@ -33,6 +35,7 @@ export async function decodeVideo<T>(
   if (request.body.kind !== 'json' && request.body.kind !== 'multipart') {
     throw taskErrors.unsupported_media({ message: 'This route takes a JSON or multipart/form-data body.' });
   }
+  refuseUnknownFile(request);
   const model = remix?.properties.originModelName ?? readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   const pin = deps.pin();
@@ -61,4 +64,16 @@ export async function decodeVideo<T>(
   } finally {
     pin.release();
   }
+}
+
+/**
+ * No plugin knows the files of OpenAI's API, and a video without its image is another one.
+ * @throws tasks.video_request_invalid
+ */
+function refuseUnknownFile({ body }: ClientRequest): void {
+  const { input_reference: reference = null, ...fields } = readFields({ body });
+  const named = isObject(reference) ? reference.file_id : fields['input_reference[file_id]'];
+  if (named === undefined || named === null) return;
+  const message = 'No file is known by its file_id here: send the image itself, or its address as image_url.';
+  throw surfaceErrors.video_request_invalid({ message, param: 'input_reference' });
 }
