@@ -144,3 +144,41 @@ test('no model makes a video without the image whose file it cannot know', async
     expect(seen).toEqual([]);
   }
 });
+
+test('every model of responses sends what its input has beside texts, or refuses it', async () => {
+  const { generation, release } = engine.plugins.pin();
+  const makers = [...generation.plugins.values()].flatMap(({ key, manifest }) => {
+    const claim = manifest.protocols.find(({ name }) => name === 'proto_responses');
+    return claim ? [[key, claim.models[0] ?? ''] as const] : [];
+  });
+  release();
+  expect(makers.length).toBeGreaterThan(15);
+  const image = (url: string) => ({ type: 'input_image', image_url: url });
+  const inputs: [name: string, urls: string[], parts: object[]][] = [
+    ['an image', [PICTURE], [image(PICTURE)]],
+    ['two images', [PICTURE, OTHER], [image(PICTURE), image(OTHER)]],
+    ['an image without an address', ['nothing'], [{ type: 'input_image' }]],
+    ['a file of OpenAI', ['file-1'], [{ type: 'input_image', file_id: 'file-1' }]],
+    ['a document', [OTHER], [{ type: 'input_file', file_url: OTHER }]],
+    ['a recording', ['c291bmQ='], [{ type: 'input_audio', input_audio: { data: 'c291bmQ=', format: 'mp3' } }]],
+  ];
+  const dropped: string[] = [];
+  for (const [key, model] of makers) {
+    const settings = { name: key, taskPluginKey: key, models: [model], baseUrl: vendor.url.origin };
+    await engine.addChannel({ ...settings, key: 'key_0123456789|secret_0123456789' });
+    await engine.billing.prices.save({ pluginKey: '*', model, expression: '0' });
+    for (const [name, urls, parts] of inputs) {
+      seen = [];
+      const input = [{ role: 'user', content: [{ type: 'input_text', text: 'a kite' }, ...parts] }] as Json;
+      const request = { ...jsonRequest({ model, input, background: true }), path: '/v1/responses' } as ClientRequest;
+      const refused = await engine.surfaces.createResponse(caller, 'r', request).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      const arrived = urls.every((url) => seen[0]?.text.includes(url));
+      const isRefused = refused instanceof AppError && refused.kind === 'invalid' && seen.length === 0;
+      if (!arrived && !isRefused) dropped.push(`${key} ${model} ${name}`);
+    }
+  }
+  expect(dropped).toEqual([]);
+}, 60_000);

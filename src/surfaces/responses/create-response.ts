@@ -25,6 +25,7 @@ import {
   readResponseRequest,
   responseFields,
 } from './read-response-request.ts';
+import { refuseDroppedParts } from './refuse-dropped-parts.ts';
 import { findResponseRenderer } from './render-response.ts';
 import { pendingResponse } from './response-objects.ts';
 import type { ResponseEvent } from './write-response-events.ts';
@@ -150,7 +151,8 @@ async function submit(
   { caller, requestId, accepted, idempotency, attachedMs }: AcceptedSubmission,
 ): Promise<TaskRecord> {
   const { owners, generation, form, request, call } = accepted;
-  const decoded = await decodeForProtocol(deps, { caller, generation, owners, request, ...call });
+  const check = refuseDroppedParts(request);
+  const decoded = await decodeForProtocol(deps, { caller, generation, owners, request, check, ...call });
   return submitTask(deps, {
     ...decoded,
     requestId,
