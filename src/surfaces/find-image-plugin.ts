@@ -40,7 +40,7 @@ export function findImagePlugin(
   return other && { plugin: other, hasChannel: false };
 }
 
-/** Whether it has artifacts, and claims the model for none of these protocols by any of its names. */
+/** Whether it has artifacts, and claims none of the model's names for one of these protocols. */
 const claimsNoneOf = (
   { manifest }: LoadedPlugin,
   { protocols, names }: { protocols: readonly ProtocolName[]; names: readonly string[] },

@@ -72,7 +72,7 @@ export function modelRoutes(kit: Kit, { surfaces, prices: { reports, groupRatio 
   return routes;
 }
 
-/** Of a model's name, beyond three: `fal-ai/kling-video/v2.6/pro/text-to-video` has five. */
+/** Parts of a name beyond three: `fal-ai/kling-video/v2.6/pro/text-to-video` has two of them. */
 const MORE_PARTS = 4;
 
 type Described = { figures: ReturnType<typeof indexFigures>; ratio: number };

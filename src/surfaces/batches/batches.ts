@@ -235,8 +235,8 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
 const isId = (id: string): boolean => /^[\w-]{1,64}$/.test(id);
 
 /**
- * The files behind `after`; where it was deleted since, those of its time and later ones, or earlier
- * ones. Undefined: it never was the id of a file.
+ * The files behind `after`; where it was deleted since, those of its time and later ones, or
+ * earlier ones. Undefined: it never was the id of a file.
  */
 function listBehind<T extends Pick<BatchFile, 'fileId'>>(
   files: readonly T[],

@@ -7,9 +7,9 @@ const TEXTS: ReadonlySet<Json> = new Set(['input_text', 'output_text', 'text', '
 const IMAGE = 'input_image';
 
 /**
- * Refuses what a plugin leaves out of the input of a response: the client would buy a result that is
- * made without its image. No plugin knows the files of OpenAI's API. Those that ship take texts and
- * images; others may read what they like.
+ * Refuses what a plugin leaves out of the input of a response: the client would buy a result that
+ * is made without its image. No plugin knows the files of OpenAI's API. Those that ship take texts
+ * and images; others may read what they like.
  * @throws tasks.plugin_request_invalid
  */
 export function refuseDroppedParts({ body }: ClientRequest): (decoded: DecodedRequest) => void {

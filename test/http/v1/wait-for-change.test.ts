@@ -29,8 +29,8 @@ test('where too many wait already, the task is told of at once, and no wait is c
   const deps = depsOf(async () => {
     throw vendorErrors.rate_limit_exceeded({ retryAfterSeconds: 5 });
   });
-  const told = await answerSubmitted(deps, scope, { submitted: submitted(), seconds: 5, tell: async (task) => task });
-  expect([told.taskId, scope.set.headers]).toEqual(['task_1', {}]);
+  const latest = await answerSubmitted(deps, scope, { submitted: submitted(), seconds: 5, tell: async (task) => task });
+  expect([latest.taskId, scope.set.headers]).toEqual(['task_1', {}]);
 });
 
 test.each<[string, () => Error, [string, boolean | undefined]]>([

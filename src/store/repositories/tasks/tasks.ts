@@ -1,19 +1,4 @@
-import {
-  and,
-  asc,
-  desc,
-  eq,
-  getTableColumns,
-  gt,
-  inArray,
-  isNotNull,
-  isNull,
-  lt,
-  notInArray,
-  or,
-  type SQL,
-  sql,
-} from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { LeaseBinding } from '../../drivers/memory-leases.ts';
 import { type Lease, LONGEST_LEASE_MS, type TaskChange, type TaskRecord, type TaskStore } from '../../ports/index.ts';
 import { type Context, isOverIn, lazy, separate } from '../context.ts';
@@ -24,11 +9,11 @@ import { createTaskInserts } from './insert-tasks.ts';
 import { createLinkedResult } from './linked-result.ts';
 import { createTaskEvents } from './task-events.ts';
 import { createTaskList } from './task-list.ts';
+import { createTaskSummaries } from './task-summaries.ts';
 
 /** `memory`: set if leases of running tasks are held in memory. */
 export function createTaskStore(context: Context, memory?: LeaseBinding): TaskStore {
   const {
-    dialect,
     db,
     tables,
     nowMs,
@@ -45,12 +30,6 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
   const fieldSlots = <K extends keyof TaskRecord>(...fields: K[]) =>
     Object.fromEntries(fields.map((field) => [field, columnPlaceholder(field, tasks[field])])) as Record<K, SQL>;
   const nowSeconds = sql`${nowMs} / 1000`;
-  /** What a client wrote is escaped in this JSON, so it cannot look like a member. */
-  const wasVideo = (serve: readonly string[]) =>
-    and(
-      notInArray(tasks.platform, [...serve]),
-      sql`(${tasks.execution} like '%"surface":"proto_video"%' or ${tasks.properties} like '%"video":{%')`,
-    );
   const isUnfinished = sql`${tasks.status} in ${UNFINISHED}`;
   /**
    * The condition of every write under a lease: the claim still holds and the task has not ended.
@@ -100,33 +79,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       .prepare(),
   );
 
-  const outcome =
-    dialect === 'sqlite'
-      ? sql`${tasks.billing} ->> '$.outcome.reserved'`
-      : sql`${tasks.billing}::json #>> '{outcome,reserved}'`;
-  const reserved = sql<number | null>`cast(${outcome} as bigint)`.mapWith((quota: unknown) =>
-    quota === null ? null : Number(quota),
-  );
-  const summaryColumns = {
-    taskId: tasks.taskId,
-    platform: tasks.platform,
-    userId: tasks.userId,
-    action: tasks.action,
-    status: tasks.status,
-    progress: tasks.progress,
-    failReason: tasks.failReason,
-    createdAt: tasks.createdAt,
-    finishTime: tasks.finishTime,
-    quota: tasks.quota,
-    properties: tasks.properties,
-    hiddenAt: tasks.hiddenAt,
-    linkVersions: tasks.linkVersions,
-    reserved,
-  };
-  const summary = lookUp((isSought) =>
-    db.select({ sought: tasks.taskId, row: summaryColumns }).from(tasks).where(isSought(tasks.taskId)).prepare(),
-  );
-
+  const { reserved, summary, pageByUser } = createTaskSummaries(context);
   const shown = lookUp((isSought) =>
     db
       .select({
@@ -264,25 +217,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       return (await changed().execute({ seen: JSON.stringify(seen) })).map(withClaim);
     },
 
-    async pageByUser(userId, { after, limit, order, videos }) {
-      const start = after === undefined ? undefined : (await byTaskId().execute({ taskId: after }))[0];
-      // Who deletes what a page lists goes on behind it.
-      if (after !== undefined && start?.userId !== userId) return undefined;
-      const beyond = order === 'asc' ? gt : lt;
-      return db
-        .select(summaryColumns)
-        .from(tasks)
-        .where(
-          and(
-            eq(tasks.userId, userId),
-            eq(tasks.hiddenAt, 0),
-            start && beyond(tasks.id, start.id),
-            videos && or(inArray(tasks.platform, [...videos.platforms]), wasVideo(videos.serve)),
-          ),
-        )
-        .orderBy(order === 'asc' ? asc(tasks.id) : desc(tasks.id))
-        .limit(limit);
-    },
+    pageByUser,
 
     async hide({ taskId, userId, properties, execution }) {
       const hidden = await db
