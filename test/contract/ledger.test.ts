@@ -95,6 +95,35 @@ describeEachStore('ledger', (opened) => {
     ]);
   });
 
+  test('a key that is limited while its tasks run gets back only what they took of its limit', async () => {
+    const { store } = opened();
+    const user = await addUser(store, { balance: 1000 });
+    const key = await addKey(store, user.id, { unlimitedQuota: true, quota: 0 });
+    const spend = async (ending: { kind: 'settle' | 'refund'; amount: number }, moves = false) => {
+      const taskId = newTaskId(Date.now());
+      const owner = { walletId: user.walletId, apiKeyId: key.id, taskId, attempt: 0, at: 1 };
+      await reserve(user, 100, { apiKeyId: key.id, taskId });
+      await store.apiKeys.update(key.id, user.id, { unlimitedQuota: false, quota: 500 });
+      if (moves) {
+        const sentence = { reason: 'ledger.moved', params: {}, message: '' };
+        const replaced = { ...owner, attempt: 1, userId: user.id, amount: 120, note: sentence };
+        expect(await store.ledger.replaceReservation(replaced)).toBe('ok');
+      }
+      expect(await store.ledger.post({ ...owner, ...ending, attempt: 2 })).toBe(true);
+      const left = (await store.apiKeys.byId(key.id))?.quota;
+      await store.apiKeys.update(key.id, user.id, { unlimitedQuota: true });
+      return left;
+    };
+    expect(await spend({ kind: 'settle', amount: 40 })).toBe(500);
+    expect(await spend({ kind: 'refund', amount: 100 })).toBe(500);
+    expect(await spend({ kind: 'refund', amount: 120 }, true)).toBe(500);
+    expect(await balance(user.id)).toBe(940);
+    // What was reserved of a limit comes back to it.
+    await store.apiKeys.update(key.id, user.id, { unlimitedQuota: false, quota: 500 });
+    expect(await spend({ kind: 'settle', amount: 40 })).toBe(540);
+    await requireBalanced(store, user.id);
+  });
+
   test('a disabled user, a missing one and another user’s key reserve nothing; an amount of zero passes', async () => {
     const { store } = opened();
     const disabled = await addUser(store, { balance: 100, status: 2 });

@@ -24,6 +24,12 @@ type Move = { id: number; amount: number; used: number; requests: number };
 const MOVE = { id: 'bigint', amount: 'bigint', used: 'bigint', requests: 'bigint' } as const satisfies RecordColumns;
 
 /**
+ * Among the budgets of a reservation: its key was unlimited, so it took nothing of the key's quota,
+ * and gives nothing back to it, whatever limit the key has got since.
+ */
+const KEY_WAS_UNLIMITED = 'key_was_unlimited';
+
+/**
  * Moves the money of many tasks in a few statements: one update of a row, whatever moves it.
  *
  * Rows are locked in one order everywhere, so that no two transactions wait for each other: keys,
@@ -179,16 +185,18 @@ export function createMoneyMoves(
     const counted = new Map<string, SumChange>();
     const lines = granted.map((entry) => {
       const { apiKeyId, walletId, amount } = entry;
+      const isUnlimited = apiKeyId !== null && balances.keys.get(apiKeyId)?.isUnlimited === true;
       if (amount > 0) {
-        if (apiKeyId !== null && !balances.keys.get(apiKeyId)?.isUnlimited) add(keys, apiKeyId, { amount: -amount });
+        if (apiKeyId !== null && !isUnlimited) add(keys, apiKeyId, { amount: -amount });
         add(wallets, walletId, { amount: -amount });
       }
       const own = balances.budgets.get(entry) ?? [];
       for (const { id, endsAt } of own) addSum(counted, { id, endsAt, amount });
+      const ids = own.map(({ id }) => id);
       // 0, not -0.
       return encodeLine(
         { ...entry, kind: 'reserve', amount: 0 - amount },
-        own.map(({ id }) => id),
+        isUnlimited ? [...ids, KEY_WAS_UNLIMITED] : ids,
       );
     });
     await Promise.all([
@@ -222,7 +230,7 @@ export function createMoneyMoves(
       }
       const moved = (id: number) => new Map([[id, { id, amount: -more, used: 0, requests: 0 }]]);
       await Promise.all([
-        apiKeyId === null ? [] : move(moveKeys, moved(apiKeyId)),
+        apiKeyId === null || ids.includes(KEY_WAS_UNLIMITED) ? [] : move(moveKeys, moved(apiKeyId)),
         moveWalletRows(moved(walletId)),
         sums.change(ids.map((id) => ({ id, endsAt: 0, amount: more }))),
         writeReservations([
@@ -236,7 +244,7 @@ export function createMoneyMoves(
     settleAll: atomic(async ({ lines, usage }) => {
       for (const { amount } of lines) requireInteger(amount, true);
       const rows = lines.length === 0 ? [] : await insertLines()(lines.map((line) => encodeLine(line)));
-      const written = new Set(rows.map(([taskId, kind, attempt]) => nameLine([taskId, kind, attempt])));
+      const written = new Map(rows.map(([taskId, kind, attempt, , ids]) => [nameLine([taskId, kind, attempt]), ids]));
       const counted = new Map<string, SumChange>();
       for (const [, , , amount, ids] of rows) {
         for (const id of readIds(ids)) addSum(counted, { id, endsAt: 0, amount: 0 - Number(amount) });
@@ -245,8 +253,10 @@ export function createMoneyMoves(
       const [keys, wallets] = [new Map<number, Move>(), new Map<number, Move>()];
       const [channels, credentials] = [new Map<number, Move>(), new Map<number, Move>()];
       // An existing line has already moved its money.
-      for (const { apiKeyId, walletId, amount } of lines.filter((_, index) => isWritten[index])) {
-        if (apiKeyId !== null) add(keys, apiKeyId, { amount });
+      for (const line of lines.filter((_, index) => isWritten[index])) {
+        const { apiKeyId, walletId, amount, taskId, kind, attempt } = line;
+        const ids = readIds(written.get(nameLine([taskId, kind, attempt])));
+        if (apiKeyId !== null && !ids.includes(KEY_WAS_UNLIMITED)) add(keys, apiKeyId, { amount });
         add(wallets, walletId, { amount });
       }
       for (const { apiKeyId, walletId, channelId, credentialId, quota: used, requests = 1 } of usage) {
