@@ -9,8 +9,10 @@
  * - `pool-states`: what the store and this node know of a pool: ceiling, refusals, rest.
  * - `running-slots`: tasks that run now; `relay-slots`: relayed requests that do; `lock-slots`:
  *   both counted under a lock where several nodes could begin the last one.
+ * - `free-slots`: what may start now by all of it, as far as this node knows.
  * - `learned-ceiling`: how many tasks a vendor is believed to run; `weigh-refusals`: what lowers
- *   it.
+ *   it; `unanswered-tasks`: what runs at vendors that answer with the result; `vendor-queue`: how
+ *   many tasks a vendor gets that queues by itself.
  * - `rests`: how long something rests after a refusal; `account-watches`: whether a vendor is down.
  */
 

@@ -3,6 +3,7 @@ import type { Capacity, Dispatch, Scope, Start } from '../channels/index.ts';
 import type { FairLimiter, Random } from '../kernel/index.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import type {
+  CapacityKey,
   IdempotencyRecord,
   ModelDuration,
   NewWaiting,
@@ -198,6 +199,10 @@ export type WaitingCounts = {
   entered(name: string, options?: { isParked: boolean }): void;
   /** Takes over the counts that were just read. */
   replace(classes: readonly WaitingCount[]): void;
+  /** Where a waiting task that takes several slots has the next ones that become free. */
+  gather(keys: readonly CapacityKey[]): void;
+  /** Whether new tasks do not go straight there: they would take what a waiting one gathers. */
+  isGathered(scope: CapacityKey): boolean;
   /** Calls `listener` when this node has put a task in a queue. */
   onEntered(listener: () => void): void;
 };

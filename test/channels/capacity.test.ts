@@ -70,7 +70,16 @@ describe('capacity', () => {
         const stored = [...running].filter(({ taskId }) => !except.includes(taskId)).length;
         return [
           ...elsewhere,
-          { channelId: 1, credentialId: 1, model: 'm', accepted: stored, queued: 0, sending: 0, abandoned: 0 },
+          {
+            channelId: 1,
+            credentialId: 1,
+            model: 'm',
+            accepted: stored,
+            queued: 0,
+            unpolled: 0,
+            sending: 0,
+            abandoned: 0,
+          },
         ];
       },
       beginRest: async () => true,
@@ -141,7 +150,9 @@ describe('capacity', () => {
   });
 
   test('it doubles when the nodes together have all tasks accepted', async () => {
-    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 3, queued: 0, sending: 0, abandoned: 0 }];
+    elsewhere = [
+      { channelId: 1, credentialId: 1, model: 'm', accepted: 3, queued: 0, unpolled: 0, sending: 0, abandoned: 0 },
+    ];
     await capacity.recount();
     accept(begin());
     expect(view()).toMatchObject({ ceiling: 8, reason: 'grown' });
@@ -186,6 +197,34 @@ describe('capacity', () => {
       }
       expect(view().ceiling).toBeLessThanOrEqual(limit + 1);
       expect(refused).toBeLessThan(30);
+    },
+  );
+
+  test.each([2, 5])(
+    'a vendor that answers with the result, and works for %i at once meanwhile, is learned with few refusals',
+    async (limit) => {
+      const [SECONDS, JOB] = [600, 10];
+      const asked: { dispatch: Dispatch; endsAt: number }[] = [];
+      let [refused, done] = [0, 0];
+      for (let second = 0; second < SECONDS; second++) {
+        while (asked[0] && asked[0].endsAt <= second) {
+          const [{ dispatch }] = asked.splice(0, 1) as [(typeof asked)[number]];
+          capacity.accepted(dispatch, { isDone: true });
+          capacity.end(heldSlots(dispatch));
+          done += 1;
+        }
+        for (const dispatch of Array.from({ length: freeSlots() }, () => begin())) {
+          if (asked.length < limit) asked.push({ dispatch, endsAt: second + JOB });
+          else {
+            refused += 1;
+            capacity.refused(dispatch, { kind: 'capacity' });
+          }
+        }
+        await clock.pass(1000);
+      }
+      expect(view()).toMatchObject({ ceiling: limit, reason: 'refused' });
+      expect(refused).toBeLessThan(30);
+      expect(done).toBeGreaterThan((0.8 * limit * SECONDS) / JOB);
     },
   );
 
@@ -299,7 +338,9 @@ describe('capacity', () => {
   });
 
   test('what a crash left behind holds up only an account that has refused before', async () => {
-    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 0, queued: 0, sending: 0, abandoned: 4 }];
+    elsewhere = [
+      { channelId: 1, credentialId: 1, model: 'm', accepted: 0, queued: 0, unpolled: 0, sending: 0, abandoned: 4 },
+    ];
     await capacity.recount();
     expect(freeSlots()).toBe(4);
     accept(begin());
@@ -310,14 +351,18 @@ describe('capacity', () => {
     await capacity.recount();
     expect(view()).toMatchObject({ ceiling: 1, reason: 'refused' });
     expect(freeSlots()).toBe(1);
-    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 0, queued: 0, sending: 0, abandoned: 1 }];
+    elsewhere = [
+      { channelId: 1, credentialId: 1, model: 'm', accepted: 0, queued: 0, unpolled: 0, sending: 0, abandoned: 1 },
+    ];
     await capacity.recount();
     expect(freeSlots()).toBe(0);
   });
 
   test('tasks that other nodes have there count for the ceiling', async () => {
     accept(begin());
-    elsewhere = [{ channelId: 1, credentialId: 1, model: 'm', accepted: 6, queued: 0, sending: 0, abandoned: 0 }];
+    elsewhere = [
+      { channelId: 1, credentialId: 1, model: 'm', accepted: 6, queued: 0, unpolled: 0, sending: 0, abandoned: 0 },
+    ];
     await refuse(4);
     expect(view().ceiling).toBe(7);
   });
@@ -667,12 +712,100 @@ describe('capacity', () => {
       capacity = createCapacity({ ...common, accounts: toAccounts(() => channels), queues: () => true });
       for (const queued of [2, 3]) {
         elsewhere = [
-          { channelId: 1, credentialId: 1, model: 'm', accepted: 3, queued, sending: 0, abandoned: 0 },
-          { channelId: 1, credentialId: 1, model: 'other', accepted: 1, queued: 0, sending: 0, abandoned: 0 },
+          { channelId: 1, credentialId: 1, model: 'm', accepted: 3, queued, unpolled: 0, sending: 0, abandoned: 0 },
+          {
+            channelId: 1,
+            credentialId: 1,
+            model: 'other',
+            accepted: 1,
+            queued: 0,
+            unpolled: 0,
+            sending: 0,
+            abandoned: 0,
+          },
         ];
         await capacity.recount();
         expect([freeSlots() > 0, freeSlots('other') > 0]).toEqual([queued === 2, true]);
       }
+    });
+
+    test.each([1, 5, 40])('stays few at a vendor that queues by itself and runs %i at once', async (limit) => {
+      const [SECONDS, JOB, FIRST_POLL] = [600, 20, 3];
+      /** In the order of their acceptance; the vendor begins the first ones. */
+      const jobs: { dispatch: Dispatch; sentAt: number; startedAt?: number }[] = [];
+      let [second, done, mostQueued] = [0, 0, 0];
+      common.store.capacity.running = async (except) => {
+        const count = { accepted: 0, queued: 0, unpolled: 0 };
+        for (const { dispatch, sentAt, startedAt } of jobs) {
+          if (except.includes(dispatch.taskId)) continue;
+          count.accepted += 1;
+          if (second - sentAt < FIRST_POLL) count.unpolled += 1;
+          else if (startedAt === undefined) count.queued += 1;
+        }
+        return [{ channelId: 1, credentialId: 1, model: 'm', ...count, sending: 0, abandoned: 0 }];
+      };
+      capacity.stop();
+      capacity = createCapacity({ ...common, accounts: toAccounts(() => channels), queues: () => true });
+      await capacity.start();
+      for (; second < SECONDS; second++) {
+        for (const job of jobs.filter(({ startedAt = second }) => second - startedAt >= JOB)) {
+          jobs.splice(jobs.indexOf(job), 1);
+          capacity.end(heldSlots(job.dispatch));
+          done += 1;
+        }
+        for (let burst = freeSlots(); burst > 0 && jobs.length < 5000; burst = freeSlots()) {
+          for (let task = 0; task < burst; task++) {
+            const dispatch = begin();
+            capacity.accepted(dispatch);
+            jobs.push({ dispatch, sentAt: second });
+          }
+        }
+        for (const job of jobs.slice(0, limit)) job.startedAt ??= second;
+        mostQueued = Math.max(mostQueued, jobs.length - limit);
+        await clock.pass(1000);
+      }
+      expect(mostQueued).toBeLessThanOrEqual(limit + 3);
+      expect(done).toBeGreaterThan((0.75 * limit * SECONDS) / JOB);
+    });
+
+    test('of a declared rate is free at once by another rate', () => {
+      for (const maxPerMinute of [1, 60]) {
+        channels = [channel({ limits: { maxPerMinute } })];
+        expect(freeSlots()).toBeGreaterThan(0);
+        capacity.beginRelay(scope())();
+        expect(capacity.freeRelaySlots(scope())).toBe(0);
+      }
+      channels = [channel({ limits: { maxPerMinute: 60, maxRunning: 3 } })];
+      expect(freeSlots()).toBe(0);
+      channels = [channel({ limits: { maxRunning: 3 } })];
+      expect(freeSlots()).toBe(3);
+    });
+
+    test('of a task that takes several is free where they fit, or as the probe of a learned ceiling', async () => {
+      const large = () => capacity.lacking(scope(), 2) === undefined;
+      // Nothing has shown a limit yet.
+      for (let task = 0; task < 3; task++) accept(begin());
+      expect(large()).toBe(true);
+      await refuse(4);
+      expect(view()).toMatchObject({ ceiling: 3, reason: 'refused' });
+      finish(3);
+      await clock.pass(6000);
+      accept(begin());
+      await clock.pass(6000);
+      accept(begin());
+      expect([freeSlots(), large(), capacity.lacking(scope(), 1)]).toEqual([1, false, undefined]);
+      for (let second = 0; second < 61; second++) {
+        await clock.pass(1000);
+        large();
+      }
+      expect(large()).toBe(true);
+      const probe = capacity.begin(scope(), { taskId: 'task_large', slots: 2, userId: 1 });
+      expect(probe.isProbe).toBe(true);
+      accept(probe);
+      expect(view().ceiling).toBe(4);
+      finish(3);
+      // One that is larger than all of it runs alone.
+      expect([capacity.lacking(scope(), 9), large()]).toEqual([undefined, true]);
     });
 
     test('is taken by what is declared, for the pool and for a model', () => {

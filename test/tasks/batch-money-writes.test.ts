@@ -1,14 +1,29 @@
 /** What members of one transaction owe each other: nothing but its commit. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { type Billing, createBilling } from '../../src/billing/index.ts';
-import { createCapacity } from '../../src/channels/index.ts';
+import { createCapacity, type VendorAccount } from '../../src/channels/index.ts';
 import { AppError, quoted, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
-import { type Repositories, STATUS, type Store, type TaskRecord } from '../../src/store/ports/index.ts';
+import {
+  type ChannelRecord,
+  type Repositories,
+  STATUS,
+  type Store,
+  type TaskRecord,
+} from '../../src/store/ports/index.ts';
 import { batchMoneyWrites } from '../../src/tasks/state/batch-money-writes.ts';
 import { addKey, describeEachStore, newRelay, newTask, readLease } from '../contract/each-store.ts';
+import { toAccount } from '../support/accounts.ts';
 import { addUser } from '../support/add-user.ts';
 import { until } from '../support/until.ts';
+
+/** A vendor's account that runs one task at once. */
+const ACCOUNT: ChannelRecord = {
+  ...{ id: 77, name: 'vendor', type: 61, baseUrl: 'https://vendor.example' },
+  ...{ models: ['demo-1'], groups: ['default'], priority: 0, weight: 1, modelMapping: {}, taskPluginKey: 'demo' },
+  ...{ settings: {}, status: 1, usedQuota: 0, createdAt: 1, updatedAt: 1, limits: { maxRunning: 1 }, pool: '' },
+  ...{ spill: true, proxySealed: null, headersSealed: null, bodyDefaults: null },
+};
 
 describeEachStore('money in groups', (opened) => {
   let store: Store;
@@ -322,6 +337,42 @@ describeEachStore('money in groups', (opened) => {
     expect(await codes([close(lost, task, 20)])).toEqual([unknown]);
     expect(await close(groups(), task, 20)).toBe(false);
     expect(await left(one)).toEqual([70]);
+  });
+
+  test('a transaction that the database undid and runs again keeps no slot of its first run', async () => {
+    const [one, other] = [await addPayer(100), await addPayer(100)];
+    const accounts = [toAccount(ACCOUNT)];
+    const capacity = createCapacity({
+      ...{ store, clock: systemClock, random: systemRandom, logger: silentLogger },
+      ...{ nodeId: 'node', accounts: () => accounts, syncFrequencyMs: 60_000 },
+    });
+    const scope = capacity.scope(accounts[0] as VendorAccount, 'demo-1');
+    const begins = (payer: Payer) => {
+      const owner = { userId: payer.id, walletId: payer.walletId };
+      const task = newTask({ ...owner, channelId: ACCOUNT.id, upstreamModel: 'demo-1' });
+      return {
+        payer: { ...owner, group: 'default', taskId: task.taskId, apiKeyId: null, quota: 0, billing: task.billing },
+        idempotency: undefined,
+        start: { scope, task: { taskId: task.taskId, slots: 1, userId: payer.id } },
+        insert: (tx: Repositories) => tx.tasks.insert(task),
+      };
+    };
+    const common = { clock: systemClock, billing, capacity };
+    // As PostgreSQL does it after a deadlock; the only slot is taken meanwhile.
+    const undone = new Error('undone');
+    const transaction: Store['transaction'] = async (work) => {
+      const first = store.transaction(async (tx) => {
+        await work(tx);
+        throw undone;
+      });
+      await first.catch((error: unknown) => expect(error).toBe(undone));
+      await batchMoneyWrites({ ...common, store }).open(begins(other));
+      return store.transaction(work);
+    };
+    const money = batchMoneyWrites({ ...common, store: { ...store, transaction } });
+    expect(await codes([money.open(begins(one))])).toEqual(['tasks.queue_full']);
+    expect(capacity.running(accounts[0] as VendorAccount)).toBe(1);
+    capacity.stop();
   });
 
   test('a task that somebody else has ended moves no money, and holds up none that ends with it', async () => {

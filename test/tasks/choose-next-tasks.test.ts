@@ -19,7 +19,7 @@ async function giveOneByOne(lines: readonly Line[], times: number): Promise<stri
       }))
       .sort((a, b) => b.waitingClass.priority - a.waitingClass.priority);
     let free = 1;
-    const taken = await chooseNextTasks(
+    const { dequeuings: taken } = await chooseNextTasks(
       { shares, plans },
       {
         most: 64,
@@ -64,6 +64,35 @@ test('a higher priority goes first, whatever its users got', async () => {
     { name: 'other', priority: 1, tasks: tasks('b', 3, 100) },
   ];
   expect(await giveOneByOne(lines, 5)).toBe('bbbaa');
+});
+
+test('smaller tasks do not overtake one that needs several slots, unless another limit holds it back', async () => {
+  const account = toAccount({ id: 1 } as ChannelRecord);
+  const plan = (name: string, model: string) => ({
+    ...{ waitingClass: { class: name, priority: 0 } as WaitingCount, account, limit: 3 },
+    scope: { channelId: 1, credentialId: 1, pool: '#1', model },
+  });
+  const plans = [plan('large', 'l'), plan('small', 's')];
+  const give = async (gathers: { pool: string; model: string }) => {
+    const chosen = await chooseNextTasks(
+      { shares: createUserShares(), plans },
+      {
+        most: 64,
+        heads: ({ class: name }) =>
+          name === 'large'
+            ? [{ taskId: 'large', userId: 1, sinceMs: 0, slots: 3 }]
+            : [1, 2].map((since) => ({ taskId: `small${since}`, userId: 2, sinceMs: since, slots: 1 })),
+        start: async (_, { slots }) => (slots > 2 ? { gathers } : 'begun'),
+      },
+    );
+    return { ...chosen, dequeuings: chosen.dequeuings.map(({ taskId }) => taskId) };
+  };
+  const [pool, model] = [
+    { pool: '#1', model: '' },
+    { pool: '#1', model: 'l' },
+  ];
+  expect(await give(pool)).toEqual({ dequeuings: [], gathered: [pool] });
+  expect(await give(model)).toEqual({ dequeuings: ['small1', 'small2'], gathered: [model] });
 });
 
 test('each waiting task is the trial of a rest once before one is again', () => {

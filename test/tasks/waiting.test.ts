@@ -157,6 +157,82 @@ describeEachStore(
         expect(await ended(store, large.taskId)).toMatchObject({ status: 'SUCCESS', slots: 7 });
       }));
 
+    test('a request that takes several places waits for them where the limit was learned', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        const { generation, release } = engine.plugins.pin();
+        release();
+        const loaded = generation.plugins.get('demo') as { -readonly [Name in keyof LoadedPlugin]: LoadedPlugin[Name] };
+        const capacity = { slots: 'u("seconds") / 2.5', queues: false };
+        loaded.manifest = { ...loaded.manifest, vendor: { examples: [], ...loaded.manifest.vendor, capacity } };
+        const id = await engine.addChannel();
+        const scope = { pool: `#${id}`, model: 'demo-video' };
+        await store.capacity.putCeiling(scope, { before: 0, after: 3, reason: 'refused' });
+        await engine.capacity.clearAbandoned(await engine.channels.get(id));
+        const caller = await addCaller(store);
+        const tasks: TaskRecord[] = [];
+        for (let count = 0; count < 3; count++) tasks.push(await submit(engine, caller, `a ${HELD}`));
+        expect(tasks.map(({ phase, slots }) => [phase, slots])).toEqual([
+          ['sending', 2],
+          ['waiting', 2],
+          ['waiting', 2],
+        ]);
+        await Bun.sleep(300);
+        expect((await engine.vendorCounts()).creates).toBe(1);
+        for (const { taskId } of tasks) expect((await endedByTest(engine, taskId)).status).toBe('SUCCESS');
+      }));
+
+    test('a request that takes several places is not overtaken by smaller ones of another model', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        const { generation, release } = engine.plugins.pin();
+        release();
+        const loaded = generation.plugins.get('demo') as { -readonly [Name in keyof LoadedPlugin]: LoadedPlugin[Name] };
+        const capacity = { slots: 'model == "demo-video-pro" ? 3 : 1', queues: false };
+        loaded.manifest = { ...loaded.manifest, vendor: { examples: [], ...loaded.manifest.vendor, capacity } };
+        await engine.billing.prices.save({ pluginKey: '*', model: 'demo-video-pro', expression: '0.01' });
+        await engine.addChannel({ models: ['demo-video', 'demo-video-pro'], limits: { maxRunning: 3 } });
+        const caller = await addCaller(store);
+        const send = (model: string, seconds: number) =>
+          engine.surfaces.submitGeneric(caller, {
+            ...{ requestId: 'request', pluginKey: 'demo' },
+            request: jsonRequest({ model, prompt: `a [duration=${seconds}]`, seconds: 5 }),
+          });
+        for (const seconds of [0.4, 0.8, 1.2]) await send('demo-video', seconds);
+        const large = await send('demo-video-pro', 0.1);
+        const small = await send('demo-video', 0.1);
+        expect([large.phase, small.phase]).toEqual(['waiting', 'waiting']);
+        // One of the three has ended.
+        await until('a slot is free', async () => (await store.queueView.running()).every(({ slots }) => slots < 3));
+        expect((await send('demo-video', 0.1)).phase).toBe('waiting');
+        const [first, second] = [await ended(store, large.taskId), await ended(store, small.taskId)];
+        expect([first.status, second.status]).toEqual(['SUCCESS', 'SUCCESS']);
+        expect(first.dispatchedAtMs).toBeLessThan(second.dispatchedAtMs);
+      }));
+
+    test('a task that cannot pay for the account that it moves to leaves the trial there to others', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        const vendor = Bun.serve({ port: 0, fetch: () => new Response('{}', { status: 429 }) });
+        const mapped = (to: string) => ({ models: ['alias'], modelMapping: { alias: to } });
+        await engine.billing.prices.save({ pluginKey: '*', model: 'cheap', expression: '0.001 * u("seconds")' });
+        await engine.addChannel({ ...mapped('cheap'), priority: 1, baseUrl: vendor.url.origin });
+        const id = await engine.addChannel(mapped('demo-video'));
+        const { capacity } = engine;
+        const scope = capacity.scope(engine.channels.onlyAccount({ id }), 'demo-video');
+        capacity.refused(capacity.begin(scope, { taskId: 'task_before', slots: 1, userId: 1 }), {
+          kind: 'rate',
+          retryAfterMs: 50,
+        });
+        await until('its trial is due', async () => capacity.wantsTrial(scope));
+        const send = async (balance: number) => {
+          const caller = await addCaller(store, balance);
+          const request = jsonRequest({ model: 'alias', prompt: 'a [duration=0.1]', seconds: 5 });
+          return engine.surfaces.submitGeneric(caller, { requestId: 'request', pluginKey: 'demo', request });
+        };
+        expect(await code(send(billFor(5) / 2))).toBe('billing.insufficient_quota');
+        expect([capacity.wantsTrial(scope), capacity.freeSlots(scope)]).toEqual([true, 1]);
+        expect(await ended(store, (await send(BALANCE)).taskId)).toMatchObject({ status: 'SUCCESS', channelId: id });
+        await vendor.stop(true);
+      }));
+
     testInFullRun('without a declared limit all tasks run too, and the vendor refuses few', () =>
       withEngine(opened(), { vendorMaxRunning: 3 }, async (engine, store) => {
         await engine.addChannel();
@@ -446,6 +522,33 @@ describeEachStore(
         expect(await code(leaving)).toBe('tasks.client_left');
         expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
         expect((await engine.vendorCounts()).creates).toBe(1);
+      }));
+
+    test('when its client leaves while its vendor refuses it, it ends and is not sent again', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        const { promise: isRefused, resolve: refuse } = Promise.withResolvers<void>();
+        let asked = 0;
+        const vendor = Bun.serve({
+          port: 0,
+          async fetch() {
+            asked += 1;
+            if (asked === 2) await isRefused;
+            return new Response('{}', { status: 429, headers: { 'retry-after': '1' } });
+          },
+        });
+        await engine.addChannel({ baseUrl: vendor.url.origin });
+        const caller = await addCaller(store);
+        const client = new AbortController();
+        const answer = code(native(engine, caller, { signal: client.signal }));
+        await until('it is sent again', async () => asked === 2);
+        client.abort();
+        await Bun.sleep(50);
+        refuse();
+        expect(await answer).toBe('tasks.client_left');
+        expect(await readBalance(store, caller.user.id)).toBe(BALANCE);
+        await Bun.sleep(1500);
+        expect(asked).toBe(2);
+        await vendor.stop(true);
       }));
 
     test('with an Idempotency-Key it goes on without its client, and a repeat on another surface gets it at once', () =>

@@ -10,15 +10,27 @@ import type { VendorAccount } from '../pick-account.ts';
 import { createAccountWatches } from './account-watches.ts';
 import { credentialPool, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
-import { forgetProbe, freeSlotsBelow, isGrowing, noteBegun, noteInFlight, probeAtMs } from './learned-ceiling.ts';
+import { createFreeSlots, type NodeShare } from './free-slots.ts';
+import { forgetProbe, noteBegun, noteInFlight, probeAtMs } from './learned-ceiling.ts';
 import { lockSlots } from './lock-slots.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
 import { createPoolIndex, findChannelPool, findPool, heldSlots, keyText, listPools } from './pools.ts';
 import { createRelaySlots } from './relay-slots.ts';
-import { restPhase } from './rests.ts';
-import { createRefusedStarts, createRunningSlots } from './running-slots.ts';
+import { createNextStarts, createRefusedStarts, createRunningSlots } from './running-slots.ts';
 import { createSlotNotices } from './schedule-slot-notices.ts';
-import type { CapacityService, Dispatch, HeldSlots, Level, Refusal, RestEvent, Scope, Start } from './types.ts';
+import type {
+  CapacityService,
+  Dispatch,
+  HeldSlots,
+  Level,
+  LimitedKey,
+  Refusal,
+  RestEvent,
+  Scope,
+  Start,
+} from './types.ts';
+import { countRunning } from './unanswered-tasks.ts';
+import { followQueue } from './vendor-queue.ts';
 
 /** How often running tasks are counted again while some run. */
 const RECOUNT_MS = 5000;
@@ -32,8 +44,6 @@ const SHARE_SECONDS = 3;
 const NODE_ALIVE_SECONDS = 40;
 /** Another node has the trial: look again after this. */
 const TRIAL_AGAIN_MS = 2000;
-/** A vendor with a queue of its own counts as full while more than these tasks wait there. */
-const MOST_QUEUED = 2;
 
 /**
  * Decides how many tasks accounts run at once and in a minute, by declared limits or learned ones,
@@ -58,12 +68,10 @@ export function createCapacity(deps: {
   const stopping = new AbortController();
   const listeners = new Set<(freed: CapacityKey) => void>();
   const watches = createAccountWatches(mono);
-  /** When a declared rate allows the next start, by key. */
-  const startsFrom = new Map<string, number>();
+  const nextStarts = createNextStarts(mono);
   const refusedStarts = createRefusedStarts(clock);
   let isTouched = false;
-  /** Nodes that may send to the same accounts, and the turn of this one when slots are divided. */
-  let nodes = { count: 1, turn: 0 };
+  let nodes: NodeShare = { count: 1, turn: 0 };
 
   const pools = createPoolIndex(deps.accounts, () => slots.rebuild());
   const slots = createRunningSlots({ clock, findPool: pools.findLast });
@@ -104,61 +112,16 @@ export function createCapacity(deps: {
     const [whole, own] = [members.levels.get(''), model === '' ? undefined : members.levels.get(model)];
     return [...(whole ? [whole] : []), ...(own ? [own] : [])];
   };
-  const isDeclared = (scope: Scope): boolean => levels(scope).some(({ limit }) => limit.maxRunning !== undefined);
-
-  function isQueueing({ credentialId, pool, model }: Scope): boolean {
-    if (slots.find(pool, model).queued <= MOST_QUEUED) return false;
-    const channel = pools.findAccount(credentialId)?.channel;
-    return channel !== undefined && deps.queues?.(channel) === true;
-  }
-
-  const phases = (scope: Scope) => {
-    const nowMs = mono();
-    return restable(scope).map((state) => ({ state, phase: restPhase(state.rest, nowMs) }));
-  };
-  const dueTrials = (scope: Scope) => {
-    const found = phases(scope);
-    if (found.some(({ phase }) => phase === 'resting') || isQueueing(scope)) return undefined;
-    return found.flatMap(({ state: { pool, model, rest }, phase }) =>
-      phase === 'trial' ? [{ pool, model, generation: rest.generation }] : [],
-    );
-  };
-
-  const wantsTrial = (scope: Scope): boolean => (dueTrials(scope)?.length ?? 0) > 0;
-
-  function learnedFreeSlots(scope: Scope): number {
-    const { learned, suspectedFull: full, window: widest = Number.POSITIVE_INFINITY } = ofModel(scope);
-    const { sending, counted, abandoned, ...found } = slots.find(scope.pool, scope.model);
-    const most = full ? full.running + (full.heldUntilMs > mono() ? 0 : 1) : Number.POSITIVE_INFINITY;
-    // A task whose vendor may or may not have a job says nothing of what the vendor runs.
-    const beyond = most - found.accepted - sending;
-    const window = Math.min(widest, sending + Math.max(0, beyond));
-    if (isDeclared(scope)) return Math.max(0, window - sending);
-    // Where no refusal has shown a limit, what a crash left behind holds nobody up.
-    const inFlight = isGrowing(learned) ? found.inFlight - abandoned : found.inFlight;
-    const free = Math.min(freeSlotsBelow(learned, inFlight, mono()), window - sending);
-    if (nodes.count === 1 || inFlight >= learned.ceiling) return Math.max(0, free);
-    // Another node may take what was free when it was counted: until the next count each has a
-    // share.
-    const share = Math.max(isGrowing(learned) ? 1 : 0, shareFor(learned.ceiling - counted)) + counted - inFlight;
-    return Math.max(0, Math.min(free, share));
-  }
-
   const nodeShare = (most: number): number => Math.max(1, Math.floor(most / nodes.count));
-  const shareFor = (free: number): number => Math.floor((Math.max(0, free) + nodes.turn) / nodes.count);
 
-  const isTooSoon = (key: CapacityKey): boolean => (startsFrom.get(keyText(key)) ?? 0) > mono();
-  function freeSlots(scope: Scope): number {
-    isTouched = true;
-    const due = dueTrials(scope);
-    if (!due) return 0;
-    let free = learnedFreeSlots(scope);
-    for (const { pool, model, limit } of levels(scope)) {
-      if (isTooSoon({ pool, model })) return 0;
-      if (limit.maxRunning !== undefined) free = Math.min(free, limit.maxRunning - slots.find(pool, model).inFlight);
-    }
-    return Math.max(0, due.length > 0 ? Math.min(free, 1) : free);
-  }
+  const free = createFreeSlots({
+    ...{ monotonicMs: mono, slots, levels, ofModel, restable, nextStarts, nodes: () => nodes },
+    queues(credentialId) {
+      const channel = deps.queues && pools.findAccount(credentialId)?.channel;
+      return channel !== undefined && deps.queues?.(channel) === true;
+    },
+  });
+  const { isDeclared, wantsTrial } = free;
 
   function begin(scope: Scope, task: Start): Dispatch {
     isTouched = true;
@@ -173,6 +136,7 @@ export function createCapacity(deps: {
     const isLearned = !isDeclared(scope);
     const isProbe = isLearned && noteBegun(state.learned, { taskId: task.taskId, inFlight }, nowMs);
     state.starts += 1;
+    state.unanswered.tasks.set(task.taskId, { start: state.starts, slots: task.slots });
     const probeMs = isLearned ? probeAtMs(state.learned) : undefined;
     if (probeMs !== undefined) emitIn(scope, probeMs - nowMs);
     const generations = new Map(resting.map(({ key, rest }) => [key, rest.generation]));
@@ -182,6 +146,8 @@ export function createCapacity(deps: {
   function resize(dispatch: Dispatch, count: number): Dispatch {
     if (dispatch.slots === count) return dispatch;
     slots.begin(heldSlots({ ...dispatch, slots: count }));
+    const { taskId, start } = dispatch;
+    ofModel(dispatch.scope).unanswered.tasks.set(taskId, { start, slots: count });
     return { ...dispatch, slots: count };
   }
 
@@ -189,25 +155,36 @@ export function createCapacity(deps: {
   function leaveTrials({ scope, taskId }: Pick<Dispatch, 'scope' | 'taskId'>): void {
     for (const { rest } of restable(scope)) if (rest.trialTaskId === taskId) rest.trialTaskId = undefined;
     forgetProbe(ofModel(scope).learned, taskId);
+    ofModel(scope).unanswered.tasks.delete(taskId);
   }
 
   function end(task: HeldSlots): void {
-    if (!slots.end(task)) return;
-    const pool = slots.findPool(task);
-    const { channelId, upstreamModel: model } = task;
-    const scope = { channelId, credentialId: task.credentialId ?? 0, pool, model };
+    // Its row may name another account: that of its slot is where it was sent last.
+    const freed = slots.end(task);
+    if (!freed) return;
+    const pool = slots.findPool(freed);
+    const { channelId, upstreamModel: model } = freed;
+    const scope = { channelId, credentialId: freed.credentialId ?? 0, pool, model };
     leaveTrials({ scope, taskId: task.taskId });
     noteInFlight(ofModel(scope).learned, slots.find(pool, scope.model).inFlight, mono());
     emit({ pool, model: '' });
   }
 
-  function accepted(dispatch: Dispatch): void {
+  /** How many slots the vendor ran when it answered. */
+  const countRunningAt = (dispatch: Dispatch): number => {
+    const { pool, model } = dispatch.scope;
+    return countRunning(ofModel(dispatch.scope).unanswered, dispatch, slots.find(pool, model));
+  };
+
+  function accepted(dispatch: Dispatch, { isDone = false } = {}): void {
     const { scope } = dispatch;
     const state = ofModel(scope);
     slots.accept(dispatch.taskId);
+    state.unanswered.tasks.delete(dispatch.taskId);
+    state.unanswered.bringsResults = isDone;
     watches.outage(scope.channelId).note({ failed: false, userId: dispatch.userId });
     watches.accepted(dispatch);
-    const running = slots.find(scope.pool, scope.model).accepted;
+    const running = countRunningAt(dispatch);
     states.accept(state, dispatch, { running, learns: !isDeclared(scope) });
     states.widen(state);
     for (const one of restable(scope)) states.endRest(one, dispatch);
@@ -230,12 +207,13 @@ export function createCapacity(deps: {
     else if (kind === 'rate' || kind === 'vendor_busy') states.beginRest(state, dispatch, { kind, ...rest });
     if (kind === 'in_doubt') slots.markInDoubt(dispatch.taskId);
     else slots.end(heldSlots(dispatch));
+    state.unanswered.tasks.delete(dispatch.taskId);
     // The row of a task that ends keeps its start.
     if (kind !== 'in_doubt' && kind !== 'content' && kind !== 'request')
       for (const level of levels(scope)) if (level.limit.maxPerMinute !== undefined) refusedStarts.note(keyText(level));
     if (kind === 'capacity') {
-      const running = () => slots.find(scope.pool, scope.model).accepted;
-      const runningInPool = slots.find(scope.pool, '').accepted;
+      const running = () => countRunningAt(dispatch);
+      const runningInPool = Math.max(slots.find(scope.pool, '').accepted, running());
       const learns = !isDeclared(scope);
       states.refuseFull(state, dispatch, { running, runningInPool, recount, learns, ...rest });
     }
@@ -249,6 +227,8 @@ export function createCapacity(deps: {
     isTouched = false;
     pools.refresh();
     await slots.recount((except) => store.capacity.running(except, deps.nodeId));
+    if (deps.queues)
+      for (const { pool, model, vendorQueue } of states.all()) followQueue(vendorQueue, slots.find(pool, model));
     if (store.dialect === 'sqlite') return;
     const alive = (await store.nodes.alive(NODE_ALIVE_SECONDS)).map(({ id }) => id);
     const index = Math.max(0, alive.indexOf(deps.nodeId));
@@ -269,9 +249,9 @@ export function createCapacity(deps: {
 
   const notes = {
     begin,
-    startsIn(key: CapacityKey, ms: number): void {
-      startsFrom.set(keyText(key), mono() + ms);
-      emitIn(key, ms);
+    startsIn(level: LimitedKey, ms: number): void {
+      nextStarts.note(level, ms);
+      emitIn({ pool: level.pool, model: level.model }, ms);
     },
     trialTaken(key: CapacityKey): void {
       find(key).rest.nextTrialMs = mono() + TRIAL_AGAIN_MS;
@@ -283,7 +263,7 @@ export function createCapacity(deps: {
     ...{ clock, slots, levels, nodeShare, end, startsIn: notes.startsIn },
     isHeld(scope) {
       isTouched = true;
-      return levels(scope).some(isTooSoon) || phases(scope).some(({ phase }) => phase === 'resting');
+      return levels(scope).some(nextStarts.isTooSoon) || free.isResting(scope);
     },
   });
 
@@ -307,7 +287,11 @@ export function createCapacity(deps: {
     declared: (scope): DeclaredLimit | undefined => mergeLimits(levels(scope).map(({ limit }) => limit)),
     ...relaySlots,
     nodeShare,
-    freeSlots,
+    freeSlots(scope) {
+      isTouched = true;
+      return free.freeSlots(scope);
+    },
+    lacking: free.lacking,
     needsLock: (scope) => levels(scope).length > 0 || wantsTrial(scope),
     wantsTrial,
     lockSlots: (tx, scopes) =>
@@ -315,7 +299,7 @@ export function createCapacity(deps: {
         {
           tx,
           rules: {
-            ...{ levels, trials: dueTrials, learnedFreeSlots, nodeId: deps.nodeId },
+            ...{ levels, trials: free.dueTrials, learnedFreeSlots: free.learnedFreeSlots, nodeId: deps.nodeId },
             refusedAgesMs: (key) => refusedStarts.listAgesMs(keyText(key)),
           },
           notes,

@@ -21,7 +21,7 @@ type Rules = {
 type Notes = {
   begin(scope: Scope, task: Start): Dispatch;
   /** Milliseconds from now until a start is possible there. */
-  startsIn(key: CapacityKey, ms: number): void;
+  startsIn(level: Level, ms: number): void;
   /** Another task has the trial. */
   trialTaken(key: CapacityKey): void;
 };
@@ -93,6 +93,12 @@ export async function lockSlots(
       const most =
         due.length > 0 || own.some(({ limit }) => limit.maxPerMinute !== undefined) ? 1 : rules.learnedFreeSlots(scope);
       return Math.min(most, ...own.map(freeSlots));
+    },
+
+    lacking(scope, slots) {
+      // That of the model first: other models need not wait for it.
+      const level = rules.levels(scope).findLast((each) => freeSlots(each) > 0 && !fits(each, slots));
+      return level && { pool: level.pool, model: level.model };
     },
 
     async take(scope, task) {

@@ -15,6 +15,8 @@ import {
 import { keyText } from './pools.ts';
 import { NO_REST, nextRest, type Rest, restReason } from './rests.ts';
 import type { CeilingReason, Dispatch, RestReason } from './types.ts';
+import { noUnanswered, type UnansweredTasks } from './unanswered-tasks.ts';
+import { newVendorQueue, type VendorQueue } from './vendor-queue.ts';
 import { NO_REFUSALS, type Refusals, weighAcceptance, weighRefusal } from './weigh-refusals.ts';
 
 /** Ends and trials come later by a random tenth at most, so that nodes do not coincide. */
@@ -36,6 +38,9 @@ export type PoolState = CapacityKey &
     window: number | undefined;
     /** Tasks that were begun there on this node. */
     starts: number;
+    unanswered: UnansweredTasks;
+    /** Of a vendor that queues by itself. */
+    vendorQueue: VendorQueue;
     /** A refusal of this start, or of an earlier one, teaches nothing more. */
     learnedUpTo: number;
     /** Writes on their way: what the database says is older than this. */
@@ -91,6 +96,7 @@ export function createPoolStates(deps: {
     const state: PoolState = {
       ...{ pool, model, key, rest: { ...NO_REST }, learned: startCeiling(share()), stored: 0 },
       ...{ window: undefined, starts: 0, learnedUpTo: 0, ...NO_REFUSALS, writes: 0 },
+      ...{ unanswered: noUnanswered(), vendorQueue: newVendorQueue() },
     };
     states.set(key, state);
     return state;
@@ -186,6 +192,7 @@ export function createPoolStates(deps: {
         Object.assign(state, NO_REFUSALS);
       }
     },
+    all: () => states.values(),
     list: (pool: string): PoolState[] => [...states.values()].filter((state) => state.pool === pool),
     /** `listener`: what is stored is newer than this node's memory. */
     onLost(listener: () => void): void {

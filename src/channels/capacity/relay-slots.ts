@@ -1,8 +1,7 @@
 import type { Clock } from '../../kernel/index.ts';
-import type { CapacityKey, DeclaredLimit } from '../../store/ports/index.ts';
 import { heldSlots, keyText } from './pools.ts';
 import { COUNTED_MS, nextStartMs, type RunningSlots } from './running-slots.ts';
-import type { Capacity, HeldSlots, Scope } from './types.ts';
+import type { Capacity, HeldSlots, LimitedKey, Scope } from './types.ts';
 
 /**
  * Slots of relayed requests at accounts, beside those of tasks. Counts the open requests of this
@@ -11,11 +10,11 @@ import type { Capacity, HeldSlots, Scope } from './types.ts';
 export function createRelaySlots(deps: {
   clock: Pick<Clock, 'monotonicMs'>;
   slots: RunningSlots;
-  levels(scope: Scope): readonly (CapacityKey & { limit: DeclaredLimit })[];
+  levels(scope: Scope): readonly LimitedKey[];
   /** Whether the scope rests, or a declared rate allows no start yet. */
   isHeld(scope: Scope): boolean;
   nodeShare(most: number): number;
-  startsIn(key: CapacityKey, ms: number): void;
+  startsIn(level: LimitedKey, ms: number): void;
   end(held: HeldSlots): void;
 }): Pick<Capacity, 'freeRelaySlots' | 'beginRelay'> {
   const { clock, slots, levels, isHeld, nodeShare, startsIn, end } = deps;
@@ -23,7 +22,8 @@ export function createRelaySlots(deps: {
   const starts = new Map<string, number[]>();
   let begun = 0;
 
-  function noteStart({ pool, model, limit: { maxPerMinute, burst } }: CapacityKey & { limit: DeclaredLimit }): void {
+  function noteStart({ pool, model, limit }: LimitedKey): void {
+    const { maxPerMinute, burst } = limit;
     if (maxPerMinute === undefined) return;
     const nowMs = clock.monotonicMs();
     const key = keyText({ pool, model });
@@ -31,7 +31,7 @@ export function createRelaySlots(deps: {
     starts.set(key, own);
     const rate = { maxPerMinute: nodeShare(maxPerMinute), ...(burst === undefined ? {} : { burst }) };
     const inMs = nextStartMs(rate, own) - nowMs;
-    if (inMs > 0) startsIn({ pool, model }, inMs);
+    if (inMs > 0) startsIn({ pool, model, limit }, inMs);
   }
 
   return {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { DeclaredLimit, RunningCount } from '../../store/ports/index.ts';
-import type { HeldSlots } from './types.ts';
+import { keyText } from './pools.ts';
+import type { HeldSlots, LimitedKey } from './types.ts';
 
 /**
  * A task that was sent or ended a moment ago is counted here and not in the database, where the row
@@ -21,6 +22,8 @@ export type SlotCount = {
   sending: number;
   /** Accepted tasks that their vendor had not begun when the database was counted last. */
   queued: number;
+  /** Tasks, sent or being sent, of which no poll had told by then. */
+  unpolled: number;
   /** The slots in flight when the database was counted last. */
   counted: number;
 };
@@ -35,7 +38,7 @@ const toPlace = ({ channelId, credentialId, upstreamModel }: HeldSlots): Place =
 });
 
 const none = (): SlotCount => ({
-  ...{ inFlight: 0, accepted: 0, relayed: 0, queued: 0, abandoned: 0, sending: 0, counted: 0 },
+  ...{ inFlight: 0, accepted: 0, relayed: 0, queued: 0, unpolled: 0, abandoned: 0, sending: 0, counted: 0 },
 });
 
 /**
@@ -76,6 +79,7 @@ export function createRunningSlots(deps: {
       sum.accepted += sign * count.accepted;
       sum.relayed += sign * count.relayed;
       sum.queued += sign * count.queued;
+      sum.unpolled += sign * count.unpolled;
       sum.abandoned += sign * count.abandoned;
       sum.sending += sign * count.sending;
     }
@@ -92,15 +96,15 @@ export function createRunningSlots(deps: {
     totals = new Map();
     byChannel = new Map();
     byCredential = new Map();
-    for (const { accepted, queued, sending, abandoned, ...place } of counted)
-      add(place, { ...none(), inFlight: accepted + sending + abandoned, accepted, queued, abandoned }, 1);
+    for (const { accepted, queued, unpolled, sending, abandoned, ...place } of counted)
+      add(place, { ...none(), inFlight: accepted + sending + abandoned, accepted, queued, unpolled, abandoned }, 1);
     for (const entry of entries.values()) add(toPlace(entry), entry.count, 1);
     for (const models of totals.values()) for (const sum of models.values()) sum.counted = sum.inFlight;
   }
 
   return {
     begin(task: HeldSlots): void {
-      put(task, 'sending', { ...none(), inFlight: task.slots, sending: 1 });
+      put(task, 'sending', { ...none(), inFlight: task.slots, unpolled: 1, sending: 1 });
     },
 
     /** An open request, which no row of a task counts. */
@@ -111,7 +115,7 @@ export function createRunningSlots(deps: {
     accept(taskId: string): void {
       const entry = entries.get(taskId);
       if (entry?.state === 'sending')
-        put(entry, 'accepted', { ...none(), inFlight: entry.slots, accepted: entry.slots });
+        put(entry, 'accepted', { ...none(), inFlight: entry.slots, accepted: entry.slots, unpolled: 1 });
     },
 
     /** The vendor may have a job: the task is counted until the database says how it ended. */
@@ -120,14 +124,14 @@ export function createRunningSlots(deps: {
       if (entry?.state === 'sending') put(entry, 'accepted', { ...entry.count, sending: 0 });
     },
 
-    /** Returns whether that freed a slot. */
-    end(task: HeldSlots): boolean {
+    /** Returns the slot that this freed, as it was taken. */
+    end(task: HeldSlots): HeldSlots | undefined {
       const entry = entries.get(task.taskId);
-      if (entry?.state === 'ended') return false;
+      if (entry?.state === 'ended') return undefined;
       // The last count knew a task of another node only if it was accepted before.
       const wasCounted = !entry && (task.submitTime ?? 0) < countedAt;
       put(task, 'ended', wasCounted ? { ...none(), inFlight: -task.slots, accepted: -task.slots } : none());
-      return true;
+      return entry ?? task;
     },
 
     find: (pool: string, model: string): Readonly<SlotCount> => totals.get(pool)?.get(model) ?? none(),
@@ -178,6 +182,28 @@ export function nextStartMs({ maxPerMinute, burst = 1 }: DeclaredLimit, startsMs
   const oldest = startsMs[startsMs.length - maxPerMinute];
   return Math.ceil(Math.max(freeAt - (burst - 1) * gapMs, oldest === undefined ? 0 : oldest + COUNTED_MS));
 }
+
+/** When declared rates allow the next start, as far as this node knows. */
+export function createNextStarts(monotonicMs: Clock['monotonicMs']) {
+  const starts = new Map<string, { limit: DeclaredLimit; atMs: number }>();
+  return {
+    note: (level: LimitedKey, inMs: number): void =>
+      void starts.set(keyText(level), { limit: level.limit, atMs: monotonicMs() + inMs }),
+    /** What was noted by another rate does not hold: the store decides again. */
+    isTooSoon(level: LimitedKey): boolean {
+      const found = starts.get(keyText(level));
+      const { maxPerMinute, burst } = level.limit;
+      return (
+        found !== undefined &&
+        found.limit.maxPerMinute === maxPerMinute &&
+        found.limit.burst === burst &&
+        found.atMs > monotonicMs()
+      );
+    },
+  };
+}
+
+export type NextStarts = ReturnType<typeof createNextStarts>;
 
 /**
  * The starts that vendors refused, by the key of their limit. They count for a declared rate on

@@ -30,7 +30,10 @@ export type Refusal = { kind: RefusalKind; retryAfterMs?: number };
  * deleted channels: a vendor may still run tasks that ended with them. `relays`: whether requests
  * are relayed there.
  */
-export type Level = CapacityKey & { limit: DeclaredLimit; accounts: readonly CountedAccount[]; relays: boolean };
+export type Level = LimitedKey & { accounts: readonly CountedAccount[]; relays: boolean };
+
+/** A pool, or one of its models, and what is declared for it. */
+export type LimitedKey = CapacityKey & { limit: DeclaredLimit };
 
 /** A task that is about to be sent. */
 export type Start = { taskId: string; slots: number; userId: number };
@@ -64,6 +67,8 @@ export type HeldSlots = {
 export type LockedSlots = {
   /** How many tasks of one slot could begin now. */
   left(scope: Scope): number;
+  /** Where some slots are free, but too few for a task of so many; `undefined`: nowhere. */
+  lacking(scope: Scope, slots: number): CapacityKey | undefined;
   /**
    * Begins a task that this transaction moves to `sending`, in the order of the calls. `undefined`:
    * it waits. `dispatchedAtMs` is the store's clock after the lock. If the transaction is rolled
@@ -97,6 +102,11 @@ export type Capacity = {
   nodeShare(most: number): number;
   /** Slots that are free as far as this node knows: 0 during a rest, 1 where a trial is due. */
   freeSlots(scope: Scope): number;
+  /**
+   * Where some slots are free by a learned ceiling, but too few for a task of so many, of which it
+   * already has `held` (0 unless given); `undefined`: nowhere.
+   */
+  lacking(scope: Scope, slots: number, held?: number): CapacityKey | undefined;
   /** Whether every credential of a channel rests for a model of the vendor, for whatever reason. */
   rests(channel: Pick<ChannelRecord, 'id'>, upstreamModel: string): boolean;
   /** Whether a start there needs `lockSlots`: a limit is declared, or a rest ends with a trial. */
@@ -109,7 +119,8 @@ export type Capacity = {
   begin(scope: Scope, task: Start): Dispatch;
   /** Changes the number of slots that `begin` took, once it is known. */
   resize(dispatch: Dispatch, slots: number): Dispatch;
-  accepted(dispatch: Dispatch): void;
+  /** `isDone`: the vendor worked while it was asked, and its answer ends the task. */
+  accepted(dispatch: Dispatch, answer?: { isDone: boolean }): void;
   /** Returns the meaning of the refusal, by the other recent refusals of the account. */
   refused(dispatch: Dispatch, refusal: Refusal): Refusal;
   /** The vendor is known to have no job. Idempotent. */

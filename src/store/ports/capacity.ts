@@ -29,6 +29,8 @@ export type RunningCount = {
   accepted: number;
   /** The accepted tasks, not slots, that it says it has not begun. */
   queued: number;
+  /** The tasks that are being sent, or accepted and of which no poll has told yet. */
+  unpolled: number;
   sending: number;
   /** Ended tasks that a vendor may still run. */
   abandoned: number;

@@ -1,5 +1,6 @@
 import type { Scope, VendorAccount } from '../../channels/index.ts';
-import type { Dequeuing, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
+import type { CapacityKey, Dequeuing, WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
+import { isAmong } from '../waiting/waiting-counts.ts';
 
 /** At most `limit` tasks of the waiting class can be sent by the account. */
 export type Plan = { waitingClass: WaitingCount; account: VendorAccount; scope: Scope; limit: number };
@@ -11,14 +12,21 @@ type Steps<H extends Head> = {
   most: number;
   /** The first tasks of a class. */
   heads(waitingClass: WaitingCount): readonly H[];
-  /** Takes slots for a task. `full`: none is free; `parked`: it leaves its queue without one. */
-  start(plan: Plan, head: H): Promise<'begun' | 'full' | 'parked'>;
+  /**
+   * Takes slots for a task. `full`: none is free; `parked`: it leaves its queue without one;
+   * `gathers`: of what is limited there too few are free for it.
+   */
+  start(plan: Plan, head: H): Promise<'begun' | 'full' | 'parked' | { gathers: CapacityKey }>;
 };
+
+/** `gathered`: where no other task starts until the next one has its slots together. */
+type Chosen = { dequeuings: Dequeuing[]; gathered: CapacityKey[] };
 
 /**
  * Chooses the tasks that get the free slots, and calls `start` for each: the highest priority
  * first, and within it the heads of those queues that may be sent by an account, by the shares of
- * their users. Returns the tasks that are to be taken out of their queues.
+ * their users. Where the next one takes more slots than are free, smaller ones do not overtake it.
+ * Returns the tasks that are to be taken out of their queues.
  *
  * Users' turns inside one queue are decided in `store/repositories/tasks/waiting-turns.ts`; when a
  * task moves up, after each quarter of its wait, in `waiting-queue.ts` there (`QUARTERS`); the
@@ -27,8 +35,9 @@ type Steps<H extends Head> = {
 export async function chooseNextTasks<H extends Head>(
   { shares, plans }: { shares: UserShares; plans: readonly Plan[] },
   { most, heads, start }: Steps<H>,
-): Promise<Dequeuing[]> {
+): Promise<Chosen> {
   const dequeuings: Dequeuing[] = [];
+  const gathered: CapacityKey[] = [];
   for (const rivals of Map.groupBy(plans, ({ waitingClass }) => waitingClass.priority).values()) {
     const queues = new Map<WaitingCount, H[]>();
     for (const { waitingClass } of rivals) queues.set(waitingClass, [...heads(waitingClass)]);
@@ -36,13 +45,18 @@ export async function chooseNextTasks<H extends Head>(
       const left = new Map(ofAccount.map((plan) => [plan, plan.limit]));
       for (;;) {
         const next = [...left].flatMap(([plan, limit]) => {
-          const head = limit > 0 ? queues.get(plan.waitingClass)?.[0] : undefined;
+          const isOpen = limit > 0 && !isAmong(gathered, plan.scope);
+          const head = isOpen ? queues.get(plan.waitingClass)?.[0] : undefined;
           return head ? [{ ...head, plan }] : [];
         });
         const found = shares.next(ofAccount[0]?.scope.pool ?? '', next);
         if (!found || dequeuings.length >= most) break;
         const { plan, taskId, userId, slots } = found;
         const outcome = await start(plan, found);
+        if (typeof outcome === 'object') {
+          gathered.push(outcome.gathers);
+          continue;
+        }
         if (outcome === 'full') {
           left.delete(plan);
           continue;
@@ -63,7 +77,7 @@ export async function chooseNextTasks<H extends Head>(
       }
     }
   }
-  return dequeuings;
+  return { dequeuings, gathered };
 }
 
 /** A task that could take a slot, whose it is, and since when it waits. */

@@ -122,6 +122,9 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const endSlot = (dispatch: Dispatch): void => capacity.end(heldSlots(dispatch));
     try {
       const sendings = await store.transaction(async (tx) => {
+        // The database may have undone an earlier run, whose slots others may have taken since.
+        for (const dispatch of begun.values()) endSlot(dispatch);
+        begun.clear();
         const asking = new Set(plans.filter(({ scope }) => capacity.needsLock(scope)));
         const found: Sending[] = [];
         const locked =
@@ -135,7 +138,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
         const queues = await readHeads(tx, plans);
         const own = await lockOwnerConcurrency(tx, [...queues.values()].flat());
         parks = [];
-        const dequeuings = await chooseNextTasks(
+        const { dequeuings, gathered } = await chooseNextTasks(
           { shares, plans },
           {
             most: mostSent,
@@ -143,8 +146,12 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
             async start(one, head) {
               const { taskId, userId, slots } = head;
               const start = { taskId, slots, userId };
-              const isFree = locked && asking.has(one) ? locked.left(one.scope) > 0 : capacity.freeSlots(one.scope) > 0;
+              const { scope } = one;
+              const lock = asking.has(one) ? locked : undefined;
+              const isFree = lock ? lock.left(scope) > 0 : capacity.freeSlots(scope) > 0;
               if (!isFree) return 'full';
+              const lacking = lock ? lock.lacking(scope, slots) : capacity.lacking(scope, slots);
+              if (lacking) return { gathers: lacking };
               const reached = own?.findReached(head, head.most) ?? '';
               if (reached) {
                 parks.push({
@@ -155,8 +162,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
                 });
                 return 'parked';
               }
-              const dispatch =
-                locked && asking.has(one) ? await locked.take(one.scope, start) : capacity.begin(one.scope, start);
+              const dispatch = lock ? await lock.take(scope, start) : capacity.begin(scope, start);
               if (!dispatch) return 'full';
               own?.add(head);
               begun.set(taskId, dispatch);
@@ -165,6 +171,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
             },
           },
         );
+        waitingCounts.gather(gathered);
         for (const each of await tx.waiting.take(dequeuings, { owner: node.id, leaseForMs: SUBMIT_LEASE_MS })) {
           const [one, dispatch] = [planByTask.get(each.task.taskId), begun.get(each.task.taskId)];
           if (!one || !dispatch) continue;

@@ -109,15 +109,23 @@ const owesMoney = ({ owes }: Closing): boolean => owes !== undefined && owes.quo
 
 async function openAll(deps: Deps, openings: readonly Opening<unknown>[]): Promise<Result<unknown, unknown>[]> {
   const begun = new Map<Opening<unknown>, Begun>();
-  const release = (dispatches: Iterable<Begun>): void => {
-    for (const dispatch of dispatches) deps.capacity.end(heldSlots(dispatch));
+  const release = (isKept = (_: Opening<unknown>) => false): void => {
+    for (const [opening, dispatch] of begun) {
+      if (isKept(opening)) continue;
+      deps.capacity.end(heldSlots(dispatch));
+      begun.delete(opening);
+    }
   };
   try {
-    const results = await deps.store.transaction((tx) => openTasks(deps, tx, { openings, begun }));
-    release([...begun].flatMap(([opening, dispatch]) => (isOpen(results.get(opening)) ? [] : [dispatch])));
+    const results = await deps.store.transaction((tx) => {
+      // The database may have undone an earlier run, whose slots others may have taken since.
+      release();
+      return openTasks(deps, tx, { openings, begun });
+    });
+    release((opening) => isOpen(results.get(opening)));
     return openings.map((opening) => results.get(opening) ?? err(new Error('nothing was decided')));
   } catch (error) {
-    release(begun.values());
+    release();
     throw error;
   }
 }

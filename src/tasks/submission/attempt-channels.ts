@@ -1,6 +1,6 @@
 import { type Dispatch, heldSlots, isUnreadableKey } from '../../channels/index.ts';
 import { AppError, type Sentence, sentence, userOwner } from '../../kernel/index.ts';
-import { type ChannelRecord, isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
+import { type ChannelRecord, hasEnded, isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, localCredential, resolveCredential, wasNotCalled } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { isWaiting } from '../state/describe-task.ts';
@@ -186,7 +186,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
       // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid
       // for.
       if (attempt.kind === 'accepted') {
-        deps.node.capacity.accepted(dispatch);
+        deps.node.capacity.accepted(dispatch, { isDone: hasEnded(attempt.result.immediate ?? {}) });
         isNoted = true;
         const { result, isCut } = attempt;
         const recorded = await recordAccepted(deps, prepared, { task, result, isCut, isAnswered: !taken });

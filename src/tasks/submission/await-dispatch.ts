@@ -7,6 +7,9 @@ import { endWaiting } from '../state/finish-task.ts';
 import { fromStoredFailure } from '../state/stored-failure.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 
+/** How soon a task is looked at again whose request is over while it is being sent. */
+const LOOK_AGAIN_MS = 500;
+
 /**
  * Holds a request until its task is sent, as long as its surface waits at most. When the client
  * leaves or the time is over, a task that still waits ends and is refunded; one with an
@@ -21,9 +24,17 @@ export async function awaitDispatch(deps: TaskDeps, submission: Submission, task
   const current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
   const error = request.signal?.aborted ? taskErrors.client_left() : await describeWait(deps, task);
   if (isWaiting(current) && (await endWaiting(deps, current, { error }))) throw error;
-  // The task is being sent just now.
-  const late = await watchUntilSent(deps, task, { ms: deps.limits.submitTimeoutMs, left: undefined });
-  if (late) return late;
+  // The task is being sent just now, and may come back.
+  const { clock, limits, store } = deps;
+  const untilMs = clock.monotonicMs() + limits.submitTimeoutMs;
+  for (let lookMs = clock.monotonicMs(); lookMs < untilMs; lookMs += LOOK_AGAIN_MS) {
+    const late = await watchUntilSent(deps, task, { ms: LOOK_AGAIN_MS, left: undefined });
+    if (late) return late;
+    const now = await store.tasks.byTaskId(task.taskId);
+    if (now && isWaiting(now) && (await endWaiting(deps, now, { error }))) throw error;
+    // It ended early: the gateway is stopping.
+    if (clock.monotonicMs() < lookMs + LOOK_AGAIN_MS / 2) break;
+  }
   throw taskErrors.submission_interrupted({ shouldRetry: false });
 }
 

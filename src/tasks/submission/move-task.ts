@@ -1,5 +1,6 @@
-import type { Dispatch } from '../../channels/index.ts';
-import type { AcceptedPrice, TaskRecord } from '../../store/ports/index.ts';
+import type { Billing } from '../../billing/index.ts';
+import { type Dispatch, heldSlots, type LockedSlots } from '../../channels/index.ts';
+import type { AcceptedPrice, Repositories, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { toLease } from '../state/finish-task.ts';
 import type { TaskDeps } from '../types.ts';
@@ -48,29 +49,41 @@ export async function moveTask(
     },
     properties: { ...task.properties, upstreamModelName: upstreamModel },
   };
-  let begun: Dispatch | undefined =
-    choice.kind === 'begun' ? deps.node.capacity.resize(choice.dispatch, slots) : undefined;
-  let dispatchedAtMs: number | undefined;
-  const moved = await deps.node.money.replacing(async (tx, replace) => {
+  const { capacity, money } = deps.node;
+  const isTooLarge = choice.kind === 'begun' && capacity.lacking(choice.scope, slots, choice.dispatch.slots);
+  if (taken && isTooLarge) return undefined;
+  const resized = choice.kind === 'begun' ? capacity.resize(choice.dispatch, slots) : undefined;
+  let locked: Awaited<ReturnType<LockedSlots['take']>>;
+  /** Gives back the slot of a transaction that was undone: it may be run again. */
+  const release = (): void => {
+    if (locked) capacity.end(heldSlots(locked));
+    locked = undefined;
+  };
+  async function move(tx: Repositories, replace: Billing['replaceReservation']): Promise<'moved' | 'full' | 'lost'> {
+    release();
     if (choice.kind === 'asks') {
-      const locked = await deps.node.capacity.lockSlots(tx, [choice.scope]);
-      const dispatch = await locked.take(choice.scope, { ...choice.start, slots });
-      if (!dispatch) return 'full';
-      begun = dispatch;
-      dispatchedAtMs = dispatch.dispatchedAtMs;
+      const free = await capacity.lockSlots(tx, [choice.scope]);
+      locked = await free.take(choice.scope, { ...choice.start, slots });
+      if (!locked) return 'full';
     }
     if (isOther) await deps.node.sources.keep(tx, plugin, deps.clock.unix());
-    const started = dispatchedAtMs === undefined ? {} : { dispatchedAtMs };
+    const started = locked === undefined ? {} : { dispatchedAtMs: locked.dispatchedAtMs };
     if (!(await tx.tasks.amend(toLease(task), { ...change, ...started }))) return 'lost';
     // Preparing this channel's request took time, in which nothing renewed the lease.
     await tx.tasks.renew(toLease(task), SUBMIT_LEASE_MS);
     const number = reservationNumber(task, attempt);
     await replace(tx, { ...task, ...change }, { reserved: task.quota, attempt: number });
     return 'moved';
+  }
+  const moved = await money.replacing(move).catch((error: unknown) => {
+    release();
+    throw error;
   });
   if (moved === 'full') return undefined;
-  if (moved === 'lost' || !begun) throw taskErrors.submission_interrupted({ shouldRetry: false });
-  return { task: { ...task, ...change }, dispatch: begun };
+  const dispatch = resized ?? locked;
+  if (moved === 'moved' && dispatch) return { task: { ...task, ...change }, dispatch };
+  release();
+  throw taskErrors.submission_interrupted({ shouldRetry: false });
 }
 
 /** The price of the model that was asked for, also where the task moves once more. */

@@ -132,6 +132,12 @@ type NewTask = {
 async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewTask): Promise<Opened> {
   const waits = mayWait(deps, prepared.caller.group);
   let { choice } = task;
+  // It was chosen before it was known how many slots it takes.
+  const isTooLarge = choice.kind === 'begun' && deps.node.capacity.lacking(choice.scope, prepared.slots, 1);
+  if (choice.kind === 'begun' && isTooLarge && waits) {
+    endSlot(deps, choice.dispatch);
+    choice = toFull(choice);
+  }
   if (choice.kind !== 'full') {
     try {
       return await insertTask(deps, prepared, { ...task, request: undefined });

@@ -59,7 +59,7 @@ export function takeAccount(
   submission: Submission,
   { taskId, tried, isNew }: Wanted,
 ): Choice | undefined {
-  const { capacity } = deps.node;
+  const { capacity, waitingCounts } = deps.node;
   const { caller } = submission;
   const candidates: DecodedRequest[] = [submission, ...(submission.alternatives ?? [])];
   const waits = mayWait(deps, caller.group);
@@ -68,8 +68,11 @@ export function takeAccount(
   const isUndeclared = (account: VendorAccount): boolean => capacity.declared(findScope(account)) === undefined;
   /** A new task goes straight to an account that has slots for all that wait before it, too. */
   const hasSlotsFor = (decoded: DecodedRequest) => {
-    const before = isNew && waits ? deps.node.waitingCounts.count(toWaitingClass({ ...decoded, caller }).class) : 0;
-    return (account: VendorAccount): boolean => capacity.freeSlots(findScope(account)) > before;
+    const before = isNew && waits ? waitingCounts.count(toWaitingClass({ ...decoded, caller }).class) : 0;
+    return (account: VendorAccount): boolean => {
+      const scope = findScope(account);
+      return capacity.freeSlots(scope) > before && !(isNew && waits && waitingCounts.isGathered(scope));
+    };
   };
   const requestFor = ({ plugin, intent, originTasks }: DecodedRequest) => ({
     pluginKey: plugin.key,

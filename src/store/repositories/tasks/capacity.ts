@@ -72,11 +72,11 @@ export function createCapacityStore(context: Context): CapacityStore {
   const countRunning = lazy(() =>
     prepare(sql`select channel_id, credential_id, upstream_model,
         sum(case when status = 'NOT_START' then 0 else slots end), sum(case when status = 'NOT_START' then slots else 0 end), 0,
-        sum(case when status = 'QUEUED' then 1 else 0 end)
+        sum(case when status = 'QUEUED' then 1 else 0 end), sum(case when status in ('NOT_START', 'SUBMITTED') then 1 else 0 end)
       from tasks where ${isRunning} and ${isOther} group by channel_id, credential_id, upstream_model
-      union all select channel_id, credential_id, upstream_model, 0, 0, sum(slots), 0
+      union all select channel_id, credential_id, upstream_model, 0, 0, sum(slots), 0, 0
       from tasks where ${isAbandoned} and ${isOther} group by channel_id, credential_id, upstream_model
-      union all select channel_id, credential_id, '', count(*), 0, 0, 0
+      union all select channel_id, credential_id, '', count(*), 0, 0, 0, 0
       from relay_requests where ${isOpen} and lease_owner <> ${at('node')} group by channel_id, credential_id`),
   );
 
@@ -193,6 +193,7 @@ export function createCapacityStore(context: Context): CapacityStore {
         sending: Number(counts[1]),
         abandoned: Number(counts[2]),
         queued: Number(counts[3]),
+        unpolled: Number(counts[4]),
       }));
     },
 
