@@ -39,7 +39,7 @@ export type PoolState = CapacityKey &
     /** Tasks that were begun there on this node. */
     starts: number;
     unanswered: UnansweredTasks;
-    /** Of a vendor that queues by itself. */
+    /** What a vendor gets that queues by itself. */
     vendorQueue: VendorQueue;
     /** A refusal of this start, or of an earlier one, teaches nothing more. */
     learnedUpTo: number;

@@ -135,10 +135,7 @@ export const defineTasks = (columns: DialectColumns) => ({
     aboutTaskId: columns.text('about_task_id'),
     /** The digest of the change that was asked for, by which a repeated one is known. */
     request: columns.text('request').notNull().default(''),
-    /**
-     * A JSON array of the ids of the sums that a reservation counts in, and whether its key was
-     * unlimited (`move-money.ts`); empty: in none.
-     */
+    /** JSON of the ids of sums that a reservation counts in; empty: in none (`move-money.ts`). */
     budgets: columns.text('budgets').notNull().default(''),
   }),
 
