@@ -18,7 +18,7 @@ test.each([
   ['megabyte', '256', 'megabyte'],
   ['megabyte', '2048', 'gigabyte'],
   ['hour', '48', 'hour'],
-  ['retention', '90', 'day'],
+  ['day', '90', 'day'],
 ] as const)('%s %p is written in whole numbers of a %s', (unit, value, name) => {
   expect(fitStep(unit, value).name).toBe(name);
 });

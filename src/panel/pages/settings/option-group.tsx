@@ -207,7 +207,7 @@ function OptionRow({ option, drafts, validationError, isDisabled }: OptionRowPro
       id={`option-${option.key}`}
       className={classes.row}
       data-disabled={isDisabled || undefined}
-      data-kept={optionUnits[option.key] === 'retention' || undefined}
+      data-kept={optionUnits[option.key] === 'day' || undefined}
       data-changed={drafts.isChanged(option.key) || undefined}
     >
       <OptionInput

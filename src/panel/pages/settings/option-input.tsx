@@ -5,7 +5,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { DecimalField, MoneyField } from '../../ui/form/decimal-field.tsx';
 import { QuantityField } from '../../ui/form/quantity-field.tsx';
-import { moneyOptions, optionUnits } from './option-units.ts';
+import { moneyOptions, optionUnits, zeroTexts } from './option-units.ts';
 import { rowsOptions } from './rows-options.ts';
 import classes from './settings.module.css';
 import type { OptionInputProps } from './special-inputs.tsx';
@@ -166,13 +166,16 @@ const listTimeZones = (stored: string): string[] => [
  * Money is stored as quota. What is not an amount keeps its text behind `=`, which no rule accepts.
  */
 function IntegerInput({ option, value, label, help, error, isDisabled = false, onChange }: OptionInputProps) {
+  const { t } = useTranslation();
   const format = useFormat();
+  const zeroText = zeroTexts[option.key];
+  const zero = zeroText && t(zeroText);
   const isMoney = moneyOptions.includes(option.key);
   const unit = optionUnits[option.key];
   if (unit !== undefined) {
     return (
       <QuantityField
-        {...{ unit, value, label, error, onChange }}
+        {...{ unit, value, label, error, zero, onChange }}
         description={help}
         disabled={isDisabled}
         initial={option.default}
@@ -186,6 +189,7 @@ function IntegerInput({ option, value, label, help, error, isDisabled = false, o
       label={label}
       description={help}
       error={error}
+      zero={zero}
       disabled={isDisabled}
       classNames={{ wrapper: classes.short ?? '' }}
       value={isMoney && /^\d+$/.test(value) ? toDollars(Number(value)) : value.replace(/^=/, '')}

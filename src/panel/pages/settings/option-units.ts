@@ -1,3 +1,4 @@
+import type { TextKey } from '../../i18n/texts.ts';
 import type { QuantityUnit } from '../../ui/form/quantity.ts';
 
 /** What those integers among the options count that are given in a unit. */
@@ -10,7 +11,7 @@ export const optionUnits: Readonly<Record<string, QuantityUnit>> = {
   'retention.hours': 'hour',
   ...Object.fromEntries(
     ['prompt', 'request', 'answer', 'event', 'task', 'usage', 'ledger', 'webhook', 'audit'].map(
-      (data) => [`retention.${data}_days`, 'retention'] as const,
+      (data) => [`retention.${data}_days`, 'day'] as const,
     ),
   ),
 };
@@ -20,3 +21,15 @@ export const moneyOptions: readonly string[] = [
   ...['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'],
   ...['alerts.low_balance_default', 'billing.memory_hold_quota'],
 ];
+
+/** What an empty field means among those numbers that have one; it is stored as 0. */
+export const zeroTexts: Readonly<Record<string, TextKey>> = {
+  ModelRequestRateLimitCount: 'limit.none',
+  'queue.max_wait_seconds': 'number.noWait',
+  'alerts.low_balance_default': 'number.turnedOff',
+  'billing.memory_hold_quota': 'number.turnedOff',
+  'results.previews_mb': 'number.turnedOff',
+  ...Object.fromEntries(
+    Object.entries(optionUnits).flatMap(([key, unit]) => (unit === 'day' ? [[key, 'number.forever']] : [])),
+  ),
+};

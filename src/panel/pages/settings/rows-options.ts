@@ -203,7 +203,7 @@ export const rowsOptions: Readonly<Record<string, RowsOption>> = {
   ModelRequestRateLimitGroup: byGroup(
     'group',
     [
-      { label: 'rows.submissions', kind: 'integer', initial: '0', max: maxRequests },
+      { label: 'rows.submissions', kind: 'integer', initial: '0', max: maxRequests, zero: 'limit.none' },
       { label: 'rows.successful', kind: 'integer', min: 1, max: maxRequests },
     ],
     'rows.addRateLimit',

@@ -13,6 +13,8 @@ type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> &
   prefix?: '$';
   /** Stands behind the number, in the field. */
   suffix?: string;
+  /** What an empty field means, which stands for 0. */
+  zero?: string | undefined;
   /** What the number means, below the field. */
   explain?: ((value: number) => string) | undefined;
   /** How a number is said whose separators do not make it obvious. */
@@ -30,6 +32,7 @@ export function DecimalField({
   error,
   prefix,
   suffix = '',
+  zero,
   explain,
   ...input
 }: DecimalFieldProps) {
@@ -39,7 +42,8 @@ export function DecimalField({
   const [typed, setTyped] = useState({ text: '', decimal: '', language });
   const typing = useRef<{ input: HTMLInputElement; caret: number } | null>(null);
   const isTyped = typed.decimal === value && typed.language === language;
-  const text = isTyped ? typed.text : writeDecimal(value, language);
+  const isZero = zero !== undefined && toNumber(value) === 0;
+  const text = isTyped ? typed.text : isZero ? '' : writeDecimal(value, language);
   const reading = readDecimal(text, language);
   const fault = 'fault' in reading ? t(`number.${reading.fault}`, { example: writeDecimal('1234.5', language) }) : null;
   const amount = 'fault' in reading ? null : toNumber(reading.decimal);
@@ -54,6 +58,7 @@ export function DecimalField({
   return (
     <TextInput
       {...input}
+      {...(zero === undefined ? {} : { placeholder: zero })}
       inputContainer={(field) => (
         <div>
           {field}
@@ -71,13 +76,15 @@ export function DecimalField({
         const { selectionStart: from, selectionEnd: to } = currentTarget;
         if (from !== null && from === to && from > end && end >= 0) currentTarget.setSelectionRange(end, end);
       }}
+      onBlur={() => isZero && setTyped({ text: '', decimal: value, language })}
       onChange={({ currentTarget }) => {
         const shown = currentTarget.value.replace(suffix, '');
         const next = prefix !== undefined && shown.startsWith(prefix) ? shown.slice(prefix.length) : shown;
         const caret = Math.min(currentTarget.selectionStart ?? shown.length, shown.length);
         if (suffix !== '') typing.current = { input: currentTarget, caret };
         const read = readDecimal(next, language);
-        const decimal = 'fault' in read ? next : read.decimal;
+        const number = 'fault' in read ? next : read.decimal;
+        const decimal = zero !== undefined && next.trim() === '' ? '0' : number;
         setTyped({ text: next, decimal, language });
         onChange(decimal);
       }}

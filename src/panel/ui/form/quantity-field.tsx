@@ -14,15 +14,13 @@ type QuantityFieldProps = {
   label: ReactNode;
   description?: ReactNode;
   error: string | null;
+  /** What an empty field means, which is stored as 0. */
+  zero?: string | undefined;
   /** The stored number that holds if there is none. */
   initial?: string;
   classNames?: Record<string, string>;
   disabled?: boolean;
 };
-
-const forever = 'forever';
-/** What "days" begins with where neither the value nor the default is a number of days. */
-const someDays = '30';
 
 /** A number and its unit, chosen beside it: "10 GB" is stored as bytes. */
 export function QuantityField({ unit, value, onChange, initial = '', ...input }: QuantityFieldProps) {
@@ -33,27 +31,20 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
   const isTyped = typed !== null && typed.value === value;
   const step = isTyped ? typed.step : fitStep(unit, value, initial);
   const amount = isTyped ? typed.amount : toAmount(value, step.size);
-  const isForever = unit === 'retention' && value === '0';
   const send = (next: string, chosen: UnitStep): void => {
     const stored = toStored(next, chosen.size);
     setTyped({ value: stored, amount: next, step: chosen });
     onChange(stored);
   };
-  const choose = (name: string): void => {
-    if (name === forever) onChange('0');
-    else if (isForever) onChange(Number(initial) > 0 ? initial : someDays);
-    else send(amount, steps.find((each) => each.name === name) ?? step);
-  };
-  const shown = isForever ? '' : amount;
-  const data = steps.map(({ name }) => ({ value: name, label: nameUnit(name, Number(shown) || 2, i18n.language) }));
-  if (unit === 'retention') data.push({ value: forever, label: t('number.forever') });
+  const choose = (name: string): void => send(amount, steps.find((each) => each.name === name) ?? step);
+  const data = steps.map(({ name }) => ({ value: name, label: nameUnit(name, Number(amount) || 2, i18n.language) }));
   return (
     <DecimalField
       {...input}
-      value={shown}
-      placeholder={isForever ? '∞' : initial === '' ? '' : toAmount(initial, step.size)}
+      value={amount}
+      placeholder={initial === '' ? '' : toAmount(initial, step.size)}
       onChange={(next) => send(next, step)}
-      rightSectionWidth={112}
+      rightSectionWidth={data.length === 1 ? 76 : 112}
       rightSection={
         data.length === 1 ? (
           <Text size="sm" c="dimmed">
@@ -68,7 +59,7 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
             w="100%"
             aria-label={t('number.unit')}
             data={data}
-            value={isForever ? forever : step.name}
+            value={step.name}
             disabled={input.disabled === true}
             onChange={(event) => choose(event.currentTarget.value)}
           />

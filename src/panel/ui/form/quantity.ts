@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 
-/** What a stored number counts. `retention`: days, 0 means forever. */
-export type QuantityUnit = 'second' | 'minute' | 'hour' | 'byte' | 'megabyte' | 'retention';
+/** What a stored number counts. */
+export type QuantityUnit = 'second' | 'minute' | 'hour' | 'day' | 'byte' | 'megabyte';
 
 /** A unit that one chooses, and how many of the stored one it is. */
 export type UnitStep = { name: string; size: number };
@@ -23,6 +23,7 @@ export const unitSteps: Readonly<Record<QuantityUnit, readonly UnitStep[]>> = {
     ['day', 1440],
   ]),
   hour: toSteps([['hour', 1]]),
+  day: toSteps([['day', 1]]),
   byte: toSteps([
     ['byte', 1],
     ['kilobyte', 1024],
@@ -35,7 +36,6 @@ export const unitSteps: Readonly<Record<QuantityUnit, readonly UnitStep[]>> = {
     ['gigabyte', 1024],
     ['terabyte', 1024 ** 2],
   ]),
-  retention: toSteps([['day', 1]]),
 };
 
 /** The largest unit in which the number is whole; of no number, the one of its default. */

@@ -13,7 +13,7 @@ export type RowColumn = {
   initial?: string;
   /** What a number counts, chosen beside it, or that it is a ratio of the list price. */
   unit?: QuantityUnit | 'ratio' | undefined;
-  /** What 0 means, said below the field. */
+  /** What an empty field means, which is stored as 0. */
   zero?: TextKey;
   isOptional?: true;
   /** No two rows have the same, in any case of letters. */
