@@ -118,6 +118,8 @@ describe('providers that root adds', () => {
       { provider_id: id, provider_slug: slug, provider_name: 'Acme' },
     ]);
     await refusal(auth.oauth.providers.delete(id), 'auth.provider_in_use');
+    expect(await auth.oauth.providers.get(id)).toMatchObject({ identities: 1 });
+    expect(await auth.oauth.providers.list()).toContainEqual(expect.objectContaining({ id, identities: 1 }));
     await auth.oauth.bindings.unbind(await caller.principal(), slug);
     expect((await auth.oauth.providers.delete(id)).slug).toBe(slug);
     await refusal(goThere(auth, idp, { provider: slug }), 'auth.method_disabled');

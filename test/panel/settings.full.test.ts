@@ -270,6 +270,12 @@ describe('changing settings', () => {
       '{"default":30,"vip":365}',
       '{"default":0.05}',
     ]);
+    // An empty field says what 0 means.
+    const others = field(page, 'results.days', ['All other groups', 'Days']);
+    await others.fill('');
+    expect(await others.getAttribute('placeholder')).toBe('Forever');
+    await save(page);
+    await until(async () => (await stored('results.days')) === '{"default":0,"vip":365}');
 
     await page.goto(`${origin()}/settings/limits`);
     await page.getByRole('switch', { name: 'Limit submissions per user' }).click();
@@ -377,10 +383,15 @@ describe('provider options with bound identities', () => {
     const path = `/api/custom-oauth-provider/${id}`;
     expect(await root().call<object>('GET', path)).toMatchObject({ user_id_field: 'data.user.login' });
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
-    await waitForText(page, 'Users are connected through this provider.');
+    await waitForText(page, '1 account is connected to it. Disconnect it first, or turn sign-in off here.');
+    expect(await page.getByRole('dialog').count()).toBe(0);
     await root().call('DELETE', `/api/user/${carl}/bindings/club`);
-    await root().call('DELETE', path);
+    await page.reload();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await waitForText(page, 'No account is connected to it.');
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
+    await confirmWithPassword(page);
+    await page.waitForURL(`${origin()}/settings/providers`);
     await setOptions(root(), { ServerAddress: '' });
   });
 });

@@ -4,7 +4,14 @@ import { openProvider, type Upstream } from '../../upstream/index.ts';
 import { canRootSignIn } from '../accounts/last-sign-in-method.ts';
 import type { SettingsIn } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { describeProvider, type ProviderView, SECRET_MASK, toFields, toRecord } from './describe-provider.ts';
+import {
+  describeProvider,
+  type ListedProvider,
+  type ProviderView,
+  SECRET_MASK,
+  toFields,
+  toRecord,
+} from './describe-provider.ts';
 import { discover, toWellKnownUrl } from './discover.ts';
 import {
   checkIdentitiesKeepOwners,
@@ -57,11 +64,19 @@ export type DiscoveredProvider = {
   scopes_supported: string[];
 };
 
-export const listProviders = async (ctx: { store: Store; secretBox: SecretBox }): Promise<ProviderView[]> =>
-  (await ctx.store.providers.all()).map((record) => describe(ctx, record));
+export const listProviders = async (ctx: { store: Store; secretBox: SecretBox }): Promise<ListedProvider[]> =>
+  Promise.all((await ctx.store.providers.all()).map((record) => describeWithUse(ctx, record)));
 
-export const getProvider = async (ctx: { store: Store; secretBox: SecretBox }, id: number): Promise<ProviderView> =>
-  describe(ctx, await findRecord(ctx, id));
+export const getProvider = async (ctx: { store: Store; secretBox: SecretBox }, id: number): Promise<ListedProvider> =>
+  describeWithUse(ctx, await findRecord(ctx, id));
+
+const describeWithUse = async (
+  ctx: { store: Store; secretBox: SecretBox },
+  record: OAuthProviderRecord,
+): Promise<ListedProvider> => ({
+  ...describe(ctx, record),
+  identities: await ctx.store.identities.countProvider(record.slug),
+});
 
 /** @throws also `auth.provider_exists` for a slug that is taken. */
 export async function createProvider(

@@ -16,6 +16,9 @@ export type ProviderView = ProviderFields & {
   updated_at: number;
 };
 
+/** A provider, and how many identities are bound to it: it cannot be deleted before them. */
+export type ListedProvider = ProviderView & { identities: number };
+
 /** Shown in place of a secret that is set; sent back, it changes nothing. */
 export const SECRET_MASK = '***';
 

@@ -38,7 +38,7 @@ import type { TelegramSignIn } from '../messengers/sign-in-with-telegram.ts';
 import type { WeChatAnswer } from '../messengers/sign-in-with-wechat.ts';
 import type { BindingView } from '../oauth/bind-identity.ts';
 import type { DiscoveredProvider, ProviderChange, PublicProvider } from '../oauth/custom-providers.ts';
-import type { ProviderView } from '../oauth/describe-provider.ts';
+import type { ListedProvider, ProviderView } from '../oauth/describe-provider.ts';
 import type { OwnerSignIn } from '../oauth/find-or-create-user.ts';
 import type { OAuthRequest, OAuthResult, OAuthReturn, OAuthTicket } from '../oauth/sign-in-with-oauth.ts';
 import type { BalanceAlertEdit, BalanceAlertSaved, BalanceAlertView } from '../own-account/balance-alert.ts';
@@ -270,8 +270,8 @@ export interface GuardedAuth {
     };
     /** The providers that root added. */
     readonly providers: {
-      list(): Promise<ProviderView[]>;
-      get(id: number): Promise<ProviderView>;
+      list(): Promise<ListedProvider[]>;
+      get(id: number): Promise<ListedProvider>;
       create(fields: ProviderChange & { slug: string }): Promise<ProviderView>;
       update(
         id: number,

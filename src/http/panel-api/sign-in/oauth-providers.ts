@@ -129,7 +129,7 @@ export function oauthProviderRoutes(
     });
 }
 
-type View = Awaited<ReturnType<Auth['oauth']['providers']['get']>>;
+type View = Awaited<ReturnType<Auth['oauth']['providers']['delete']>>;
 
 /** The fields for the audit log, which says only whether the secret is set. */
 const auditFields = ({ client_secret: secret, ...view }: View): JsonObject => ({

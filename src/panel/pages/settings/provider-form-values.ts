@@ -3,7 +3,7 @@ import type { OAuthProvider } from '../../api/types.ts';
 
 export type ProviderValues = Omit<
   OAuthProvider,
-  'id' | 'secret_unreadable' | 'created_at' | 'updated_at' | 'auth_style' | 'client_secret'
+  'id' | 'identities' | 'secret_unreadable' | 'created_at' | 'updated_at' | 'auth_style' | 'client_secret'
 > & {
   auth_style: string;
   /** Empty keeps the stored secret. */
@@ -32,7 +32,7 @@ export const emptyProvider: ProviderValues = {
 };
 
 export const toFormValues = (provider: OAuthProvider): ProviderValues => {
-  const { id: _, secret_unreadable: __, created_at: ___, updated_at: ____, ...fields } = provider;
+  const { id: _, identities: __, secret_unreadable: ___, created_at: ____, updated_at: _____, ...fields } = provider;
   return { ...fields, client_secret: '', auth_style: String(provider.auth_style) };
 };
 

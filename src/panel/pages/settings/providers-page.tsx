@@ -1,6 +1,7 @@
 import { Anchor, Button, Stack, Text } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
@@ -10,6 +11,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { BackLink, useScopedNavigate } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
@@ -22,6 +24,7 @@ import { SettingsFrame } from './settings-page.tsx';
 /** Custom OAuth providers, in addition to the built-in ones. */
 export function ProvidersPage() {
   const { t } = useTranslation();
+  const format = useFormat();
   const providers = useApiQuery<OAuthProvider[]>('/api/custom-oauth-provider');
   const add = (
     <Button
@@ -51,6 +54,12 @@ export function ProvidersPage() {
       key: 'status',
       heading: t('providers.status'),
       render: (provider) => <ProviderStatus provider={provider} />,
+    },
+    {
+      key: 'identities',
+      heading: t('providers.identities'),
+      numeric: true,
+      render: ({ identities }) => format.number(identities),
     },
   ];
   return (
@@ -124,6 +133,7 @@ export function ProviderPage() {
 function DeleteProvider({ provider }: { provider: OAuthProvider }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
+  const format = useFormat();
   const navigate = useScopedNavigate();
   const queries = useQueryClient();
   const change = useMutationWithProof<number>({
@@ -136,7 +146,11 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
       navigate('/settings/providers');
     },
   });
+  const { identities } = provider;
+  const [isInUse, setInUse] = useState(false);
   const ask = async (): Promise<void> => {
+    setInUse(identities > 0);
+    if (identities > 0) return;
     const isConfirmed = await confirm({
       title: t('providers.deleteAsk', { name: provider.name }),
       text: t('providers.deleteText'),
@@ -154,6 +168,11 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
       >
         {t('app.delete')}
       </Button>
+      {isInUse && (
+        <Text size="sm" role="alert" ta="end" maw={360}>
+          {t('providers.inUseBy', { count: identities, shown: format.number(identities) })}
+        </Text>
+      )}
       {change.isError && <ErrorNotice error={change.error} codeTexts={{ AUTH_PROVIDER_IN_USE: 'providers.inUse' }} />}
     </Stack>
   );
