@@ -253,7 +253,7 @@ describe('with Chromium', () => {
     await page.getByLabel('Username or email').fill(ROOT.username);
     await page.getByLabel('Password', { exact: true }).fill(ROOT.password);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.getByRole('heading', { name: 'Home' }).waitFor();
   }
   /** Breaches of our own pages' policy; going to the provider is not a breach. */
   const breaches = (complaints: string[]) => complaints.filter((line) => !line.startsWith('foreign request'));
@@ -265,10 +265,10 @@ describe('with Chromium', () => {
       await page.getByRole('button', { name: `Continue with ${name}` }).waitFor();
     }
     await page.getByRole('button', { name: 'Continue with Our login' }).click();
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.getByRole('heading', { name: 'Home' }).waitFor();
     expect(new URL(page.url()).search).toBe('');
     await page.reload();
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.getByRole('heading', { name: 'Home' }).waitFor();
     expect(breaches(complaints)).toEqual([]);
   });
 

@@ -21,7 +21,7 @@ test('name, colour, logo and notice are everywhere, and the panel can be install
   await note.getByRole('button', { name: 'Dismiss notice' }).click();
   await note.waitFor({ state: 'detached' });
   await page.reload();
-  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
   expect(await note.count()).toBe(0);
   await set('branding.notice', 'Up again.');
   await page.reload();

@@ -33,7 +33,7 @@ afterAll(() => vendor?.stop());
 async function open(username: string, options: Parameters<typeof panel.openAs>[2] = {}): Promise<Page> {
   const { page } = await panel.openAs({ username, password }, '/', options);
   await accountMenu(page, username).waitFor();
-  await heading(page, 'Overview').waitFor();
+  await heading(page, 'Home').waitFor();
   return page;
 }
 

@@ -118,7 +118,7 @@ const pages: [path: string, heading: string][] = [
   ['/audit', 'Audit log'],
   ['/system', 'System'],
   ['/reference', 'API reference'],
-  ['/', 'Overview'],
+  ['/', 'Home'],
 ];
 
 testInFullRun('the first visit of each page after sign-in takes less than 100 ms, and shows no spinner', async () => {

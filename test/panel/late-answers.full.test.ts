@@ -63,7 +63,7 @@ test('a page whose code is on its way says so, and the former page stays', async
   });
   await link(page, 'Users').click();
   await page.getByRole('progressbar', { name: 'Loading' }).waitFor();
-  await heading(page, 'Overview').waitFor();
+  await heading(page, 'Home').waitFor();
   release();
   await heading(page, 'Users').waitFor();
   await page.getByRole('progressbar').waitFor({ state: 'detached' });
@@ -155,7 +155,7 @@ describe('failed refetches', () => {
     const page = await openAsRoot('/tasks');
     await refuse(page, '**/api/attention');
     await link(page, 'Home').click();
-    await heading(page, 'Overview').waitFor();
+    await heading(page, 'Home').waitFor();
     await page.getByRole('alert').getByText('No luck.').waitFor();
     await page.unroute('**/api/attention');
   });

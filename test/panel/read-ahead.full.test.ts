@@ -21,8 +21,8 @@ beforeAll(async () => {
 });
 
 testInFullRun.each([
-  ['/', 'Overview', '/api/stats', ['by=channel', 'by=user', 'status=SUCCESS']],
-  ['/?scope=own', 'Overview', '/api/stats', ['status=SUCCESS', '/api/user/self/balance-alert']],
+  ['/', 'Home', '/api/stats', ['by=channel', 'by=user', 'status=SUCCESS']],
+  ['/?scope=own', 'Home', '/api/stats', ['status=SUCCESS', '/api/user/self/balance-alert']],
   ['/usage', 'Usage', '/api/usage', ['/api/user/self/balance-alert', '/api/user/self/storage']],
   ['/models', 'Models', '/api/model/catalog', ['/api/task/feed']],
   ['/channels/1', 'Main', '/api/channel/1', ['/api/channel/1/history', 'channel_id=1']],
@@ -67,7 +67,7 @@ testInFullRun('a user asks for nothing that only administrators see', async () =
   const asked: string[] = [];
   page.on('request', (request) => void asked.push(request.url()));
   await page.goto(`${panel.origin()}/`);
-  await heading(page, 'Overview').waitFor();
+  await heading(page, 'Home').waitFor();
   await page.waitForLoadState('networkidle');
   expect(asked.filter((url) => /\/api\/(attention|channel)|scope=all|by=(user|channel)/.test(url))).toEqual([]);
 });

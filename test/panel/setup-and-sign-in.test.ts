@@ -423,7 +423,7 @@ describe('bundle size and headers', () => {
         await route.continue();
       });
     await page.goto(`${panel.origin()}/`);
-    await heading(page, 'Overview').waitFor();
+    await heading(page, 'Home').waitFor();
     const figures = page.waitForResponse('**/api/stats**');
     answer();
     await figures;
@@ -442,7 +442,7 @@ describe('bundle size and headers', () => {
     const { page } = await panel.openPooled();
     const before = total(await measureTransfer(page, `${panel.origin()}/sign-in`, 'Sign in'));
     await addSessionCookies(page, panel.origin(), ROOT);
-    const sizes = await measureTransfer(page, `${panel.origin()}/`, 'Overview');
+    const sizes = await measureTransfer(page, `${panel.origin()}/`, 'Home');
     expect(Math.round((total(sizes) - before) / 1024), biggest(sizes)).toBeLessThanOrEqual(260);
   });
 

@@ -7,7 +7,7 @@ import { roles } from '../../session/roles.ts';
 type Item = Pick<AttentionItem, 'code' | 'target'>;
 
 /** No title: the item's own sentence says more than a name for all of its kind. */
-const texts: Readonly<Record<AttentionItem['code'], { title: TextKey | null; remedy: TextKey }>> = {
+const texts: Readonly<Record<AttentionItem['code'], { title: TextKey | null; remedy: TextKey | null }>> = {
   plugin_suspended: { title: 'home.attention.plugin_suspended', remedy: 'home.attention.plugin_suspended.remedy' },
   plugin_keeps_path: { title: 'home.attention.plugin_keeps_path', remedy: 'home.attention.plugin_keeps_path.remedy' },
   plugin_failed: { title: 'home.attention.plugin_failed', remedy: 'home.attention.plugin_failed.remedy' },
@@ -66,7 +66,7 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey | null; rem
   proxy_not_listed: { title: 'home.attention.proxy_not_listed', remedy: 'home.attention.proxy_not_listed.remedy' },
   address_missing: { title: 'home.attention.address_missing', remedy: 'home.attention.address_missing.remedy' },
   setting_unsafe: { title: null, remedy: 'home.attention.setting_unsafe.remedy' },
-  setting_doubtful: { title: null, remedy: 'home.attention.setting_doubtful.remedy' },
+  setting_doubtful: { title: null, remedy: null },
   certificate_fault: { title: 'home.attention.certificate_fault', remedy: 'home.attention.certificate_fault.remedy' },
   ledger_mismatch: { title: 'home.attention.ledger_mismatch', remedy: 'home.attention.ledger_mismatch.remedy' },
   data_damaged: { title: 'home.attention.data_damaged', remedy: 'home.attention.data_damaged.remedy' },
@@ -93,8 +93,12 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey | null; rem
 };
 
 /** The words of an item: its title, further facts, and what to do. */
-export function attentionWords(item: AttentionItem, t: TFunction): { title: string; facts: string; remedy: TextKey } {
-  const { title, remedy } = texts[item.code];
+export function attentionWords(
+  item: AttentionItem,
+  t: TFunction,
+): { title: string; facts: string; remedy: TextKey | null } {
+  const { title } = texts[item.code];
+  const remedy = isVariableRisk(item) ? null : texts[item.code].remedy;
   if (title !== null) return { title: t(title), facts: translateOrQuote(item, t), remedy };
   const [first = '', ...others] = splitFigures(item, t).flatMap(splitSentences);
   return { title: first.replace(/[.。]$/, ''), facts: others.join(' '), remedy };
@@ -168,6 +172,10 @@ export function targetPage({ code, target: { kind, id } }: Item): { to: string; 
       return { to: '/system', role: roles.root };
   }
 }
+
+/** The sentence of a variable says what to set it to. */
+const isVariableRisk = ({ code, target: { id } }: Item): boolean =>
+  (code === 'setting_unsafe' || code === 'setting_doubtful') && isVariable(String(id));
 
 /** Whether an environment variable is meant: options have small letters in their names. */
 const isVariable = (name: string): boolean => name === name.toUpperCase();

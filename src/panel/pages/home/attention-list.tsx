@@ -46,7 +46,7 @@ function Item({ item, role }: { item: AttentionItem; role: number }) {
           {item.severity === 'error' && <span className={classes.severity}>{t('home.attention.error')}</span>}
         </h3>
         {facts !== '' && <p>{facts}</p>}
-        {!(isLinked && isSaidByButton(item)) && <p className={classes.remedy}>{t(remedy)}</p>}
+        {remedy !== null && !(isLinked && isSaidByButton(item)) && <p className={classes.remedy}>{t(remedy)}</p>}
         {variable !== null && <p className={classes.remedy}>{t('home.attention.variable', { name: variable })}</p>}
       </div>
       {isLinked && (

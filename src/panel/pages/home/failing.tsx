@@ -2,14 +2,13 @@ import { Anchor, SegmentedControl } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { TaskPage, UsageReport, UsageStats } from '../../api/types.ts';
+import type { UsageReport, UsageStats } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
-import { VendorWords } from '../../ui/display/server-text.tsx';
+import { Share } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
-import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
-import { readPeriod } from '../tasks/use-task-query.ts';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { localZone, readDates } from '../usage/usage-period.ts';
 import classes from './failing.module.css';
 import type { UsageOfModel } from './home-figures.tsx';
@@ -19,9 +18,7 @@ const shown = 5;
 /** Fewer failures of one's own say nothing about a model. */
 const leastOwnFailures = 3;
 
-type Failing = { key: string; name: string; to: string; succeeded: number; failed: number; query: FailedTasks };
-/** What finds the tasks that failed. */
-type FailedTasks = Readonly<Record<string, string | number | null>>;
+type Failing = { key: string; name: string; to: string; succeeded: number; failed: number };
 
 /** The question of the channels. */
 export const failingChannelsPath = (days: string, only: UsageOfModel): string =>
@@ -47,22 +44,16 @@ export function Failures({ figures, all, days, only }: FailuresProps) {
   const [by, setBy] = useState('model');
   const { data } = useApiQuery<UsageReport>(failingChannelsPath(days, only), { enabled: all });
   const question = { scope: all ? 'all' : null, status: 'FAILURE', period: `${days}d` };
-  const { since } = readPeriod({ period: `${days}d`, from: '', to: '' }, new Date());
-  const query = { scope: question.scope, status: question.status, since, page_size: 1 };
   const models = figures.failures.map(({ plugin_key: platform, model, succeeded, failed }) => ({
     ...{ key: `${platform}/${model}`, name: model, to: withQuery('/tasks', { ...question, model, platform }) },
-    ...{ succeeded, failed, query: { ...query, platform, model } },
+    ...{ succeeded, failed },
   }));
   const channels = (data?.shares ?? [])
     .filter(({ id, failed }) => id > 0 && failed > 0)
     .sort((one, other) => other.failed - one.failed)
     .map(({ id, name, succeeded, failed }) => ({
       ...{ key: String(id), name: name ?? t('tasks.channelNumber', { id }), to: `/channels/${id}` },
-      ...{
-        succeeded,
-        failed,
-        query: { ...query, channel_id: id, platform: only.plugin ?? null, model: only.model ?? null },
-      },
+      ...{ succeeded, failed },
     }));
   const least = all ? 1 : leastOwnFailures;
   if (models.reduce((sum, { failed }) => sum + failed, 0) < least) return null;
@@ -98,7 +89,6 @@ function FailingTable({ of, rows }: { of: string; rows: readonly Failing[] }) {
   const format = useFormat();
   const count = ({ succeeded, failed }: Failing): string =>
     t('home.failing.of', { failed: format.number(failed), ended: format.number(succeeded + failed) });
-  const share = ({ succeeded, failed }: Failing): string => format.percent(failed / (succeeded + failed));
   return (
     <PlainTable
       label={t('home.failing')}
@@ -114,43 +104,24 @@ function FailingTable({ of, rows }: { of: string; rows: readonly Failing[] }) {
             </Anchor>
           ),
         },
-        {
-          key: 'reason',
-          heading: t('home.failing.latest'),
-          wide: true,
-          render: ({ query }) => <LatestReason query={query} />,
-        },
+        { key: 'failed', heading: t('usage.failed'), numeric: true, render: count },
         {
           key: 'share',
           heading: t('home.failing.share'),
           numeric: true,
-          render: (row) => `${count(row)} · ${share(row)}`,
+          render: ({ succeeded, failed }) => <Share part={failed} of={succeeded + failed} isBad />,
         },
       ]}
       brief={(row) => (
         <RowBrief
           name={row.name}
           to={row.to}
-          figure={t('home.failing.brief', { share: share(row) })}
-          state={
-            <BriefText>
-              <LatestReason query={row.query} />
-            </BriefText>
-          }
+          figure={t('home.failing.brief', { share: format.percent(row.failed / (row.succeeded + row.failed)) })}
           facts={[count(row)]}
         />
       )}
     />
   );
-}
-
-/** Why the latest of these tasks failed. */
-function LatestReason({ query }: { query: FailedTasks }) {
-  const { t } = useTranslation();
-  const [task] = useApiQuery<TaskPage>(withQuery('/api/task', query)).data?.items ?? [];
-  if (task === undefined) return null;
-  const { fail_reason: reason, fail_reason_sentence: sentence } = task;
-  return reason === '' ? t('task.fail.noReason') : <VendorWords text={reason} sentence={sentence} />;
 }
 
 /** Hours of the strip, in a period of whole days. */

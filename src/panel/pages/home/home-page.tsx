@@ -88,8 +88,7 @@ export function HomePage() {
 
   return (
     <Page
-      heading={t('home.heading')}
-      title={t('home.title')}
+      heading={t('nav.home')}
       {...(isNew ? { intro: t('home.introNew') } : {})}
       actions={
         isUnused ? undefined : (
