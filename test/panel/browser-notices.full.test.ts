@@ -142,6 +142,15 @@ test('turned on by choice, a task that ends in the background raises one notice;
   expect(await notices()).toEqual([]);
 });
 
+test('gateway alerts that reach nobody say what is missing', async () => {
+  const { page } = await panel.openAs(ROOT, '/notifications', { viewport: screens.phone });
+  const alerts = page.getByRole('region', { name: 'Gateway alerts' });
+  await alerts.getByText('On, but you won’t get them').waitFor();
+  expect(await findAxeViolations(page)).toEqual([]);
+  await alerts.getByRole('link', { name: 'Set up email' }).click();
+  await page.waitForURL(`${panel.origin()}/settings/mail`);
+});
+
 test('a system that shows none, although the browser allowed it, is told so at the switch', async () => {
   const { page } = await panel.openAs(ROOT, '/profile', { viewport: screens.desktop });
   await standInForDisplay(page, { fails: true });

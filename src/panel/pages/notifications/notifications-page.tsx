@@ -41,17 +41,16 @@ export function NotificationsPage() {
           to="/keys"
           action={t('profile.webhooks.action')}
         />
-        {isRoot && <GatewayAlerts />}
+        {isRoot && <GatewayAlerts canMail={alert.data?.can_mail ?? true} />}
       </div>
     </Page>
   );
 }
 
 /** Mails to administrators, which only the root account turns on and off. */
-function GatewayAlerts() {
+function GatewayAlerts({ canMail }: { canMail: boolean }) {
   const { t } = useTranslation();
   const { data: options } = useApiQuery<Option[]>('/api/option');
-  const isOn = options?.find(({ key }) => key === 'alerts.failing_channels')?.value;
   return (
     <LinkedBlock
       heading={t('notifications.gateway')}
@@ -59,12 +58,32 @@ function GatewayAlerts() {
       to="/settings/alerts"
       action={t('notifications.gatewayAction')}
     >
-      {isOn !== undefined && (
-        <StatusLabel tone={isOn === 'true' ? 'good' : 'quiet'}>
-          {t(isOn === 'true' ? 'notifications.gatewayOn' : 'notifications.gatewayOff')}
-        </StatusLabel>
-      )}
+      {options !== undefined && <AlertState options={options} canMail={canMail} />}
     </LinkedBlock>
+  );
+}
+
+/** Whether alerts are on, and what is missing for them to reach the reader. */
+function AlertState({ options, canMail }: { options: readonly Option[]; canMail: boolean }) {
+  const { t } = useTranslation();
+  const isSet = (key: string): boolean =>
+    !['', 'false'].includes(options.find((each) => each.key === key)?.value ?? '');
+  const hasWebhook = isSet('alerts.webhook_url') && isSet('alerts.webhook_secret');
+  if (!hasWebhook && !isSet('alerts.failing_channels')) {
+    return <StatusLabel tone="quiet">{t('notifications.gatewayOff')}</StatusLabel>;
+  }
+  if (hasWebhook || canMail) return <StatusLabel tone="good">{t('notifications.gatewayOn')}</StatusLabel>;
+  const sendsMail = isSet('SMTPServer') && isSet('SMTPFrom');
+  return (
+    <div>
+      <StatusLabel tone="waiting">{t('notifications.gatewayUnreached')}</StatusLabel>
+      <Text size="sm" c="dimmed" mt={6} lh={1.6}>
+        {t(sendsMail ? 'notifications.noAddress' : 'notifications.noMailServer')}{' '}
+        <Anchor component={Link} to={sendsMail ? '/profile' : '/settings/mail'} inherit underline="always">
+          {t(sendsMail ? 'notifications.addAddress' : 'notifications.setUpMail')}
+        </Anchor>
+      </Text>
+    </div>
   );
 }
 
