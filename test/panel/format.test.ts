@@ -29,14 +29,17 @@ test('axes have round ticks, and all labels of one have the same decimals', () =
   expect(roundTicks(47, { whole: true }).ticks).toEqual([0, 10, 20, 30, 40, 50]);
 });
 
-test('a column of durations or sizes has one number of decimals, whatever the units', () => {
-  const { bytes, durationLike, bytesLike } = createFormat('en');
+test('durations and sizes have a decimal below ten, in a column all of them or none', () => {
+  const { bytes, duration, durationLike, bytesLike } = createFormat('en');
+  expect([0.04, 0.58, 1, 9.94, 9.96, 89].map(duration)).toEqual([
+    ...['0.04 sec', '0.6 sec', '1 sec', '9.9 sec', '10 sec', '89 sec'],
+  ]);
   expect([1, 180, 2048].map(bytes)).toEqual(['1 byte', '180 bytes', '2 kB']);
   const column = (...seconds: number[]) => seconds.map(durationLike(seconds));
-  expect(column(1, 1.4, 12)).toEqual(['1.0 sec', '1.4 sec', '12.0 sec']);
+  expect(column(1, 1.4, 12)).toEqual(['1.0 sec', '1.4 sec', '12 sec']);
   expect(column(3, 45, 600)).toEqual(['3 sec', '45 sec', '10 min']);
   expect(column(0.04, 2)).toEqual(['0.04 sec', '2.00 sec']);
-  expect([12 * 1024, 1.5 * 1024 ** 2].map(bytesLike([12 * 1024, 1.5 * 1024 ** 2]))).toEqual(['12.0 kB', '1.5 MB']);
+  expect([12 * 1024, 1.5 * 1024 ** 2].map(bytesLike([12 * 1024, 1.5 * 1024 ** 2]))).toEqual(['12 kB', '1.5 MB']);
 });
 
 test('periods end today, apart from that of the last month; two dates are a period of their own', () => {

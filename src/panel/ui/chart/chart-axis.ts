@@ -1,4 +1,4 @@
-import { useMemo } from 'react';
+import { createElement, type ReactNode, useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 /** The ticks of a chart's axis, in the unit of its values, and how each is written. */
 export type Axis = { ticks: readonly number[]; label(value: number): string };
@@ -28,8 +28,11 @@ export function roundTicks(
 /** Returns the decimals needed to print every multiple of `step` exactly. */
 export const decimalsOfStep = (step: number): number => Math.max(0, -Math.floor(Math.log10(step * 1.000_001)));
 
-/** The most pixels beside lines: for the labels of values at the left, half a time at the right. */
+/** The most pixels beside bars: for the labels of values at the left, half a time at the right. */
 export const sides = { left: 64, right: 40 };
+
+/** Pixels to the right of lines: half of a dot. The last time ends below it. */
+export const lineEnd = 4;
 
 /** Pixels: at most those of a character, on average, and the gap between two labels. */
 const characterWidth = 7;
@@ -38,11 +41,12 @@ const labelGap = 18;
 const valueGap = 20;
 
 /**
- * How many points have no label between two that have one, in a chart of that many pixels. The
- * chart library would lay the page out for each label to measure it.
+ * How many points have no label between two that have one, in a chart of that many pixels, where a
+ * label needs `room` of its widths. The chart library would lay the page out for each label to
+ * measure it.
  */
-export function labelInterval(labels: readonly string[], width: number): number {
-  const labelWidth = labelGap + characterWidth * Math.max(0, ...labels.map(({ length }) => length));
+export function labelInterval(labels: readonly string[], width: number, room = 1): number {
+  const labelWidth = labelGap + room * characterWidth * Math.max(0, ...labels.map(({ length }) => length));
   const fitting = Math.max(1, Math.floor((width - sides.left - sides.right) / labelWidth));
   return Math.max(0, Math.ceil(labels.length / fitting) - 1);
 }
@@ -63,11 +67,32 @@ function placeLabels(labels: readonly string[], interval: number) {
 
 const label = { fontSize: 12, fill: 'currentColor', width: 0 };
 
+type TimeTick = {
+  x: number | string;
+  y: number | string;
+  payload: { value: string };
+  index: number;
+  visibleTicksCount: number;
+};
+
 /** Axes whose labels are drawn as they are: none is measured, or broken into lines. */
 export const axes = {
   times: (labels: readonly string[], width: number) => ({
     ...placeLabels(labels, labelInterval(labels, width)),
     tick: { ...label, transform: 'translate(0, 10)' },
+  }),
+  /** Lines reach the edge of their chart: their last label ends there. */
+  timesOfLines: (labels: readonly string[], width: number) => ({
+    ...placeLabels(labels, labelInterval(labels, width, 1.5)),
+    tick: ({ x, y, payload, index, visibleTicksCount }: TimeTick): ReactNode =>
+      createElement(
+        'text',
+        {
+          ...{ x, y: Number(y) + 10, dy: '0.71em', fontSize: label.fontSize, fill: label.fill },
+          textAnchor: index === visibleTicksCount - 1 ? 'end' : 'middle',
+        },
+        payload.value,
+      ),
   }),
   values: (ticks: readonly number[], write: (value: number) => string) => ({
     width: widthOf(ticks.map(write)),

@@ -47,19 +47,17 @@ export function ChartOrTable({ heading, intro, chart, table, controls }: ChartOr
   );
 }
 
-const height = 240;
-
 // Loaded on demand: the chart library is larger than the rest of a page.
 const DayBarsView = lazy(async () => ({ default: (await import('./day-bars-view.tsx')).DayBarsView }));
 const DurationBandView = lazy(async () => ({ default: (await import('./duration-band-view.tsx')).DurationBandView }));
 const TimeLinesView = lazy(async () => ({ default: (await import('./time-lines-view.tsx')).TimeLinesView }));
 
-/** The place of a chart, which learns how wide it is. */
+/** The place of a chart, which learns how large it is. */
 function Frame({ label, children }: { label: string; children(size: ViewSize): ReactNode }) {
-  const [width, setWidth] = useState(0);
+  const [size, setSize] = useState<ViewSize>({ width: 0, height: 0 });
   const measure = useCallback((frame: HTMLElement | null) => {
     if (frame === null) return;
-    const read = (): void => setWidth(frame.clientWidth);
+    const read = (): void => setSize({ width: frame.clientWidth, height: frame.clientHeight });
     // Known before the chart is drawn for the first time.
     read();
     const observer = new ResizeObserver(read);
@@ -68,7 +66,7 @@ function Frame({ label, children }: { label: string; children(size: ViewSize): R
   }, []);
   return (
     <div role="img" aria-label={label} className={classes.frame} ref={measure}>
-      <Suspense fallback={<Skeleton h={height} />}>{children({ height, width })}</Suspense>
+      <Suspense fallback={<Skeleton h="100%" />}>{children(size)}</Suspense>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { CompositeChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
 import type { Axis, ViewSize } from './chart-axis.ts';
-import { axes, noVerticalLines, sides } from './chart-axis.ts';
+import { axes, lineEnd, noVerticalLines } from './chart-axis.ts';
 
 /** A value between two gaps is a dot, or it would not be seen. */
 const fewPoints = 60;
@@ -40,8 +40,8 @@ export function DurationBandView({ points, names, format, height, width, axis }:
       minBarSize={3}
       barProps={{ isAnimationActive: false }}
       lineProps={{ isAnimationActive: false }}
-      composedChartProps={{ accessibilityLayer: false, margin: { top: 8, right: sides.right } }}
-      xAxisProps={axes.times(
+      composedChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lineEnd } }}
+      xAxisProps={axes.timesOfLines(
         points.map(({ at }) => at),
         width,
       )}

@@ -1,7 +1,7 @@
 import { LineChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
 import type { Axis, ViewSize } from './chart-axis.ts';
-import { axes, noVerticalLines, roundTicks, sides } from './chart-axis.ts';
+import { axes, lineEnd, noVerticalLines, roundTicks } from './chart-axis.ts';
 
 /** A value between two gaps is a dot, or it would not be seen. */
 const fewPoints = 60;
@@ -44,8 +44,8 @@ export function TimeLinesView({ points, series, format, height, width, axis, thr
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       lineProps={{ isAnimationActive: false }}
-      lineChartProps={{ accessibilityLayer: false, margin: { top: 8, right: sides.right } }}
-      xAxisProps={axes.times(
+      lineChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lineEnd } }}
+      xAxisProps={axes.timesOfLines(
         points.map(({ at }) => String(at)),
         width,
       )}

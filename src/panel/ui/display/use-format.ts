@@ -35,7 +35,7 @@ export type Format = {
   duration(seconds: number): string;
   /** A duration that one watches: "2 min 54 sec" below an hour. */
   elapsed(seconds: number): string;
-  /** Durations for one column: all with as many decimals as one of `durations` needs. */
+  /** Durations for one column: all below ten with the decimals that one of `durations` needs. */
   durationLike(durations: readonly number[]): (seconds: number) => string;
   /** The axis of a chart of durations: round numbers of the unit that fits `peak`. */
   durationAxis(peak: number): Axis;
@@ -95,8 +95,8 @@ function measure(scale: Scale, value: number): { unit: string; size: number; amo
 }
 
 /**
- * The decimals for amounts: none if all are whole or have two digits already; else one, or two for
- * hundredths.
+ * The decimals for amounts below ten: none if all are whole; else one, or two for hundredths. Those
+ * from ten on have two digits already.
  */
 function decimalsOfAmounts(amounts: readonly number[]): number {
   const isWhole = amounts.every((amount) => amount >= 9.95 || Math.abs(amount - Math.round(amount)) < 0.05);
@@ -146,12 +146,13 @@ export function createFormat(language: string): Format {
   };
   const alone = (scale: Scale, value: number): string => {
     const { unit: name, amount } = measure(scale, value);
-    return unit(name, { max: amount < 1 ? 2 : amount < 10 ? 1 : 0 }).format(amount);
+    return unit(name, { max: amount < 0.095 ? 2 : amount < 9.95 ? 1 : 0 }).format(amount);
   };
   const inColumn = (scale: Scale, values: readonly number[]): ((value: number) => string) => {
-    const decimals = decimalsOfAmounts(values.map((value) => measure(scale, value).amount));
+    const most = decimalsOfAmounts(values.map((value) => measure(scale, value).amount));
     return (value) => {
       const { unit: name, amount } = measure(scale, value);
+      const decimals = amount < 9.95 ? most : 0;
       return unit(name, { min: decimals, max: decimals }).format(amount);
     };
   };
