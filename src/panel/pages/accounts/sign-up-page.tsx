@@ -1,6 +1,6 @@
 import { Anchor, Button, Checkbox, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
@@ -56,19 +56,14 @@ export function SignUpPage() {
               next={toSignIn}
             />
           ) : (
-            <Stack gap={32}>
-              <PageHeading title={title} heading={t('signUp.heading')} intro={t('signUp.intro')} />
-              <SignUpForm
-                status={status}
-                onDone={(account) => {
-                  if (status.password_login_enabled) void signIn(account);
-                  else setCreatedName(account.username);
-                }}
-                onClosed={() => void queries.invalidateQueries({ queryKey: ['status'] })}
-              />
-              <SignUpWithProvider status={status} />
-              <HaveAccount />
-            </Stack>
+            <SignUp
+              status={status}
+              onDone={(account) => {
+                if (status.password_login_enabled) void signIn(account);
+                else setCreatedName(account.username);
+              }}
+              onClosed={() => void queries.invalidateQueries({ queryKey: ['status'] })}
+            />
           )}
         </WelcomeLayout>
       )}
@@ -78,11 +73,51 @@ export function SignUpPage() {
 
 type Credentials = { username: string; password: string };
 
-type SignUpFormProps = {
+type SignUpProps = {
   status: GatewayStatus;
   onDone(account: Credentials): void;
   /** The server says that registration is closed. */
   onClosed(): void;
+};
+
+/** The ways to an account. One consent holds for all of them. */
+function SignUp(props: SignUpProps) {
+  const { t } = useTranslation();
+  const { status } = props;
+  const [isAgreed, setAgreed] = useState(false);
+  const [isAsked, setAsked] = useState(false);
+  const agreement = useRef<HTMLInputElement>(null);
+  const askConsent = (): boolean => {
+    setAsked(true);
+    if (isAgreed || !hasLegalTexts(status)) return true;
+    agreement.current?.focus();
+    return false;
+  };
+  return (
+    <Stack gap={32}>
+      <PageHeading title={t('signUp.title')} heading={t('signUp.heading')} intro={t('signUp.intro')} />
+      <SignUpForm {...props} askConsent={askConsent}>
+        {hasLegalTexts(status) && (
+          <Checkbox
+            ref={agreement}
+            checked={isAgreed}
+            onChange={(event) => setAgreed(event.currentTarget.checked)}
+            error={isAsked && !isAgreed ? t('legal.consent.missing') : null}
+            label={<LegalText status={status} sentence="consent" />}
+          />
+        )}
+      </SignUpForm>
+      <SignUpWithProvider status={status} askConsent={askConsent} />
+      <HaveAccount />
+    </Stack>
+  );
+}
+
+type SignUpFormProps = SignUpProps & {
+  /** Whether the consent is given; else its field gets the focus. */
+  askConsent(): boolean;
+  /** What stands above the button. */
+  children: ReactNode;
 };
 
 const fields = ['username', 'password', 'email', 'verification_code'] as const;
@@ -91,19 +126,16 @@ type Account = Record<Field, string>;
 
 const emptyAccount: Account = { username: '', password: '', email: '', verification_code: '' };
 
-function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
+function SignUpForm({ status, onDone, onClosed, askConsent, children }: SignUpFormProps) {
   const { t, i18n } = useTranslation();
   const session = useSession();
   const [params] = useSearchParams();
   const inputs = useRef<Partial<Record<Field, HTMLInputElement | null>>>({});
   const [values, setValues] = useState(emptyAccount);
   const [isSubmitted, setSubmitted] = useState(false);
-  const [isAgreed, setAgreed] = useState(false);
-  const agreement = useRef<HTMLInputElement>(null);
   const captcha = useCaptcha(status);
   // With email verification, the address and its code are part of the form.
   const confirmsAddress = status.email_verification;
-  const mustAgree = hasLegalTexts(status);
   const [refusedAddress, setRefusedAddress] = useState<{ address: string; text: string } | null>(null);
   const focus = (field: Field): void => inputs.current[field]?.focus();
 
@@ -160,8 +192,7 @@ function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
     setSubmitted(true);
     const firstInvalid = fields.find((field) => validationErrors[field] !== null);
     if (firstInvalid) focus(firstInvalid);
-    else if (mustAgree && !isAgreed) agreement.current?.focus();
-    else if (!captcha.isMissing() && !register.isPending) register.mutate(account);
+    else if (askConsent() && !captcha.isMissing() && !register.isPending) register.mutate(account);
   };
 
   const bind = (field: Field) => ({
@@ -227,15 +258,7 @@ function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
           </>
         )}
         {!confirmsAddress && captcha.element}
-        {mustAgree && (
-          <Checkbox
-            ref={agreement}
-            checked={isAgreed}
-            onChange={(event) => setAgreed(event.currentTarget.checked)}
-            error={isSubmitted && !isAgreed ? t('legal.consent.missing') : null}
-            label={<LegalText status={status} sentence="consent" />}
-          />
-        )}
+        {children}
         <Button type="submit" size="md" loading={register.isPending} mt={4}>
           {t('setup.submit')}
         </Button>

@@ -4,7 +4,6 @@ import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { isObject } from '../../../kernel/json.ts';
 import type { AuditEntry } from '../../api/types.ts';
-import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
@@ -55,19 +54,16 @@ export function AuditBrief({ entry }: CellProps) {
   const [isOpen, setOpen] = useState(false);
   const { sentence } = useActionText(entry);
   const { name } = useAuditTarget(entry);
+  const { facts } = useDetails(entry);
+  const failure = failures.has(entry.action) ? facts.find(({ field }) => field === 'reason')?.value : undefined;
+  const subject = failure ?? (name === entry.username ? '' : name);
   return (
     <RowBrief
       name={sentence}
       onPress={() => setOpen(!isOpen)}
       isOpen={isOpen}
-      state={
-        failures.has(entry.action) ? (
-          <StatusLabel tone="bad">{entry.ip}</StatusLabel>
-        ) : (
-          <BriefText>{name === entry.username ? entry.ip : name}</BriefText>
-        )
-      }
-      facts={[name === entry.username || failures.has(entry.action) ? '' : entry.ip, format.time(entry.created_at)]}
+      state={<BriefText isBad={failure !== undefined}>{subject || entry.ip}</BriefText>}
+      facts={[subject ? entry.ip : '', format.time(entry.created_at)]}
       wraps
     >
       <AuditDetails entry={entry} />
@@ -104,14 +100,18 @@ export function AuditTimeCell({ entry }: CellProps) {
   );
 }
 
-/** Authentication method and IP address. */
+/** The IP address, and by what but the panel. */
 export function AuditFromCell({ entry }: CellProps) {
   const { t } = useTranslation();
   const method = methodTexts[entry.auth_method];
   return (
-    <Text size="sm" c="dimmed" component="div">
-      <div>{method === undefined ? entry.auth_method : t(method)}</div>
-      <div>{entry.ip}</div>
+    <Text size="sm" component="div">
+      {entry.ip}
+      {entry.auth_method !== 'session' && (
+        <Text size="xs" c="dimmed">
+          {method === undefined ? entry.auth_method : t(method)}
+        </Text>
+      )}
     </Text>
   );
 }

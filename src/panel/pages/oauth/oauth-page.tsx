@@ -133,7 +133,7 @@ function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginProps) {
   return (
     <WelcomeLayout>
       <Stack gap={32}>
-        <PageHeading title={t('signIn.title')} heading={t('code.heading')} />
+        <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.hint')} />
         <TwoFactorForm
           flowToken={flowToken}
           onFlowEnded={(reason) => (reason === null ? navigate('/sign-in', { replace: true }) : setEnded(reason))}

@@ -10,7 +10,6 @@ import { safeRedirect } from '../../session/panel-address.ts';
 import { getPasskeyAssertion, hasPasskeys } from '../../session/passkeys.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
-import { LegalLine } from '../accounts/legal-line.tsx';
 import { readAffiliateCode } from '../accounts/link-parameters.ts';
 import { beginTelegramLogin, listProviders, rememberLogin } from '../oauth/oauth-sign-in.ts';
 import { ProviderIcon } from '../oauth/provider-icon.tsx';
@@ -50,19 +49,24 @@ export function OtherSignInMethods({ status, onTwoFactorRequired, onSelect }: Ot
 }
 
 /** The providers that create an account at the first sign-in; renders nothing if there are none. */
-export function SignUpWithProvider({ status }: { status: GatewayStatus }) {
+export function SignUpWithProvider({ status, askConsent }: ProviderButtonsProps) {
   const { t } = useTranslation();
   if (!status.register_enabled || listProviders(status).length === 0) return null;
   return (
     <Stack gap={12}>
       <Divider label={t('signIn.or')} />
-      <ProviderButtons status={status} />
-      <LegalLine status={status} />
+      <ProviderButtons status={status} askConsent={askConsent} />
     </Stack>
   );
 }
 
-function ProviderButtons({ status }: { status: GatewayStatus }) {
+type ProviderButtonsProps = {
+  status: GatewayStatus;
+  /** Whether the consent that an account needs is given. */
+  askConsent?: (() => boolean) | undefined;
+};
+
+function ProviderButtons({ status, askConsent = () => true }: ProviderButtonsProps) {
   const { t } = useTranslation();
   const session = useSession();
   const [params] = useSearchParams();
@@ -85,7 +89,7 @@ function ProviderButtons({ status }: { status: GatewayStatus }) {
           slug={slug}
           // Stays busy after success, until the browser has left this page.
           isBusy={startOAuth.variables === slug && (startOAuth.isPending || startOAuth.isSuccess)}
-          onClick={() => startOAuth.mutate(slug)}
+          onClick={() => askConsent() && startOAuth.mutate(slug)}
         />
       ))}
     </>

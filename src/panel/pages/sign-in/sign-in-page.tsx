@@ -54,7 +54,7 @@ function SignIn({ status, isInPlace }: { status: GatewayStatus; isInPlace: boole
     case 'code':
       return (
         <>
-          <PageHeading title={t('signIn.title')} heading={t('code.heading')} />
+          <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.hint')} />
           <TwoFactorForm flowToken={step.flowToken} onFlowEnded={beginAgain} />
         </>
       );

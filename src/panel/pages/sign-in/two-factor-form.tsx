@@ -51,7 +51,6 @@ export function TwoFactorForm({ flowToken, onFlowEnded, onDone }: TwoFactorFormP
         <TextInput
           ref={field}
           label={t('code.label')}
-          description={t('code.hint')}
           error={isSubmitted && code.trim() === '' ? t('code.missing') : null}
           value={code}
           onChange={(event) => setCode(event.currentTarget.value)}
@@ -59,6 +58,7 @@ export function TwoFactorForm({ flowToken, onFlowEnded, onDone }: TwoFactorFormP
           autoCapitalize="characters"
           spellCheck={false}
           size="md"
+          styles={{ input: { fontSize: 18, letterSpacing: '0.12em' } }}
         />
         <Button type="submit" size="md" loading={finish.isPending} mt={4}>
           {t('code.submit')}

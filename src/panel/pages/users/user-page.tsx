@@ -223,9 +223,10 @@ function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
           <RowBrief
             name={key.name}
             to={usagePath(key)}
-            figure={key.unlimited_quota ? t('keys.unlimited') : left(key.quota)}
+            figure={t('keys.spentSoFar', { money: spent(key.used_quota) })}
             state={<KeyStatus status={key.status} />}
-            facts={[t('keys.spentSoFar', { money: spent(key.used_quota) }), ...lastUseFacts(key)]}
+            facts={[key.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: left(key.quota) })]}
+            detail={[`${key.prefix}…`, ...lastUseFacts(key).slice(0, 1)].filter((fact) => fact !== '').join(' · ')}
             {...(mayEdit ? { actions: <KeyMenu apiKey={key} changes={changes} /> } : {})}
           />
         )}
