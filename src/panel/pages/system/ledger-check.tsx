@@ -13,7 +13,7 @@ export function LedgerCheck({ ledger }: { ledger: NodeReport['ledger'] }) {
   const row = ({ quota, ledger: sum }: { quota: number; ledger: number }): string =>
     t('system.ledgerRow', { quota: format.money(quota), ledger: format.money(sum) });
   return (
-    <div>
+    <div className={classes.ledger}>
       <Text size="sm" fw={550}>
         {t('system.ledger')}
       </Text>

@@ -42,12 +42,16 @@ const valueGap = 20;
 
 /**
  * How many points have no label between two that have one, in a chart of that many pixels, where a
- * label needs `room` of its widths. The chart library would lay the page out for each label to
- * measure it.
+ * label needs `room` of its widths and the plot ends `right` pixels before the chart. The chart
+ * library would lay the page out for each label to measure it.
  */
-export function labelInterval(labels: readonly string[], width: number, room = 1): number {
+export function labelInterval(
+  labels: readonly string[],
+  width: number,
+  { room, right } = { room: 1, right: sides.right },
+): number {
   const labelWidth = labelGap + room * characterWidth * Math.max(0, ...labels.map(({ length }) => length));
-  const fitting = Math.max(1, Math.floor((width - sides.left - sides.right) / labelWidth));
+  const fitting = Math.max(1, Math.floor((width - sides.left - right) / labelWidth));
   return Math.max(0, Math.ceil(labels.length / fitting) - 1);
 }
 
@@ -83,7 +87,7 @@ export const axes = {
   }),
   /** Lines reach the edge of their chart: their last label ends there. */
   timesOfLines: (labels: readonly string[], width: number) => ({
-    ...placeLabels(labels, labelInterval(labels, width, 1.5)),
+    ...placeLabels(labels, labelInterval(labels, width, { room: 1.25, right: lineEnd })),
     tick: ({ x, y, payload, index, visibleTicksCount }: TimeTick): ReactNode =>
       createElement(
         'text',

@@ -31,6 +31,7 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
   const isTyped = typed !== null && typed.value === value;
   const step = isTyped ? typed.step : fitStep(unit, value, initial);
   const amount = isTyped ? typed.amount : toAmount(value, step.size);
+  const isZero = input.zero !== undefined && value === '0';
   const send = (next: string, chosen: UnitStep): void => {
     const stored = toStored(next, chosen.size);
     setTyped({ value: stored, amount: next, step: chosen });
@@ -44,11 +45,12 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
       value={amount}
       placeholder={initial === '' ? '' : toAmount(initial, step.size)}
       onChange={(next) => send(next, step)}
-      rightSectionWidth={data.length === 1 ? 76 : 112}
+      rightSectionWidth={data.length > 1 ? 112 : isZero ? 0 : 76}
       rightSection={
         data.length === 1 ? (
+          // "Forever" has no unit.
           <Text size="sm" c="dimmed">
-            {data[0]?.label}
+            {isZero ? '' : data[0]?.label}
           </Text>
         ) : (
           <NativeSelect
