@@ -21,13 +21,13 @@ const isSecretName = memoizeTexts((name) =>
  */
 const SECRET_TEXT: readonly RegExp[] = [
   // Query and fragment parameters that carry a credential: `access` of artifact links, `token` of
-  // the set-up link.
-  /((?:^|[?&#;\s])(?:access|[a-z_]*token|code|key|signature|password|secret)=)[^&#\s"'<>]+/gi,
+  // the set-up link, and what signs the links of buckets, which vendors quote.
+  /((?:^|[?&#;\s])(?:access|[a-z_-]*(?:token|signature|password|secret)|(?:[a-z_-]*[_-]|api)?key|code|sig)=)[^&#\s"'<>]+/gi,
   /\b((?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]+/gi,
   // The flow token in the path of Telegram's return URL.
   /(\/api\/oauth\/telegram\/bind\/)(?!start\b|:)[^/?#\s"'<>]+/gi,
-  // User info in a URL.
-  /(:\/\/)[^\s/@"']+(?=@)/g,
+  // User info in a URL, up to the last of several `@`.
+  /(:\/\/)[^\s/"']+(?=@)/g,
   // The gateway's own keys and access tokens, anywhere.
   /\b((?:sk-|tgp_))[A-Za-z0-9_-]{20,}/g,
   /(?<![A-Za-z0-9_-])(ey)[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g,
