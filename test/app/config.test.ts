@@ -396,6 +396,7 @@ describe('unsafe combinations warn', () => {
       },
       'kept results travel unencrypted',
     ],
+    [{ BACKUP_TO: 's3://bucket?endpoint=http://nas:9000' }, 'backups travel unencrypted'],
   ];
   test.each(rows)('%j', (environment, part) => {
     expect(valid({ TRUSTED_PROXIES: 'none', ...environment }).warnings).toEqual([expect.stringContaining(part)]);

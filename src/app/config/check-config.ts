@@ -55,11 +55,9 @@ export function checkConfig(
     ] as const) {
       if (value === '') faults.push(`${env}: not set; required where RESULTS_URL names a bucket`);
     }
-    const { protocol, hostname } = new URL(results.endpoint);
-    if (protocol === 'http:' && !isLoopback(hostname)) {
-      warnings.push({ ...unsafe('RESULTS_URL'), ...sentence('config.results_http') });
-    }
+    if (isReadable(results)) warnings.push({ ...unsafe('RESULTS_URL'), ...sentence('config.results_http') });
   }
+  if (isReadable(config.backupTo)) warnings.push({ ...unsafe('BACKUP_TO'), ...sentence('config.backup_http') });
 
   faults.push(...checkResultsOrigin(config));
 
@@ -92,6 +90,13 @@ export function checkConfig(
     ...sentence('config.window_shortened', { seconds: config.sessionIssuanceWindow, used: retentionSeconds }),
   });
   return { config: { ...config, sessionIssuanceWindow: retentionSeconds }, faults, warnings };
+}
+
+/** Whether others on the way to a bucket can read what goes there. */
+function isReadable(place: Config['backupTo']): boolean {
+  if (place.kind !== 's3') return false;
+  const { protocol, hostname } = new URL(place.endpoint);
+  return protocol === 'http:' && !isLoopback(hostname);
 }
 
 const unsafe = (setting: string) => ({ setting, code: 'setting_unsafe' as const });

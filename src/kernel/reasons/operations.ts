@@ -98,6 +98,8 @@ export const operationsReasons = {
 export const configReasons = {
   'config.acme_shared':
     'ACME_DOMAIN is set with PostgreSQL: of several nodes, the authority must reach the one that asks; let a proxy end TLS for several',
+  'config.backup_http':
+    'BACKUP_TO names an endpoint with http: backups travel unencrypted, and with them prompts, addresses and results',
   'config.results_http': 'RESULTS_URL names an endpoint with http: kept results travel unencrypted',
   'config.origins_unset':
     "SESSION_COOKIE_SECURE=true without SESSION_COOKIE_TRUSTED_URL: only the request's own origin may refresh and log out; behind a proxy that ends TLS, list the public origin",
