@@ -76,6 +76,11 @@ async function showAccounts({ page, filled }: Scene): Promise<void> {
   });
 }
 
+async function raisePrices({ page, text }: Scene): Promise<void> {
+  await page.locator('main thead input[type=checkbox]').check();
+  await page.getByRole('button', { name: `${text('sheet.apply')}: ${text('sheet.percent')}` }).click();
+}
+
 /** What administrators make: channels, plugins, prices, users. */
 export const gatewayStates: readonly PanelState[] = [
   { name: 'channels-empty', path: '/channels', age: 'empty' },
@@ -121,13 +126,11 @@ export const gatewayStates: readonly PanelState[] = [
   { name: 'price-new', path: '/prices', act: inOrder(press('prices.add'), dialogOpens) },
   { name: 'prices-of-plugin', path: '/prices/demo' },
   { name: 'price-sheet', path: '/prices/sheet' },
+  { name: 'price-sheet-changed', path: '/prices/sheet', act: raisePrices },
   {
-    name: 'price-sheet-changed',
+    name: 'price-sheet-compared',
     path: '/prices/sheet',
-    act: async ({ page, text }) => {
-      await page.locator('main thead input[type=checkbox]').check();
-      await page.getByRole('button', { name: `${text('sheet.apply')}: ${text('sheet.percent')}` }).click();
-    },
+    act: inOrder(raisePrices, press('replay.run'), ({ page, text }) => page.getByText(text('replay.bills')).waitFor()),
   },
   { name: 'case-of-channel', path: ({ channelId }) => `/case/channel/${channelId}` },
 

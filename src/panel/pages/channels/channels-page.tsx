@@ -1,4 +1,4 @@
-import { Anchor, Button, Select, Text } from '@mantine/core';
+import { Button, Select, Text } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { Fragment, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -11,6 +11,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { FilterBar, SearchField } from '../../ui/form/filter-bar.tsx';
 import type { Filters } from '../../ui/form/use-filters.ts';
 import { useDebouncedFilter, useFilters } from '../../ui/form/use-filters.ts';
+import { NameLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
@@ -115,9 +116,7 @@ function ChannelName({ channel, choices }: ChannelNameProps) {
     <div className={classes.name}>
       {icon}
       <div>
-        <Anchor component={Link} to={`/channels/${channel.id}`} fw={550}>
-          {channel.name}
-        </Anchor>
+        <NameLink to={`/channels/${channel.id}`}>{channel.name}</NameLink>
         <Text size="xs" c="dimmed">
           {vendor}
         </Text>
