@@ -48,11 +48,20 @@ export function createUnrecordedJobs(
 
   const isOpen = ({ recordedAtMs }: Held): boolean => recordedAtMs === undefined;
 
+  /** Nodes may share the folder of the notes, so what others have noted there stays. */
   function take(job: UnrecordedJob): Held {
-    const taken = new Set(jobs.map(({ slot }) => slot));
+    const taken = notes.read();
     const slot = Array.from({ length: notes.slots }, (_, number) => number).find((number) => !taken.has(number));
-    const isNoted = slot !== undefined && notes.write(slot, JSON.stringify(job));
+    const isNoted = slot !== undefined && notes.write(slot, toNote(job));
     return { ...job, slot: isNoted ? slot : undefined, recordedAtMs: undefined };
+  }
+
+  function erase(job: Held): void {
+    const { slot } = job;
+    if (slot === undefined) return;
+    const noted = readJob(notes.read().get(slot) ?? '');
+    if (noted && toNote(noted) === toNote(job)) notes.write(slot, '');
+    job.slot = undefined;
   }
 
   async function record(job: Held): Promise<void> {
@@ -67,8 +76,7 @@ export function createUnrecordedJobs(
         await tx.tasks.addEvent({ taskId: job.taskId, at, kind: 'late_success', status: 'FAILURE', detail });
       });
     }
-    if (job.slot !== undefined) notes.write(job.slot, '');
-    job.slot = undefined;
+    erase(job);
     job.recordedAtMs = clock.monotonicMs();
     logger.info({ task_id: job.taskId, upstream_task_id: job.upstreamTaskId }, "a vendor's job is recorded now");
   }
@@ -131,6 +139,9 @@ export function createUnrecordedJobs(
     },
   };
 }
+
+const toNote = ({ taskId, channelId, upstreamTaskId, at }: UnrecordedJob): string =>
+  JSON.stringify({ taskId, channelId, upstreamTaskId, at });
 
 function readJob(text: string): UnrecordedJob | undefined {
   const job = parseJson(text);
