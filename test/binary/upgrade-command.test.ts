@@ -12,6 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { generateSigningKey } from '../../src/plugins/index.ts';
 import { databaseVersion } from '../../src/store/index.ts';
+import { listChildren } from '../support/child-processes.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
@@ -47,6 +48,11 @@ const upgrade = ({ path, from = release, key = from.key.publicKey.text, ...rest 
 
 const readVersion = async (path: string): Promise<string> =>
   (JSON.parse((await runCommand(['version', '--json'], { program: [path] })).out) as { version: string }).version;
+
+/** A program of that version whose dry run prints `text`. */
+const answering = (text: string): string => `#!/bin/sh
+if [ "$1" = version ]; then echo '{"name":"taskgate","version":"${NEXT}","database":20}'; else echo '${text}'; fi
+`;
 
 const copies: string[] = [];
 const install = (): string => {
@@ -127,6 +133,28 @@ testInFullRun('an upgrade beside a running gateway does not disturb it', async (
   }
 });
 
+test.skipIf(process.platform !== 'linux')(
+  'until it is restarted, a gateway starts processes of its own executable, not of the next one',
+  async () => {
+    const path = install();
+    const { ino } = statSync(path);
+    const running = await startGateway({ program: [path] });
+    try {
+      const done = await upgrade({ path, dataDir: running.dataDir });
+      expect([done.code, statSync(path).ino === ino]).toEqual([0, false]);
+      const former = listChildren(running.pid);
+      for (const pid of former) process.kill(pid, 'SIGKILL');
+      await until('a plugin process of the same executable serves', async () => {
+        if ((await fetch(`${running.url}/readyz`)).status !== 200) return false;
+        const others = listChildren(running.pid).filter((pid) => !former.includes(pid));
+        return others.some((pid) => statSync(`/proc/${pid}/exe`, { throwIfNoEntry: false })?.ino === ino);
+      });
+    } finally {
+      await running.stop();
+    }
+  },
+);
+
 test('nothing is done while no address or no key is set', async () => {
   const incomplete: Record<string, string>[] = [{}, { UPGRADE_URL: release.folder }];
   for (const env of incomplete) {
@@ -192,6 +220,20 @@ test('an executable that does not run here, or whose start would be refused, is 
     [
       await writeReleaseFolder({ version: NEXT, executable: fakeExecutable(NEXT, { problem: 'A row is wrong.' }) }),
       'would not start; nothing was replaced:\n  A row is wrong.',
+    ],
+    [
+      // It refuses the settings, or its check falls over.
+      await writeReleaseFolder({ version: NEXT, executable: answering('{"ok":false,"error":"PORT: not allowed"}') }),
+      'would not start; nothing was replaced:\n  PORT: not allowed',
+    ],
+    [await writeReleaseFolder({ version: NEXT, executable: answering('') }), 'would not start'],
+    [
+      // A problem of the data directory that the upgrade was told, and of no other.
+      await writeReleaseFolder({
+        version: NEXT,
+        executable: answering(`{"ok":false,"problems":["'"$*"'"]}`),
+      }),
+      `--data-dir ${dataDir}`,
     ],
   ] as const;
   const path = install();

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SandboxLimits } from '../../sandbox/index.ts';
 import type { Config } from './config-variables.ts';
@@ -5,12 +6,15 @@ import type { Config } from './config-variables.ts';
 /** A compiled binary sees its own files under this path; the second is that of Windows. */
 const EMBEDDED = /^(?:\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/;
 
+/** On Linux the executable of this process, also once an upgrade has put another into its place. */
+const OWN_EXECUTABLE = '/proc/self/exe';
+
 /**
  * This same program as a command. From source it always names `main.ts`. Another script would
  * ignore the words that follow and start a gateway that starts a sandbox, and so on without end.
  */
 export function programCommand(): readonly string[] {
-  if (EMBEDDED.test(import.meta.path)) return [process.execPath];
+  if (EMBEDDED.test(import.meta.path)) return [existsSync(OWN_EXECUTABLE) ? OWN_EXECUTABLE : process.execPath];
   return [process.execPath, join(import.meta.dir, '../../main.ts')];
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { isObject, OperatorError } from '../../../kernel/index.ts';
 import { backUpDatabase } from '../../../operations/upgrade/back-up-database.ts';
 import {
@@ -33,6 +33,8 @@ import { requireDatabase } from '../require-database.ts';
 
 const MAX_LIST_BYTES = 64 * 1024;
 const MAX_ARCHIVE_BYTES = 300 * 1024 * 1024;
+/** The checks of migrations read whole tables. */
+const DRY_RUN_MS = 600_000;
 
 const RESTART = 'Restart the gateway to run it: "systemctl restart taskgate" where it is a service.';
 
@@ -84,7 +86,7 @@ async function upgrade(input: CommandInput, config: Config, read: ReadFile): Pro
   const paths = executablePaths(process.execPath);
   try {
     writeNext(paths, await fetchExecutable(offered, read));
-    await requireUsable(paths.next, version);
+    await requireUsable(paths.next, version, config);
     const backup = { config, version: VERSION, next: version };
     const copy = isCopied
       ? await runAsOwner(config.dataDir, () => backUpDatabase({ ...backup, signal: stopSignals() }))
@@ -131,18 +133,26 @@ async function fetchExecutable({ file, sha256 }: OfferedRelease, read: ReadFile)
 }
 
 /** The new executable must run on this machine, and a start of it must not be refused. */
-async function requireUsable(path: string, version: string): Promise<void> {
+async function requireUsable(path: string, version: string, { dataDir }: Config): Promise<void> {
   const probed = await probeExecutable(path);
   if (probed?.version !== version) {
     throw new OperatorError(`the executable of ${version} does not run here; nothing was replaced`);
   }
-  const { body } = await runForJson([path, 'migrate', '--dry-run', '--json']);
-  const problems = isObject(body) && Array.isArray(body.problems) ? body.problems.map(String) : [];
+  const command = [path, 'migrate', '--dry-run', '--json', '--data-dir', resolve(dataDir)];
   // A gateway that runs holds its data directory; its next start checks the rest.
-  const serious = problems.filter((problem) => !problem.startsWith('Another gateway is running'));
+  const serious = readProblems((await runForJson(command, DRY_RUN_MS)).body).filter(
+    (problem) => !problem.startsWith('Another gateway is running'),
+  );
   if (serious.length > 0) {
     throw new OperatorError(`taskgate ${version} would not start; nothing was replaced:\n  ${serious.join('\n  ')}`);
   }
+}
+
+/** Settings that it refuses come as one error, before it has looked for problems. */
+function readProblems(answer: unknown): string[] {
+  const { problems, error } = isObject(answer) ? answer : {};
+  if (Array.isArray(problems)) return problems.map(String);
+  return [typeof error === 'string' ? error : `its check, "migrate --dry-run", gave no answer`];
 }
 
 async function goBack(input: CommandInput, config: Config): Promise<ExitCode> {
