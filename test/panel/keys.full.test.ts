@@ -322,7 +322,7 @@ describe('usage', () => {
     await page.getByRole('table', { name: 'Spend by API key' }).getByRole('button', { name: 'Billed' }).click();
     await page.waitForURL(/key=\d+/);
     await until('one charge is left', async () => (await bills.getByRole('row').count()) === 2);
-    await bills.getByRole('button', { name: 'demo-video' }).click();
+    await bills.getByRole('button', { name: 'a boat' }).click();
     await dialog(page).getByRole('heading', { name: 'Charge', exact: true }).waitFor();
     await dialog(page).getByText('4 sec × $0.05 / second = $0.20').waitFor();
     await dialog(page).getByRole('button', { name: 'Show formula' }).click();
