@@ -12,7 +12,7 @@ export const tokensPerPrice = 1_000_000;
 export type PriceWords = {
   /** "$0.02 / second", or for a table its lowest and highest amount. */
   short: string;
-  /** The rows of a table, such as "1080p: $0.08 / second" and "otherwise $0.04 / second". */
+  /** The rows of a table, such as "1080p: $0.08" and "otherwise $0.04". */
   rows: readonly string[];
   /** Another amount by the same measure: "$0.03 / second". */
   say(amount: string): string;
@@ -44,7 +44,7 @@ export function usePriceWords() {
     return {
       short: say(low === high ? money(low) : t('price.words.range', { low: money(low), high: money(high) })),
       rows: summary.rates.map(({ value, usd }) => {
-        const price = say(money(usd));
+        const price = money(usd);
         return value === null ? t('price.words.other', { price }) : t('price.words.value', { value, price });
       }),
       say,
