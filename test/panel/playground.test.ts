@@ -110,9 +110,9 @@ describe('a request', () => {
     const { page, apiCalls } = await open('/playground?model=demo-video');
     // Before a prompt is typed.
     await page.getByRole('button', { name: 'Run · $0.08' }).waitFor();
+    await page.getByRole('button', { name: 'City in the rain' }).click();
     await prompt(page).fill('a red kite [duration=1]');
-    await page.getByRole('button', { name: '12 sec at 1080p' }).click();
-    await page.getByRole('button', { name: 'Run · $0.24' }).waitFor();
+    await page.getByRole('button', { name: 'Run · $0.16' }).waitFor();
     expect(apiCalls).not.toContain('POST /api/task');
 
     await run(page).click();
@@ -120,7 +120,7 @@ describe('a request', () => {
     await task.locator('video').waitFor();
     await task.getByText(/^Finished in/).waitFor();
     expect(await readTask(watchedTask(page))).toMatchObject({
-      request: { body: { prompt: 'a red kite [duration=1]', seconds: 12, resolution: '1080p' } },
+      request: { body: { prompt: 'a red kite [duration=1]', seconds: 8, resolution: '1080p' } },
     });
 
     await page.reload();
@@ -217,7 +217,7 @@ describe('a request', () => {
   testInFullRun('is not offered at the price of the previous input', async () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('a kite');
-    await page.getByRole('button', { name: '12 sec at 1080p' }).click();
+    await page.getByLabel('Duration').fill('12');
     await page.getByRole('button', { name: 'Run · $0.24' }).waitFor();
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     await page.route('**/api/task/quote', async (route) => {
