@@ -8,7 +8,7 @@ import { JsonView } from '../../ui/display/json-view.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import type { CodeRequest } from '../playground/generate-code.ts';
 import type { Parameter } from './read-document.ts';
-import classes from './reference.module.css';
+import classes from './try-request.module.css';
 import type { Call } from './use-call.ts';
 
 type TryRequestProps = {
