@@ -44,6 +44,17 @@ describe('the file', () => {
     expect([read(path), read(`${path}.1`), read(`${path}.2`)]).toEqual(['line7\n', 'line5\nline6\n', 'line3\nline4\n']);
   });
 
+  test('files of a time when more were kept are deleted', () => {
+    const { folder, path, file } = open();
+    mkdirSync(folder, { recursive: true });
+    for (let number = 1; number <= 5; number += 1) writeFileSync(`${path}.${number}`, `old ${number}`);
+    // Nobody has named this one so.
+    writeFileSync(`${path}.9`, 'mine');
+    for (let number = 1; number <= 3; number += 1) file.write(line(`line${number}`));
+    expect(readdirSync(folder).sort()).toEqual(['gate.log', 'gate.log.1', 'gate.log.2', 'gate.log.9']);
+    expect([read(`${path}.1`), read(`${path}.2`)]).toEqual(['line1\nline2\n', 'old 1']);
+  });
+
   test('starts over where none is kept', () => {
     const { folder, path, file } = open(0);
     for (let number = 1; number <= 3; number += 1) file.write(line(`line${number}`));

@@ -70,6 +70,9 @@ export function openLogFile({ path, maxBytes, keep, daily }: LogFileOptions): Lo
         const older = number === 1 ? path : `${path}.${number - 1}`;
         if (statSync(older, { throwIfNoEntry: false })) renameSync(older, `${path}.${number}`);
       }
+      // Of a time when more were kept: they would stay for as long as the disk does.
+      for (let number = keep + 1; statSync(`${path}.${number}`, { throwIfNoEntry: false }); number += 1)
+        rmSync(`${path}.${number}`);
     } catch {
       // The folder may not be changed: a large file is better than no file.
       return;
