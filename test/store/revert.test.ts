@@ -194,3 +194,22 @@ test('every migration says whether the earlier version runs on what it leaves, a
   });
   expect(faults).toEqual([]);
 });
+
+test('postgres: a node that runs closes the way back: it would go on writing what the earlier version breaks', async () => {
+  const setup = await places.setUp('postgres');
+  await migrateStore(setup);
+  const node = (id: string, age: number) =>
+    inDatabase(setup, (raw) =>
+      raw.run(`insert into nodes (id, role, version, started_at, heartbeat_at, fingerprints)
+        values ('${id}', 'master', '9', 1, extract(epoch from now())::bigint - ${age}, '[]')`),
+    );
+  await node('runs', 5);
+  const back = () => revertStore({ ...setup, to: LATEST_MIGRATION - 1 });
+  await expect(back()).rejects.toMatchObject({
+    code: 'store.in_use',
+    message: expect.stringContaining('The node runs runs on the PostgreSQL database: stop all nodes first.'),
+  });
+  await inDatabase(setup, (raw) => raw.run('delete from nodes'));
+  await node('killed', 100);
+  expect(await back()).toHaveLength(1);
+});

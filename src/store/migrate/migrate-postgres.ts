@@ -14,6 +14,7 @@ import {
   READ_HISTORY,
   READ_REVERTED,
   refuseFindings,
+  requireNoNode,
   requireReversible,
   wasReverted,
 } from './pending-migrations.ts';
@@ -61,6 +62,7 @@ export const revertPostgres = (databaseUrl: string, steps: readonly Migration[])
     sql.begin(async (tx) => {
       await tx.unsafe(LOCK);
       await tx.unsafe('set local statement_timeout = 0');
+      await requireNoNode((query) => values(tx, query));
       await tx.unsafe(CREATE_REVERTED);
       for (const step of steps) {
         await requireReversible(step, (query) => values(tx, query));

@@ -103,6 +103,23 @@ export async function requireReversible(
   }
 }
 
+/** A node whose heartbeat is older is gone; one further ahead was written by a wrong clock. */
+const ALIVE_SECONDS = 60;
+
+/**
+ * Nodes that run would go on writing what the other database, or the earlier version, does not
+ * know. PostgreSQL alone: a SQLite file is locked.
+ * @throws `store.in_use`
+ */
+export async function requireNoNode(find: (query: string) => Promise<unknown[][]>): Promise<void> {
+  const [node] = await find(`select id from nodes
+    where abs(heartbeat_at - extract(epoch from clock_timestamp())) < ${ALIVE_SECONDS}`);
+  if (node)
+    throw storeErrors.in_use({
+      message: `The node ${node[0]} runs on the PostgreSQL database: stop all nodes first. One that was killed counts as running for ${ALIVE_SECONDS} seconds.`,
+    });
+}
+
 const NOTHING = { back: 'select 1', again: 'select 1' };
 
 /** What the way back and the next upgrade move for the program that runs then. */

@@ -70,7 +70,7 @@ export function openLogFile({ path, maxBytes, keep, daily }: LogFileOptions): Lo
         const older = number === 1 ? path : `${path}.${number - 1}`;
         if (statSync(older, { throwIfNoEntry: false })) renameSync(older, `${path}.${number}`);
       }
-      // Of a time when more were kept: they would stay for as long as the disk does.
+      // A lowered LOG_FILE_KEEP leaves further ones, which would stay.
       for (let number = keep + 1; statSync(`${path}.${number}`, { throwIfNoEntry: false }); number += 1)
         rmSync(`${path}.${number}`);
     } catch {
