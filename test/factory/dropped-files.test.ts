@@ -159,6 +159,7 @@ test('every model of responses sends what its input has beside texts, or refuses
     ['two images', [PICTURE, OTHER], [image(PICTURE), image(OTHER)]],
     ['an image without an address', ['nothing'], [{ type: 'input_image' }]],
     ['a file of OpenAI', ['file-1'], [{ type: 'input_image', file_id: 'file-1' }]],
+    ['a text of chats', ['a red hat'], [{ type: 'text', text: 'a red hat' }]],
     ['a document', [OTHER], [{ type: 'input_file', file_url: OTHER }]],
     ['a recording', ['c291bmQ='], [{ type: 'input_audio', input_audio: { data: 'c291bmQ=', format: 'mp3' } }]],
   ];
@@ -178,6 +179,44 @@ test('every model of responses sends what its input has beside texts, or refuses
       const arrived = urls.every((url) => seen[0]?.text.includes(url));
       const isRefused = refused instanceof AppError && refused.kind === 'invalid' && seen.length === 0;
       if (!arrived && !isRefused) dropped.push(`${key} ${model} ${name}`);
+    }
+  }
+  expect(dropped).toEqual([]);
+}, 60_000);
+
+test('every model of images sends what a JSON request has beside its prompt, or refuses it', async () => {
+  const { generation, release } = engine.plugins.pin();
+  const makers = [...generation.plugins.values()].flatMap(({ key, manifest }) => {
+    const claim = manifest.protocols.find(({ name }) => name === 'proto_image');
+    return claim && key !== 'comfyui' ? [[key, claim.models] as const] : [];
+  });
+  release();
+  expect(makers.length).toBeGreaterThan(3);
+  const orders: [name: string, urls: string[], fields: object][] = [
+    ['an image', [PICTURE], { image: PICTURE }],
+    ['images', [PICTURE, OTHER], { images: [{ image_url: PICTURE }, { image_url: OTHER }] }],
+    ['a mask', [PICTURE, OTHER], { image: PICTURE, mask: { image_url: OTHER } }],
+    ['a file of OpenAI', ['file-1'], { images: [{ file_id: 'file-1' }] }],
+  ];
+  const dropped: string[] = [];
+  for (const [key, models] of makers) {
+    const settings = { name: key, taskPluginKey: key, models: [...models], baseUrl: vendor.url.origin };
+    await engine.addChannel({ ...settings, key: 'key_0123456789|secret_0123456789' });
+    for (const model of models) {
+      await engine.billing.prices.save({ pluginKey: '*', model, expression: '0' });
+      for (const [name, urls, fields] of orders) {
+        seen = [];
+        const value = { model, prompt: 'a kite', background: true, ...fields } as Json;
+        const request = { ...jsonRequest(value), path: '/v1/images/edits' } as ClientRequest;
+        const order = { requestId: 'r', request, operation: 'edit' as const, isAsync: true };
+        const refused = await engine.surfaces.createImages(caller, order).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        const arrived = urls.every((url) => seen[0]?.text.includes(url));
+        const isRefused = refused instanceof AppError && refused.kind === 'invalid' && seen.length === 0;
+        if (!arrived && !isRefused) dropped.push(`${key} ${model} ${name}`);
+      }
     }
   }
   expect(dropped).toEqual([]);

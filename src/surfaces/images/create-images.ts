@@ -1,11 +1,12 @@
 import type { Quote } from '../../billing/index.ts';
-import { AppError, type JsonObject } from '../../kernel/index.ts';
+import { AppError, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import { resultErrors } from '../../results/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
   type Caller,
   type ClientRequest,
+  type DecodedRequest,
   findProtocolOwners,
   forbidUnsafeRetry,
   type ProtocolOwner,
@@ -20,6 +21,7 @@ import { decodeForProtocol } from '../decode-for-protocol.ts';
 import { surfaceErrors } from '../errors.ts';
 import { findImagePlugin, type WantedPlugin } from '../find-image-plugin.ts';
 import { quoteSubmission } from '../quote-task.ts';
+import { type NamedImage, refuseDroppedImages } from '../refuse-dropped-images.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { describeImages, type Images } from './describe-images.ts';
 import { type ImageFormat, type ImageOperation, type ImageRequest, readImageRequest } from './read-image-request.ts';
@@ -114,12 +116,27 @@ async function decodeImages(
   const { owners, plugin } = maker;
   if (owners) {
     const call = { caller, generation, owners, request, model, protocol: 'proto_image', operation } as const;
-    return { ...(await decodeForProtocol(deps, call)), requestId };
+    const images = listImages(request);
+    const check = (decoded: DecodedRequest) => refuseDroppedImages(decoded, images);
+    return { ...(await decodeForProtocol(deps, { ...call, check })), requestId };
   }
   return {
     ...{ surface: 'generic', plugin, generation: generation.number, caller, request, requestId },
     intent: { model, action: '', requestBody: read.plainBody },
   };
+}
+
+/** The images that a JSON request names. Files of a form are checked where they are sent. */
+function listImages({ body }: ClientRequest): NamedImage[] {
+  const fields = body.kind === 'json' && isObject(body.value) ? (body.value as JsonObject) : {};
+  // Forms of the panel have the number of images in `images`.
+  const isImage = (image: Json): boolean => isObject(image) || (typeof image === 'string' && image !== '');
+  return ['image', 'images', 'mask'].flatMap((param) =>
+    [fields[param] ?? []]
+      .flat()
+      .filter(isImage)
+      .map((image) => ({ image, param })),
+  );
 }
 
 /** The quota that a request for images would reserve. @throws the error that would refuse it */

@@ -161,7 +161,7 @@ export function readEdit(request: ClientRequest): { id: string; client: ClientRe
 /** Plugins know a remix by its path. */
 function asRemix(request: ClientRequest, id: Json | undefined, body: ClientRequest['body']) {
   if (typeof id === 'string' && id !== '')
-    return { id, client: { ...request, path: `/v1/videos/${encodeURIComponent(id)}/remix`, body } };
+    return { id, client: { ...request, path: `/v1/videos/${encodeURIComponent(id.toWellFormed())}/remix`, body } };
   throw surfaceErrors.edit_invalid({
     message: 'Name the video by its id, as {"video": {"id": "…"}}: a video that is sent cannot be edited here.',
     param: 'video',

@@ -148,6 +148,15 @@ describe('retrieval', () => {
   });
 });
 
+test('an edit of what no address can hold is 404', async () => {
+  const response = await fetch(`${world.url}/v1/videos/edits`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${world.key}`, 'content-type': 'application/json' },
+    body: '{"video": "\\ud800", "prompt": "x"}',
+  });
+  expect(response.status).toBe(404);
+});
+
 test('the official client deletes each video of a list, over all of its pages', async () => {
   const token = await world.admin.createKey();
   await world.admin.call('PUT', '/api/price', { plugin_key: 'acme', model: 'acme-1', expression: '0' });
