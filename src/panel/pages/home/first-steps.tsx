@@ -83,7 +83,7 @@ export function FirstSteps({ origin, onHide }: FirstStepsProps) {
                 {t('home.first.done')}
               </span>
             ) : (
-              <Group gap="sm">
+              <Group gap="sm" wrap="wrap-reverse">
                 {step.to === '/channels/new' && <AddDemoChannel />}
                 <Button component={Link} to={step.to} variant={step === next ? 'filled' : 'default'}>
                   {t(step.action)}
