@@ -31,7 +31,12 @@ describe('the audit log', () => {
   test('shows who did what, from where, with old and new values', async () => {
     const page = await visit('/audit');
     const row = page.getByRole('row', { name: /root changed a channel/ });
-    await row.getByText('Panel', { exact: true }).waitFor();
+    // By what it was done is said only where that is not the panel.
+    await page
+      .getByRole('row', { name: /root signed in/ })
+      .getByText('Password', { exact: true })
+      .first()
+      .waitFor();
     await row.getByText('127.0.0.1', { exact: true }).waitFor();
     await row.getByRole('button', { name: /^Details of changed a channel/ }).click();
     await row.locator('del').first().waitFor();

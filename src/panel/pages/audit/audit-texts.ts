@@ -114,9 +114,8 @@ export const signInTexts: Readonly<Record<string, TextKey>> = {
   'auth.logout': 'audit.signIn.logout',
 } satisfies Record<SignInAction, TextKey>;
 
-/** Authentication methods. */
+/** Authentication methods, but for a session of the panel, which goes without saying. */
 export const methodTexts: Readonly<Record<string, TextKey>> = {
-  session: 'audit.method.session',
   access_token: 'audit.method.access_token',
   cli: 'audit.method.cli',
   gateway: 'audit.method.gateway',
