@@ -5,7 +5,7 @@ import type { Repositories } from '../ports/index.ts';
 import { READER_DEADLINES, withConnection } from '../postgres/open-postgres.ts';
 import { createRepositories } from '../repositories/index.ts';
 import { tablesFor } from '../schema/index.ts';
-import { quoteName, renewOwnSchema } from './remove-foreign-schema.ts';
+import { notOfExtension, quoteName, renewOwnSchema } from './remove-foreign-schema.ts';
 
 /** Says that a restore was begun in this database; its row names the backup. */
 const MARKER = 'taskgate_restoring';
@@ -117,8 +117,10 @@ const MOVES = `
     from pg_class where relnamespace = to_regnamespace(quote_ident($1)) and relkind in ('r', 'p', 'v', 'm', 'S')
       and not exists (select 1 from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype in ('a', 'i')
         and refclassid = 'pg_class'::regclass)
+      and ${notOfExtension('pg_class')}
   union all
-  select 'routine', oid::regprocedure::text from pg_proc where pronamespace = to_regnamespace(quote_ident($1))`;
+  select 'routine', oid::regprocedure::text from pg_proc where pronamespace = to_regnamespace(quote_ident($1))
+    and ${notOfExtension('pg_proc')}`;
 
 /** @throws `store.unavailable` where the search path leads to no schema */
 async function currentSchema(sql: SQL): Promise<string> {
@@ -133,7 +135,7 @@ async function holdsTables(sql: SQL, schema: string): Promise<boolean> {
   const found = (await sql
     .unsafe(
       `select 1 from pg_class where relnamespace = to_regnamespace(quote_ident($1)) and relkind in ('r', 'p', 'v', 'm', 'S')
-         and relname <> '${MARKER}' limit 1`,
+         and relname <> '${MARKER}' and ${notOfExtension('pg_class')} limit 1`,
       [schema],
     )
     .values()) as unknown[][];

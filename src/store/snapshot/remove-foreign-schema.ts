@@ -116,6 +116,15 @@ function withFile<T>(dataDir: string, work: (file: SqliteFile) => T): T {
   }
 }
 
+/**
+ * A condition: no extension of the server has made the row's object. A dump holds none, and the
+ * target may have some before it is restored into.
+ */
+export function notOfExtension(catalogue: 'pg_class' | 'pg_proc'): string {
+  return `not exists (select 1 from pg_depend where classid = '${catalogue}'::regclass and objid = ${catalogue}.oid
+    and deptype = 'e')`;
+}
+
 /** What acts by itself in the current schema, and the statement that removes it. */
 const POSTGRES_ACTING = `
   select 'rule ' || rulename, format('drop rule %I on %s', rulename, ev_class::regclass)
@@ -134,9 +143,10 @@ const POSTGRES_ACTING = `
   union all
   select 'view ' || relname, format('drop %s if exists %s cascade', case relkind when 'm' then 'materialized view' else 'view' end, oid::regclass)
     from pg_class where relnamespace = quote_ident(current_schema())::regnamespace and relkind in ('v', 'm')
+      and ${notOfExtension('pg_class')}
   union all
   select 'function ' || proname, format('drop routine if exists %s cascade', oid::regprocedure)
-    from pg_proc where pronamespace = quote_ident(current_schema())::regnamespace`;
+    from pg_proc where pronamespace = quote_ident(current_schema())::regnamespace and ${notOfExtension('pg_proc')}`;
 
 const OWN = /^(?:create (?:or replace )?function|create trigger|drop function|drop trigger) (?:if exists )?(\w+)/;
 
