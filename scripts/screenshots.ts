@@ -59,7 +59,9 @@ async function takeAll(page: Page, { name, only, isWindow }: PanelState): Promis
       await settle(page);
       await lookThrough(page);
       const path = join(values.out, `${name}-${width}-${colorScheme}.png`);
-      await page.screenshot({ path, fullPage: isWindow !== true });
+      // What a dialog covers goes only as far as the window.
+      const isCovered = (await page.locator('[aria-modal="true"]').count()) > 0;
+      await page.screenshot({ path, fullPage: !(isWindow || isCovered) });
     }
   }
 }

@@ -28,7 +28,7 @@ export type PanelState = {
   act?(scene: Scene): Promise<unknown>;
   /** On phones only, or everywhere else only. */
   only?: 'phone' | 'wide';
-  /** A picture has the window alone: what is out of sight is not drawn, or is covered. */
+  /** A picture has the window alone: what is out of sight is not drawn. */
   isWindow?: true;
 };
 

@@ -119,10 +119,7 @@ export const taskStates: readonly PanelState[] = [
   { name: 'tasks-failed', path: '/tasks?scope=all&status=FAILURE' },
   { name: 'tasks-none', path: '/tasks?q=nothing-like-this' },
   { name: 'gallery', path: '/tasks?scope=all&layout=gallery', isWindow: true },
-  {
-    ...{ name: 'gallery-viewer', path: '/tasks?scope=all&layout=gallery&status=SUCCESS' },
-    ...{ act: openFirstTile, isWindow: true },
-  },
+  { name: 'gallery-viewer', path: '/tasks?scope=all&layout=gallery&status=SUCCESS', act: openFirstTile },
   { name: 'task-finished', path: ({ tasks }) => `/tasks/${tasks.finished}` },
   { name: 'task-failed', path: ({ tasks }) => `/tasks/${tasks.failed}` },
   { name: 'task-refused', path: ({ tasks }) => `/tasks/${tasks.refused}` },
