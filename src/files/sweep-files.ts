@@ -1,4 +1,5 @@
-import type { CleanUpStep } from '../kernel/index.ts';
+import { type CleanUpStep, isOver } from '../kernel/index.ts';
+import { ORPHANS_STAY, ORPHANS_STAY_SECONDS } from '../store/ports/index.ts';
 import type { FileDeps } from './types.ts';
 
 /**
@@ -68,6 +69,8 @@ function createOrphanSweep({ store, clock, storage, logger }: FileDeps): CleanUp
   return async (limit) => {
     // A database that never kept anything was given the storage of another.
     if ((await store.results.files('', 1)).length === 0) return 0;
+    const stayUntil = Number((await store.options.get(ORPHANS_STAY)) ?? 0);
+    if (!isOver(stayUntil, { now: clock.unix(), longest: ORPHANS_STAY_SECONDS })) return 0;
     for (let compared = 0; compared < COMPARED_FILES; ) {
       const page = await storage.files.list(after, limit);
       const last = page.at(-1)?.sha256;

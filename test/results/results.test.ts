@@ -413,6 +413,25 @@ const describeKeeping = (opened: () => OpenedStore) => {
     }
   });
 
+  test('after a copy took the place of the database, what was kept since stays for the one that may come back', async () => {
+    const name = 'kept since the copy';
+    const source = (async function* () {
+      yield Buffer.from(name);
+    })();
+    await engine.files.put(source, { maxBytes: 100, signal: new AbortController().signal });
+    const clock = { ...systemClock, unix: () => systemClock.unix() + 2 * 86_400 };
+    const later = await startEngine(store, sandbox, { files: engine.files, clock });
+    engines.push(later);
+    const sweep = () =>
+      later.results.cleanUpSteps.find(({ step }) => step === 'files without results')?.deleteBatch(100);
+    await store.options.put('results.orphans_stay_until', String(clock.unix() + 60));
+    expect(await sweep()).toBe(0);
+    expect(await engine.files.size(sha256Hex(name))).toBe(name.length);
+    await store.options.put('results.orphans_stay_until', String(clock.unix() - 1));
+    expect(await sweep()).toBe(1);
+    expect(await engine.files.size(sha256Hex(name))).toBeUndefined();
+  });
+
   // From here on, the worker of `engine` is stopped.
   test('another node takes over a copy whose node died, and a late one counts nothing', async () => {
     engine.keeping.keep = 'all';

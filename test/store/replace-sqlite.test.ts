@@ -93,6 +93,7 @@ test('what a copy would order, deliver or admit once more ends when it takes the
   expect((await after.batches.counts([batchId])).get(batchId)).toMatchObject({ cancelled: 2 });
   expect(await after.sessions.bySid(session.sid)).toMatchObject({ status: 'revoked', revokedReason: 'restored' });
   expect(await after.webhooks.depth()).toMatchObject({ pending: 0 });
+  expect(await after.options.get('results.orphans_stay_until')).toBe(String(1_800_000_000 + 7 * 86_400));
   await after.close();
 });
 

@@ -1,6 +1,14 @@
 /** Where bytes are: kept results, named by their digest, and named files of backups. */
 import type { Result, Sentence } from '../../kernel/index.ts';
 
+/**
+ * Among the options, and none of the catalogue: until when files that no row names stay, in Unix
+ * seconds. A copy that took the place of the database does not know what was kept since; the
+ * database that it replaced does, and may come back.
+ */
+export const ORPHANS_STAY = 'results.orphans_stay_until';
+export const ORPHANS_STAY_SECONDS = 7 * 86_400;
+
 /** Bytes as they arrive, the SHA-256 and size that they turned out to have. */
 export type StoredFile = { sha256: string; bytes: number };
 

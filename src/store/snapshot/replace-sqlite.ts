@@ -15,7 +15,7 @@ import { migrations } from '../../../migrations/index.ts';
 import { isObject, isoTime, parseJson } from '../../kernel/index.ts';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { pendingMigrations } from '../migrate/pending-migrations.ts';
-import { endPastStatements } from '../ports/index.ts';
+import { endPastStatements, ORPHANS_STAY, ORPHANS_STAY_SECONDS } from '../ports/index.ts';
 import { flushFile, flushFolder, writeFlushed } from '../sqlite/flush.ts';
 import { lockBackups, lockDataDir, requireFreeDataDir } from '../sqlite/lock-data-dir.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
@@ -134,6 +134,8 @@ function prepareCopy(dataDir: string, file: string, now: number): number {
     const hasTable = copy.query("select 1 from sqlite_master where type = 'table' and name = ?");
     for (const [table, text] of Object.entries(endPastStatements(now)))
       if (hasTable.values(table).length > 0) copy.run(text);
+    const stays = 'insert into options (key, value) values (?1, ?2) on conflict (key) do update set value = ?2';
+    copy.query(stays).run(ORPHANS_STAY, String(now + ORPHANS_STAY_SECONDS));
     copy.run(`pragma application_id = ${mark}`);
     copy.query('pragma wal_checkpoint(truncate)').values();
   } catch (error) {
