@@ -6,19 +6,16 @@ import {
   type ReportCacheSize,
   type Sentence,
   sentence,
-  toSentence,
-  withoutMessage,
 } from '../kernel/index.ts';
 import type { BillingSnapshot, Repositories, Store } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
 import type { PriceFault } from './evaluate-price.ts';
-import { finalFacts, quotaStep, toQuota } from './explain-bill.ts';
+import { quotaStep, toQuota } from './explain-bill.ts';
+import { finalBill, noBill, TOO_LARGE } from './final-bill.ts';
 import { parsePriceExpression } from './parse-price.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
 import { createReserving, type Reserving } from './reserve.ts';
 import { type BillableTask, type Ended, type FinalBill, settleAll, settleLate } from './settle.ts';
-
-const TOO_LARGE = sentence('prices.too_large');
 
 export type QuoteRequest = {
   pluginKey: string;
@@ -60,11 +57,7 @@ export type Billing = Reserving & {
    * @throws `billing.model_price_error` for a missing fact, a bad result or a model without a price
    */
   quote(request: QuoteRequest): Quote;
-  /**
-   * The bill of a success: the frozen expression over the frozen facts, overridden by those of the
-   * vendor's answers. `trouble` says why the latest facts could not be read. Then, and after an
-   * evaluation error, the reservation is charged as it is.
-   */
+  /** The bill of a success. `trouble` says why the latest facts could not be read. */
   finalBill(task: BillableTask, trouble?: Sentence): FinalBill;
   /** The bill of a failure: nothing. */
   noBill(task: BillableTask): FinalBill;
@@ -138,21 +131,6 @@ export function createBilling(deps: {
   const readsFacts = ({ expression }: Pick<BillingSnapshot, 'expression'>): boolean =>
     expression !== null && prices.listFactKeys(expression).length > 0;
 
-  /**
-   * The cost of the requested model by the same final facts, or its reservation where they cannot
-   * tell; infinite for a task that no other model served.
-   */
-  function acceptedQuota({ billing }: Pick<BillableTask, 'billing'>): number {
-    const { accepted } = billing;
-    if (!accepted) return Number.POSITIVE_INFINITY;
-    if (accepted.expression === null) return accepted.quota;
-    const parsed = prices.parse(accepted.expression);
-    const facts = finalFacts({ billing: { ...billing, facts: accepted.facts } });
-    const result = parsed.ok ? parsed.value.evaluate({ ...accepted, facts }) : parsed;
-    const quota = result.ok ? toQuota(result.value.usd, accepted.groupRatio) : accepted.quota;
-    return Number.isSafeInteger(quota) ? quota : accepted.quota;
-  }
-
   const reserving = createReserving({ ...deps, readsFacts });
 
   return {
@@ -195,40 +173,8 @@ export function createBilling(deps: {
       };
     },
 
-    finalBill(task, trouble) {
-      const { billing, quota: reserved } = task;
-      const settle = (settled: number, usd: number | null, kept?: Sentence): FinalBill => {
-        const why = kept && { kept: kept.message, keptSentence: withoutMessage(kept) };
-        return { quota: settled, billing: { ...billing, outcome: { reserved, settled, usd, ...why } } };
-      };
-      const keep = (reason: Sentence): FinalBill => {
-        logger.warn(
-          { task_id: task.taskId, reason: reason.message },
-          'the final price could not be computed; the reserved amount is charged',
-        );
-        return settle(reserved, null, reason);
-      };
-      if (billing.expression === null) return settle(reserved, 0);
-      if (trouble !== undefined) return keep(trouble);
-      const parsed = prices.parse(billing.expression);
-      const result = parsed.ok
-        ? parsed.value.evaluate({ facts: finalFacts(task), model: billing.model, action: billing.action })
-        : parsed;
-      if (!result.ok) return keep(toSentence(result.error));
-      const { usd } = result.value;
-      const quota = toQuota(usd, billing.groupRatio);
-      const most = acceptedQuota(task);
-      if (most < quota) {
-        return { quota: most, billing: { ...billing, outcome: { reserved, settled: most, usd, capped: true } } };
-      }
-      // The ledger would refuse it at every poll, and the task could never end.
-      return Number.isSafeInteger(quota) ? settle(quota, usd) : keep(TOO_LARGE);
-    },
-
-    noBill: ({ billing, quota }) => ({
-      quota: 0,
-      billing: { ...billing, outcome: { reserved: quota, settled: 0, usd: null } },
-    }),
+    finalBill: (task, trouble) => finalBill({ logger, parse: prices.parse }, task, trouble),
+    noBill,
 
     ...reserving,
     settleAll: (tx, ended) => settleAll(tx, ended, settlement()),

@@ -3,15 +3,18 @@
  * store's prices, ledger and usage rows. Never touches: plugins, channels, HTTP. Money moves only
  * inside a transaction that the caller opened for its state change.
  *
- * - `billing.ts` (`quote`) → `reserve.ts` → `settle.ts`: the way of a charge; `memory-holds.ts`:
- *   reservations that are not stored.
+ * - `billing.ts` (`quote`) → `reserve.ts` → `final-bill.ts` → `settle.ts`: the way of a charge;
+ *   `memory-holds.ts`: reservations that are not stored.
  * - `price-book.ts` finds a price, `parse-price.ts` and `evaluate-price.ts` read its expression,
  *   `check-prices.ts` says what is wrong with it, `summarize-price.ts` says it in words.
  * - `explain-bill.ts`, `account-statement.ts`: what a charge was made of, what a balance was.
  * - Balances, limits of keys and budgets are checked where their rows are locked:
  *   `store/repositories/money/decide-reservations.ts`, `enforce-budgets.ts`. When the period of a
  *   budget begins: `kernel/budget-periods.ts`.
- * - `reported-usage.ts`: facts that vendors report; `vendor-cost.ts`: what the vendor takes.
+ * - `reported-usage.ts`: facts that vendors report. More than twice what the request allowed is not
+ *   believed: of relayed answers in `relay/usage/calculate-bill.ts`, of tasks in
+ *   `tasks/state/collect-usage.ts`.
+ * - `vendor-cost.ts`: what the vendor takes.
  */
 export {
   type AccountStatements,

@@ -28,7 +28,7 @@ export type BillableTask = Pick<
 
 /**
  * How a task has ended: `tasks/state/finish-task.ts` and `relay/usage/calculate-bill.ts` decide it,
- * and `billing.ts` what it costs. `refund`: it failed, and why.
+ * and `final-bill.ts` what it costs. `refund`: it failed, and why.
  */
 export type Ended = { task: BillableTask; bill: FinalBill; refund?: { reason: Sentence } | undefined };
 

@@ -8,8 +8,9 @@ type SealedSecrets = Pick<ApiKeyRecord, 'webhookSecretSealed' | 'webhookFormers'
 
 /**
  * The keys that sign at `now` (Unix seconds), the current one first. After a rotation the former
- * keys sign too, for a while. Empty when the current key does not exist or cannot be decrypted:
- * signatures of former keys alone would soon be refused, without a warning to anyone.
+ * keys sign too, for 24 hours and ten at most (`auth/api-keys/rotate-webhook-secret.ts`). Empty
+ * when the current key does not exist or cannot be decrypted: signatures of former keys alone would
+ * soon be refused, without a warning to anyone.
  */
 export function signingKeys(secretBox: SecretBox, key: SealedSecrets, now: number): Uint8Array[] {
   const current = openSecret(secretBox, key.webhookSecretSealed);

@@ -5,10 +5,13 @@
  * directory, the database as a whole, backup locations, certificate authorities and releases
  * through `upstream`. Never touches: HTTP routes, the environment, the command line's words.
  *
- * - `start/`, `nodes/`, `storage/`, `secrets/`: what a node prepares and checks when it starts.
+ * - `start/`, `nodes/`, `storage/`, `secrets/`: what a node prepares and checks when it starts, and
+ *   nodes taken out of service: not two at a time, nor the last (`drain` in
+ *   `store/repositories/gateway/nodes.ts`).
  * - `backup/`, `upgrade/`, `system-service/`, `certificates/`: what their names say.
  * - `retention/`: the removal of old tasks, prompts, log lines and erased users.
- * - `watches/`: loops that notice trouble and tell administrators or users.
+ * - `watches/`: loops that notice trouble and tell administrators or users. Who is warned of a low
+ *   balance, and when again: `store/repositories/money/balance-alerts.ts`.
  * - `doctor/`: checks of database, backups, results and network.
  * - `overview/`: what the home page says needs attention; the system page, and what it samples.
  */

@@ -4,8 +4,9 @@
  * touches: HTTP requests, relayed calls.
  *
  * - `artifacts/`: what a task's plugin lists, and how the vendor's file is opened.
- * - `copies/`: the copies that the gateway keeps, and their charge. Whether a result is copied:
- *   `files/schedule-result-copies.ts`; how long it stays: `files/sweep-files.ts`.
+ * - `copies/`: the copies that the gateway keeps, and their charge; `retry-copy.ts` says when one
+ *   is tried again or given up. Whether a result is copied: `files/schedule-result-copies.ts`; how
+ *   long it stays: `files/sweep-files.ts`.
  * - `serving/`: what a client downloads: the kept copy, with byte ranges, or the vendor's file.
  * - `links/`: links that work without a key; `previews/`: small images for lists.
  */

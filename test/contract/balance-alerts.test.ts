@@ -1,7 +1,8 @@
 /** Warnings of a low balance: who is found, who may warn, and when the next one may come. */
 import { expect, test } from 'bun:test';
 import { newUuid } from '../../src/kernel/index.ts';
-import { NO_API_KEY, OPERATOR, STATUS, type Store, WARN_AGAIN_SECONDS } from '../../src/store/ports/index.ts';
+import { NO_API_KEY, OPERATOR, STATUS, type Store } from '../../src/store/ports/index.ts';
+import { WARN_AGAIN_SECONDS } from '../../src/store/repositories/money/balance-alerts.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, describeEachStore } from './each-store.ts';
 

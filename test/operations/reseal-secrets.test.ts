@@ -162,7 +162,7 @@ const SEALERS = [
   'src/importing/write-import.ts',
   'src/app/demo-vendor/demo-channel.ts',
   'src/auth/api-keys/edit-api-key.ts',
-  'src/auth/api-keys/rotate-api-key.ts',
+  'src/auth/api-keys/rotate-webhook-secret.ts',
   'src/auth/oauth/custom-providers.ts',
   // Into auth_flows, which live for minutes: a former secret outlives them.
   'src/auth/oauth/sign-in-with-oauth.ts',

@@ -1,6 +1,7 @@
 import { type Repositories, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import { findRelyingParty } from '../credentials/relying-party.ts';
+import { authErrors } from '../errors.ts';
 
 /** How many root accounts are checked; usually there is one. */
 const ROOTS = { page: 1, pageSize: 100 };
@@ -50,6 +51,18 @@ export const hasSignInMethod = async (
   user: Pick<UserRecord, 'id' | 'passwordHash'>,
   settings: AuthSettings,
 ): Promise<boolean> => (user.passwordHash !== null && settings.passwordSignIn) || hasOtherMethod(tx, user.id, settings);
+
+/**
+ * Call it in the transaction that takes a method away, once it is gone. A mail address is none.
+ * @throws `auth.last_way_in` if it was the last
+ */
+export async function requireSignInMethod(
+  tx: Repositories,
+  user: Pick<UserRecord, 'id' | 'passwordHash'>,
+  settings: AuthSettings,
+): Promise<void> {
+  if (!(await hasSignInMethod(tx, user, settings))) throw authErrors.last_way_in();
+}
 
 async function hasOtherMethod(tx: Repositories, userId: number, settings: AuthSettings): Promise<boolean> {
   const party = findRelyingParty(settings);

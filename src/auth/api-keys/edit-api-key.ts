@@ -4,7 +4,8 @@ import type { AuthConfig, AuthSettings } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
 import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
-import { newApiKey, newWebhookSecret } from './rotate-api-key.ts';
+import { newApiKey } from './rotate-api-key.ts';
+import { newWebhookSecret } from './rotate-webhook-secret.ts';
 import { type ApiKeyFields, validateApiKeyFields } from './validate-api-key.ts';
 
 /** Dependencies of the operations in this file. */

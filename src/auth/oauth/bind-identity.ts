@@ -1,6 +1,6 @@
 import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
 import type { FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
-import { hasSignInMethod } from '../accounts/last-sign-in-method.ts';
+import { requireSignInMethod } from '../accounts/last-sign-in-method.ts';
 import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
@@ -80,7 +80,7 @@ export async function unbindIdentity(
     const bound = (await tx.identities.list(user.id)).find((identity) => identity.provider === provider);
     if (!holder || !bound || provider === MAIL_PROVIDER) throw authErrors.binding_not_found();
     await tx.identities.release(user.id, provider);
-    if (!(await hasSignInMethod(tx, holder, await settingsIn(tx)))) throw authErrors.last_way_in();
+    await requireSignInMethod(tx, holder, await settingsIn(tx));
     return bound.subject;
   });
   logger.info({ userId: user.id, sid, provider }, 'identity unbound');

@@ -3,7 +3,8 @@ import { AUTH_STYLE, type OAuthProviderRecord } from '../../store/ports/index.ts
 import type { CallProvider } from '../../upstream/index.ts';
 import { authErrors } from '../errors.ts';
 import { checkPolicy, describeRefusal, parsePolicy, readPath } from './access-policy.ts';
-import { checkIssuer, type ProviderMetadata, type UseMetadata } from './discover.ts';
+import { checkIssuer } from './check-issuer.ts';
+import type { ProviderMetadata, UseMetadata } from './discover.ts';
 import {
   type CodeAnswer,
   type ExternalIdentity,

@@ -4,6 +4,7 @@ import { openProvider, type Upstream } from '../../upstream/index.ts';
 import { canRootSignIn } from '../accounts/last-sign-in-method.ts';
 import type { SettingsIn } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
+import { toWellKnownUrl } from './check-issuer.ts';
 import {
   describeProvider,
   type ListedProvider,
@@ -12,7 +13,7 @@ import {
   toFields,
   toRecord,
 } from './describe-provider.ts';
-import { discover, toWellKnownUrl } from './discover.ts';
+import { discover } from './discover.ts';
 import {
   checkIdentitiesKeepOwners,
   checkSecretKeepsReceivers,

@@ -4,7 +4,8 @@ import type * as OpenIdClient from 'openid-client';
 import { AppError, isObject, parseJson, sentence } from '../../kernel/index.ts';
 import type { CallProvider } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
-import { checkIssuer, type ProviderMetadata, type UseMetadata } from './discover.ts';
+import { checkIssuer } from './check-issuer.ts';
+import type { ProviderMetadata, UseMetadata } from './discover.ts';
 import {
   type CodeAnswer,
   type ExternalIdentity,

@@ -1,6 +1,6 @@
 import type { Clock, SecretBox } from '../../kernel/index.ts';
 import { type BalanceAlertRecord, MAIL, type Store, type WebhookDelivery } from '../../store/ports/index.ts';
-import { newWebhookSecret } from '../api-keys/rotate-api-key.ts';
+import { newWebhookSecret } from '../api-keys/rotate-webhook-secret.ts';
 import { validateWebhookUrl } from '../api-keys/validate-api-key.ts';
 import type { AuthConfig, AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';

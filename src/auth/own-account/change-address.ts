@@ -1,6 +1,6 @@
 import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
 import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts';
-import { hasSignInMethod } from '../accounts/last-sign-in-method.ts';
+import { requireSignInMethod } from '../accounts/last-sign-in-method.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';
@@ -107,7 +107,7 @@ export async function unbindAddress(
   const former = await store.transaction(async (tx) => {
     const present = await lockUnchanged(tx, user);
     if (present.email === null) throw authErrors.binding_not_found();
-    if (!(await hasSignInMethod(tx, present, settings()))) throw authErrors.last_way_in();
+    await requireSignInMethod(tx, present, settings());
     await setEmail(tx, user.id, { email: null, at: clock.unix() });
     return present.email;
   });

@@ -1,6 +1,6 @@
 import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import { hasSignInMethod } from '../accounts/last-sign-in-method.ts';
+import { hasSignInMethod, requireSignInMethod } from '../accounts/last-sign-in-method.ts';
 import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import { relyingPartyId } from '../credentials/relying-party.ts';
@@ -86,7 +86,7 @@ export async function deletePasskeys(
       const settings = await ctx.settingsIn(tx);
       const couldSignIn = await hasSignInMethod(tx, user, settings);
       await (id === undefined ? tx.passkeys.deleteAll(user.id) : tx.passkeys.delete(id, user.id));
-      if (couldSignIn && !(await hasSignInMethod(tx, user, settings))) throw authErrors.last_way_in();
+      if (couldSignIn) await requireSignInMethod(tx, user, settings);
       return advanced;
     },
   });

@@ -17,7 +17,8 @@ import { findAccount, findKeyNames, findUserNames, listAccounts } from '../admin
 import { resetBinding, resetPasskeys, resetPersonalToken, resetTwoFactor } from '../administration/reset-factors.ts';
 import { listApiKeys, readApiKey } from '../api-keys/describe-api-key.ts';
 import { createApiKey, deleteApiKey, updateApiKey } from '../api-keys/edit-api-key.ts';
-import { endFormerApiKey, rotateApiKey, rotateWebhookSecret } from '../api-keys/rotate-api-key.ts';
+import { endFormerApiKey, rotateApiKey } from '../api-keys/rotate-api-key.ts';
+import { rotateWebhookSecret } from '../api-keys/rotate-webhook-secret.ts';
 import type { AuthConfig, AuthSettings, SettingsIn } from '../config.ts';
 import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';

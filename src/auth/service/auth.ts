@@ -28,7 +28,8 @@ import type { AccountDetail, AccountView } from '../administration/list-accounts
 import type { AuthenticateApiKey } from '../api-keys/authenticate-api-key.ts';
 import type { ApiKeyView } from '../api-keys/describe-api-key.ts';
 import type { CreatedApiKey } from '../api-keys/edit-api-key.ts';
-import type { KeyRotation, NewWebhookSecret, RotatedApiKey } from '../api-keys/rotate-api-key.ts';
+import type { KeyRotation, RotatedApiKey } from '../api-keys/rotate-api-key.ts';
+import type { NewWebhookSecret } from '../api-keys/rotate-webhook-secret.ts';
 import type { ApiKeyFields } from '../api-keys/validate-api-key.ts';
 import type { ModelRequestLimit } from '../limits/limit-model-requests.ts';
 import type { RequestLimit, UserLimit } from '../limits/limit-requests.ts';

@@ -14,6 +14,9 @@ export type NodeControl = {
  * Takes nodes out of service, one at a time, and puts them back. A node that is out of service
  * answers 503 on `/readyz`, so that load balancers send requests to the others; everything else
  * goes on. Its next start, under a new id, is in service.
+ *
+ * `drain` in `store/repositories/gateway/nodes.ts` refuses a second node and the last one. If all
+ * others fail, the node serves again (`isOut` in `announce-node.ts`).
  */
 export const createNodeControl = ({ store }: { store: Nodes }): NodeControl => ({
   /** @throws operations.node_unknown, node_ambiguous, node_busy, node_alone */

@@ -1,6 +1,7 @@
 /**
  * What a relayed answer costs: `calculateBill` decides by the usage that its vendor reports, and
- * refuses reports that cannot be true.
+ * refuses reports that cannot be true. Where it reports none, `read-usage.ts` counts four bytes of
+ * text as a token.
  */
 import { REPORT_MARGIN, type ReportedFact } from '../../billing/index.ts';
 import { mapModel } from '../../channels/index.ts';

@@ -12,7 +12,8 @@ import { taskNotice } from '../../tasks/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
 import { makePreview } from '../previews/make-preview.ts';
 import type { CopyFailure, ResultDeps } from '../types.ts';
-import { copyResult, listResults, overQuota, pauseAfter } from './copy-result.ts';
+import { copyResult, listResults } from './copy-result.ts';
+import { overQuota, pauseAfter } from './retry-copy.ts';
 
 /** Copies of this node at once: enough to fill a line, few enough to leave polls their room. */
 const COPIES = 4;

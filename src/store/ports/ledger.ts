@@ -245,9 +245,6 @@ export type BalanceAlertRecord = {
   toldThreshold: number;
 };
 
-/** However often a user changes the threshold, at most one warning is sent in this time. */
-export const WARN_AGAIN_SECONDS = 3600;
-
 /** What a user chooses. */
 export type BalanceAlertChoice = Pick<BalanceAlertRecord, 'threshold' | 'mail' | 'webhookUrl'>;
 
@@ -259,7 +256,7 @@ export interface BalanceAlertStore {
   byUser(userId: number): Promise<BalanceAlertRecord | undefined>;
   /**
    * Writes a choice. With another threshold, the next crossing is reported again, unless the user
-   * was warned less than `WARN_AGAIN_SECONDS` before `now`: then after that time.
+   * was warned less than an hour before `now`: then after that time.
    */
   choose(userId: number, choice: BalanceAlertChoice, now: number): Promise<void>;
   setSecret(userId: number, webhookSecretSealed: string): Promise<void>;

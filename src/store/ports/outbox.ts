@@ -1,4 +1,4 @@
-/** The outbox of webhooks, notices and mails. */
+/** The outbox of webhooks, notices and mails: their states, and for how long they are tried. */
 import type { JsonObject } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 

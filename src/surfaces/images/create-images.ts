@@ -1,7 +1,6 @@
 import type { Quote } from '../../billing/index.ts';
 import { AppError, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
-import { resultErrors } from '../../results/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
   type Caller,
@@ -24,7 +23,13 @@ import { quoteSubmission } from '../quote-task.ts';
 import { type NamedImage, refuseDroppedImages } from '../refuse-dropped-images.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { describeImages, type Images } from './describe-images.ts';
-import { type ImageFormat, type ImageOperation, type ImageRequest, readImageRequest } from './read-image-request.ts';
+import {
+  chooseFormat,
+  type ImageFormat,
+  type ImageOperation,
+  type ImageRequest,
+  readImageRequest,
+} from './read-image-request.ts';
 
 export type ImageCreation = {
   requestId: string;
@@ -73,7 +78,9 @@ async function createAndAnswer(
     const { generation } = pin;
     const maker = findImageMaker(deps.vendors, { generation, model, group: caller.group }, operation);
     if (!maker) throw taskErrors.model_not_found({ param: 'model' });
-    const format = chooseFormat(deps, read, maker);
+    // Images that a plugin renders have the vendor's addresses.
+    const hasLinks = maker.owners !== undefined || deps.results.publicAddress() !== undefined;
+    const format = chooseFormat(read, hasLinks);
     held.push(
       deps.node.observations.acquire({
         pluginKey: maker.plugin.key,
@@ -180,18 +187,6 @@ type Wait = {
   format: ImageFormat;
   requestId: string;
 };
-
-/** Clients of these models expect bytes: OpenAI has no addresses for them. */
-const ALWAYS_BYTES = /(?:^|\/)(?:chat)?gpt-image/;
-
-/** @throws tasks.artifact_url_error where artifacts have no address */
-function chooseFormat(deps: SurfaceDeps, { format, model }: ImageRequest, { owners }: Maker): ImageFormat {
-  // Images that a plugin renders have the vendor's addresses.
-  const hasLinks = owners !== undefined || deps.results.publicAddress() !== undefined;
-  const chosen = format ?? (hasLinks && !ALWAYS_BYTES.test(model) ? 'url' : 'b64_json');
-  if (chosen === 'url' && !hasLinks) throw resultErrors.artifact_url_error();
-  return chosen;
-}
 
 const { image_failed: failed, image_not_ready, task_timeout } = surfaceErrors;
 

@@ -11,7 +11,10 @@ import { findRenderer } from '../find-renderer.ts';
 import type { SurfaceDeps } from '../types.ts';
 import type { ImageFormat, ImageOperation } from './read-image-request.ts';
 
-/** Images of one answer in Base64: they are in memory at once. Links have no such limit. */
+/**
+ * Images of one answer in Base64: they are in memory at once. Links have no such limit.
+ * `chooseFormat` in `read-image-request.ts` says which models have Base64 by default.
+ */
 const MAX_INLINE_BYTES = 16 * 1024 * 1024;
 
 export type Images = JsonObject & { created: number; data: JsonObject[] };

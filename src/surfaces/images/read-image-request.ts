@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import { readFlag } from '../../relay/index.ts';
+import { resultErrors } from '../../results/index.ts';
 import { type ClientRequest, readModel, taskErrors } from '../../tasks/index.ts';
 import { surfaceErrors } from '../errors.ts';
 
@@ -60,6 +61,23 @@ export function readImageRequest(request: ClientRequest, operation: ImageOperati
     background: fields.background === true,
     request: { ...request, body: visible },
   };
+}
+
+/** Clients of these models expect bytes: OpenAI has no addresses for them. */
+const ALWAYS_BYTES = /(?:^|\/)(?:chat)?gpt-image/;
+
+/**
+ * `hasLinks`: the images have addresses. How many bytes an answer may have, `describe-images.ts`
+ * says.
+ * @throws tasks.artifact_url_error where they are asked for and have none
+ */
+export function chooseFormat(
+  { format, model }: Pick<ImageRequest, 'format' | 'model'>,
+  hasLinks: boolean,
+): ImageFormat {
+  const chosen = format ?? (hasLinks && !ALWAYS_BYTES.test(model) ? 'url' : 'b64_json');
+  if (chosen === 'url' && !hasLinks) throw resultErrors.artifact_url_error();
+  return chosen;
 }
 
 /** The first value of each field of a form, with flags as booleans. */

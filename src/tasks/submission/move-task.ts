@@ -30,7 +30,8 @@ export async function moveTask(
   if (isAccepted && isInPlace && task.action === action && task.slots === slots)
     return { task, dispatch: choice.dispatch };
   const { quota, snapshot } = accepted && isAccepted ? { quota: accepted.quota, snapshot: accepted.billing } : quote;
-  // Where another model serves than was asked for, the price of that one is the bound.
+  // Where another model serves than was asked for, the price of that one is the bound of its bill
+  // (`billing/final-bill.ts`).
   const bound = accepted?.billing.accepted;
   const isOther = plugin.key !== task.platform;
   const { key: pluginKey, version: pluginVersion, sourceHash } = plugin;

@@ -1,6 +1,7 @@
 import { addressKey } from '../../../src/auth/limits/limit-requests.ts';
 import { MAX_ADDRESS, readMailAddress } from '../../../src/auth/mail/mail-address.ts';
-import { discover, toWellKnownUrl } from '../../../src/auth/oauth/discover.ts';
+import { toWellKnownUrl } from '../../../src/auth/oauth/check-issuer.ts';
+import { discover } from '../../../src/auth/oauth/discover.ts';
 import type { DecidingIp } from '../../../src/auth/principals.ts';
 import { checkBaseUrl, MAX_TYPED_BASE_URL } from '../../../src/channels/check-channel.ts';
 import { ok } from '../../../src/kernel/index.ts';

@@ -31,7 +31,8 @@ export function createNodeStore({ db, tables: { nodes }, nowMs, now, lockName }:
       await db.delete(nodes).where(eq(nodes.id, id));
     },
 
-    // The lock lets one of two commands decide after the other.
+    // Neither a second node nor the last is taken out of service. The lock lets one of two commands
+    // decide after the other.
     drain: atomic(async (id, aliveSeconds) => {
       await lockName('drained node');
       const known = await alive(aliveSeconds);

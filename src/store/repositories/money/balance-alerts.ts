@@ -1,11 +1,17 @@
 import { eq, sql } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
-import { type BalanceAlertStore, type LowBalance, STATUS, WARN_AGAIN_SECONDS } from '../../ports/index.ts';
+import { type BalanceAlertStore, type LowBalance, STATUS } from '../../ports/index.ts';
 import { type Context, lazy } from '../context.ts';
+
+/** However often a user changes the threshold, at most one warning is sent in this time. */
+export const WARN_AGAIN_SECONDS = 3600;
 
 const LEEWAY = sql.raw(String(CLOCK_LEEWAY_SECONDS));
 
-/** `claim` takes several statements; it is called in a transaction. */
+/**
+ * Who is warned of a low balance: once, and again only after a top-up or an hour later (`mayWarn`).
+ * `claim` takes several statements; it is called in a transaction.
+ */
 export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Context): BalanceAlertStore {
   const { balanceAlerts: alerts } = tables;
   const at = sql.placeholder;
