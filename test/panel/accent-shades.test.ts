@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { accentShades, readContrast } from '../../src/panel/theme/apply-branding.ts';
+import { accentShades, readContrast } from '../../src/panel/theme/accent-shades.ts';
 
 test('every accent colour has shades that can be read', () => {
   for (let red = 0; red <= 255; red += 51) {

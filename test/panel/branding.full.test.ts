@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
-import { readContrast } from '../../src/panel/theme/apply-branding.ts';
+import { readContrast } from '../../src/panel/theme/accent-shades.ts';
 import { findProgram } from '../support/find-program.ts';
 import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { makePng } from '../support/still-images.ts';

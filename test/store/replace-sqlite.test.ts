@@ -9,7 +9,7 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { copyDatabase, databaseVersion, migrateStore, openStore, replaceSqlite } from '../../src/store/index.ts';
 import { RESTORED_NODE } from '../../src/store/ports/index.ts';
 import { finishReplacement, replacementSteps } from '../../src/store/snapshot/replace-sqlite.ts';
-import { markCopy } from '../../src/store/sqlite/refuse-foreign-log.ts';
+import { markCopy } from '../../src/store/sqlite/database-mark.ts';
 import { addRunningTask, NEW_WAITING, newSession, newTask } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -1,5 +1,9 @@
+/**
+ * The accounts of a gateway for commands beside it: `withAccounts` opens the auth room on its
+ * database, and writes what a command did into its audit log.
+ */
 import { type Auth, createAuth, rootHasOtherSignInMethod } from '../../auth/index.ts';
-import { createSecretBox, type JsonObject, OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
+import { createSecretBox, type JsonObject, silentLogger, systemClock } from '../../kernel/index.ts';
 import { openSecrets } from '../../operations/secrets/load-secrets.ts';
 import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';
 import {
@@ -14,7 +18,7 @@ import type { AuditAction, Store } from '../../store/ports/index.ts';
 import { configuredNetwork, createSendMail, createUpstream } from '../../upstream/index.ts';
 import { configuredNode } from '../config/node-address.ts';
 import { authConfig } from '../config/room-settings.ts';
-import { type CommandInput, option, UsageError } from './command.ts';
+import type { CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 import { requireDatabase } from './require-database.ts';
 
@@ -123,22 +127,4 @@ async function writeAudit(
     const reason = error instanceof Error ? error.message : String(error);
     io.err(`taskgate: the change is made, but could not be written to the audit log: ${reason}\n`);
   }
-}
-
-/** Reads the password from standard input, without the final line break. */
-export async function readPassword(input: CommandInput): Promise<string> {
-  const password = (await input.io.readStdin()).replace(/\r?\n$/, '');
-  if (password === '')
-    throw new OperatorError('no password on standard input: printf %s "$PASSWORD" | taskgate admin …');
-  return password;
-}
-
-/** The account that a command names, by name or number. @throws `UsageError` */
-export function readAccount(input: CommandInput, command: string): { username: string } | { id: number } {
-  const [username, id] = [option(input, 'username'), option(input, 'id')];
-  if ((username === undefined) === (id === undefined))
-    throw new UsageError('name the account by --username NAME or by --id N', command);
-  if (username !== undefined) return { username };
-  if (!/^[1-9]\d{0,14}$/.test(id ?? '')) throw new UsageError('--id takes a whole number from 1 on', command);
-  return { id: Number(id) };
 }

@@ -1,3 +1,7 @@
+/**
+ * Which functions a plugin must export: those of every plugin, and those that its manifest's modes,
+ * routes and protocols need.
+ */
 import type { Meta } from '../../../contracts/v1.d.ts';
 import { isObject, type Json, type Sentence, sentence } from '../../kernel/index.ts';
 import type { ExportShape } from '../../sandbox/index.ts';

@@ -16,10 +16,11 @@ import { isObject, isoTime, parseJson } from '../../kernel/index.ts';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { pendingMigrations } from '../migrate/pending-migrations.ts';
 import { endPastStatements, ORPHANS_STAY, ORPHANS_STAY_SECONDS } from '../ports/index.ts';
+import { newMark, readMark } from '../sqlite/database-mark.ts';
 import { flushFile, flushFolder, writeFlushed } from '../sqlite/flush.ts';
 import { lockBackups, lockDataDir, requireFreeDataDir } from '../sqlite/lock-data-dir.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
-import { forgetOwner, hasForeignLog, INTENT_FILE, newMark, readMark } from '../sqlite/refuse-foreign-log.ts';
+import { forgetOwner, hasForeignLog, INTENT_FILE } from '../sqlite/refuse-foreign-log.ts';
 import { checkSqliteDatabase } from './sqlite-snapshot.ts';
 
 /** In the data directory: the copy while it is prepared. */

@@ -8,10 +8,11 @@ import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { createTransactionGuard, type Scope } from '../drivers/guard-transactions.ts';
 import { createMemoryLeases } from '../drivers/memory-leases.ts';
 import type { Repositories } from '../ports/index.ts';
+import { markCopy } from './database-mark.ts';
 import { createLogFlush, flushFolder, usesLog } from './flush.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { createReadSnapshot } from './read-snapshot.ts';
-import { claimLog, markCopy } from './refuse-foreign-log.ts';
+import { claimLog } from './refuse-foreign-log.ts';
 import { scheduleCheckpoints } from './schedule-checkpoints.ts';
 import { LOCK_TIMEOUT_MS } from './wait-for-lock.ts';
 

@@ -1,54 +1,26 @@
-import type { Database as SqliteFile } from 'bun:sqlite';
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
-import { join } from 'node:path';
-import { isObject, parseJson, randomBelow } from '../../kernel/index.ts';
-import { storeErrors } from '../drivers/errors.ts';
-import { writeFlushed } from './flush.ts';
-
 /**
  * SQLite replays the write-ahead log that it finds beside a database into whatever file has the
- * name by then. So a serving gateway marks its file, in the four bytes that SQLite leaves to
- * applications, and notes mark and log here. A copy has another mark, and with it the log of a
- * gateway that was killed is refused.
+ * name by then. So a serving gateway marks its file (`database-mark.ts`), and notes mark and log
+ * beside it (`claimLog`). A copy has another mark, and with it the log of a gateway that was killed
+ * is refused, and so is a copy that is still being put into its place (`requireOneFile`).
  */
+import type { Database as SqliteFile } from 'bun:sqlite';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { isObject, parseJson } from '../../kernel/index.ts';
+import { storeErrors } from '../drivers/errors.ts';
+import { newMark, readMark, readNumber } from './database-mark.ts';
+import { writeFlushed } from './flush.ts';
+
+/** Mark and log of the gateway that serves. */
 const OWNER_FILE = 'taskgate.db-wal-owner';
 /** In the data directory while a copy takes the place of the database. */
 export const INTENT_FILE = 'taskgate.replacing';
-/** See https://www.sqlite.org/fileformat.html: the application id in the header of a database. */
-const MARK_AT = 68;
 /** The salt in the header of a write-ahead log, which counts by one with each new beginning. */
 const SALT_AT = 16;
 const LOG_HEADER_BYTES = 32;
 const MOST_BEGINNINGS = 2 ** 24;
 const OWNER_BYTES = 200;
-
-/** The mark that a database file has on the disk; undefined: there is no such file. */
-export const readMark = (path: string): number | undefined => readNumber(path, MARK_AT);
-
-export const newMark = (): number => 1 + randomBelow(2 ** 31 - 1);
-
-/** Marks a copy that nobody has open, and brings it to the disk. */
-export function markCopy(path: string): void {
-  const descriptor = openSync(path, 'r+');
-  try {
-    const bytes = Buffer.alloc(4);
-    bytes.writeUInt32BE(newMark());
-    writeSync(descriptor, bytes, 0, bytes.length, MARK_AT);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
 
 /**
  * Gives the file of a gateway that begins to serve a new mark, and notes that the log from now on
@@ -110,21 +82,4 @@ function readOwner(dataDir: string): { mark: number; salt: number } | undefined 
   const value = size > 0 && size <= OWNER_BYTES ? parseJson(readFileSync(path, 'utf8')) : undefined;
   if (!isObject(value) || typeof value.mark !== 'number' || typeof value.salt !== 'number') return undefined;
   return { mark: value.mark, salt: value.salt };
-}
-
-/** Four bytes of a file as a number; undefined where it is not there or too short. */
-function readNumber(path: string, at: number): number | undefined {
-  let descriptor: number;
-  try {
-    descriptor = openSync(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-  try {
-    const bytes = Buffer.alloc(4);
-    return readSync(descriptor, bytes, 0, bytes.length, at) === bytes.length ? bytes.readUInt32BE() : undefined;
-  } finally {
-    closeSync(descriptor);
-  }
 }

@@ -1,5 +1,4 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
 import { err, ok, type Result, type Sentence, SentenceError, sentence, toSentence } from '../../kernel/index.ts';
 import { checkAddress } from '../check-address.ts';
 import { type Dial, type Resolve, resolveBySystem } from '../dial.ts';
@@ -81,7 +80,7 @@ export async function openMailSocket(
   return err(fault);
 }
 
-const connectDirectly: ConnectMail = (host, port, timeoutMs) =>
+export const connectDirectly: ConnectMail = (host, port, timeoutMs) =>
   new Promise((resolve) => {
     const socket = connectTcp({ host, port });
     const settle = (code?: string) => {
@@ -98,30 +97,3 @@ const connectDirectly: ConnectMail = (host, port, timeoutMs) =>
 
 /** An error before the conversation starts shows there as an ended connection. */
 const withoutErrors = (socket: Socket): Socket => socket.on('error', () => {});
-
-/**
- * Whether a port begins with TLS, or with a greeting in clear, found by a connection of its own.
- */
-export async function mailPortBegins(
-  { address, port }: { address: string; port: number },
-  way: 'tls' | 'plain',
-  { timeoutMs, connect = connectDirectly }: { timeoutMs: number; connect?: ConnectMail | undefined },
-): Promise<boolean> {
-  const opened = await connect(address, port, timeoutMs);
-  if (!opened.ok) return false;
-  return new Promise((resolve) => {
-    // Nothing is sent there, so whose certificate it is does not matter.
-    const socket = way === 'tls' ? connectTls({ socket: opened.value, rejectUnauthorized: false }) : opened.value;
-    const settle = (begins: boolean) => {
-      clearTimeout(timer);
-      socket.destroy();
-      opened.value.destroy();
-      resolve(begins);
-    };
-    const timer = setTimeout(() => settle(false), timeoutMs);
-    if (way === 'tls') socket.once('secureConnect', () => settle(true));
-    else socket.once('data', (chunk: Buffer) => settle(/^\d{3}[ -]/.test(chunk.toString('latin1'))));
-    socket.on('error', () => settle(false));
-    socket.once('close', () => settle(false));
-  });
-}

@@ -13,7 +13,8 @@ import {
 import { checkAddress } from '../check-address.ts';
 import { createDial, type Resolve } from '../dial.ts';
 import { DIRECT_NETWORK, describeProxy, type ProxyServer } from '../proxies.ts';
-import { connectMailThrough, mailPortBegins, openMailSocket, resolveMailServer } from './open-mail-socket.ts';
+import { connectMailThrough, openMailSocket, resolveMailServer } from './open-mail-socket.ts';
+import { mailPortBegins } from './probe-mail-port.ts';
 import type { MailFailure, MailOutcome, MailServer, MailStep, SendMail } from './types.ts';
 import { type WrittenMail, writeMail } from './write-mail.ts';
 

@@ -3,7 +3,8 @@ import { eraseUsersStep } from '../../../operations/index.ts';
 import { exportUser } from '../../../reports/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
-import { type Accounts, readAccount, readPassword, withAccounts } from '../open-accounts.ts';
+import { type Accounts, withAccounts } from '../open-accounts.ts';
+import { readAccount, readPassword } from '../read-account.ts';
 
 /** Creates the first administrator, with the password on standard input; exit 1 if one exists. */
 export async function createRoot(input: CommandInput): Promise<ExitCode> {

@@ -6,8 +6,9 @@ import { useApiMutation, useLocalisedQuery } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { BackLink, useScopedNavigate } from '../../ui/page/links.tsx';
+import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { ChannelForm } from './channel-form.tsx';
 import {
   type ChannelValues,

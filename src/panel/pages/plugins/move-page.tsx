@@ -8,9 +8,10 @@ import { useApiMutation, useApiQuery, useLocalisedQuery, withQuery } from '../..
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { BackLink, useScopedNavigate } from '../../ui/page/links.tsx';
+import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { ConflictAlert, PluginErrors } from './plugin-errors.tsx';
 import { movePath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 import classes from './plugins.module.css';

@@ -1,6 +1,6 @@
 import { Anchor } from '@mantine/core';
 import { IconArrowLeft } from '@tabler/icons-react';
-import { Link, type NavigateOptions, type To, useLocation, useNavigate } from 'react-router';
+import { Link } from 'react-router';
 import { listAddress } from '../../session/panel-address.ts';
 import classes from './links.module.css';
 
@@ -31,16 +31,4 @@ export function ExternalLink({ address, name = address }: { address: string; nam
       {name}
     </Anchor>
   );
-}
-
-/**
- * Navigates only while the user is still on the page that called it: a late answer must not take
- * them away from another page.
- */
-export function useScopedNavigate(): (to: To, options?: NavigateOptions) => void {
-  const navigate = useNavigate();
-  const { pathname } = useLocation();
-  return (to, options) => {
-    if (window.location.pathname === pathname) void navigate(to, options);
-  };
 }
