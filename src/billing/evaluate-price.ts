@@ -1,3 +1,4 @@
+/** What a price expression costs for some facts, and the steps that explain it. */
 import type { Expression } from 'acorn';
 import {
   err,

@@ -1,3 +1,7 @@
+/**
+ * What the hourly clean-up deletes of stored files: rows first, then their files. A row says when
+ * it expires: `keep-inputs.ts` decides for the files of requests, `results/copies` for results.
+ */
 import { type CleanUpStep, isOver } from '../kernel/index.ts';
 import { ORPHANS_STAY, ORPHANS_STAY_SECONDS } from '../store/ports/index.ts';
 import type { FileDeps } from './types.ts';
@@ -19,10 +23,6 @@ const COMPARED_FILES = 20_000;
  */
 const MANY_UNKNOWN = 20;
 
-/**
- * What the hourly clean-up deletes of stored files: rows first, then their files. A row says when
- * it expires: `keep-inputs.ts` decides for the files of requests, `results/copies` for results.
- */
 export function storedFileCleanUpSteps(deps: FileDeps): CleanUpStep[] {
   const { store, clock, storage } = deps;
   return [

@@ -1,3 +1,4 @@
+/** Which channels and keys an import creates of those of the other gateway. */
 import {
   checkBaseUrl,
   checkKey,

@@ -1,3 +1,7 @@
+/**
+ * Which texts count as secrets beside a channel's key itself: what plugins make of it, and what
+ * their requests carry as credentials.
+ */
 import { isObject, parseJson } from './json.ts';
 
 /** Shorter derived values could be ordinary words. */

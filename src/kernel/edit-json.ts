@@ -1,3 +1,4 @@
+/** Reads and changes members of a JSON text in place, so that the rest stays as it is written. */
 import { endOfString, isObject, type Json } from './json.ts';
 
 /** A member of an object in JSON text, by indexes. `start`: of its name. `end`: after its value. */

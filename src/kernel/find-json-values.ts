@@ -1,3 +1,4 @@
+/** Finds the values of some paths in JSON text while it passes, without parsing it. */
 import { measureJsonString, skipJsonString } from './scan-json.ts';
 
 /**

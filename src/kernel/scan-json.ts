@@ -1,3 +1,4 @@
+/** Counts the values, levels and names of JSON text in chunks, before a parser may have it. */
 import { nextTurn } from './background-work.ts';
 
 /**

@@ -1,3 +1,11 @@
+/**
+ * Claims notices and mails from the outbox and delivers them. Each host has its own queue, so a
+ * slow receiver delays no other. Users take turns within it, so a user with many notices delays no
+ * other either.
+ *
+ * `PAUSES_MS` in `deliver-webhook.ts` are the pauses between attempts. Notices are given up after
+ * `LONGEST_WEBHOOK_TRIES_MS` (`store/ports/outbox.ts`).
+ */
 import { inStep } from '../kernel/index.ts';
 import { isStoreUnavailable, MAIL, NO_API_KEY, type WebhookRecord } from '../store/ports/index.ts';
 import type { AttachArtifacts } from './attach-artifacts.ts';
@@ -50,14 +58,6 @@ export type OutboxWorker = {
   stats(): WebhookStats;
 };
 
-/**
- * Claims notices and mails from the outbox and delivers them. Each host has its own queue, so a
- * slow receiver delays no other. Users take turns within it, so a user with many notices delays no
- * other either.
- *
- * `PAUSES_MS` in `deliver-webhook.ts` are the pauses between attempts. Notices are given up after
- * `LONGEST_WEBHOOK_TRIES_MS` (`store/ports/outbox.ts`).
- */
 export function createOutboxWorker(deps: Deps): OutboxWorker {
   const { store, clock, logger, webhooks, nodeId: owner } = deps;
   const underway = new Set<AbortController>();

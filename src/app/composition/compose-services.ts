@@ -1,3 +1,7 @@
+/**
+ * Creates the services below HTTP and begins to load plugins, channels, prices and options. Each
+ * service adds its own stop to `shutdown`.
+ */
 import { join } from 'node:path';
 import { factoryPlugins } from '../../../build/factory/manifest.gen.ts';
 import { createAuth } from '../../auth/index.ts';
@@ -67,10 +71,6 @@ const MAIL_GRACE_MS = 5000;
 /** How long a shutdown waits for the collector of traces. */
 const TRACE_GRACE_MS = 3000;
 
-/**
- * Creates the services below HTTP and begins to load plugins, channels, prices and options. Each
- * service adds its own stop to `shutdown`.
- */
 export async function composeServices(foundation: Foundation): Promise<DomainServices> {
   const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, shutdown, development } = foundation;
   const syncFrequencyMs = config.syncFrequency * 1000;

@@ -1,3 +1,4 @@
+/** Reads `RESULTS_URL` and `BACKUP_TO`: a folder, or a bucket and its parameters. */
 import { isAbsolute } from 'node:path';
 import { err, ok, type Result } from '../../kernel/index.ts';
 import type { StorageLocation } from '../../operations/storage/result-files.ts';

@@ -1,3 +1,8 @@
+/**
+ * Decides how many tasks accounts run at once and in a minute, by declared limits or learned ones,
+ * and when they rest. Declared limits are counted in the database, learned ones in this node's
+ * memory.
+ */
 import { type Clock, createReplica, type Logger, type Random, sleepInStep } from '../../kernel/index.ts';
 import {
   type CapacityKey,
@@ -45,11 +50,6 @@ const NODE_ALIVE_SECONDS = 40;
 /** Another node has the trial: look again after this. */
 const TRIAL_AGAIN_MS = 2000;
 
-/**
- * Decides how many tasks accounts run at once and in a minute, by declared limits or learned ones,
- * and when they rest. Declared limits are counted in the database, learned ones in this node's
- * memory.
- */
 export function createCapacity(deps: {
   store: Store;
   clock: Clock;

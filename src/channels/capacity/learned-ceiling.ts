@@ -1,3 +1,7 @@
+/**
+ * How many tasks an account runs at once where nothing is declared: learned from refusals, raised
+ * by probes.
+ */
 import type { CeilingReason } from './types.ts';
 
 const START = 4;

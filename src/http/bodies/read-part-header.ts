@@ -1,3 +1,4 @@
+/** Reads the header lines of the parts of a multipart body. */
 import { type Sentence, sentence } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 

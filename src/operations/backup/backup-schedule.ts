@@ -1,3 +1,7 @@
+/**
+ * Backups of a serving gateway. Each is made by a process of its own, `taskgate backup create`, of
+ * low priority: copying SQLite blocks a process, and memory goes with it.
+ */
 import {
   type Clock,
   isObject,
@@ -83,10 +87,6 @@ type Deps = {
   notices: Pick<Notices, 'write'>;
 };
 
-/**
- * Backups of a serving gateway. Each is made by a process of its own, `taskgate backup create`, of
- * low priority: copying SQLite blocks a process, and memory goes with it.
- */
 export function createBackups(deps: Deps): Backups {
   const { store, clock, logger, config, options, program, notices } = deps;
   const place = describeLocation(config);

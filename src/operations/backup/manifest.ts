@@ -1,3 +1,4 @@
+/** The manifest of a backup: its parts, its id, and which backups a location has. */
 import { isObject, isoTime, newUuid, OperatorError, parseJson, pluralize, randomAlnum } from '../../kernel/index.ts';
 import { LATEST_MIGRATION } from '../../store/index.ts';
 import type { Store } from '../../store/ports/index.ts';

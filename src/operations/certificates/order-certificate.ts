@@ -1,3 +1,4 @@
+/** Orders one certificate of an ACME authority. */
 import type { axios, Client } from 'acme-client';
 import { type Clock, deadlineSignal, isObject, removeHiddenCharacters } from '../../kernel/index.ts';
 import type { Upstream } from '../../upstream/index.ts';

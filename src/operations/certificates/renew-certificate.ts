@@ -1,3 +1,4 @@
+/** Keeps a certificate of an ACME authority: the first one, and a new one before each ends. */
 import { createPrivateKey, KeyObject, X509Certificate } from 'node:crypto';
 import { type Clock, jitter, type Logger, type Sentence, sentence } from '../../kernel/index.ts';
 import type { CertificateFiles } from './certificate-files.ts';
@@ -25,7 +26,6 @@ type RenewalConfig = {
   serve(certificate: Certificate): void;
 };
 
-/** Keeps a certificate of an ACME authority: the first one, and a new one before each ends. */
 export function renewCertificates({ names, files, order, clock, logger, serve }: RenewalConfig) {
   const stopping = new AbortController();
   let dueMs = 0;

@@ -1,3 +1,7 @@
+/**
+ * Reads all pages, indexes and the ledger once a week at quiet hours, by `taskgate doctor --data`
+ * in a process of its own: on SQLite such a check blocks the process that makes it.
+ */
 import { type Clock, isObject, isOver, type Logger, parseJson, sleepInStep } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { isQuietHour, type QuietHours } from '../retention/run-retention.ts';
@@ -43,10 +47,6 @@ type Deps = {
   quietHours: () => QuietHours;
 };
 
-/**
- * Reads all pages, indexes and the ledger once a week at quiet hours, by `taskgate doctor --data`
- * in a process of its own: on SQLite such a check blocks the process that makes it.
- */
 export function createDataCheck({ store, clock, logger, dataDir, program, quietHours }: Deps): DataCheck {
   const stopping = new AbortController();
   let child: Bun.Subprocess | undefined;

@@ -1,3 +1,7 @@
+/**
+ * When the retention runs: once a day in the quiet hours, a batch at a time, later runs going on
+ * where one stopped.
+ */
 import { type Clock, createZoneClock, isOver, type Logger, sleepInStep } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { RetentionStep } from './retention-steps.ts';

@@ -1,3 +1,8 @@
+/**
+ * Reads each hour what vendors report about their accounts, where a channel's script or plugin says
+ * how: what is left, which is shown and warned of and stops nothing, and what they may run. Only
+ * one of several nodes reads: the one that claims the time.
+ */
 import type { Channels, VendorAccount } from '../../channels/index.ts';
 import {
   BALANCE_OWNER,
@@ -44,11 +49,6 @@ type Deps = {
 /** What says how to ask; undefined: nothing does. `tells`: the plugin can tell limits at all. */
 type Hooks = { balance: RunAccountHook | undefined; limits: RunAccountHook | undefined; tells: boolean };
 
-/**
- * Reads each hour what vendors report about their accounts, where a channel's script or plugin says
- * how: what is left, which is shown and warned of and stops nothing, and what they may run. Only
- * one of several nodes reads: the one that claims the time.
- */
 export function createVendorAccountWatch({
   store,
   clock,

@@ -1,3 +1,7 @@
+/**
+ * The hooks that read a vendor's stream of events after a submission, and which results are
+ * accepted.
+ */
 import type { DriverContext, SubmitEvent } from '../../../contracts/v1.d.ts';
 import {
   err,

@@ -1,3 +1,7 @@
+/**
+ * How a plugin renders a task for its client, as a whole or in events, and which results of these
+ * hooks are accepted.
+ */
 import type { ProtocolContext, TaskView } from '../../../contracts/v1.d.ts';
 import {
   err,

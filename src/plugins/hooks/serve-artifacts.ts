@@ -1,3 +1,4 @@
+/** The hooks that list a task's artifacts and say where each is, and which results are accepted. */
 import type { Artifact, ArtifactContext, ContentContext, ResolveContext } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import { isHostname, normalizeAllowedHost } from '../manifest/addresses.ts';

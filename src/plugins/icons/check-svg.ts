@@ -1,3 +1,4 @@
+/** Which drawings are accepted as icons of plugins: SVG that runs nothing and loads nothing. */
 import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
 import { err, ok, type Result, type Sentence, SentenceError, sentence, toSentence } from '../../kernel/index.ts';
 import {

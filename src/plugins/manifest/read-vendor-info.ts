@@ -1,3 +1,7 @@
+/**
+ * Reads `vendorInfo`: what a plugin says of its vendor's keys, prices, capacity, models and
+ * examples.
+ */
 import type { LocalizedText as WrittenText } from '../../../contracts/v1.d.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { FactRange, FactRanges, InputType, RequestInput, VendorInfo } from '../types.ts';

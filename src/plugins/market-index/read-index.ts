@@ -1,3 +1,4 @@
+/** Reads a marketplace's index: what it offers, and why the rest of it is left out. */
 import schema from '../../../contracts/v1.schema.json';
 import {
   err,

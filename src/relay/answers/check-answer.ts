@@ -1,3 +1,4 @@
+/** Whether an answer to a relayed request is one of its API, so that it may be billed. */
 import { isJsonType } from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';

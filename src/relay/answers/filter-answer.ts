@@ -1,3 +1,6 @@
+/**
+ * What of a vendor's answer reaches the client of a relayed request: headers, refusals, no secrets.
+ */
 import { type AppError, type Clock, deadlineSignal, listKeySecrets, redactSecrets } from '../../kernel/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
 import type { UpstreamFailure, UpstreamResponse } from '../../upstream/index.ts';

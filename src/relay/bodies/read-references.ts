@@ -1,3 +1,7 @@
+/**
+ * Which earlier objects of the vendor's account a relayed request builds on; it must not reach
+ * another user's.
+ */
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
 import { relayErrors } from '../errors.ts';

@@ -1,3 +1,4 @@
+/** The members of relayed requests that the gateway reads: their rules, and what they ask for. */
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
 import { relayErrors } from '../errors.ts';

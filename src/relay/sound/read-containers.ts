@@ -1,3 +1,4 @@
+/** How long a recording is, by its container: WAV, Ogg, MP4, WebM. */
 import type { ByteSource } from './byte-source.ts';
 import { AAC_RATES, type Reading } from './walk-frames.ts';
 

@@ -1,3 +1,4 @@
+/** How many tokens the input of a relayed request may have, before its vendor counts them. */
 import type { ExtractedFile, ExtractedFiles } from '../../files/index.ts';
 import { isObject, type Json } from '../../kernel/index.ts';
 import { findFiles } from '../../vendors/index.ts';

@@ -1,3 +1,4 @@
+/** Claims pending results and copies them. A copy that any process leaves half done starts over. */
 import { inStep, isoTime, type Sentence, sentence, sha256Hex } from '../../kernel/index.ts';
 import {
   type KeptResultRecord,
@@ -59,7 +60,6 @@ export type ResultWorker = {
 
 type Copy = { id: number; userId: number; sinceMs: number; ended: Promise<void> };
 
-/** Claims pending results and copies them. A copy that any process leaves half done starts over. */
 export function createResultWorker(deps: ResultDeps): ResultWorker {
   const {
     store,

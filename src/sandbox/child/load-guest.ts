@@ -1,3 +1,4 @@
+/** Loads a plugin's source into the sandbox, and says when its guest is reset or dropped. */
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
 import { sentence } from '../../kernel/index.ts';
 import type { HookRequest, Reply, ReplyFailure } from '../frames.ts';

@@ -1,3 +1,4 @@
+/** Connections to PostgreSQL: how many, their deadlines, and what fails while the server hangs. */
 import { SQL } from 'bun';
 import { AppError, type Clock, jitter, type Logger, newUuid } from '../../kernel/index.ts';
 import type { BindRepositories, Driver } from '../drivers/connection.ts';

@@ -1,3 +1,4 @@
+/** How many pages the write-ahead log has, by which checkpoints are scheduled. */
 import { Database as SqliteFile } from 'bun:sqlite';
 import { closeSync, openSync, readSync } from 'node:fs';
 

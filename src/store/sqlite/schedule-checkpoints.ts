@@ -1,3 +1,9 @@
+/**
+ * Copies the write-ahead log into the database in another thread: a checkpoint writes thousands of
+ * pages and waits for the disk twice, for which the event loop would stand still. While it copies,
+ * commits go on and the log grows. SQLite starts it over only when all of it has been copied, so
+ * the next group of commits waits while the last few pages are.
+ */
 import type { Database as SqliteFile } from 'bun:sqlite';
 import { type Clock, detachFromRequest, type Logger } from '../../kernel/index.ts';
 import { createLogPages } from './count-log-pages.ts';
@@ -27,12 +33,6 @@ export type Checkpoints = {
   close(): Promise<void>;
 };
 
-/**
- * Copies the write-ahead log into the database in another thread: a checkpoint writes thousands of
- * pages and waits for the disk twice, for which the event loop would stand still. While it copies,
- * commits go on and the log grows. SQLite starts it over only when all of it has been copied, so
- * the next group of commits waits while the last few pages are.
- */
 export function scheduleCheckpoints(
   file: SqliteFile,
   { clock, logger }: { clock: Clock; logger: Logger },

@@ -1,3 +1,4 @@
+/** Reads a batch of requests in each form in which clients send it, and its limits. */
 import { createJsonScanner, isObject, type Json, type JsonObject, parseLongIds } from '../../kernel/index.ts';
 import type { NewBatch, NewBatchItem } from '../../store/ports/index.ts';
 import { surfaceErrors } from '../errors.ts';

@@ -1,3 +1,8 @@
+/**
+ * Sends the items of batches, on one node at a time, each by its own idempotency key: a node that
+ * takes over from one that died finds by it what was sent. An item that cannot be taken for now is
+ * tried again until the batch expires.
+ */
 import type { Quote } from '../../billing/index.ts';
 import { type AppError, isOver, sleepInStep } from '../../kernel/index.ts';
 import {
@@ -53,11 +58,6 @@ type BatchRunner = {
   stop(): Promise<void>;
 };
 
-/**
- * Sends the items of batches, on one node at a time, each by its own idempotency key: a node that
- * takes over from one that died finds by it what was sent. An item that cannot be taken for now is
- * tried again until the batch expires.
- */
 export function createBatchRunner(deps: SurfaceDeps, wakeWebhooks: () => void): BatchRunner {
   const { store, clock, logger } = deps;
   const lookMs = LOOK_MS[store.dialect];

@@ -1,3 +1,4 @@
+/** Sends tasks that wait as soon as accounts have free slots for them. */
 import { type Dispatch, heldSlots } from '../../channels/index.ts';
 import { detachFromRequest, sentence } from '../../kernel/index.ts';
 import {
@@ -53,7 +54,6 @@ export type Dispatcher = {
   stats(): { sending: number; stalledMs: number };
 };
 
-/** Sends tasks that wait as soon as accounts have free slots for them. */
 export function createDispatcher(deps: TaskDeps): Dispatcher {
   const { store, clock, logger, node } = deps;
   const { waitingCounts, capacity } = node;

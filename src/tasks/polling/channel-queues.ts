@@ -1,3 +1,7 @@
+/**
+ * Gives each channel a queue of its own, so that a slow vendor delays no other. A slot is held for
+ * the request only: while an answer is parsed and written, the next request is on its way.
+ */
 import type { Pin } from '../../plugins/index.ts';
 import type { Claimed, PollStage } from './types.ts';
 
@@ -48,10 +52,6 @@ type ChannelQueuesOptions = {
   stopping: AbortSignal;
 };
 
-/**
- * Gives each channel a queue of its own, so that a slow vendor delays no other. A slot is held for
- * the request only: while an answer is parsed and written, the next request is on its way.
- */
 export function createChannelQueues({
   concurrency,
   pin: takePin,

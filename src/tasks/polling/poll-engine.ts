@@ -1,3 +1,7 @@
+/**
+ * Claims due tasks, polls their vendors and writes the results. It also ends tasks that are older
+ * than `limits.taskTimeoutMinutes`, after a last poll, and interrupted submissions.
+ */
 import { isUnreadableKey } from '../../channels/index.ts';
 import { inStep, type Sentence, sentence, shareWait, sleepInStep, watchClock } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
@@ -57,11 +61,6 @@ export type PollEngine = {
   stats(): { running: number; waiting: number; polls: number };
 };
 
-/**
- * Claims due tasks, polls their vendors and writes the results. It also ends
- * tasks that are older than `limits.taskTimeoutMinutes`, after a last poll, and interrupted
- * submissions.
- */
 export function createPollEngine(deps: TaskDeps): PollEngine {
   const { store, clock, logger, limits } = deps;
   const claimBatch = Math.min(MAX_CLAIM, limits.claimLimit);

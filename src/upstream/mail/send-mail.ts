@@ -1,3 +1,7 @@
+/**
+ * Sends a mail by SMTP: the conversation with the server, its deadlines, and what must be
+ * encrypted.
+ */
 import type { Socket } from 'node:net';
 import { getCACertificates } from 'node:tls';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';

@@ -1,3 +1,4 @@
+/** Reads a vendor's answer for a plugin's hook, within limits of size, values and levels. */
 import {
   createJsonScanner,
   err,

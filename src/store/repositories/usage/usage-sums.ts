@@ -1,3 +1,4 @@
+/** Sums of the usage rows by quarter of an hour, hour and day, so that reports read few rows. */
 import { inArray, type SQL, sql } from 'drizzle-orm';
 import type { ChannelFailures, UsageDimension, UsageStore, UsageSumFilter } from '../../ports/index.ts';
 import { type Context, decodeSentence, encodeSentence, separate } from '../context.ts';
