@@ -1,8 +1,8 @@
 import type { Clock, SecretBox } from '../../kernel/index.ts';
 import { CLOCK_LEEWAY_SECONDS, pluralize } from '../../kernel/index.ts';
 import { describeMissingAddress, type NodeAddress, readOptions, taskPublicAddress } from '../../settings/index.ts';
-import type { Store, WalletImbalance } from '../../store/ports/index.ts';
-import { hasOnlyWorkers, NODE_ALIVE_SECONDS, ONLY_WORKERS } from '../nodes/announce-node.ts';
+import { NODE_ALIVE_SECONDS, type Store, type WalletImbalance } from '../../store/ports/index.ts';
+import { hasOnlyWorkers, ONLY_WORKERS } from '../nodes/announce-node.ts';
 import { findUnreadable } from '../secrets/reseal-secrets.ts';
 import { MAX_LISTED } from '../watches/check-ledger.ts';
 import { compareClocks } from '../watches/watch-clock.ts';

@@ -1,9 +1,8 @@
 import { hostname } from 'node:os';
 import { type Clock, type Logger, OperatorError, sleepInStep } from '../../kernel/index.ts';
-import { NODE_FEATURES, type NodeRecord, type Store } from '../../store/ports/index.ts';
+import { NODE_ALIVE_SECONDS, NODE_FEATURES, type NodeRecord, type Store } from '../../store/ports/index.ts';
+import { isOutOfService } from './drain-node.ts';
 
-/** A node counts as alive this long after its last heartbeat: some heartbeats and a margin. */
-export const NODE_ALIVE_SECONDS = 35;
 /** The only node of a database tells nobody but the command line, and wakes up with its loops. */
 const HEARTBEAT_MS = { sqlite: 15_000, postgres: 10_000 };
 
@@ -59,7 +58,7 @@ export async function announceNode(options: {
     await beat();
     if (store.dialect === 'sqlite') return;
     const nodes = await store.nodes.alive(NODE_ALIVE_SECONDS);
-    const isOut = nodes.some((node) => node.id === id && node.drained) && nodes.some(({ drained }) => !drained);
+    const isOut = isOutOfService(nodes, id);
     if (isOut !== isDrained) logger.info({}, isOut ? 'taken out of service: /readyz answers 503' : 'back in service');
     isDrained = isOut;
     warnWithoutMaster(nodes);

@@ -1,6 +1,5 @@
-import type { NodeRecord, Store } from '../../store/ports/index.ts';
+import { NODE_ALIVE_SECONDS, type NodeRecord, type Store } from '../../store/ports/index.ts';
 import { operationErrors } from '../errors.ts';
-import { NODE_ALIVE_SECONDS } from './announce-node.ts';
 
 type Nodes = Pick<Store, 'nodes'>;
 
@@ -15,8 +14,7 @@ export type NodeControl = {
  * answers 503 on `/readyz`, so that load balancers send requests to the others; everything else
  * goes on. Its next start, under a new id, is in service.
  *
- * `drain` in `store/repositories/gateway/nodes.ts` refuses a second node and the last one. If all
- * others fail, the node serves again (`isOut` in `announce-node.ts`).
+ * `drain` in `store/repositories/gateway/nodes.ts` refuses a second node and the last one.
  */
 export const createNodeControl = ({ store }: { store: Nodes }): NodeControl => ({
   /** @throws operations.node_unknown, node_ambiguous, node_busy, node_alone */
@@ -34,6 +32,10 @@ export const createNodeControl = ({ store }: { store: Nodes }): NodeControl => (
     return { ...node, drained: false };
   },
 });
+
+/** A drained node serves again while no other one is in service. `nodes`: those that are alive. */
+export const isOutOfService = (nodes: readonly Pick<NodeRecord, 'id' | 'drained'>[], id: string): boolean =>
+  nodes.some((node) => node.id === id && node.drained) && nodes.some(({ drained }) => !drained);
 
 /** `name`: an id, or the host name of exactly one living node. */
 async function findNode(store: Nodes, name: string): Promise<NodeRecord> {

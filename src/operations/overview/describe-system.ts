@@ -2,12 +2,10 @@ import { type Clock, withoutMessage } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
-import type { AliveNode } from '../../store/ports/index.ts';
-import { SAMPLE_SECONDS, type Store } from '../../store/ports/index.ts';
+import { type AliveNode, NODE_ALIVE_SECONDS, SAMPLE_SECONDS, type Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
 import { LATE_MS } from '../doctor/doctor-checks.ts';
-import { NODE_ALIVE_SECONDS } from '../nodes/announce-node.ts';
 import type { LedgerCheck } from '../watches/check-ledger.ts';
 import type { BackupsView, SystemHistory, SystemView } from './types.ts';
 

@@ -1,6 +1,6 @@
 import { sentence } from '../../kernel/index.ts';
-import type { AliveNode, Store } from '../../store/ports/index.ts';
-import { hasOnlyWorkers, NODE_ALIVE_SECONDS } from '../nodes/announce-node.ts';
+import { type AliveNode, NODE_ALIVE_SECONDS, type Store } from '../../store/ports/index.ts';
+import { hasOnlyWorkers } from '../nodes/announce-node.ts';
 import type { AttentionItem } from './types.ts';
 
 /** A node that ended without removing its row is reported this long after its last heartbeat. */

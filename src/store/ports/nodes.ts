@@ -22,6 +22,9 @@ export type NodeRecord = {
   drained: boolean;
 };
 
+/** A node counts as alive this long after its last heartbeat: some heartbeats and a margin. */
+export const NODE_ALIVE_SECONDS = 35;
+
 /** `silentSeconds`: the age of its latest heartbeat, by the store's clock. */
 export type AliveNode = NodeRecord & { silentSeconds: number };
 

@@ -3,6 +3,7 @@ import { type Dispatch, heldSlots } from '../../channels/index.ts';
 import { detachFromRequest, sentence } from '../../kernel/index.ts';
 import {
   FILES_NODE,
+  NODE_ALIVE_SECONDS,
   type Parking,
   RESTORED_NODE,
   type Repositories,
@@ -21,8 +22,6 @@ import { createCallerSearch } from './find-caller.ts';
 import { planTasks } from './plan-tasks.ts';
 import { releaseParked } from './release-parked.ts';
 
-/** A node counts as alive this long after its last heartbeat. */
-const ALIVE_SECONDS = 35;
 /** How often to check what all live nodes know of. */
 const NODES_EVERY_MS = 10_000;
 /** The sweep while something waits: the guarantee behind every notice. */
@@ -103,7 +102,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const now = clock.monotonicMs();
     if (now - nodesReadMs < NODES_EVERY_MS) return;
     nodesReadMs = now;
-    const alive = await store.nodes.alive(ALIVE_SECONDS);
+    const alive = await store.nodes.alive(NODE_ALIVE_SECONDS);
     node.features.learnFrom(alive);
   }
 
@@ -270,7 +269,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
         taskId,
         lost === 'caller' ? taskErrors.caller_disabled() : taskErrors.origin_task_channel_disabled(),
       );
-    const alive = onlyNode ? [node.id] : (await store.nodes.alive(ALIVE_SECONDS)).map(({ id }) => id);
+    const alive = onlyNode ? [node.id] : (await store.nodes.alive(NODE_ALIVE_SECONDS)).map(({ id }) => id);
     for (const taskId of await store.waiting.leftBehind([...alive, node.id], MAX_BATCH))
       await endOne(taskId, taskErrors.client_left());
   }

@@ -1,8 +1,7 @@
 import { OperatorError } from '../../../kernel/index.ts';
-import { NODE_ALIVE_SECONDS } from '../../../operations/nodes/announce-node.ts';
 import { createNodeControl } from '../../../operations/nodes/drain-node.ts';
 import type { SettingsService } from '../../../settings/index.ts';
-import type { NodeRecord } from '../../../store/ports/index.ts';
+import { NODE_ALIVE_SECONDS, type NodeRecord } from '../../../store/ports/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { withAccounts } from '../open-accounts.ts';
 

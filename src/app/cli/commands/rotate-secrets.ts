@@ -1,5 +1,4 @@
 import { createSecretBox, OperatorError, systemClock } from '../../../kernel/index.ts';
-import { NODE_ALIVE_SECONDS } from '../../../operations/nodes/announce-node.ts';
 import {
   fingerprintSecrets,
   generateSecrets,
@@ -8,7 +7,7 @@ import {
 } from '../../../operations/secrets/load-secrets.ts';
 import { type ResealCount, resealSecrets } from '../../../operations/secrets/reseal-secrets.ts';
 import { openStoreBesideGateway } from '../../../operations/storage/open-store-beside-gateway.ts';
-import type { Store } from '../../../store/ports/index.ts';
+import { NODE_ALIVE_SECONDS, type Store } from '../../../store/ports/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
