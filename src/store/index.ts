@@ -30,7 +30,7 @@ export type { BucketLocation, SendToBucket } from './files/s3/types.ts';
 export { createFileOnce } from './files/write-file.ts';
 export { LATEST_MIGRATION } from './migrate/pending-migrations.ts';
 export { copyDatabase, databaseVersion, revertStore } from './migrate/revert.ts';
-export { type MoveReport, moveDatabase } from './move-database.ts';
+export { hasMoved, type MoveReport, moveDatabase } from './move-database.ts';
 export { migrateStore, openStore, type StoreOptions } from './open-store.ts';
 export { completeAddress, libpqVariables } from './postgres/postgres-address.ts';
 export { createMemoryCounters } from './redis/memory-counters.ts';

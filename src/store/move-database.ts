@@ -56,6 +56,22 @@ export async function moveDatabase({ from, to, clock, logger, onTable = () => {}
   }
 }
 
+/** Whether an earlier run has moved `from` into `to` to its end. */
+export async function hasMoved({ from, to }: Pick<MoveOptions, 'from' | 'to'>): Promise<boolean> {
+  const source = await openMoveEndpoint(from);
+  const target = await openMoveEndpoint(to);
+  const installation = async ({ run }: MoveEndpoint) =>
+    (await run("select value from options where key = 'installation.id'"))[0]?.[0];
+  try {
+    if ((await readNote(source))?.state !== 'gone' || (await readNote(target)) !== undefined) return false;
+    return (await installation(source)) === (await installation(target));
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    await Promise.all([source.close(), target.close()]);
+  }
+}
+
 function lock({ databaseUrl, dataDir }: Place): () => void {
   if (databaseUrl !== '') return () => {};
   prepareDataDir(dataDir);

@@ -19,8 +19,9 @@ import { openStoreBesideGateway } from '../../src/operations/storage/open-store-
 import type { StorageLocation } from '../../src/operations/storage/result-files.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import { migrateStore } from '../../src/store/index.ts';
-import { runRaw } from '../contract/open-raw.ts';
+import { openRaw, runRaw } from '../contract/open-raw.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
 import { SECRETS } from '../support/run-command.ts';
 import { s3Error, startS3StandIn } from '../support/s3-stand-in.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -118,8 +119,8 @@ test('a bucket that may not delete: the backup is recorded, and the old ones are
 async function gatewayFolder(env: Record<string, string> = {}) {
   const dataDir = temporaryFolder();
   await migrateStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger });
-  const read = (folder: string) => {
-    const reading = readConfig({ DATA_DIR: folder, ...env });
+  const read = (folder: string, more: Record<string, string> = {}) => {
+    const reading = readConfig({ DATA_DIR: folder, ...env, ...more }, {}, { needsSecrets: false });
     if (!reading.ok) throw new Error(reading.faults.join());
     return reading.config;
   };
@@ -131,8 +132,8 @@ async function gatewayFolder(env: Record<string, string> = {}) {
     dataDir,
     config: read(dataDir),
     create: (to: StorageLocation) => runBackup({ ...common, config: read(dataDir), to, trigger: 'manual', seal }),
-    restore(from: string, folder: string, manifest: Manifest) {
-      const config = read(folder);
+    restore(from: string, folder: string, manifest: Manifest, into: Record<string, string> = {}) {
+      const config = read(folder, into);
       const location = openBackupLocation({ config, ...common }, { kind: 'folder', path: from });
       return restoreBackup({ ...common, config, location }, manifest, {
         unseal: unsealWithPassphrase('a passphrase of tests'),
@@ -189,4 +190,36 @@ test('a new disk with its lost+found is an empty place to restore into', async (
   mkdirSync(join(into, 'lost+found'));
   await restore(place, into, made?.manifest as Manifest);
   expect(existsSync(join(into, 'taskgate.db'))).toBe(true);
+});
+
+test('SQLite into PostgreSQL: a restore that was killed when all but its file was done ends at the next run', async () => {
+  const place = temporaryFolder();
+  const databaseUrl = await testDatabaseUrl();
+  const { create, restore } = await gatewayFolder();
+  const made = await create({ kind: 'folder', path: place });
+  const manifest = made?.manifest as Manifest;
+  const into = temporaryFolder();
+  await restore(place, into, manifest, { DATABASE_URL: databaseUrl });
+  const raw = openRaw({ databaseUrl, dataDir: '' });
+  const [row] = await raw.rows("select value from options where key = 'installation.id'");
+  await raw.close();
+  const left = join(into, `taskgate.across.${manifest.id}`);
+  await migrateStore({
+    databaseUrl: '',
+    dataDir: left,
+    synchronous: 'NORMAL',
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  const put = (key: string, value: string) =>
+    runRaw({ databaseUrl: '', dataDir: left }, `insert into options (key, value) values ('${key}', '${value}')`);
+  await put('database.move', '{"state":"gone","at":1}');
+  // The file of another gateway was moved elsewhere.
+  await put('installation.id', 'another');
+  const again = () => restore(place, into, manifest, { DATABASE_URL: databaseUrl });
+  await expect(again()).rejects.toThrow('closed for good');
+  const same = `update options set value = '${row?.value}' where key = 'installation.id'`;
+  await runRaw({ databaseUrl: '', dataDir: left }, same);
+  await again();
+  expect(existsSync(left)).toBe(false);
 });

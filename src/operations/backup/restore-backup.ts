@@ -4,6 +4,7 @@ import { OperatorError, pluralize, silentLogger, unwritable } from '../../kernel
 import {
   beginSqliteRestore,
   endSqliteRestore,
+  hasMoved,
   lockDataDir,
   moveDatabase,
   removeForeignSchema,
@@ -91,12 +92,9 @@ async function restoreAcross(
     ? { submissions: 0, webhooks: 0, sessions: 0, results: 0, notes: ['an earlier run had restored the file'] }
     : await restoreSqlite({ ...deps, config: there }, manifest, { secrets, isScratch: true });
   const notes = [...restored.notes, ...noteSecrets(deps, dataDir, secrets)];
-  await moveDatabase({
-    from: { databaseUrl: '', dataDir: across },
-    to: { databaseUrl: config.databaseUrl, dataDir: '' },
-    clock,
-    logger,
-  });
+  const move = { from: { databaseUrl: '', dataDir: across }, to: { databaseUrl: config.databaseUrl, dataDir: '' } };
+  // An earlier run may have ended before it removed the file, which is closed for good then.
+  if (!isRestored || !(await hasMoved(move))) await moveDatabase({ ...move, clock, logger });
   rmSync(across, { recursive: true, force: true });
   return { ...restored, notes };
 }
