@@ -105,7 +105,7 @@ test('last month’s bills are compared with prices that are not saved', async (
   await changes(page).getByText('Bills recalculated').waitFor();
   // The bill was made at $0.05: four seconds of it.
   await changes(page).getByText('$0.20 → $0.40').first().waitFor();
-  await changes(page).getByText('Pay more: 1').waitFor();
+  await changes(page).getByText('1 user would pay more').waitFor();
   expect(await readPrice('demo-video')).toBe(before);
   await changes(page).getByRole('button', { name: 'Discard' }).click();
 });

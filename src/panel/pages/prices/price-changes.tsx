@@ -12,18 +12,32 @@ import type { PriceChange, PriceDrafts } from './use-price-drafts.ts';
 /** Models whose change is spelled out. */
 const mostNamed = 20;
 
-/** The bar under a table of prices: what saving would change, in words. */
+/** The bar under a table of prices while there is something to save. */
 export function PriceChanges({ drafts }: { drafts: PriceDrafts }) {
+  const count = drafts.changes.length + drafts.incomplete.size;
+  return count > 0 && <ChangeBar drafts={drafts} count={count} />;
+}
+
+/** Says in words what saving would change. */
+function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
   const { t } = useTranslation();
   const format = useFormat();
   // Unfolded it hides what is edited.
   const [isOpen, setOpen] = useState(false);
   const [isReplaying, setReplaying] = useState(false);
   const { changes, incomplete, isSaving } = drafts;
-  const count = changes.length + incomplete.size;
-  if (count === 0) return null;
   const shares = changes.flatMap((change) => compareAmounts(change)?.flatMap(({ share }) => share ?? []) ?? []);
   const [low, high] = [Math.min(...shares), Math.max(...shares)].map((share) => signed(share, format.percent));
+  const replay = incomplete.size === 0 && (
+    <PriceReplay
+      runsAtOnce={isReplaying}
+      tried={{
+        prices: changes.map(({ row: { plugin, model }, expression }) => ({
+          ...{ plugin_key: plugin.plugin_key, model: model.model, expression },
+        })),
+      }}
+    />
+  );
   return (
     <section className={classes.bar} aria-label={t('sheet.changes')}>
       <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
@@ -37,6 +51,7 @@ export function PriceChanges({ drafts }: { drafts: PriceDrafts }) {
           </span>
         </summary>
         <div className={classes.changes}>
+          {isReplaying && replay}
           <ul>
             {changes.slice(0, mostNamed).map((change) => (
               <ChangeLines key={change.row.id} change={change} />
@@ -54,16 +69,7 @@ export function PriceChanges({ drafts }: { drafts: PriceDrafts }) {
               ))}
             </ul>
           </details>
-          {incomplete.size === 0 && (
-            <PriceReplay
-              runsAtOnce={isReplaying}
-              tried={{
-                prices: changes.map(({ row: { plugin, model }, expression }) => ({
-                  ...{ plugin_key: plugin.plugin_key, model: model.model, expression },
-                })),
-              }}
-            />
-          )}
+          {!isReplaying && replay}
         </div>
       </details>
       <Group justify="flex-end" gap="sm">
