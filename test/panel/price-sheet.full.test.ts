@@ -126,7 +126,7 @@ test('on a phone each model is a block: its price is in sight without scrolling 
   expect(bar?.height).toBeLessThan(screens.phone.height / 5);
   expect(await changes(page).getByRole('listitem').first().isVisible()).toBe(false);
   await changes(page)
-    .getByText(/New prices? for 2 models: \+/)
+    .locator('summary', { hasText: /New prices for 2 models: \+/ })
     .press('Enter');
   await changes(page).getByRole('listitem').first().waitFor();
   expect(await findPageIssues(page)).toEqual([]);
