@@ -2,10 +2,6 @@ import { defineErrors } from '../kernel/index.ts';
 
 /** Clients know these codes as `tasks.*`, whichever room decides them. */
 export const relayErrors = defineErrors('tasks', {
-  idempotency_not_replayable: [
-    'conflict',
-    'The first request with this Idempotency-Key was answered and billed, and its answer is not kept here. Use a new key to ask again.',
-  ],
   idempotency_outcome_unknown: [
     'conflict',
     'How the vendor answered the first request with this Idempotency-Key is not known. It was not billed here, but the vendor may have accepted it. Use a new key to ask again.',

@@ -49,6 +49,10 @@ export const taskErrors = defineErrors('tasks', {
     'conflict',
     'This Idempotency-Key was used for another request within the last 24 hours. Use a new key for a new request.',
   ],
+  idempotency_not_replayable: [
+    'conflict',
+    'The first request with this Idempotency-Key was answered and billed, and its answer is not kept here. Use a new key to ask again.',
+  ],
   idempotency_in_progress: [
     'conflict',
     'The first request with this Idempotency-Key is still being submitted. Ask again with the same key and body.',

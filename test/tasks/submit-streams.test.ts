@@ -184,9 +184,18 @@ test('a result that is not retained is in the answer alone', async () => {
   const caller = await addCaller(opened.store);
   const path = engine.surfaces.openNativePath('POST', '/snap/now');
   if (path?.kind !== 'route') throw new Error('no route');
-  const request = { ...jsonRequest({ model: 'snap-1', prompt: 'a secret' }), path: '/snap/now' };
+  const request = {
+    ...jsonRequest({ model: 'snap-1', prompt: 'a secret' }),
+    path: '/snap/now',
+    idempotencyKey: 'once',
+  };
   const call = { caller, requestId: 'r', request, admit: async () => {} };
-  const { body } = await path.answer(call).finally(path.release);
+  const { body } = await path.answer(call);
+  const again = await path
+    .answer(call)
+    .catch((error) => error)
+    .finally(path.release);
+  expect(again).toMatchObject({ code: 'tasks.idempotency_not_replayable', shouldRetry: false });
   expect(body).toMatchObject({ data: { images: ['a'] }, status: 'SUCCESS' });
   const { id } = body as { id: string };
   const stored = await opened.store.tasks.byTaskId(id);

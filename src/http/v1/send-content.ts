@@ -26,7 +26,9 @@ const BYTES = { content: { 'application/octet-stream': FILE, '*/*': FILE } } as 
 export const CONTENT_ANSWERS = {
   '200': { description: 'The bytes as the vendor sends them; without Content-Length above 128 KiB', ...BYTES },
   '206': { description: 'The part that Range requested', ...BYTES },
+  '302': { description: 'The kept copy is at Location, in the storage of results' },
   '304': { description: 'The copy that the client has is current' },
+  '307': { description: 'The link is served at Location, on the origin of results' },
   '416': { description: 'The content has no such part' },
 } as const;
 

@@ -78,10 +78,10 @@ export async function repeatFollowed(
   if (!relay) {
     const task = await findOwnTask(deps, caller.user.id, relayId);
     if (task) return accept(taskObject(task));
-    throw relayErrors.idempotency_not_replayable({ shouldRetry: false });
+    throw taskErrors.idempotency_not_replayable({ shouldRetry: false });
   }
   const isFreed = relay.status === 'REFUNDED' && !(await holdsKey(deps, { caller, request, relayId }));
-  if (!isFreed && relay.hiddenAt > 0) throw relayErrors.idempotency_not_replayable({ shouldRetry: false });
+  if (!isFreed && relay.hiddenAt > 0) throw taskErrors.idempotency_not_replayable({ shouldRetry: false });
   return isFreed ? undefined : accept(relayTask(relay));
 }
 

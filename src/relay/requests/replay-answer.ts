@@ -1,6 +1,6 @@
 import { deadlineSignal } from '../../kernel/index.ts';
 import type { RelayRecord } from '../../store/ports/index.ts';
-import { stillInProgress, type TaskDeps } from '../../tasks/index.ts';
+import { stillInProgress, type TaskDeps, taskErrors } from '../../tasks/index.ts';
 import { relayErrors } from '../errors.ts';
 import { callVendorObject } from '../objects/call-stored-object.ts';
 import type { Creation, RelayAnswer, RelayDeps } from '../types.ts';
@@ -40,7 +40,7 @@ export async function replayAnswer(deps: RelayDeps, replay: Replay): Promise<Rel
     };
   }
   const kept = relay && (await openKeptAnswer(deps, relayId));
-  if (!kept) throw relayErrors.idempotency_not_replayable({ shouldRetry: false });
+  if (!kept) throw taskErrors.idempotency_not_replayable({ shouldRetry: false });
   const body = sendKeptAnswer(deps, kept, { userId, left: client.signal });
   return { status: relay.httpStatus, headers: { 'content-type': 'application/json' }, body, replayed: true };
 }

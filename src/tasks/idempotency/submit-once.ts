@@ -1,5 +1,6 @@
 import { deadlineSignal } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
 import { watchTask } from '../observation/watch-task.ts';
 import { isWaiting } from '../state/describe-task.ts';
 import { fromStoredFailure } from '../state/stored-failure.ts';
@@ -15,7 +16,8 @@ export type SubmittedTask = TaskRecord & { replayed: boolean };
  * returns the task of the first request with its Idempotency-Key, or throws the failure that ended
  * that task before the vendor took it. A request refused before its task exists leaves the key
  * free.
- * @throws the stored failure, what `submit` and `runIdempotently` throw
+ * @throws tasks.idempotency_not_replayable for a task that is gone, the stored failure, what
+ *   `submit` and `runIdempotently` throw
  */
 export const submitOnce = (
   deps: TaskDeps,
@@ -50,6 +52,8 @@ async function awaitOutcome(deps: TaskDeps, { caller, request, taskId, attachedM
   let waits = false;
   try {
     for await (const task of watchTask(deps.node, taskId, deadline)) {
+      // What its client has deleted, or got in an answer that is not retained, is gone.
+      if (task.hiddenAt > 0) throw taskErrors.idempotency_not_replayable({ shouldRetry: false });
       if (isWaiting(task) && attachedMs === undefined) return task;
       waits = isWaiting(task);
       if (task.status === 'NOT_START') continue;

@@ -148,6 +148,26 @@ describe('retrieval', () => {
   });
 });
 
+test('a repeat of an order whose video was deleted says so, and buys nothing', async () => {
+  const order = () =>
+    fetch(`${world.url}/v1/videos`, {
+      method: 'POST',
+      headers: {
+        ...{ authorization: `Bearer ${world.key}`, 'content-type': 'application/json' },
+        'idempotency-key': 'to be deleted',
+      },
+      body: JSON.stringify({ model: 'acme-1', prompt: 'x' }),
+    });
+  const { id } = (await (await order()).json()) as { id: string };
+  const before = world.vendor.orders();
+  expect((await world.get(`/v1/videos/${id}`, { token: world.key, method: 'DELETE' })).status).toBe(200);
+  const again = await order();
+  expect([again.status, again.headers.get('x-should-retry'), await again.json()]).toMatchObject([
+    ...[409, 'false', { error: { code: 'idempotency_not_replayable' } }],
+  ]);
+  expect(world.vendor.orders()).toBe(before);
+});
+
 test('an edit of what no address can hold is 404', async () => {
   const response = await fetch(`${world.url}/v1/videos/edits`, {
     method: 'POST',
