@@ -1,8 +1,8 @@
 import { Alert, Box, Button, Stack, Text, useComputedColorScheme } from '@mantine/core';
+import { IconAlertCircle } from '@tabler/icons-react';
 import { type ReactNode, type Ref, useCallback, useEffect, useImperativeHandle, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus } from '../../api/types.ts';
-import { IconAlert } from '../../ui/icons.tsx';
 import { loadScript } from '../oauth/load-script.ts';
 
 export type Captcha = {
@@ -98,7 +98,12 @@ function TurnstileWidget({ siteKey, onToken, ref }: TurnstileWidgetProps) {
 
   if (hasFailed) {
     return (
-      <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
+      <Alert
+        color="red"
+        variant="light"
+        icon={<IconAlertCircle size={20} stroke={1.6} aria-hidden="true" />}
+        role="alert"
+      >
         <Stack gap={12} align="flex-start">
           {t('challenge.failed')}
           <Button

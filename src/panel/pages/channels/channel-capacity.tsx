@@ -1,4 +1,5 @@
 import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
+import { IconAlertCircle } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -9,7 +10,6 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
-import { IconAlert } from '../../ui/icons.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import classes from './channels.module.css';
@@ -92,7 +92,12 @@ export function ChannelRest({ channel }: { channel: Channel }) {
     ? t('channels.rejectedSince', { since: format.time(since) })
     : t('channels.pausedSince', { since: format.time(since), reason: t(restReasons[reason]) });
   return (
-    <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
+    <Alert
+      color="red"
+      variant="light"
+      icon={<IconAlertCircle size={20} stroke={1.6} aria-hidden="true" />}
+      role="alert"
+    >
       <Stack gap="sm">
         <Text size="sm" inherit>
           {said} {t('channels.pausedAttempts', { count })} {t('channels.pausedNext', { when: format.ago(until) })}

@@ -1,7 +1,7 @@
 import { Alert, Box, Button, Loader, Stack } from '@mantine/core';
+import { IconAlertCircle } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { IconAlert } from '../../ui/icons.tsx';
 import { loadScript } from './load-script.ts';
 
 type TelegramWidgetProps = {
@@ -27,7 +27,12 @@ export function TelegramWidget(props: TelegramWidgetProps) {
       {state !== 'failed' && <WidgetFrame key={attempt} {...props} onSettled={setState} />}
       {state === 'loading' && <Loader size={22} aria-label={t('app.loading')} />}
       {state === 'failed' && (
-        <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
+        <Alert
+          color="red"
+          variant="light"
+          icon={<IconAlertCircle size={20} stroke={1.6} aria-hidden="true" />}
+          role="alert"
+        >
           <Stack gap={12} align="flex-start">
             {t('telegram.unreachable')}
             <Button size="xs" variant="default" onClick={retry}>

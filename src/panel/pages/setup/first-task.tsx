@@ -1,4 +1,5 @@
 import { Anchor, Button, Code, Stack, Text } from '@mantine/core';
+import { IconCheck } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useRef } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -9,7 +10,6 @@ import { useSession } from '../../session/session-context.tsx';
 import { useSingleMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { IconCheck } from '../../ui/icons.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { isFinished } from '../tasks/read-task.ts';
 import { TaskFailure, TaskProgress } from '../tasks/task/task-headline.tsx';
@@ -77,7 +77,7 @@ function Step({ isDone, children }: { isDone: boolean; children: ReactNode }) {
   return (
     <li className={classes.step} data-done={isDone || undefined}>
       <span className={classes.mark} aria-hidden="true">
-        {isDone && <IconCheck />}
+        {isDone && <IconCheck size={20} stroke={1.6} aria-hidden="true" />}
       </span>
       <span>{children}</span>
     </li>

@@ -1,4 +1,5 @@
 import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { IconCheck } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -9,7 +10,6 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { IconCheck } from '../../ui/icons.tsx';
 import { FullPageLoader } from '../../ui/page/full-page.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
@@ -166,7 +166,7 @@ function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
           </Stack>
         ) : (
           <p className={classes.found}>
-            <IconCheck />
+            <IconCheck size={20} stroke={1.6} aria-hidden="true" />
             {t('setup.linkFound')}
           </p>
         )}

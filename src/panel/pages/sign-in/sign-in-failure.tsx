@@ -1,11 +1,11 @@
 import { Alert, Anchor, Stack, Text } from '@mantine/core';
+import { IconAlertCircle } from '@tabler/icons-react';
 import { Trans, useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { IconAlert } from '../../ui/icons.tsx';
 
 type SignInErrorProps = {
   error: Error;
@@ -20,7 +20,13 @@ export function SignInError({ error, codeTexts }: SignInErrorProps) {
     return <ErrorNotice error={error} {...(codeTexts === undefined ? {} : { codeTexts })} />;
   }
   return (
-    <Alert color="red" variant="light" icon={<IconAlert />} role="alert" title={t('signIn.limit.title')}>
+    <Alert
+      color="red"
+      variant="light"
+      icon={<IconAlertCircle size={20} stroke={1.6} aria-hidden="true" />}
+      role="alert"
+      title={t('signIn.limit.title')}
+    >
       <Stack gap={8}>
         <Text size="sm" inherit>
           {t('signIn.limit.revoke')}

@@ -1,9 +1,9 @@
 import { ActionIcon, Popover } from '@mantine/core';
+import { IconBell } from '@tabler/icons-react';
 import { lazy, Suspense, useCallback, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskSummary } from '../../api/types.ts';
 import { isLookedAt, readBrowserNotices, showBrowserNotice } from '../../pages/notifications/browser-notices.tsx';
-import { IconBell } from '../../ui/icons.tsx';
 import classes from './notice-bell.module.css';
 import { useNotices } from './use-notices.ts';
 
@@ -49,7 +49,7 @@ export function NoticeBell() {
           aria-label={notices.unread === 0 ? t('bell.label') : t('bell.labelNew', { number: unread })}
           onClick={() => change(!isOpen)}
         >
-          <IconBell />
+          <IconBell size={20} stroke={1.6} aria-hidden="true" />
           {notices.unread > 0 && (
             <span className={classes.count} data-tone={notices.worst} aria-hidden="true">
               {unread}

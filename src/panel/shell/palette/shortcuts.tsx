@@ -1,8 +1,8 @@
 import { ActionIcon, Modal } from '@mantine/core';
+import { IconSearch } from '@tabler/icons-react';
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { isDialogOpen } from '../../ui/form/form-dialog.tsx';
-import { IconSearch } from '../../ui/icons.tsx';
 import { PaletteInput } from './palette-input.tsx';
 
 const CommandPalette = lazy(async () => ({ default: (await import('./command-palette.tsx')).CommandPalette }));
@@ -61,7 +61,7 @@ export function Shortcuts() {
         title={t('palette.openHint')}
         onClick={() => setOpen('palette')}
       >
-        <IconSearch />
+        <IconSearch size={20} stroke={1.6} aria-hidden="true" />
       </ActionIcon>
       {open === 'palette' && (
         <PaletteFrame typed={typed} onType={setTyped} onClose={close}>

@@ -1,7 +1,7 @@
 import { ActionIcon, Alert, Stack, Text, VisuallyHidden } from '@mantine/core';
+import { IconCheck, IconCopy } from '@tabler/icons-react';
 import { Fragment, type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { IconCheck, IconCopy } from '../icons.tsx';
 import classes from './copy-field.module.css';
 
 type CopyFieldProps = {
@@ -48,7 +48,11 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
           aria-label={t('app.copy')}
           onClick={() => void copy()}
         >
-          {outcome === 'copied' ? <IconCheck /> : <IconCopy />}
+          {outcome === 'copied' ? (
+            <IconCheck size={20} stroke={1.6} aria-hidden="true" />
+          ) : (
+            <IconCopy size={20} stroke={1.6} aria-hidden="true" />
+          )}
         </ActionIcon>
       </div>
       <div aria-live="polite">

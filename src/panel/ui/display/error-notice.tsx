@@ -1,10 +1,10 @@
 import { Alert, Code, Text } from '@mantine/core';
+import { IconAlertCircle } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { errorMessage } from '../../api/error-message.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { IconAlert } from '../icons.tsx';
 import classes from './error-notice.module.css';
 
 type ErrorNoticeProps = {
@@ -26,7 +26,12 @@ export function ErrorNotice({ heading, error, codeTexts = {}, action }: ErrorNot
   const requestId = error instanceof ApiError && (error.status === 0 || error.status >= 500) ? error.requestId : null;
   const codeText = error instanceof ApiError ? codeTexts[error.code] : undefined;
   return (
-    <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
+    <Alert
+      color="red"
+      variant="light"
+      icon={<IconAlertCircle size={20} stroke={1.6} aria-hidden="true" />}
+      role="alert"
+    >
       <div className={classes.content} data-not-loaded={heading !== undefined || undefined}>
         <div>
           {heading !== undefined && (

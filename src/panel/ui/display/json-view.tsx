@@ -1,7 +1,7 @@
 import { ActionIcon, Text } from '@mantine/core';
+import { IconCopy } from '@tabler/icons-react';
 import { type ReactNode, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { IconCopy } from '../icons.tsx';
 import { copyText } from './copy-field.tsx';
 import classes from './json-view.module.css';
 import { notifySuccess } from './notify.ts';
@@ -32,7 +32,7 @@ export function JsonView({ value, label }: { value: unknown; label: string }) {
         aria-label={`${t('json.copy')}: ${label}`}
         onClick={() => void copy()}
       >
-        <IconCopy />
+        <IconCopy size={20} stroke={1.6} aria-hidden="true" />
       </ActionIcon>
       {hasFailed && (
         <Text size="sm" c="var(--mantine-color-error)" mt={8} role="alert">

@@ -1,10 +1,10 @@
 import { ActionIcon, type MantineColorScheme, useMantineColorScheme } from '@mantine/core';
+import { IconContrast, IconWorld } from '@tabler/icons-react';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { changeLanguage } from '../../i18n/create-i18n.ts';
 import { languages } from '../../i18n/languages.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { IconContrast, IconGlobe } from '../icons.tsx';
 import type { MenuChoice } from './choice-menu.tsx';
 
 /** Loaded with the first click: menus would add a tenth to the sign-in page. */
@@ -25,7 +25,7 @@ export function PageControls({ isNamed = false }: { isNamed?: boolean }) {
       <Control
         isNamed={isNamed}
         label={t('app.language')}
-        icon={<IconGlobe />}
+        icon={<IconWorld size={20} stroke={1.6} aria-hidden="true" />}
         value={i18n.language}
         choices={Object.entries(languages).map(([value, { name, tag }]) => ({ value, text: name, lang: tag }))}
         onChoose={(language) => void changeLanguage(i18n, language)}
@@ -33,7 +33,7 @@ export function PageControls({ isNamed = false }: { isNamed?: boolean }) {
       <Control
         isNamed={isNamed}
         label={t('app.scheme')}
-        icon={<IconContrast />}
+        icon={<IconContrast size={20} stroke={1.6} aria-hidden="true" />}
         value={colorScheme}
         choices={Object.entries(schemes).map(([value, text]) => ({ value, text: t(text) }))}
         onChoose={(scheme) => setColorScheme(scheme as MantineColorScheme)}

@@ -1,4 +1,5 @@
 import { Alert, Progress, Stack, Text } from '@mantine/core';
+import { IconAlertCircle } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../../api/types.ts';
@@ -6,7 +7,6 @@ import type { TextKey } from '../../../i18n/texts.ts';
 import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { StatusLabel, TaskStatus, type Tone } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
-import { IconAlert } from '../../../ui/icons.tsx';
 import { sayPosition, sayStart, sayWhole } from '../../queue/queue-position.ts';
 import { isFinished, isRefusedByVendor, parsePercent, sentAt, tookSeconds, vendorReasons } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
@@ -157,7 +157,7 @@ export function TaskFailure({ task }: { task: TaskDetail }) {
     <Alert
       color="red"
       variant="light"
-      icon={<IconAlert />}
+      icon={<IconAlertCircle size={20} stroke={1.6} aria-hidden="true" />}
       title={t(isRefused ? 'task.fail.refusedHeading' : 'task.fail.heading')}
     >
       <Stack gap={8}>
