@@ -145,7 +145,14 @@ function PriceRow({ row, drafts, isOfPlugin, hasFocus, choice, onPaste, onCopy }
         {model.model}
         {!isOfPlugin && (
           <Text size="xs" c="dimmed">
-            <Anchor component={Link} to={`/prices/${plugin.plugin_key}`} inherit c="dimmed">
+            <Anchor
+              component={Link}
+              to={`/prices/${plugin.plugin_key}`}
+              inherit
+              c="dimmed"
+              display="inline-block"
+              py={3}
+            >
               {plugin.plugin_name}
             </Anchor>
           </Text>
