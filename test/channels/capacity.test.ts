@@ -200,12 +200,21 @@ describe('capacity', () => {
     },
   );
 
-  test.each([2, 5])(
-    'a vendor that answers with the result, and works for %i at once meanwhile, is learned with few refusals',
-    async (limit) => {
-      const [SECONDS, JOB] = [600, 10];
+  test.each([
+    [2, 10],
+    [5, 10],
+    [5, 60],
+  ])(
+    'a vendor that answers with the result, and works for %i at once for %i s meanwhile, is learned with few refusals',
+    async (limit, JOB) => {
+      const SECONDS = 60 * JOB;
       const asked: { dispatch: Dispatch; endsAt: number }[] = [];
       let [refused, done] = [0, 0];
+      common.store.capacity.running = async (except) => {
+        const sending = asked.filter(({ dispatch }) => !except.includes(dispatch.taskId)).length;
+        const count = { accepted: 0, queued: 0, unpolled: sending, sending, abandoned: 0 };
+        return [{ channelId: 1, credentialId: 1, model: 'm', ...count }];
+      };
       for (let second = 0; second < SECONDS; second++) {
         while (asked[0] && asked[0].endsAt <= second) {
           const [{ dispatch }] = asked.splice(0, 1) as [(typeof asked)[number]];
@@ -635,6 +644,12 @@ describe('capacity', () => {
           expect(three.describe(channel()).credentials[1]?.restReason).toBe('');
         },
       );
+
+      test('of none is counted for a full account', async () => {
+        accept(begin());
+        await refuse(4);
+        expect([view().rest, capacity.rests(channel(), 'm')]).toEqual(['capacity', false]);
+      });
 
       test('of each is a rest of the channel, until the first may be tried', async () => {
         for (const id of KEYS) three.refused(send(id), { kind: id === 3 ? 'credential' : 'balance' });

@@ -108,6 +108,21 @@ describeEachStore(
         expect(parked.map(({ apiKeyId }) => apiKeyId).sort()).toEqual([key.id, null].sort());
       }));
 
+    test('the end of a task releases the next one, and not all that its owner has parked', () =>
+      withEngines([opened().store], {}, async (engine) => {
+        const { store } = opened();
+        await engine.addChannel();
+        const caller = await addLimited(store, 1);
+        const first = await submit(engine, caller, `a ${HELD}`);
+        const others: string[] = [];
+        for (let count = 0; count < 30; count++) others.push((await submit(engine, caller, `a ${HELD}`)).taskId);
+        expect(await readParked(store)).toBe(30);
+        engine.finishJobs();
+        expect((await ended(store, first.taskId)).status).toBe('SUCCESS');
+        await until(async () => (await engine.vendorCounts()).creates === 2);
+        expect(await readParked(store)).toBeGreaterThanOrEqual(28);
+      }));
+
     test('a limit that is raised or taken away lets the parked tasks go, after a restart too', async () => {
       const { store } = opened();
       const caller = await addLimited(store, 1);

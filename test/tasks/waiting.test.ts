@@ -77,6 +77,16 @@ const code = (promise: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof AppError ? error.code : String(error)),
   );
 
+/** Says how many slots a request of the plugin takes. */
+function setSlots(engine: Engine, slots: string): void {
+  const { generation, release } = engine.plugins.pin();
+  release();
+  const loaded = generation.plugins.get('demo') as { -readonly [Name in keyof LoadedPlugin]: LoadedPlugin[Name] };
+  // A copy: the engines of this process share what was read of a source.
+  const vendor = { examples: [], ...loaded.manifest.vendor, capacity: { slots, queues: false } };
+  loaded.manifest = { ...loaded.manifest, vendor };
+}
+
 describeEachStore(
   'waiting tasks',
   (opened) => {
@@ -136,34 +146,21 @@ describeEachStore(
 
     test('a request takes as many places as its plugin says, and one that is larger than the limit runs alone', () =>
       withEngine(opened(), { vendorMaxRunning: 2 }, async (engine, store) => {
-        const { generation, release } = engine.plugins.pin();
-        release();
-        const loaded = generation.plugins.get('demo') as { -readonly [Name in keyof LoadedPlugin]: LoadedPlugin[Name] };
-        // A copy: the engines of this process share what was read of a source.
-        const vendor = {
-          examples: [],
-          ...loaded.manifest.vendor,
-          capacity: { slots: 'u("seconds") / 2.5', queues: false },
-        };
-        loaded.manifest = { ...loaded.manifest, vendor };
+        setSlots(engine, 'u("seconds") / 2.5');
         await engine.addChannel({ limits: { maxRunning: 5 } });
         const caller = await addCaller(store);
         const tasks = await Promise.all(Array.from({ length: 6 }, () => submit(engine, caller, `a ${HELD}`)));
         expect(tasks.map(({ slots }) => slots)).toEqual(Array(6).fill(2));
         for (const { taskId } of tasks) expect((await endedByTest(engine, taskId)).slots).toBe(2);
         expect(await engine.vendorCounts()).toMatchObject({ full: 0, most_running: 2 });
-        vendor.capacity = { slots: '7', queues: false };
+        setSlots(engine, '7');
         const large = await submit(engine, caller);
         expect(await ended(store, large.taskId)).toMatchObject({ status: 'SUCCESS', slots: 7 });
       }));
 
     test('a request that takes several places waits for them where the limit was learned', () =>
       withEngine(opened(), {}, async (engine, store) => {
-        const { generation, release } = engine.plugins.pin();
-        release();
-        const loaded = generation.plugins.get('demo') as { -readonly [Name in keyof LoadedPlugin]: LoadedPlugin[Name] };
-        const capacity = { slots: 'u("seconds") / 2.5', queues: false };
-        loaded.manifest = { ...loaded.manifest, vendor: { examples: [], ...loaded.manifest.vendor, capacity } };
+        setSlots(engine, 'u("seconds") / 2.5');
         const id = await engine.addChannel();
         const scope = { pool: `#${id}`, model: 'demo-video' };
         await store.capacity.putCeiling(scope, { before: 0, after: 3, reason: 'refused' });
@@ -183,11 +180,7 @@ describeEachStore(
 
     test('a request that takes several places is not overtaken by smaller ones of another model', () =>
       withEngine(opened(), {}, async (engine, store) => {
-        const { generation, release } = engine.plugins.pin();
-        release();
-        const loaded = generation.plugins.get('demo') as { -readonly [Name in keyof LoadedPlugin]: LoadedPlugin[Name] };
-        const capacity = { slots: 'model == "demo-video-pro" ? 3 : 1', queues: false };
-        loaded.manifest = { ...loaded.manifest, vendor: { examples: [], ...loaded.manifest.vendor, capacity } };
+        setSlots(engine, 'model == "demo-video-pro" ? 3 : 1');
         await engine.billing.prices.save({ pluginKey: '*', model: 'demo-video-pro', expression: '0.01' });
         await engine.addChannel({ models: ['demo-video', 'demo-video-pro'], limits: { maxRunning: 3 } });
         const caller = await addCaller(store);
@@ -298,12 +291,13 @@ describeEachStore(
         await vendor.stop(true);
       }));
 
-    test('a task that a cheaper model turned away goes on by the model and price that were accepted', () =>
+    test('a task that a cheaper model turned away goes on by the model, price and slots that were accepted', () =>
       withEngine(opened(), {}, async (engine, store) => {
+        setSlots(engine, 'model == "cheap" ? 1 : 2');
         const vendor = Bun.serve({ port: 0, fetch: () => new Response('{}', { status: 429 }) });
         const mapped = (to: string) => ({ models: ['alias'], modelMapping: { alias: to } });
         await engine.billing.prices.save({ pluginKey: '*', model: 'cheap', expression: '0.001 * u("seconds")' });
-        await engine.addChannel({ ...mapped('demo-video'), limits: { maxRunning: 1 } });
+        await engine.addChannel({ ...mapped('demo-video'), limits: { maxRunning: 2 } });
         const caller = await addCaller(store);
         const send = (prompt: string) => {
           const request = jsonRequest({ model: 'alias', prompt, seconds: 5 });
@@ -323,6 +317,7 @@ describeEachStore(
           billFor(5),
           BALANCE - 2 * billFor(5),
         ]);
+        expect((await read()).slots).toBe(2);
         await engine.channels.update(cheap, { status: 2 }, { mayMoveKey: true });
         engine.finishJobs();
         expect((await ended(store, taskId)).status).toBe('SUCCESS');
@@ -340,6 +335,30 @@ describeEachStore(
         expect(task).toMatchObject({ status: 'FAILURE', failReason: 'no capacity at the vendor within 1 minutes' });
         expect(await readBalance(store, caller.user.id)).toBe(BALANCE - billFor(5));
       }));
+
+    test('a task whose end fails holds up no other', () => {
+      const rules = { maxWaitMs: 3000 };
+      return withEngine(opened(), { rules }, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, `a ${HELD}`);
+        const faulty = await submit(engine, caller);
+        rules.maxWaitMs = 3_600_000;
+        const other = await submit(engine, caller);
+        const read = store.tasks.byTaskId;
+        store.tasks.byTaskId = async (taskId) => {
+          if (taskId === faulty.taskId) throw new Error('its row cannot be read');
+          return read(taskId);
+        };
+        await until('its end has failed', async () =>
+          engine.warnings.some((line) => /could not be (?:ended|sent)/.test(line)),
+        );
+        engine.finishJobs();
+        expect((await ended(store, other.taskId)).status).toBe('SUCCESS');
+        store.tasks.byTaskId = read;
+        await endedByTest(engine, faulty.taskId);
+      });
+    });
 
     test('a task that finds no database when it is sent waits again, and is sent later', () =>
       withEngine(opened(), {}, async (engine, store) => {

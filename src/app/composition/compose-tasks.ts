@@ -1,5 +1,5 @@
 import type { Billing } from '../../billing/index.ts';
-import type { CapacityService } from '../../channels/index.ts';
+import { type CapacityService, mapModel } from '../../channels/index.ts';
 import { createSmallFiles, type ResultStorage } from '../../files/index.ts';
 import type { Clock, JsonObject, Logger, ReportCacheSize } from '../../kernel/index.ts';
 import { createWebhooks, type WebhookServices, type Webhooks } from '../../notifications/index.ts';
@@ -152,7 +152,8 @@ export function composeTasks(parts: TaskParts): TaskServices {
     },
   });
   const isResting = (channel: ChannelRecord): boolean =>
-    channel.models.length > 0 && channel.models.every((model) => parts.node.capacity.rests(channel, model));
+    channel.models.length > 0 &&
+    channel.models.every((model) => parts.node.capacity.rests(channel, mapModel(channel.modelMapping, model)));
   const reports = createReports({ store, clock, isResting, ...(reportCacheSize && { reportCacheSize }) });
   const surfaces = createSurfaces({ ...deps, results }, relay);
   const batches = createBatches({ ...deps, results }, () => webhooks.taskChanged());

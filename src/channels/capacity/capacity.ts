@@ -338,7 +338,10 @@ export function createCapacity(deps: {
       const scopes = listAccounts(channel).map((one) => ({
         ...{ channelId: channel.id, credentialId: one.credential.id, pool: findPool(one), model },
       }));
-      return scopes.length > 0 && scopes.every((scope) => restable(scope).some(({ rest }) => rest.reason !== ''));
+      return (
+        scopes.length > 0 &&
+        scopes.every((scope) => restable(scope).some(({ rest }) => rest.reason !== '' && rest.reason !== 'capacity'))
+      );
     },
     begunRests: states.begunRests,
     restEvents: async ({ id }, limit) => (await store.capacity.restEvents(id, limit)) as RestEvent[],

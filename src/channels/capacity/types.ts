@@ -107,7 +107,10 @@ export type Capacity = {
    * already has `held` (0 unless given); `undefined`: nowhere.
    */
   lacking(scope: Scope, slots: number, held?: number): CapacityKey | undefined;
-  /** Whether every credential of a channel rests for a model of the vendor, for whatever reason. */
+  /**
+   * Whether every credential of a channel rests for a model of the vendor. One that is merely full
+   * does not.
+   */
   rests(channel: Pick<ChannelRecord, 'id'>, upstreamModel: string): boolean;
   /** Whether a start there needs `lockSlots`: a limit is declared, or a rest ends with a trial. */
   needsLock(scope: Scope): boolean;

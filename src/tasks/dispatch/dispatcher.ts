@@ -274,9 +274,14 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       await endOne(taskId, taskErrors.client_left());
   }
 
+  /** One that cannot be ended is tried again, and holds up neither the others nor what is sent. */
   async function endOne(taskId: string, error: ReturnType<typeof taskErrors.wait_over>): Promise<void> {
-    const task = await store.tasks.byTaskId(taskId);
-    if (task) await endWaiting(deps, task, { error });
+    try {
+      const task = await store.tasks.byTaskId(taskId);
+      if (task) await endWaiting(deps, task, { error });
+    } catch (failure) {
+      logger.error({ err: failure, task_id: taskId }, 'a waiting task could not be ended; retrying later');
+    }
   }
 
   async function run(): Promise<void> {

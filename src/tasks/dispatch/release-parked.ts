@@ -7,8 +7,9 @@ const MAX_RELEASED = 64;
 
 /**
  * Puts tasks back into their queues whose owners are below their limits again: one of their tasks
- * has ended, or the limit was changed. May put back too many, since it locks nothing: the
- * dispatcher counts again before it begins them. Returns how many.
+ * has ended, or the limit was changed. Not more than may run beside those that wait there already.
+ * May put back too many, since it locks nothing: the dispatcher counts again before it begins them.
+ * Returns how many.
  */
 export async function releaseParked(
   { store, limits }: Pick<TaskDeps, 'store' | 'limits'>,
@@ -22,19 +23,27 @@ export async function releaseParked(
   });
   const users = Map.groupBy(parked, ({ userId }) => userId);
   const own = countOwnerConcurrency(await store.waiting.running([...users.keys()], { locks: false }));
+  const waiting = new Map(
+    (await store.waiting.unparked([...users.keys()])).map(({ userId, class: name, tasks }) => [
+      `${userId} ${name}`,
+      tasks,
+    ]),
+  );
+  const left = (row: (typeof parked)[number]): number =>
+    own.left(row, row.most) - (waiting.get(`${row.userId} ${row.class}`) ?? 0);
   const released: string[] = [];
   for (const [userId, rows] of users) {
-    const open = rows.filter((row) => own.findReached(row, row.most) === '');
+    const open = rows.filter((row) => left(row) > 0);
     if (open.length === 0) continue;
     const heads = await store.waiting.parkedHeads({
       userId,
       keys: open.map(({ apiKeyId }) => apiKeyId ?? 0),
       classes: open.map((row) => row.class),
-      limit: Math.min(MAX_RELEASED, Math.max(...open.map((row) => own.left(row, row.most)))),
+      limit: Math.min(MAX_RELEASED, Math.max(...open.map(left))),
     });
     for (const head of heads) {
       const row = open.find((each) => each.apiKeyId === head.apiKeyId && each.class === head.class);
-      if (!row || own.findReached(row, row.most) !== '') continue;
+      if (!row || left(row) <= 0) continue;
       own.add(row);
       released.push(head.taskId);
     }

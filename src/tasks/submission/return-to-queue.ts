@@ -67,8 +67,8 @@ type PutBack = { task: TaskRecord; taken: Pick<TakenEntry, 'task' | 'entry'>; wa
 export async function putBack({ store, node }: TaskDeps, { task, taken, waitMs, counts }: PutBack): Promise<boolean> {
   const { task: accepted, entry } = taken;
   const options = { waitMs, counts };
-  const { quota, billing: snapshot, properties, action } = accepted;
-  const restored = { ...task, quota, billing: snapshot, properties, action };
+  const { quota, billing: snapshot, properties, action, slots } = accepted;
+  const restored = { ...task, quota, billing: snapshot, properties, action, slots };
   try {
     return await node.money.replacing(async (tx, replace) => {
       const attempt = reservationNumber(task, RETURNED);

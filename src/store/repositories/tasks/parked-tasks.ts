@@ -33,6 +33,9 @@ export function createParkedTasks(
     );
   const listAllParked = listParked(sql`true`);
   const listParkedByUser = listParked(ofUsers);
+  const countUnparked = lazy(() =>
+    prepare(sql`select user_id, class, count(*) from waiting where parked = '' and ${ofUsers} group by user_id, class`),
+  );
   const parkedHeads = lazy(() =>
     prepare(sql`select task_id, api_key_id, class from waiting
       where parked <> '' and user_id = ${at('userId')}
@@ -48,7 +51,7 @@ export function createParkedTasks(
       returning class, priority`),
   );
 
-  const store: Pick<WaitingStore, 'running' | 'parked' | 'parkedHeads' | 'release'> = {
+  const store: Pick<WaitingStore, 'running' | 'parked' | 'unparked' | 'parkedHeads' | 'release'> = {
     async running(userIds, { locks }) {
       const ids = JSON.stringify(userIds);
       if (locks) await lockUsers()({ ids });
@@ -68,6 +71,14 @@ export function createParkedTasks(
         class: String(name),
         parked: parked as ParkedBy,
         most: { key: toNumber(key), user: toNumber(user) },
+      }));
+    },
+
+    async unparked(userIds) {
+      return (await countUnparked()({ ids: JSON.stringify(userIds) })).map(([userId, name, tasks]) => ({
+        userId: Number(userId),
+        class: String(name),
+        tasks: Number(tasks),
       }));
     },
 

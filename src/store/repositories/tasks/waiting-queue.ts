@@ -40,7 +40,7 @@ export function createWaitingStore(context: Context): WaitingStore {
   };
 
   /** Moves a task that is being sent to `waiting`. */
-  type Price = Pick<TaskRecord, 'quota' | 'billing' | 'properties' | 'action'>;
+  type Price = Pick<TaskRecord, 'quota' | 'billing' | 'properties' | 'action' | 'slots'>;
   const stopSending = async (task: TaskRecord, waitingSince: number, price?: Price): Promise<boolean> => {
     const moved = await db
       .update(tasks)
@@ -221,8 +221,8 @@ export function createWaitingStore(context: Context): WaitingStore {
     },
 
     putBack: atomic(async ({ task, entry: former }, { waitMs, counts, into }) => {
-      const { quota, billing, properties, action } = task;
-      const price = { quota, billing, properties, action };
+      const { quota, billing, properties, action, slots } = task;
+      const price = { quota, billing, properties, action, slots };
       if (!(await stopSending(task, Math.floor(former.sinceMs / 1000), price))) return false;
       const notBeforeMs = waitMs > 0 ? (await readNow()) + Math.min(waitMs, LONGEST_RETURN_MS) : 0;
       const entry = into
