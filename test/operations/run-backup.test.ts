@@ -223,3 +223,17 @@ test('SQLite into PostgreSQL: a restore that was killed when all but its file wa
   await again();
   expect(existsSync(left)).toBe(false);
 });
+
+test('where the secrets are lost, a backup without them can still be made', async () => {
+  const dataDir = temporaryFolder();
+  await migrateStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger });
+  const reading = readConfig({ DATA_DIR: dataDir });
+  if (!reading.ok) throw new Error(reading.faults.join());
+  const { config } = reading;
+  const signal = new AbortController().signal;
+  const to = { kind: 'folder', path: temporaryFolder() } as const;
+  const request = { config, version: '1.2.3', to, trigger: 'manual', signal } as const;
+  const seal = sealWithPassphrase('a passphrase of tests');
+  await expect(runBackup({ ...request, seal })).rejects.toThrow('there is no secrets.json');
+  expect((await runBackup({ ...request, seal: undefined }))?.manifest.secrets).toBeNull();
+});

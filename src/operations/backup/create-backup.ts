@@ -20,7 +20,7 @@ import type { BackupDeps, CreatedBackup, DumpedDatabase, Manifest, NewBackup } f
  */
 export async function createBackup(
   deps: BackupDeps & { store: Store },
-  { trigger, secrets, seal }: NewBackup,
+  { trigger, secrets }: NewBackup,
 ): Promise<CreatedBackup> {
   const { store, config, version, clock, signal } = deps;
   await removeStaleWork(resolve(config.dataDir), clock.unix());
@@ -32,7 +32,7 @@ export async function createBackup(
   const dumped = await dump(deps, id);
   const results = openResultFiles(config, { clock, logger: silentLogger, store });
   try {
-    const sealed = await sealSecrets(deps, { id, secrets, seal, sha256: dumped.database.sha256 });
+    const sealed = await sealSecrets(deps, { id, secrets, sha256: dumped.database.sha256 });
     const kept = await copyResults(deps, { id, wanted: dumped.results, from: results.files });
     await keepResults(deps, { id, results: kept, from: results.files });
     signal.throwIfAborted();
@@ -65,9 +65,10 @@ async function dump(deps: BackupDeps & { store: Store }, id: string): Promise<Du
 
 async function sealSecrets(
   deps: BackupDeps,
-  { id, secrets, seal, sha256 }: Pick<NewBackup, 'secrets' | 'seal'> & { id: string; sha256: string },
+  { id, secrets, sha256 }: Pick<NewBackup, 'secrets'> & { id: string; sha256: string },
 ): Promise<Manifest['secrets']> {
-  if (!seal) return null;
+  if (!secrets) return null;
+  const { seal } = secrets;
   const sealed = await seal.encrypt(writeSecrets(secrets, { backup: id, database_sha256: sha256 }));
   const part = await putPart(deps, `${id}/${SECRETS_PART}`, toByteStream(sealed));
   return { file: SECRETS_PART, ...part, sealed_with: seal.with };

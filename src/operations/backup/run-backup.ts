@@ -83,7 +83,8 @@ async function recordRun(
   { store, location, clock, logger }: { store: Store; location: BackupLocation; clock: Clock; logger: Logger },
 ): Promise<CreatedBackup | undefined> {
   const { config, trigger, run, seal } = request;
-  const secrets = readSecrets(config);
+  // Where they are lost, a backup without them is the first that is needed.
+  const secrets = seal && { ...readSecrets(config), seal };
   const due = await run?.(store);
   const lease = { id: due?.id ?? newUuid(), owner: newUuid() };
   const leaseForMs = LEASE_MS[store.dialect];
@@ -100,7 +101,7 @@ async function recordRun(
     if (!request.acceptFolder) await requireKnownFolder(store, location);
     const made = await createBackup(
       { config, version: request.version, clock, logger, location, signal, store },
-      { trigger, secrets, seal },
+      { trigger, secrets },
     );
     const said = joinWarnings(made.warnings);
     await store.backups.end(lease, { status: 'done', backup: made.manifest.id, bytes: made.bytes, said });

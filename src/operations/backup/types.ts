@@ -75,9 +75,8 @@ export type BackupDeps = {
 
 export type NewBackup = {
   trigger: BackupTrigger;
-  secrets: Pick<Secrets, 'session' | 'crypto'>;
-  /** Undefined: the secrets are left out. */
-  seal: Seal | undefined;
+  /** Undefined: they are left out. */
+  secrets: (Pick<Secrets, 'session' | 'crypto'> & { seal: Seal }) | undefined;
 };
 
 export type CreatedBackup = { manifest: Manifest; bytes: number; warnings: Sentence[] };

@@ -35,7 +35,7 @@ import { requireDatabase } from '../require-database.ts';
 
 /** Makes one backup. Exit 0 without one when another is under way. */
 export async function create(input: CommandInput): Promise<ExitCode> {
-  const { config } = readSettings(input);
+  const { config } = readSettings(input, { needsSecrets: input.values['without-secrets'] !== true });
   lowerPriority();
   await requireDatabase(config);
   const isScheduled = input.values.schedule === true;
