@@ -13,9 +13,10 @@ import type { PriceFault } from './evaluate-price.ts';
 import { quotaStep, toQuota } from './explain-bill.ts';
 import { finalBill, noBill, TOO_LARGE } from './final-bill.ts';
 import { parsePriceExpression } from './parse-price.ts';
-import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
+import { createPriceBook, type PriceBook } from './price-book.ts';
 import { createReserving, type Reserving } from './reserve.ts';
 import { type BillableTask, type Ended, type FinalBill, settleAll, settleLate } from './settle.ts';
+import type { DeclaredFact } from './validate-price.ts';
 
 export type QuoteRequest = {
   pluginKey: string;

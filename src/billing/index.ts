@@ -6,7 +6,8 @@
  * - `billing.ts` (`quote`) → `reserve.ts` → `final-bill.ts` → `settle.ts`: the way of a charge;
  *   `memory-holds.ts`: reservations that are not stored.
  * - `price-book.ts` finds a price, `parse-price.ts` and `evaluate-price.ts` read its expression,
- *   `check-prices.ts` says what is wrong with it, `summarize-price.ts` says it in words.
+ *   `validate-price.ts` refuses a wrong one when it is saved, `find-price-problems.ts` finds stored
+ *   ones that apply to nothing, `summarize-price.ts` says one in words.
  * - `explain-bill.ts`, `account-statement.ts`: what a charge was made of, what a balance was.
  * - Balances, limits of keys and budgets are checked where their rows are locked:
  *   `store/repositories/money/decide-reservations.ts`, `enforce-budgets.ts`. When the period of a
@@ -30,12 +31,11 @@ export {
   type Quote,
   type QuoteRequest,
 } from './billing.ts';
-export { findProblem, findUnpriced, type OfferedModel, type PriceProblem } from './check-prices.ts';
 export { billingErrors } from './errors.ts';
 export { type BillExplanation, explainBill } from './explain-bill.ts';
+export { findProblem, findUnpriced, type OfferedModel, type PriceProblem } from './find-price-problems.ts';
 export { createMemoryHolds, type Hold, type MemoryHolds } from './memory-holds.ts';
 export { parsePriceExpression } from './parse-price.ts';
-export type { DeclaredFact } from './price-book.ts';
 export {
   INCREMENT_EVENT,
   mergeReport,
@@ -50,4 +50,5 @@ export {
 } from './reported-usage.ts';
 export type { Ended, FinalBill, ReservedTask } from './settle.ts';
 export { exemplifyPrice, type PriceSummary, scaleSummary, summarizePrice } from './summarize-price.ts';
+export type { DeclaredFact } from './validate-price.ts';
 export { checkCostPrices, type VendorCost, vendorCost } from './vendor-cost.ts';

@@ -13,6 +13,7 @@
  * - `learned-ceiling`: how many tasks a vendor is believed to run; `weigh-refusals`: what lowers
  *   it; `unanswered-tasks`: what runs at vendors that answer with the result; `vendor-queue`: how
  *   many tasks a vendor gets that queues by itself.
+ * - How long the slot of an abandoned task stays taken: `tasks/state/finish-task.ts`.
  * - `rests`: how long something rests after a refusal; `account-watches`: whether a vendor is down.
  */
 

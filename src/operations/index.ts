@@ -8,7 +8,8 @@
  * - `start/`, `nodes/`, `storage/`, `secrets/`: what a node prepares and checks when it starts, and
  *   nodes taken out of service: not two at a time, nor the last (`drain` in
  *   `store/repositories/gateway/nodes.ts`).
- * - `backup/`, `upgrade/`, `system-service/`, `certificates/`: what their names say.
+ * - `backup/`, `upgrade/`, `system-service/`, `certificates/`: what their names say. What a
+ *   restored database forgets: `store/repositories/gateway/end-past.ts`.
  * - `retention/`: the removal of old tasks, prompts, log lines and erased users.
  * - `watches/`: loops that notice trouble and tell administrators or users. Who is warned of a low
  *   balance, and when again: `store/repositories/money/balance-alerts.ts`.

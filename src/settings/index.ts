@@ -5,8 +5,9 @@
  * network for trials, the types of `auth`. Never touches: accounts, money, tasks, plugins.
  *
  * - `catalogue/`: every option, with its default, rule and proof.
- * - `settings-service.ts`: shows and changes them; `check-change.ts`, `requirements.ts`: what a
- *   feature needs before it is switched on; `option-trials.ts`: whether it works.
+ * - `settings-service.ts`: shows and changes them, and refuses what would lock root out;
+ *   `check-change.ts`, `requirements.ts`: what a feature needs before it is switched on;
+ *   `option-trials.ts`: whether it works.
  * - `live-options.ts`, `read-options.ts`: this node's replica, and values by their types.
  * - `auth-settings.ts`, `public-address.ts`, `read-branding.ts`, `describe-status.ts`: what follows
  *   from them; `risk-log.ts`: which are unsafe. What other rooms take of the options:

@@ -15,6 +15,8 @@
  * - `state/`: every transition: `open-tasks.ts` decides which tasks begin, `finish-task.ts` ends
  *   them; `batch-money-writes.ts` lets those of one moment share a transaction.
  * - `observation/`: clients that wait for a task or stream it.
+ * - `shared-features.ts`: what every living node knows; during a rolling upgrade nothing else is
+ *   used.
  */
 
 export {

@@ -7,14 +7,13 @@ import type {
   IdempotencyRecord,
   ModelDuration,
   NewWaiting,
-  NodeFeature,
-  NodeRecord,
   Repositories,
   TakenWaiting,
   TaskAdvance,
   TaskRecord,
   WaitingCount,
 } from '../store/ports/index.ts';
+import type { SharedFeatures } from './shared-features.ts';
 /** A job that a vendor runs for a task whose submission failed here. `at`: Unix seconds. */
 export type UnrecordedJob = { taskId: string; channelId: number; upstreamTaskId: string; at: number };
 
@@ -54,13 +53,6 @@ export type TaskNode = {
   waitingCounts: WaitingCounts;
   features: SharedFeatures;
   durations: ModelDurations;
-};
-
-/** Features that all living nodes know: during a rolling upgrade, only these are used. */
-export type SharedFeatures = {
-  has(feature: NodeFeature): boolean;
-  /** The nodes that live, as they were just read. */
-  learnFrom(nodes: readonly Pick<NodeRecord, 'features'>[]): void;
 };
 
 /** How long tasks of each model took recently. A model with too few tasks is missing. */

@@ -1,12 +1,11 @@
 import { type CleanUpStep, type Clock, createFairLimiter, type Logger } from '../kernel/index.ts';
-import {
-  type LedgerEntryRecord,
-  NODE_FEATURES,
-  type Store,
-  type TaskEventRecord,
-  type TaskListStore,
-  type TaskRecord,
-  type TaskSummary,
+import type {
+  LedgerEntryRecord,
+  Store,
+  TaskEventRecord,
+  TaskListStore,
+  TaskRecord,
+  TaskSummary,
 } from '../store/ports/index.ts';
 import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts';
 import { taskErrors } from './errors.ts';
@@ -16,6 +15,7 @@ import { createObservationLimit } from './observation/limit-observations.ts';
 import { awaitChange, createTaskWatchers } from './observation/watch-task.ts';
 import { createCallbackFollower } from './polling/follow-callbacks.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
+import { createSharedFeatures } from './shared-features.ts';
 import { batchMoneyWrites } from './state/batch-money-writes.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
@@ -29,7 +29,7 @@ import {
 import { createTransitionWriter } from './state/record-transition.ts';
 import { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
 import { createLeaseRenewal } from './submission/renew-lease.ts';
-import type { SharedFeatures, TaskNode } from './task-node.ts';
+import type { TaskNode } from './task-node.ts';
 import type { Caller, TaskDeps, TaskLimits } from './types.ts';
 import { createModelDurations } from './waiting/estimate-start.ts';
 import { createQueuePositions, type QueuePositions } from './waiting/queue-positions.ts';
@@ -86,17 +86,6 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     features: createSharedFeatures(store),
     writeAccepted: createTransitionWriter({ ...deps, node: { random } }),
     unrecorded: deps.unrecorded,
-  };
-}
-
-/** A SQLite database has one node. On PostgreSQL nothing is known until the nodes were read. */
-function createSharedFeatures({ dialect }: Pick<Store, 'dialect'>): SharedFeatures {
-  let known: ReadonlySet<string> = new Set(dialect === 'sqlite' ? NODE_FEATURES : []);
-  return {
-    has: (feature) => known.has(feature),
-    learnFrom(nodes) {
-      known = new Set(NODE_FEATURES.filter((each) => nodes.every(({ features }) => features.includes(each))));
-    },
   };
 }
 

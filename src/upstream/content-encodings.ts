@@ -1,3 +1,5 @@
+/** Decodes what vendors compress: gzip, deflate, br and zstd, whole or as it arrives. */
+
 import { pipeline, Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import {

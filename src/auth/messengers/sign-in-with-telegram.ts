@@ -95,6 +95,7 @@ export async function beginTelegramBinding(
 /**
  * Handles the widget's return, a request without credentials: user and session come from the flow
  * and are checked again. Gives both, and the identity. A refusal leaves flow and assertion unused.
+ * Only the browser that began gets here: `http/panel-api/sign-in/messengers.ts` checks its cookie.
  *
  * @throws `auth.method_disabled`; `auth.invalid_credentials` for anything but a fresh assertion of
  * our bot, before any lookup; `auth.flow_invalid`; `auth.assertion_replayed`; what `bindIdentity`

@@ -138,7 +138,10 @@ async function restoreSqlite(
   }
 }
 
-/** Ends everything in the restored database that would still act for the past. */
+/**
+ * Ends everything in the restored database that would still act for the past:
+ * `store/repositories/gateway/end-past.ts` says what.
+ */
 async function endPast({ clock }: BackupDeps, store: Store, { id, created_at }: Manifest): Promise<InvalidatedState> {
   const now = clock.unix();
   const ended = await store.backups.endPast(now);

@@ -1,3 +1,5 @@
+/** Passes a vendor's stream on, and reads on for the bill after its client has left. */
+
 import type { AnswerEnd } from '../types.ts';
 
 /** Sees the bytes that pass, and may change them. */

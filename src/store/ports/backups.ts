@@ -1,6 +1,5 @@
-/** Runs of backups, and what a restored database must forget. */
+/** Runs of backups. */
 import type { Sentence, StoredSentence } from '../../kernel/index.ts';
-import { END_WAITING } from './waiting-queue.ts';
 
 /** What started a run: the schedule, or a person. */
 export type BackupTrigger = 'schedule' | 'manual';
@@ -82,30 +81,8 @@ export interface BackupStore {
    * Makes a restored database safe to start on. Ends the leases of submissions, so that a start
    * ends and refunds these, and of polls, so that running tasks are polled at once. Gives up
    * undelivered webhooks. Revokes every session and ends every sign-in flow. Forgets nodes and runs
-   * of backups. Call it in a transaction; a second call changes nothing more.
+   * of backups. The statements: `repositories/gateway/end-past.ts`. Call it in a transaction; a
+   * second call changes nothing more.
    */
   endPast(at: number): Promise<InvalidatedState>;
 }
-
-/** Why a webhook of the past was given up, in its list of attempts. */
-const NOT_SENT = 'not sent: the database was restored from a backup';
-
-/**
- * What ends all that a database from the past would do once more: order, deliver, and admit whom it
- * had admitted. By the table that each statement needs, in their order; a second run changes
- * nothing more. `at`: Unix seconds.
- */
-export const endPastStatements = (at: number) => ({
-  // What was sent since then must not be sent again; the next start ends them.
-  waiting: END_WAITING,
-  // Which items of a batch were sent since then is not known here.
-  batch_items: `update batch_items set status = 'cancelled', body = null where status in ('pending', 'sending')`,
-  webhook_deliveries: `insert into webhook_deliveries (outbox_id, at, error)
-    select id, ${at}, '${NOT_SENT}' from webhook_outbox where status = 'pending'`,
-  webhook_outbox: `update webhook_outbox set status = 'failed', lease_owner = null, lease_until = 0,
-    lease_seq = lease_seq + 1 where status = 'pending' returning id`,
-  // Sessions and flows that ended since then must not come back.
-  user_sessions: `update user_sessions set status = 'revoked', revoked_at = ${at}, revoked_reason = 'restored'
-    where status = 'active' returning sid`,
-  auth_flows: 'delete from auth_flows',
-});

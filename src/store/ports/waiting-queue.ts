@@ -12,8 +12,6 @@ export const FILES_NODE = '#files';
 
 /** The `node` of tasks that came with a copy of the database: no node sends them. */
 export const RESTORED_NODE = '#restored';
-/** Ends the wait of all tasks of a copy, whose next start then refunds them. */
-export const END_WAITING = `update waiting set node = '${RESTORED_NODE}', deadline = 0, due_at = 0`;
 
 /**
  * Tasks that wait for the same slots: of one plugin, model and group. Those of one priority are a

@@ -1,9 +1,10 @@
 import { and, desc, eq, getTableName, inArray, lt, sql } from 'drizzle-orm';
 import { type StoredSentence, sentence } from '../../../kernel/index.ts';
 import { FOLDER_OPTION } from '../../files/guard-folder.ts';
-import { type BackupRun, type BackupStore, endPastStatements } from '../../ports/index.ts';
+import type { BackupRun, BackupStore } from '../../ports/index.ts';
 import { atomic, type Context, decodeSentence, encodeSentence, isOverIn } from '../context.ts';
 import { RUNNING } from '../tasks/claim-tasks.ts';
+import { endPastStatements } from './end-past.ts';
 
 const LOCK = 'backups';
 const DIED = sentence('backup.died');
