@@ -286,7 +286,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
  */
 const UNCHECKED: Readonly<Record<string, string>> = {
   waiting:
-    'put heads fallingBack keepModel take count putBack putSent wake untilDue age leftBehind findLost classes countByUser requestCancel sweep running parked parkedHeads release',
+    'put heads fallingBack keepModel take count putBack putSent wake untilDue age leftBehind findLost classes countByUser requestCancel sweep running parked unparked parkedHeads release',
   queueView: 'find next list totals durations running moveToFront',
   backups: 'begin renew schemas end latest latestDone deleteOld measure endPast',
   sealed: 'page replace',
@@ -323,7 +323,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   results:
     'releaseHeld releaseLeftHeld claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers listInputs keep keepFiles knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   personalData:
-    'clearReasons clearSessions deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit agedTasks usersToErase',
+    'exportSessions clearReasons clearSessions deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit agedTasks usersToErase',
   retention:
     'readContent deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter addUnstored unstoredTasks forgetUnstored',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
