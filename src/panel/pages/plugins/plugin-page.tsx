@@ -25,7 +25,7 @@ const listTabs = (plugin: PluginSummary, t: TFunction) => [
   { name: 'overview', text: t('plugins.tab.overview'), panel: <OverviewTab plugin={plugin} /> },
   { name: 'versions', text: t('plugins.tab.versions'), panel: <VersionsTab plugin={plugin} /> },
   { name: 'source', text: t('plugins.tab.source'), panel: <SourceTab plugin={plugin} /> },
-  { name: 'prices', text: t('plugins.tab.prices'), panel: <PricesTab plugin={plugin} />, keep: true },
+  { name: 'prices', text: t('plugins.tab.prices'), panel: <PricesTab plugin={plugin} /> },
   { name: 'dryrun', text: t('plugins.tab.dryrun'), panel: <DryRunTab plugin={plugin} /> },
 ];
 
