@@ -9,6 +9,8 @@
  * dependencies).
  *
  * - `cli/`: commands, by groups; `commands/` has one module for each, loaded when it is called.
+ *   `client/`: how `run`, `get` and `login` call a gateway, wait and download; `plugin-dev/`: what
+ *   authors of plugins run.
  * - `config/`: environment variables, by groups, and what rooms take of them and of options.
  * - `composition/`: which room gets what, and in which order all start and stop.
  * - `telemetry/`: what the rooms do as metrics and traces.

@@ -7,8 +7,9 @@
  *
  * - `pools`: accounts that share the vendor's limit; `declared-limits`: the limits that are set.
  * - `pool-states`: what the store and this node know of a pool: ceiling, refusals, rest.
- * - `running-slots`: tasks that run now; `relay-slots`: relayed requests that do; `lock-slots`:
- *   both counted under a lock where several nodes could begin the last one.
+ * - `running-slots`: tasks that run now, and when the next may start by `max_per_minute`;
+ *   `relay-slots`: relayed requests that run; `lock-slots`: both counted under a lock where several
+ *   nodes could begin the last one.
  * - `free-slots`: what may start now by all of it, as far as this node knows.
  * - `learned-ceiling`: how many tasks a vendor is believed to run; `weigh-refusals`: what lowers
  *   it; `unanswered-tasks`: what runs at vendors that answer with the result; `vendor-queue`: how

@@ -10,7 +10,8 @@
  * - `v1/`: routes for API clients.
  * - `panel-api/`: routes for the panel; `panel-files/`: its pages. `gateway/` has what
  *   administrators set up to serve clients: channels, plugins, prices; `operation/` what runs the
- *   gateway and what it has recorded: set-up, options, state, usage, logs.
+ *   gateway and what it has recorded: set-up, options, state, usage, logs; `export/` its lists as
+ *   CSV and JSON.
  * - `operator/`: health, metrics, maintenance.
  * - `openapi/`: the document that describes all routes.
  */

@@ -7,7 +7,8 @@
  * - `copies/`: the copies that the gateway keeps, and their charge; `retry-copy.ts` says when one
  *   is tried again or given up. Whether a result is copied: `files/schedule-result-copies.ts`; how
  *   long it stays: `files/sweep-files.ts`.
- * - `serving/`: what a client downloads: the kept copy, with byte ranges, or the vendor's file.
+ * - `serving/`: what a client downloads: the kept copy, with byte ranges, or the vendor's file, and
+ *   how long browsers may keep it.
  * - `links/`: links that work without a key; `previews/`: small images for lists.
  */
 

@@ -4,13 +4,15 @@
  * touches: HTTP requests, cookies, sessions. Every task ends in `state/finish-task.ts`, nowhere
  * else.
  *
- * - `idempotency/`: repeats of a request.
+ * - `idempotency/`: repeats of a request; `run-idempotently.ts` says what is the same one.
  * - `submission/`: a request is priced, reserved and sent.
  * - `waiting/`: tasks for which no account has a slot, their queues and positions. Their order:
  *   `dispatch/choose-next-tasks.ts` between queues, `store/repositories/tasks/waiting-turns.ts`
  *   inside one. One rises after each quarter of its wait:
  *   `store/repositories/tasks/raise-waiting.ts`.
- * - `dispatch/`: waiting tasks are sent once slots are free, or fall back to another model.
+ * - `dispatch/`: waiting tasks are sent once slots are free, or fall back to another model where
+ *   their clients allow it (`submission/request-options.ts`). Tasks that wait for their owner's own
+ *   limit are parked: `release-parked.ts` lets them go.
  * - `polling/`: what running tasks have come to.
  * - `state/`: every transition: `open-tasks.ts` decides which tasks begin, `finish-task.ts` ends
  *   them; `batch-money-writes.ts` lets those of one moment share a transaction.

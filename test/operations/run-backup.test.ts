@@ -115,6 +115,9 @@ test('a bucket that may not delete: the backup is recorded, and the old ones are
   }
 });
 
+/** `into`: environment variables of the gateway that it is restored into. */
+type RestoreInto = { manifest: Manifest; into?: Record<string, string> };
+
 /** A migrated database with secrets in its folder, and what makes and restores its backups. */
 async function gatewayFolder(env: Record<string, string> = {}) {
   const dataDir = temporaryFolder();
@@ -132,7 +135,7 @@ async function gatewayFolder(env: Record<string, string> = {}) {
     dataDir,
     config: read(dataDir),
     create: (to: StorageLocation) => runBackup({ ...common, config: read(dataDir), to, trigger: 'manual', seal }),
-    restore(from: string, folder: string, manifest: Manifest, into: Record<string, string> = {}) {
+    restore(from: string, folder: string, { manifest, into = {} }: RestoreInto) {
       const config = read(folder, into);
       const location = openBackupLocation({ config, ...common }, { kind: 'folder', path: from });
       return restoreBackup({ ...common, config, location }, manifest, {
@@ -175,7 +178,7 @@ test('former secrets come back in secrets.json, so that the restored gateway ope
   generateSecrets(config, dataDir);
   const made = await create({ kind: 'folder', path: place });
   const into = temporaryFolder();
-  const { notes } = await restore(place, into, made?.manifest as Manifest);
+  const { notes } = await restore(place, into, { manifest: made?.manifest as Manifest });
   expect(notes).toEqual([]);
   const { session, crypto } = loadSecrets(config, into);
   expect([session, crypto]).toEqual([loadSecrets(config, dataDir).session, loadSecrets(config, dataDir).crypto]);
@@ -188,7 +191,7 @@ test('a new disk with its lost+found is an empty place to restore into', async (
   const made = await create({ kind: 'folder', path: place });
   const into = temporaryFolder();
   mkdirSync(join(into, 'lost+found'));
-  await restore(place, into, made?.manifest as Manifest);
+  await restore(place, into, { manifest: made?.manifest as Manifest });
   expect(existsSync(join(into, 'taskgate.db'))).toBe(true);
 });
 
@@ -199,7 +202,7 @@ test('SQLite into PostgreSQL: a restore that was killed when all but its file wa
   const made = await create({ kind: 'folder', path: place });
   const manifest = made?.manifest as Manifest;
   const into = temporaryFolder();
-  await restore(place, into, manifest, { DATABASE_URL: databaseUrl });
+  await restore(place, into, { manifest, into: { DATABASE_URL: databaseUrl } });
   const raw = openRaw({ databaseUrl, dataDir: '' });
   const [row] = await raw.rows("select value from options where key = 'installation.id'");
   await raw.close();
@@ -216,7 +219,7 @@ test('SQLite into PostgreSQL: a restore that was killed when all but its file wa
   await put('database.move', '{"state":"gone","at":1}');
   // The file of another gateway was moved elsewhere.
   await put('installation.id', 'another');
-  const again = () => restore(place, into, manifest, { DATABASE_URL: databaseUrl });
+  const again = () => restore(place, into, { manifest, into: { DATABASE_URL: databaseUrl } });
   await expect(again()).rejects.toThrow('closed for good');
   const same = `update options set value = '${row?.value}' where key = 'installation.id'`;
   await runRaw({ databaseUrl: '', dataDir: left }, same);

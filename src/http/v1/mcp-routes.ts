@@ -15,7 +15,7 @@ const VERSION = 'mcp-protocol-version';
 const CAP = 'spend_cap_usd';
 const MAX_CAP_USD = 1_000_000;
 
-type McpDeps = V1Deps & {
+type McpDeps = Omit<V1Deps, 'watchAccess' | 'heartbeatMs'> & {
   auth: Pick<Authenticators, 'authenticateApiKey'>;
   limits: Pick<RequestLimits, 'modelRequests'>;
   version: string;

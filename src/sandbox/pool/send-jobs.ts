@@ -1,3 +1,5 @@
+/** Sends calls to processes of the sandbox, and settles them by their replies or their ends. */
+
 import { sentence } from '../../kernel/index.ts';
 import { encodeFrame, type HookRequest, type Reply } from '../frames.ts';
 import type { SandboxFailure } from '../types.ts';

@@ -6,8 +6,8 @@ import type { Caller, TaskDeps } from '../types.ts';
 
 /**
  * Says whose task it is. A group's limit holds for each of its users apart. New tasks meet limits
- * in `open-tasks.ts`, waiting ones in `dispatch/dispatcher.ts`, and relayed requests in
- * `relay/limit-owner-requests.ts`.
+ * in `open-tasks.ts`, waiting ones in `dispatch/dispatcher.ts` and
+ * `dispatch/release-parked.ts`, and relayed requests in `relay/limit-owner-requests.ts`.
  */
 type Owner = { userId: number; apiKeyId: number | null; group: string };
 
