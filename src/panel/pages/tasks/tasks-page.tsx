@@ -34,6 +34,14 @@ export function TasksPage() {
   const { t } = useTranslation();
   const tasks = useTaskQuery();
   const [{ pageSize }, changePreferences] = useListPreferences();
+  const isUnused = useIsUnused(tasks, pageSize);
+  if (isUnused) {
+    return (
+      <Page heading={t('tasks.heading')}>
+        <NoModels isOfTasks />
+      </Page>
+    );
+  }
   return (
     <Page
       heading={t('tasks.heading')}
@@ -75,6 +83,31 @@ export function TasksPage() {
   );
 }
 
+const rowsPath = ({ filters, query, sort }: TaskQuery, pageSize: number): string =>
+  withQuery('/api/task', { page: filters.page, page_size: pageSize, ...query, sort: sort === 'newest' ? null : sort });
+
+/**
+ * Whether an administrator's gateway has neither tasks nor models: then there is nothing to filter,
+ * and the playground has nothing to offer. False while it is unknown.
+ */
+function useIsUnused(tasks: TaskQuery, pageSize: number): boolean {
+  const isAdmin = useRole() >= roles.admin;
+  const own = useApiQuery<TaskPage>(rowsPath(tasks, pageSize), {
+    enabled: isAdmin && !tasks.isGallery && !tasks.isNarrowed,
+  });
+  const hasNone = isAdmin && !tasks.isNarrowed && own.data?.total === 0;
+  const models = useApiQuery<CallableModel[]>('/api/model', { enabled: hasNone });
+  const everyones = useEveryones(tasks, hasNone);
+  return hasNone && models.data?.length === 0 && (tasks.all || everyones.data?.total === 0);
+}
+
+/** Whether others have tasks, where the list shows an administrator's own. */
+const useEveryones = ({ all, query }: TaskQuery, enabled: boolean) =>
+  useApiQuery<TaskPage>(withQuery('/api/task', { page_size: 1, ...query, scope: 'all' }), {
+    enabled: enabled && !all,
+    keepPrevious: false,
+  });
+
 type TaskTableProps = { tasks: TaskQuery; pageSize: number; onPageSize(size: number): void };
 
 function TaskTable({ tasks, pageSize, onPageSize }: TaskTableProps) {
@@ -82,9 +115,7 @@ function TaskTable({ tasks, pageSize, onPageSize }: TaskTableProps) {
   const toTitle = useTaskTitle();
   const { filters, all, query, sort } = tasks;
   const [chosen, setChosen] = useState<ReadonlySet<string | number>>(new Set());
-  const { page, setPage } = filters;
-  const sorted = sort === 'newest' ? null : sort;
-  const found = useApiQuery<TaskPage>(withQuery('/api/task', { page, page_size: pageSize, ...query, sort: sorted }), {
+  const found = useApiQuery<TaskPage>(rowsPath(tasks, pageSize), {
     refreshMs: (data) => (data?.items.every(isFinished) === false ? runningRefreshMs : idleRefreshMs),
   });
   const columns = useTaskColumns({ all, tasks: found.data?.items });
@@ -102,7 +133,7 @@ function TaskTable({ tasks, pageSize, onPageSize }: TaskTableProps) {
           rowKey={(task) => task.id}
           onPage={(next) => {
             setChosen(new Set());
-            setPage(next);
+            filters.setPage(next);
           }}
           onPageSize={onPageSize}
           isDense
@@ -144,13 +175,11 @@ function SearchedNote({ searched, note }: { searched: number | null; note: Searc
   );
 }
 
-function NoTasks({ tasks: { filters, isNarrowed, all, query } }: { tasks: TaskQuery }) {
+function NoTasks({ tasks }: { tasks: TaskQuery }) {
   const { t } = useTranslation();
   const isAdmin = useRole() >= roles.admin;
-  const everyones = useApiQuery<TaskPage>(withQuery('/api/task', { page_size: 1, ...query, scope: 'all' }), {
-    enabled: isAdmin && !all,
-    keepPrevious: false,
-  });
+  const { filters, isNarrowed } = tasks;
+  const everyones = useEveryones(tasks, isAdmin);
   const models = useApiQuery<CallableModel[]>('/api/model', { enabled: isAdmin && !isNarrowed });
   const toEveryones = (everyones.data?.total ?? 0) > 0 && (
     <Button onClick={() => filters.set('scope', 'all')}>
@@ -165,7 +194,7 @@ function NoTasks({ tasks: { filters, isNarrowed, all, query } }: { tasks: TaskQu
     return <NoMatches text={text} onClear={filters.clear} others={toEveryones} />;
   }
   // Without models the playground has nothing to offer either.
-  if (isAdmin && models.data?.length === 0 && !toEveryones) return <NoModels />;
+  if (isAdmin && models.data?.length === 0 && !toEveryones) return <NoModels isOfTasks />;
   return (
     <EmptyState
       heading={t(toEveryones ? 'home.noneOfYours' : 'tasks.empty')}
