@@ -325,7 +325,7 @@ describe('usage', () => {
     await bills.getByRole('button', { name: 'a boat' }).click();
     await dialog(page).getByRole('heading', { name: 'Charge', exact: true }).waitFor();
     await dialog(page).getByText('4 sec × $0.05 / second = $0.20').waitFor();
-    await dialog(page).getByRole('button', { name: 'Show formula' }).click();
+    await dialog(page).getByRole('button', { name: 'Formula' }).click();
     await dialog(page).getByText('u("seconds") * 0.05').first().waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     await page.keyboard.press('Escape');

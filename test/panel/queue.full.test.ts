@@ -48,7 +48,7 @@ test('an administrator sees what waits for which account, moves it to the front 
 
 test('the page of a waiting task says its place and where it waits, and it starts when the limit is raised', async () => {
   const { page } = await panel.openAs(ROOT, `/tasks/${ids[2]}`);
-  await waitForText(page, 'Waiting for a free slot at Full account. It starts automatically.');
+  await waitForText(page, /^Waiting for a slot at Full account · /);
   await waitForText(page, /^Position 1/);
   await page.goto(`${panel.origin()}/channels/${channelId}`);
   await waitForText(page, '1 of 1');

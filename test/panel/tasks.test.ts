@@ -208,7 +208,7 @@ describe('a task', () => {
     expect(await quantities.getByRole('row', { name: /Duration/ }).textContent()).toBe('Duration5 sec3 sec');
     expect(await quantities.getByRole('row', { name: /Resolution/ }).textContent()).toContain('720p – High definition');
     await page.getByText('3 sec × $0.02 / second = $0.06').waitFor();
-    await page.getByRole('button', { name: 'Show formula' }).click();
+    await page.getByRole('button', { name: 'Formula' }).click();
     await page.getByRole('region', { name: 'Cost' }).getByText('0.02 * 3 = 0.06 USD').waitFor();
     await page.getByRole('button', { name: 'Balance changes' }).click();
     await waitForText(page, 'Unused, refunded');
@@ -248,7 +248,7 @@ describe('a task', () => {
     const code = await page.evaluate(() => String((globalThis as { copied?: unknown }).copied));
     expect(code).toMatch(/^curl '.*\/v1\/tasks\/demo'[\s\S]*Bearer YOUR_API_KEY[\s\S]*a lighthouse/);
 
-    await page.getByRole('button', { name: 'Show vendor’s response' }).click();
+    await page.getByRole('button', { name: 'Vendor’s response' }).click();
     await waitForText(page, 'The vendor’s last response; keys are redacted.');
     for (const path of ['/users/1', '/channels/1', '/plugins/demo'])
       await page.locator(`dd a[href="${path}"]`).waitFor();

@@ -18,7 +18,7 @@ import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat, withSign } from '../../ui/display/use-format.ts';
 import { Columns, Section } from '../../ui/page/section.tsx';
 import { actionTexts, signInTexts } from '../audit/audit-texts.ts';
-import { CopiedId, FactLink } from '../tasks/task/task-facts.tsx';
+import { CopiedId, FactLink, hasStart } from '../tasks/task/task-facts.tsx';
 import taskClasses from '../tasks/task/task-page.module.css';
 import { TaskTimeline } from '../tasks/task/task-timeline.tsx';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
@@ -39,7 +39,7 @@ export function CaseView({ file, hasLinks = false }: { file: CaseFile; hasLinks?
       side={
         <>
           {file.money !== null && file.ledger.length === 0 && <Money money={file.money} />}
-          <Facts facts={file.facts} isOfTask={file.kind === 'task'} hasLinks={hasLinks} />
+          <Facts facts={file.facts} timeline={file.timeline} isOfTask={file.kind === 'task'} hasLinks={hasLinks} />
           {file.audit.length > 0 && <Audit audit={file.audit} />}
         </>
       }
@@ -176,9 +176,9 @@ const copiedFacts: ReadonlySet<string> = new Set(['task', 'request_id']);
 /** Facts that are copied rather than read. */
 const codeFacts: ReadonlySet<string> = new Set(['task', 'model', 'request_id', 'upstream_model', 'vendor_id']);
 
-type FactsProps = { facts: readonly Fact[]; isOfTask: boolean; hasLinks: boolean };
+type FactsProps = { facts: readonly Fact[]; timeline: CaseFile['timeline']; isOfTask: boolean; hasLinks: boolean };
 
-function Facts({ facts, isOfTask, hasLinks }: FactsProps) {
+function Facts({ facts, timeline, isOfTask, hasLinks }: FactsProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const isAdmin = useRole() >= roles.admin;
@@ -199,13 +199,17 @@ function Facts({ facts, isOfTask, hasLinks }: FactsProps) {
             <FactLink to={`${start}${encodeURIComponent(id)}`}>{shown}</FactLink>
           );
           // The heading shows the status of a task, and most tasks have nothing special.
-          if (isOfTask && (fact.name === 'status' || isUsual(fact, facts))) return [];
+          if (isOfTask && (fact.name === 'status' || isUsual(fact, facts) || isInTimeline(fact, timeline))) return [];
           return label === undefined ? [] : [[t(label), value, codeFacts.has(fact.name)] as const];
         })}
       />
     </Section>
   );
 }
+
+/** The timeline says when the task was sent, began and ended. */
+const isInTimeline = ({ name }: Fact, timeline: CaseFile['timeline']): boolean =>
+  name === 'sent' || name === 'ended' ? timeline.length > 0 : name === 'started' && hasStart(timeline);
 
 /** Nothing failed, or the vendor's name of the model is ours. */
 const isUsual = ({ name, value }: Fact, facts: readonly Fact[]): boolean =>

@@ -36,5 +36,8 @@ export function KeyLastUse({ apiKey }: { apiKey: ApiKey }) {
 export function useLastUseFacts(): (apiKey: ApiKey) => readonly string[] {
   const { t } = useTranslation();
   const format = useFormat();
-  return ({ last_used_at: at, last_used_ip: ip }) => [at === 0 ? '' : t('keys.usedShort', { ago: format.ago(at) }), ip];
+  return ({ last_used_at: at, last_used_ip: ip }) => [
+    at === 0 ? t('keys.notUsedYet') : t('keys.usedShort', { ago: format.ago(at) }),
+    ip,
+  ];
 }

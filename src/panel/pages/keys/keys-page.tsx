@@ -99,6 +99,7 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
             component={Link}
             to={`/keys/${key.id}/rotate`}
             variant="subtle"
+            color="gray"
             size="xs"
             aria-label={`${t('keys.rotate')}: ${key.name}`}
           >
@@ -124,7 +125,7 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
       figure={t('keys.spentSoFar', { money: format.money(apiKey.used_quota) })}
       state={<KeyStatus status={apiKey.status} />}
       facts={[apiKey.unlimited_quota ? t('keys.unlimited') : t('keys.leftOf', { money: format.money(apiKey.quota) })]}
-      detail={details.filter((fact) => fact !== '').join(' · ')}
+      detail={details.filter((fact) => fact !== '').join('\u00a0· ')}
       actions={<KeyMenu apiKey={apiKey} changes={changes} isOwn />}
     />
   );

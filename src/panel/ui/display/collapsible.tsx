@@ -9,11 +9,13 @@ type CollapsibleProps = {
   note?: string;
   /** Opens it, for example when a field inside has an error. */
   forceOpen?: boolean;
+  /** It is opened, and read only now. */
+  onOpen?(): void;
   children: ReactNode;
 };
 
 /** Rarely needed content behind a button. */
-export function Collapsible({ label, note, forceOpen = false, children }: CollapsibleProps) {
+export function Collapsible({ label, note, forceOpen = false, onOpen, children }: CollapsibleProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   const isShown = isOpen || forceOpen;
@@ -27,7 +29,10 @@ export function Collapsible({ label, note, forceOpen = false, children }: Collap
         className={classes.button}
         aria-expanded={isShown}
         aria-controls={id}
-        onClick={() => setOpen(!isShown)}
+        onClick={() => {
+          setOpen(!isShown);
+          if (!isShown) onOpen?.();
+        }}
       >
         <IconChevronRight size={18} stroke={1.6} aria-hidden="true" data-open={isShown || undefined} />
         <span>{label}</span>

@@ -92,8 +92,10 @@ function Quantities({ task }: { task: BilledTask }) {
     <table className={classes.quantities} aria-label={t('task.bill.quantities')}>
       <thead>
         <tr>
-          <th scope="col">{t(isEstimate(task) ? 'task.bill.estimate' : 'task.bill.quantity')}</th>
-          <th scope="col">{t('task.bill.ordered')}</th>
+          <th {...(hasDelivered ? { scope: 'col' } : { scope: 'colgroup', colSpan: 2 })}>
+            {t(isEstimate(task) ? 'task.bill.estimate' : 'task.bill.quantity')}
+          </th>
+          {hasDelivered && <th scope="col">{t('task.bill.ordered')}</th>}
           {hasDelivered && <th scope="col">{t('task.bill.delivered')}</th>}
         </tr>
       </thead>

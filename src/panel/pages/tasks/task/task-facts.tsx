@@ -15,6 +15,10 @@ import { tookSeconds } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-page.module.css';
 
+/** The timeline says when the vendor began, unless no status check came in between. */
+export const hasStart = (timeline: TaskDetail['timeline']): boolean =>
+  timeline.some(({ kind, status }) => kind === 'transition' && status === 'IN_PROGRESS');
+
 /** Names, ids and times of a task; administrators also see its user and channel. */
 export function TaskFacts({ task }: { task: TaskDetail }) {
   const { t, i18n } = useTranslation();
@@ -58,9 +62,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     [t('task.facts.action'), task.action && labelField(undefined, task.action, i18n.language)],
     [t('task.facts.submitted'), at(task.created_at)],
     [t('queue.column.since'), task.queue && at(task.queue.waiting_since)],
-    [t('task.facts.sent'), isSent && at(task.submit_time)],
-    [t('task.facts.started'), isSent && task.submit_time > 0 && at(task.start_time)],
-    [t('task.facts.ended'), at(task.finish_time)],
+    [t('task.facts.started'), isSent && task.submit_time > 0 && !hasStart(task.timeline) && at(task.start_time)],
     [t('tasks.column.took'), took !== null && format.duration(took)],
     [
       t('task.facts.polls'),
@@ -108,13 +110,19 @@ export const FactLink = ({ to, children }: { to: string; children: ReactNode }) 
   </Anchor>
 );
 
+/** Characters at an id's end that stay where it is too long for its line. */
+const idEnd = 6;
+
 /** An id with a button that copies it. */
 export function CopiedId({ id }: { id: string }) {
   const { t } = useTranslation();
   const copy = async (): Promise<void> => notifySuccess(t((await copyText(id)) ? 'app.copied' : 'app.copyFailed'));
   return (
     <>
-      <span>{id}</span>
+      <span className={classes.id} title={id}>
+        <span>{id.slice(0, -idEnd)}</span>
+        <span>{id.slice(-idEnd)}</span>
+      </span>
       <ActionIcon
         className={classes.copied}
         variant="subtle"

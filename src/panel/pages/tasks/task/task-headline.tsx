@@ -53,6 +53,8 @@ export function TaskHeadline({
               ? endedText
               : t(task.status === 'SUCCESS' ? 'task.finishedIn' : 'task.failedAfter', { duration })) + costText}
           </StatusLabel>
+        ) : task.queue?.waits_for === 'capacity' ? (
+          <WaitingLabel queue={task.queue} platform={task.platform} duration={duration} costText={costText} />
         ) : (
           <StatusLabel tone={state.tone} wraps>
             {t('task.runningFor', { status: t(state.text), duration }) +
@@ -61,7 +63,7 @@ export function TaskHeadline({
           </StatusLabel>
         )}
       </div>
-      {task.queue !== undefined && <TaskPosition queue={task.queue} platform={task.platform} />}
+      {task.queue !== undefined && <TaskPosition queue={task.queue} />}
       {!ended && task.queue === undefined && <TaskProgress task={task} wide />}
       <span className={classes.unseen} role="status">
         {ended ? endedText : t(state.text)}
@@ -96,26 +98,39 @@ export function TaskProgress({ task, wide = false }: TaskProgressProps) {
   );
 }
 
-/** Where a task stands that waits, when it is expected to start, and what it waits for. */
-function TaskPosition({ queue, platform }: { queue: NonNullable<TaskDetail['queue']>; platform: string }) {
+type Queue = NonNullable<TaskDetail['queue']>;
+type WaitingLabelProps = { queue: Queue; platform: string; duration: string | null; costText: string };
+
+/** Where a task waits for a slot, and for how long. */
+function WaitingLabel({ queue, platform, duration, costText }: WaitingLabelProps) {
   const { t, i18n } = useTranslation();
-  const format = useFormat();
   const plugins = usePluginNames();
-  const start = sayStart(queue, t, format);
-  const isOwn = queue.waits_for === 'own_limit';
   const accounts = queue.channels.map(({ name }) => name);
   const where =
     accounts.length === 0
       ? (plugins.get(platform) ?? platform)
       : new Intl.ListFormat(i18n.language, { type: 'disjunction' }).format(accounts);
   return (
+    <StatusLabel tone={waiting.tone} wraps>
+      {t('task.waitingAt', { where, duration }) + costText}
+    </StatusLabel>
+  );
+}
+
+/** Where a waiting task stands, and when it starts. */
+function TaskPosition({ queue }: { queue: Queue }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const start = sayStart(queue, t, format);
+  const isOwn = queue.waits_for === 'own_limit';
+  return (
     <div className={classes.place}>
       <span>
         {sayPosition(queue, t, format)}
         {!isOwn && <span aria-hidden="true"> · </span>}
-        {!isOwn && (start === null ? t('queue.noEstimate') : t('queue.startsAt', { when: start }))}
+        {!isOwn && (start === null ? t('queue.startsAutomatically') : t('queue.startsAt', { when: start }))}
       </span>
-      <span className={classes.where}>{isOwn ? t('queue.waitsForOwn') : t('queue.waitsForSlot', { where })}</span>
+      {isOwn && <span className={classes.where}>{t('queue.waitsForOwn')}</span>}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { VendorAnswer as Answer, TaskDetail } from '../../../api/types.ts';
@@ -14,6 +14,7 @@ import { Section } from '../../../ui/page/section.tsx';
 export function TaskRaw({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const isAdmin = useRole() >= roles.admin;
+  const [isAnswerWanted, setAnswerWanted] = useState(false);
   const { request, ...rest } = task;
   return (
     <Section heading={t('task.raw')} intro={t(request === null ? 'task.raw.introOther' : 'task.raw.intro')}>
@@ -26,7 +27,11 @@ export function TaskRaw({ task }: { task: TaskDetail }) {
         <Collapsible label={t('task.raw.task')}>
           <JsonView value={rest} label={t('task.raw.task')} />
         </Collapsible>
-        {isAdmin && task.queue === undefined && <VendorAnswer taskId={task.id} />}
+        {isAdmin && task.queue === undefined && (
+          <Collapsible label={t('task.answer.show')} onOpen={() => setAnswerWanted(true)}>
+            {isAnswerWanted && <VendorAnswer taskId={task.id} />}
+          </Collapsible>
+        )}
       </Stack>
     </Section>
   );
@@ -38,20 +43,7 @@ export function TaskRaw({ task }: { task: TaskDetail }) {
  */
 function VendorAnswer({ taskId }: { taskId: string }) {
   const { t } = useTranslation();
-  const [isWanted, setWanted] = useState(false);
-  const answer = useApiQuery<Answer>(`/api/task/${encodeURIComponent(taskId)}/answer`, {
-    enabled: isWanted,
-    keepPrevious: false,
-  });
-  if (!isWanted) {
-    return (
-      <Group>
-        <Button variant="default" size="xs" onClick={() => setWanted(true)}>
-          {t('task.answer.show')}
-        </Button>
-      </Group>
-    );
-  }
+  const answer = useApiQuery<Answer>(`/api/task/${encodeURIComponent(taskId)}/answer`, { keepPrevious: false });
   return (
     <QueryResult query={answer}>
       {({ answer: text, is_cut }) =>

@@ -30,8 +30,18 @@ export function TaskResult({ task, actions, entries }: TaskResultProps) {
   const queries = useQueryClient();
   const isMissing = task.artifacts.some(({ type, preview }) => type !== 'file' && preview === undefined);
   useMissingPreview(task.id, task.status === 'SUCCESS' && isMissing);
-  if (!isFinished(task)) return <Text c="dimmed">{t('task.resultPending')}</Text>;
-  if (task.artifacts.length === 0) return <Text c="dimmed">{t('task.resultNone')}</Text>;
+  if (!isFinished(task))
+    return (
+      <Text size="sm" c="dimmed">
+        {t('task.resultPending')}
+      </Text>
+    );
+  if (task.artifacts.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        {t('task.resultNone')}
+      </Text>
+    );
   const renew = () => queries.refetchQueries({ queryKey: ['api', `/api/task/${encodeURIComponent(task.id)}`] });
   return (
     <Stack gap="lg">

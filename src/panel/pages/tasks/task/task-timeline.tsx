@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { ServerText } from '../../../ui/display/server-text.tsx';
+import { statusTone, type Tone } from '../../../ui/display/status-label.tsx';
 import { type Format, useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
 import classes from './task-page.module.css';
@@ -44,6 +45,8 @@ export function TaskTimeline({ timeline, failReason = '' }: Pick<TaskDetail, 'ti
   const startedAt = timeline[0]?.at ?? 0;
   const since = format.durationLike(timeline.map(({ at }) => at - startedAt));
   const entries = timeline.map((entry, index) => ({ entry, index }));
+  // What the task is doing now.
+  const last = timeline.findLastIndex(({ kind }) => kind === 'transition');
   const shown = hidden === 0 ? entries : [...entries.slice(0, keptAtStart), ...entries.slice(-keptAtEnd)];
   return (
     <Section heading={t('task.timeline')}>
@@ -54,6 +57,7 @@ export function TaskTimeline({ timeline, failReason = '' }: Pick<TaskDetail, 'ti
             entry={entry}
             failReason={failReason}
             since={index === 0 ? null : since(entry.at - startedAt)}
+            current={index === last ? statusTone(entry) : undefined}
             isAfterGap={hidden > 0 && index === timeline.length - keptAtEnd}
           />
         ))}
@@ -78,6 +82,7 @@ function TimelineLine({
   entry,
   failReason,
   since,
+  current,
   isAfterGap,
 }: {
   entry: TimelineEntry;
@@ -85,6 +90,8 @@ function TimelineLine({
   failReason: string;
   /** How long after the first entry; null for that one. */
   since: string | null;
+  /** The tone of a task's present status, at its entry. */
+  current: Tone | undefined;
   isAfterGap: boolean;
 }) {
   const { t } = useTranslation();
@@ -95,7 +102,7 @@ function TimelineLine({
   const hasStatus = entry.http_status >= 400 || (entry.http_status > 0 && entry.status !== 'FAILURE');
   const isMoney = entry.kind === 'created' || entry.kind === 'settled' || entry.kind === 'refunded';
   return (
-    <li className={classes.entry} data-bad={isBad || undefined} data-gap={isAfterGap || undefined}>
+    <li className={classes.entry} data-tone={current} data-bad={isBad || undefined} data-gap={isAfterGap || undefined}>
       <time dateTime={new Date(entry.at * 1000).toISOString()} title={format.time(entry.at)} className={classes.at}>
         {since === null ? format.clock(entry.at) : `+${since}`}
       </time>
