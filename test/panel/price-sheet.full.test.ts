@@ -97,12 +97,12 @@ test('a column of a spreadsheet fills the prices from a row on', async () => {
   await changes(page).getByRole('button', { name: 'Discard' }).click();
 });
 
-test('last month’s bills are compared with prices that are not saved', async () => {
+test('the charges of the last 30 days are compared with prices that are not saved', async () => {
   const page = await openSheet();
   const before = await readPrice('demo-video');
   await price(page, 'demo-video').fill('0.1');
-  await changes(page).getByRole('button', { name: 'Compare with last month' }).click();
-  await changes(page).getByText('Bills recalculated').waitFor();
+  await changes(page).getByRole('button', { name: 'Compare with last 30 days' }).click();
+  await changes(page).getByText('Charges recalculated').waitFor();
   // The bill was made at $0.05: four seconds of it.
   await changes(page).getByText('$0.20 → $0.40').first().waitFor();
   await changes(page).getByText('1 user would pay more').waitFor();

@@ -66,19 +66,16 @@ export function findCapacityState(capacity: Capacity, modelCount: number): 'paus
 /** The most models that a sentence names. */
 const mostNamed = 3;
 
-/** "a is full and b resumes in 1 minute"; null where that is not the reason, or too long to say. */
+/** "a is full. b is paused and resumes in 1 minute."; null where that is not the reason, or too long to say. */
 export function sayShutModels({ models }: Capacity, t: TFunction, format: Format): string | null {
   const shut = models.filter((one) => isFull(one) || isResting(one));
   if (shut.length === 0 || shut.length < models.length || shut.length > mostNamed) return null;
-  const parts = shut.map((one) =>
+  const sentences = shut.map((one) =>
     isResting(one)
-      ? t('channels.modelPaused', {
-          model: one.model,
-          when: format.ago(one.resting_until),
-        })
+      ? t('channels.modelPaused', { model: one.model, when: format.ago(one.resting_until) })
       : t('channels.modelFull', { model: one.model }),
   );
-  return t('channels.modelsShut', { models: format.list(parts) });
+  return sentences.join(' ');
 }
 
 /** Why nothing new is sent to the whole channel, and what ends that; nothing where it is sent. */
@@ -248,7 +245,7 @@ function ModelState({ model, channel }: { model: ModelCapacity; channel: Channel
       </Stack>
     );
   }
-  if (isPaused(capacity)) return <StatusLabel tone="bad">{t('channels.pausedToo')}</StatusLabel>;
+  if (isPaused(capacity)) return <StatusLabel tone="waiting">{t('channels.pausedToo')}</StatusLabel>;
   if (!isFull(model) && (capacity.learned || !isFull(capacity)))
     return <StatusLabel tone="good">{t('channels.takesTasks')}</StatusLabel>;
   const { waiting } = model;

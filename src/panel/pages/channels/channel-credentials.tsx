@@ -234,8 +234,8 @@ function KeyStatus({ channel, credential }: { channel: Channel; credential: Cred
       {rest ? (
         <>
           <StatusLabel tone="waiting">{t('channels.rests.rested')}</StatusLabel>
-          <Text size="xs">
-            {rest.rest_reason !== '' && `${t(`channels.keyRest.${rest.rest_reason}`)} `}
+          {rest.rest_reason !== '' && <Text size="xs">{t(`channels.keyRest.${rest.rest_reason}`)}</Text>}
+          <Text size="xs" c="dimmed">
             {t('channels.keyNextTry', { when: format.ago(rest.resting_until) })}
           </Text>
         </>

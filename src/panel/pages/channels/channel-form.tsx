@@ -172,6 +172,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
               label={t('channels.models')}
               description={t(values.task_plugin_key === '' ? 'channels.modelsLater' : 'channels.modelsHelp')}
               required
+              disabled={values.task_plugin_key === ''}
               data={[...(plugin?.models ?? [])]}
               splitChars={[',', ' ', '\n']}
               clearButtonProps={{ 'aria-label': t('channels.modelsClear') }}

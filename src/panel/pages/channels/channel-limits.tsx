@@ -36,6 +36,7 @@ export function ChannelLimits({ form }: { form: Form<ChannelValues> }) {
       <TextInput
         label={t('channels.pool')}
         description={t('channels.poolHelp')}
+        placeholder={t('channels.poolExample')}
         maxLength={64}
         spellCheck={false}
         {...form.bind('pool')}

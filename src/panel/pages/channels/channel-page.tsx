@@ -180,6 +180,7 @@ function ChannelStart({ channel, pluginKey }: ChannelStartProps) {
   const unpriced = channel.unpriced_models;
   const model = channel.models.find((name) => !unpriced.includes(name)) ?? channel.models[0];
   const hasPrices = unpriced.length === 0;
+  const hasRun = channel.health.succeeded + channel.health.failed > 0;
   return (
     <Section heading={t('channels.start')}>
       <Step
@@ -196,7 +197,7 @@ function ChannelStart({ channel, pluginKey }: ChannelStartProps) {
           </Button>
         )}
       </Step>
-      {pluginKey !== undefined && model !== undefined && (
+      {pluginKey !== undefined && model !== undefined && !hasRun && (
         <Step isDone={false} text={t('channels.start.run')}>
           <Button component={Link} to={playgroundPath(pluginKey, model)} variant={hasPrices ? 'filled' : 'default'}>
             {t('channels.start.try')}

@@ -36,7 +36,9 @@ function RestTime({ event, rests }: { event: RestEvent; rests: readonly RestEven
     <>
       {format.time(at)}
       <Text size="xs" c="dimmed">
-        {isOpen ? t('channels.keyNextTry', { when: format.ago(until) }) : format.duration(end - at)}
+        {isOpen
+          ? t('channels.keyNextTry', { when: format.ago(until) })
+          : t('channels.rests.lasted', { duration: format.duration(end - at) })}
       </Text>
     </>
   );

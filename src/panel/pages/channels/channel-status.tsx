@@ -10,7 +10,7 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { findCapacityState, isPaused, sayShutModels } from './channel-capacity.tsx';
+import { findCapacityState, isPaused, isResting, sayShutModels } from './channel-capacity.tsx';
 import classes from './channels.module.css';
 
 const serviceTexts = {
@@ -19,8 +19,8 @@ const serviceTexts = {
   open: 'channels.serviceOn',
 } as const;
 
-/** What becomes of a new task, and how many wait for a slot. */
-function useServiceText({ status, capacity, models }: Channel): string {
+/** What becomes of a new task, which keys take none, and how many tasks wait for a slot. */
+function useServiceText({ status, capacity, models, credentials }: Channel): string {
   const { t } = useTranslation();
   const format = useFormat();
   if (status !== channelStatus.enabled) return t('channels.serviceOff');
@@ -29,8 +29,13 @@ function useServiceText({ status, capacity, models }: Channel): string {
     state === 'paused' && capacity.rest_reason === 'credential'
       ? t('channels.servicePausedKey')
       : ((state === 'full' ? sayShutModels(capacity, t, format) : null) ?? t(serviceTexts[state]));
-  const { waiting: count } = capacity;
-  return count === 0 ? text : `${text} ${t('channels.serviceWaiting', { count, shown: format.number(count) })}`;
+  const { waiting } = capacity;
+  const paused = state !== 'paused' && credentials.length > 1 ? capacity.credentials.filter(isResting).length : 0;
+  const say = (key: 'channels.serviceKeysPaused' | 'channels.serviceWaiting', count: number): string =>
+    count === 0 ? '' : t(key, { count, shown: format.number(count) });
+  return [text, say('channels.serviceKeysPaused', paused), say('channels.serviceWaiting', waiting)]
+    .filter((sentence) => sentence !== '')
+    .join(' ');
 }
 
 /** Whether the channel is enabled, its health over the last day, and what was spent through it. */

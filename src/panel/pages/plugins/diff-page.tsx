@@ -9,6 +9,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { activatePath, pluginPath } from './plugin-paths.ts';
+import { nameBuiltIn } from './plugin-state.tsx';
 
 /** Compares any two versions. */
 export function DiffPage() {
@@ -44,13 +45,14 @@ export function DiffPage() {
       <QueryResult query={versions}>
         {(all) => {
           const hasFactory = plugin?.source === 'factory' || plugin?.factory_meta !== undefined;
+          const builtIn = plugin?.source === 'factory' ? plugin.meta : plugin?.factory_meta;
           const choices = [
             ...all.map(({ version }) => ({ value: version, label: version })),
-            ...(hasFactory ? [{ value: 'factory', label: t('plugins.source.factory') }] : []),
+            ...(hasFactory ? [{ value: 'factory', label: nameBuiltIn(builtIn?.version, t) }] : []),
           ];
           return (
             <>
-              <Group gap="lg">
+              <Group gap="lg" grow wrap="nowrap" maw={520}>
                 <Select
                   label={t('plugins.diff.from')}
                   data={choices}
@@ -115,9 +117,7 @@ export function VersionDiff({ pluginKey, from, to }: { pluginKey: string; from: 
 }
 
 const versionLabel = (name: string, { meta }: PluginDetail, t: TFunction): string =>
-  name === 'factory'
-    ? [meta?.version, t('plugins.source.factory')].filter((part) => part !== undefined).join(', ')
-    : name;
+  name === 'factory' ? nameBuiltIn(meta?.version, t) : name;
 
 export function BackToVersions({ pluginKey, name }: { pluginKey: string; name: string }) {
   const { t } = useTranslation();

@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Autocomplete, Button, Code, Group, Select, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
@@ -39,6 +39,8 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
     change,
   });
   const stored = (versions.data ?? []).map(({ version }) => version);
+  const serving = plugin.meta?.version;
+  const sayServing = [t('plugins.dryrun.serving'), serving === undefined ? '' : `(${serving})`].join(' ').trim();
   const fillSample = (): void => form.set('args', sampleArguments(form.values.hook.trim(), model));
 
   return (
@@ -46,8 +48,10 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
       <form onSubmit={form.submit} noValidate>
         <Stack gap="lg">
           <Group gap="lg" align="flex-start" grow preventGrowOverflow={false}>
-            <TextInput
-              {...form.bind('hook')}
+            <Autocomplete
+              {...form.bindValue('hook')}
+              data={Object.keys(listSamples(model))}
+              filter={({ options }) => options}
               label={t('plugins.dryrun.hook')}
               description={t('plugins.dryrun.hookHint')}
               spellCheck={false}
@@ -61,7 +65,7 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
                 onChange={(version) => form.set('version', version ?? '')}
                 label={t('plugins.version')}
                 description={t('plugins.dryrun.versionHint')}
-                data={[{ value: '', label: t('plugins.dryrun.serving') }, ...stored]}
+                data={[{ value: '', label: sayServing }, ...stored]}
                 allowDeselect={false}
                 miw={200}
               />
@@ -163,7 +167,11 @@ function readArguments(text: string): unknown[] | null {
 const task = 'task_0123456789abcdef';
 
 /** Sample arguments for a hook; one empty object for unknown hooks. */
-function sampleArguments(hook: string, model: string): string {
+const sampleArguments = (hook: string, model: string): string =>
+  JSON.stringify(listSamples(model)[hook] ?? [{}], null, 2);
+
+/** The hooks of a plugin with sample arguments. */
+function listSamples(model: string): Readonly<Record<string, unknown[]>> {
   const driver = {
     method: 'POST',
     path: '/v1/tasks/example',
@@ -202,7 +210,7 @@ function sampleArguments(hook: string, model: string): string {
     producerVersion: '',
   };
   const answer = { id: 'vendor-job-1', status: 'running', progress: 40 };
-  const samples: Readonly<Record<string, unknown[]>> = {
+  return {
     buildSubmitRequest: [driver],
     extractUsage: [{ ...driver, usagePurpose: 'facts' }],
     extractUsageOnSubmit: [driver, answer],
@@ -229,5 +237,4 @@ function sampleArguments(hook: string, model: string): string {
       },
     ],
   };
-  return JSON.stringify(samples[hook] ?? [{}], null, 2);
 }

@@ -34,7 +34,7 @@ export function PluginErrors({ error, file }: { error: Error; file?: string | un
       <Group gap="sm" justify="space-between">
         <Text size="sm">{t('plugins.faults.author')}</Text>
         <Button variant="default" size="xs" onClick={() => void copyErrors()}>
-          {t('app.copy')}
+          {t('plugins.faults.copy')}
         </Button>
       </Group>
       <PluginErrorList errors={errors} />
@@ -110,21 +110,21 @@ export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) 
             )}
             <RuleText said={{ message, reason, params }} />
             {hint !== undefined && (
-              <Text size="sm" c="dimmed">
+              <div>
                 <RuleText said={{ ...hintSentence, message: hint }} />
-              </Text>
+              </div>
             )}
           </li>
         ),
       )}
       {missing.length > 1 && (
         <li>
+          <div>{t('plugins.faults.exports')}</div>
           {missing.map(({ path }) => (
             <Fragment key={path}>
               <Code>{path.slice(exportPath.length)}</Code>{' '}
             </Fragment>
           ))}
-          <div>{t('plugins.faults.exports')}</div>
         </li>
       )}
     </ul>

@@ -18,7 +18,7 @@ import { DryRunTab } from './dry-run-tab.tsx';
 import { OverviewTab } from './overview-tab.tsx';
 import { PluginErrorList } from './plugin-errors.tsx';
 import { hasPrices, pluginPath, pluginPricesPath } from './plugin-paths.ts';
-import { PluginSwitch } from './plugin-state.tsx';
+import { nameBuiltIn, PluginSwitch } from './plugin-state.tsx';
 import { VersionsTab } from './versions-tab.tsx';
 
 const listTabs = (plugin: PluginSummary, t: TFunction) => [
@@ -85,7 +85,7 @@ function SourceTab({ plugin }: { plugin: PluginSummary }) {
   // What serves is not among the stored versions if it came with the gateway.
   const isBuiltIn = plugin.source === 'factory';
   const choices = [
-    ...(isBuiltIn ? [{ value: '', label: t('plugins.source.factory') }] : []),
+    ...(isBuiltIn ? [{ value: '', label: nameBuiltIn(plugin.meta?.version, t) }] : []),
     ...stored.map((each) => ({ value: each, label: each })),
   ];
   return (

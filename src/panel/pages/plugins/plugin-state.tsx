@@ -1,4 +1,5 @@
 import { Switch, Text } from '@mantine/core';
+import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginSummary } from '../../api/types.ts';
@@ -19,6 +20,10 @@ const states: Record<PluginSummary['runtime_status'], { text: TextKey; tone: Ton
   disabled: { text: 'plugins.state.disabled', tone: 'quiet' },
   disabled_fallback: { text: 'plugins.state.disabled_fallback', tone: 'waiting' },
 };
+
+/** The built-in version where a version is chosen, such as "1.0.0 · Built-in". */
+export const nameBuiltIn = (version: string | undefined, t: TFunction): string =>
+  [version ?? '', t('plugins.source.factory')].filter((part) => part !== '').join(' · ');
 
 /** Shows which of the five runtime states a plugin is in. */
 export function PluginStateWord({ plugin }: { plugin: Pick<PluginSummary, 'runtime_status'> }) {

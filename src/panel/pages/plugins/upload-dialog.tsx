@@ -65,7 +65,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
   const isShared = isModelConflict(change.error);
   const form = useForm<Values, Values>({
     initial: emptyValues,
-    validate: ({ file }) => ({ file: file === null && refused === undefined ? t('plugins.upload.fileMissing') : null }),
+    validate: () => ({}),
     toVariables: (values) => values,
     change: { ...change, isPending: isReading || change.isPending, mutate: (values) => void send(values) },
   });
@@ -185,7 +185,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
           <FormDialogButtons
             action={t('plugins.upload.submit')}
             isPending={form.isPending}
-            isDisabled={refused !== undefined}
+            isDisabled={form.values.file === null}
           />
         </div>
       </Stack>

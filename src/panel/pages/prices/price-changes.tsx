@@ -6,7 +6,7 @@ import { writeDecimal } from '../../ui/form/decimal.ts';
 import { expressionForm, plainAmount, readAmount, toDraft, toSummary } from './price-draft.ts';
 import { PriceReplay } from './price-replay.tsx';
 import classes from './price-sheet.module.css';
-import { usePriceText, useWordsOfFacts } from './price-text.ts';
+import { signShare, usePriceText, useWordsOfFacts } from './price-text.ts';
 import type { PriceChange, PriceDrafts } from './use-price-drafts.ts';
 
 /** Models whose change is spelled out. */
@@ -27,20 +27,16 @@ function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
   const [isReplaying, setReplaying] = useState(false);
   const { changes, incomplete, isSaving } = drafts;
   const shares = changes.flatMap((change) => compareAmounts(change)?.flatMap(({ share }) => share ?? []) ?? []);
-  const [low, high] = [Math.min(...shares), Math.max(...shares)].map((share) => signed(share, format.percent));
-  const replay = incomplete.size === 0 && (
-    <PriceReplay
-      runsAtOnce={isReplaying}
-      tried={{
-        prices: changes.map(({ row: { plugin, model }, expression }) => ({
-          ...{ plugin_key: plugin.plugin_key, model: model.model, expression },
-        })),
-      }}
-    />
-  );
+  const [low, high] = [Math.min(...shares), Math.max(...shares)].map((share) => signShare(share, format.percent));
   return (
     <section className={classes.bar} aria-label={t('sheet.changes')}>
-      <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <details
+        open={isOpen}
+        onToggle={({ currentTarget }) => {
+          setOpen(currentTarget.open);
+          if (!currentTarget.open) setReplaying(false);
+        }}
+      >
         <summary>
           <span>
             {t('sheet.changing', { count, number: format.number(count) })}
@@ -51,7 +47,16 @@ function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
           </span>
         </summary>
         <div className={classes.changes}>
-          {isReplaying && replay}
+          {incomplete.size === 0 && (
+            <PriceReplay
+              runsAtOnce={isReplaying}
+              tried={{
+                prices: changes.map(({ row: { plugin, model }, expression }) => ({
+                  ...{ plugin_key: plugin.plugin_key, model: model.model, expression },
+                })),
+              }}
+            />
+          )}
           <ul>
             {changes.slice(0, mostNamed).map((change) => (
               <ChangeLines key={change.row.id} change={change} />
@@ -69,7 +74,6 @@ function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
               ))}
             </ul>
           </details>
-          {!isReplaying && replay}
         </div>
       </details>
       <Group justify="flex-end" gap="sm">
@@ -127,7 +131,7 @@ function ChangeLines({ change }: { change: PriceChange }) {
     <li key={value}>
       <strong>{model.model}</strong> {value !== plainAmount && `${value} `}
       {sayAmount(`${dollars(from)} → ${dollars(to)}`)}
-      {share !== null && ` (${signed(share, format.percent)})`}
+      {share !== null && ` (${signShare(share, format.percent)})`}
     </li>
   ));
 }
@@ -146,6 +150,3 @@ function compareAmounts({ row: { model, forms }, draft }: PriceChange): AmountCh
   });
   return changed.length === 0 ? null : changed;
 }
-
-const signed = (share: number, percent: (share: number) => string): string =>
-  `${share > 0 ? '+' : share < 0 ? '−' : ''}${percent(Math.abs(share))}`;

@@ -247,7 +247,7 @@ function PriceInput({ form, subject, fields, children }: PriceInputProps) {
         {list !== null && (
           <Text size="sm" c="dimmed">
             {t('prices.table.list', { price: say(list.summary, facts) })}
-            {margin !== null && ` · ${t('sheet.marginOf', { margin })}`}
+            {margin !== null && ` · ${t('sheet.margin')} ${margin}`}
           </Text>
         )}
       </Stack>

@@ -8,6 +8,7 @@ import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { DescriptionList } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { signShare } from './price-text.ts';
 import classes from './prices.module.css';
 
 const days = 30;
@@ -24,7 +25,7 @@ type User = ReplaySlice['users'][number];
 type Outcome = Omit<ReplaySlice, 'users' | 'models' | 'next'> & { users: readonly User[]; isDone: boolean };
 
 /**
- * What the bills of the last month would have been. It reads slice after slice, shows the sums as
+ * What the charges of the last 30 days would have been. It reads slice after slice, shows the sums as
  * they grow, and stops when it is left or the prices change.
  */
 export function PriceReplay({ tried, runsAtOnce = false }: { tried: TriedPrices; runsAtOnce?: boolean }) {
@@ -73,24 +74,31 @@ export function PriceReplay({ tried, runsAtOnce = false }: { tried: TriedPrices;
 
   return (
     <Stack gap="sm">
-      <Group gap="sm">
-        <Button
-          variant="default"
-          loading={isRunning}
-          h="auto"
-          mih={{ base: 44, sm: 36 }}
-          styles={{ label: { whiteSpace: 'normal' } }}
-          onClick={() => void run()}
-        >
-          {t('replay.run')}
-        </Button>
-        <Text size="xs" c="dimmed" flex="1 1 240px">
-          {t('replay.note')}
-        </Text>
-      </Group>
+      {(outcome === null || error !== null) && (
+        <Group gap="sm">
+          <Button
+            variant="default"
+            loading={isRunning}
+            h="auto"
+            mih={{ base: 44, sm: 36 }}
+            styles={{ label: { whiteSpace: 'normal' } }}
+            onClick={() => void run()}
+          >
+            {t('replay.run')}
+          </Button>
+          <Text size="xs" c="dimmed" flex="1 1 240px">
+            {t('replay.note')}
+          </Text>
+        </Group>
+      )}
       {error instanceof Error && <ErrorNotice error={error} />}
       {isRunning && <Progress value={100} animated aria-label={t('replay.running')} />}
       <div aria-live="polite">{outcome !== null && <ReplayOutcome outcome={outcome} />}</div>
+      {outcome !== null && error === null && !isRunning && (
+        <Anchor component="button" type="button" size="sm" ta="start" onClick={() => void run()}>
+          {t('replay.again')}
+        </Anchor>
+      )}
     </Stack>
   );
 }
@@ -140,10 +148,10 @@ function ReplayOutcome({ outcome }: { outcome: Outcome }) {
             t('replay.change'),
             before === 0
               ? signed(growth(outcome))
-              : `${signed(growth(outcome))} · ${format.percent(growth(outcome) / before)}`,
+              : `${signed(growth(outcome))} (${signShare(growth(outcome) / before, format.percent)})`,
           ],
           [t('replay.bills'), format.number(tasks)],
-          [t('replay.refused'), format.number(refused)],
+          ...(refused > 0 ? [[t('replay.refused'), format.number(refused)] as const] : []),
         ]}
       />
       {refused > 0 && refusal !== null && (

@@ -86,6 +86,7 @@ export function PriceTable({ label, rows, drafts, chosen, isOfPlugin = false, co
               drafts={drafts}
               isOfPlugin={isOfPlugin}
               hasFocus={row.id === firstUnpriced}
+              others={rows.length - 1}
               onPaste={(event) => paste(index, event)}
               onCopy={
                 row === copied
@@ -121,13 +122,15 @@ type PriceRowProps = {
   drafts: PriceDrafts;
   isOfPlugin: boolean;
   hasFocus: boolean;
+  /** How many other models are shown. */
+  others: number;
   choice: ReactNode;
   onPaste(event: ClipboardEvent): void;
   /** Gives the other models this price. */
   onCopy: (() => void) | undefined;
 };
 
-function PriceRow({ row, drafts, isOfPlugin, hasFocus, choice, onPaste, onCopy }: PriceRowProps) {
+function PriceRow({ row, drafts, isOfPlugin, hasFocus, others, choice, onPaste, onCopy }: PriceRowProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const sayMargin = useMarginText();
@@ -212,7 +215,7 @@ function PriceRow({ row, drafts, isOfPlugin, hasFocus, choice, onPaste, onCopy }
         <BesidePrice row={row} draft={draft} isListed={tiers.size > 0} canTake={isOfPlugin} onChange={onChange} />
         {onCopy !== undefined && (
           <Anchor component="button" type="button" size="xs" mt={4} display="block" ta="start" onClick={onCopy}>
-            {t('prices.table.copy')}
+            {t('prices.table.copy', { count: others, number: format.number(others) })}
           </Anchor>
         )}
       </td>
@@ -266,7 +269,7 @@ function Amount({ row: { model, forms }, value, draft, tier, isMissing, hasFocus
           {value !== plainAmount && tier.margin !== null && (
             <>
               <br />
-              {t('sheet.marginOf', { margin: format.percent(tier.margin) })}
+              {`${t('sheet.margin')} ${format.percent(tier.margin)}`}
             </>
           )}
         </span>

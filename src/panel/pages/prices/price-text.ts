@@ -47,6 +47,10 @@ export function useMarginText(): (tiers: ReadonlyMap<string, { margin: number | 
   };
 }
 
+/** A change in percent with its sign, such as "+10%". */
+export const signShare = (share: number, percent: (share: number) => string): string =>
+  `${share > 0 ? '+' : share < 0 ? '−' : ''}${percent(Math.abs(share))}`;
+
 /** What a form counts, such as "per second, by resolution". */
 export function useFormName(facts: readonly Fact[]): (form: PriceForm) => string {
   const { t, i18n } = useTranslation();

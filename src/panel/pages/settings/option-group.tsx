@@ -226,7 +226,7 @@ function OptionRow({ option, drafts, validationError, isDisabled }: OptionRowPro
   );
 }
 
-/** What the bills of the last month would have been with the ratios that are typed. */
+/** What the charges of the last 30 days would have been with the ratios that are typed. */
 function GroupReplay({ value }: { value: string }) {
   const ratios = readRatios(value);
   return ratios === null ? null : <PriceReplay tried={{ group_ratios: ratios }} />;
