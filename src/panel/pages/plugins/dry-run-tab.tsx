@@ -1,4 +1,4 @@
-import { Alert, Autocomplete, Button, Code, Group, Select, Stack, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
@@ -46,12 +46,16 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
   return (
     <Section heading={t('plugins.tab.dryrun')} intro={t('plugins.dryrun.intro')}>
       <form onSubmit={form.submit} noValidate>
+        <datalist id="plugin-hooks">
+          {Object.keys(listSamples(model)).map((hook) => (
+            <option key={hook} value={hook} />
+          ))}
+        </datalist>
         <Stack gap="lg">
           <Group gap="lg" align="flex-start" grow preventGrowOverflow={false}>
-            <Autocomplete
-              {...form.bindValue('hook')}
-              data={Object.keys(listSamples(model))}
-              filter={({ options }) => options}
+            <TextInput
+              {...form.bind('hook')}
+              list="plugin-hooks"
               label={t('plugins.dryrun.hook')}
               description={t('plugins.dryrun.hookHint')}
               spellCheck={false}
