@@ -66,7 +66,7 @@ export function findCapacityState(capacity: Capacity, modelCount: number): 'paus
 /** The most models that a sentence names. */
 const mostNamed = 3;
 
-/** "a is full. b is paused and resumes in 1 minute."; null where that is not the reason, or too long to say. */
+/** "a is full. b is paused and resumes in 1 minute."; null where nothing or too much is to say. */
 export function sayShutModels({ models }: Capacity, t: TFunction, format: Format): string | null {
   const shut = models.filter((one) => isFull(one) || isResting(one));
   if (shut.length === 0 || shut.length < models.length || shut.length > mostNamed) return null;

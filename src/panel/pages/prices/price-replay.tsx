@@ -25,8 +25,8 @@ type User = ReplaySlice['users'][number];
 type Outcome = Omit<ReplaySlice, 'users' | 'models' | 'next'> & { users: readonly User[]; isDone: boolean };
 
 /**
- * What the charges of the last 30 days would have been. It reads slice after slice, shows the sums as
- * they grow, and stops when it is left or the prices change.
+ * What the charges of the last 30 days would have been. It reads slice after slice, shows the sums
+ * as they grow, and stops when it is left or the prices change.
  */
 export function PriceReplay({ tried, runsAtOnce = false }: { tried: TriedPrices; runsAtOnce?: boolean }) {
   const { t } = useTranslation();
