@@ -124,8 +124,9 @@ function FailingTable({ of, rows }: { of: string; rows: readonly Failing[] }) {
   );
 }
 
-/** Hours of the strip, in a period of whole days. */
-const stripDays = 2;
+/** Hours of the strip, the running one included, and the days that have them all. */
+const stripHours = 48;
+const stripDays = 3;
 /** Channels of the strip. */
 const strips = 8;
 
@@ -143,26 +144,29 @@ export function ChannelHeat() {
   const { data } = useApiQuery<UsageReport>(channelHeatPath(), { refreshMs: 300_000 });
   const channels = data?.shares.filter(({ points, id }) => points !== undefined && id > 0) ?? [];
   if (data === undefined || channels.length === 0) return null;
-  const now = Date.now() / 1000;
+  // The question has whole days: its last hours are to come, its first ones are over.
+  const end = data.points.findLastIndex(({ at }) => at <= Date.now() / 1000) + 1;
+  const toStrip = <Item,>(points: readonly Item[]): Item[] => points.slice(Math.max(0, end - stripHours), end);
+  const hours = toStrip(data.points);
   const hour = new Intl.DateTimeFormat(i18n.language, { weekday: 'short', hour: 'numeric', timeZone: data.zone });
   return (
     <Section heading={t('home.heat')} intro={t('home.heat.intro')}>
       <ul className={classes.heat}>
-        {channels.map(({ id, name, succeeded, failed, points = [] }) => (
+        {channels.map(({ id, name, points = [] }) => (
           <li key={id}>
             <Anchor component={Link} to={`/channels/${id}`} className={classes.channel}>
               {name ?? t('tasks.channelNumber', { id })}
             </Anchor>
             <span className={classes.hours} aria-hidden="true">
-              {points.map((point, index) => (
+              {toStrip(points).map((point, index) => (
                 <span
-                  key={data.points[index]?.at ?? index}
+                  key={hours[index]?.at ?? index}
                   className={classes.hour}
-                  data-level={(data.points[index]?.at ?? 0) > now ? 'ahead' : heatLevel(point)}
+                  data-level={heatLevel(point)}
                   title={
                     point.succeeded + point.failed === 0
                       ? undefined
-                      : `${hour.format((data.points[index]?.at ?? 0) * 1000)} · ${t('home.successOf', {
+                      : `${hour.format((hours[index]?.at ?? 0) * 1000)} · ${t('home.successOf', {
                           succeeded: format.number(point.succeeded),
                           ended: format.number(point.succeeded + point.failed),
                         })}`
@@ -170,15 +174,12 @@ export function ChannelHeat() {
                 />
               ))}
             </span>
-            <span className={classes.rate}>
-              {succeeded + failed > 0 &&
-                t('home.heat.overall', { share: format.percent(succeeded / (succeeded + failed)) })}
-            </span>
+            <StripRate points={toStrip(points)} />
           </li>
         ))}
         <li aria-hidden="true">
           <span className={classes.clock}>
-            {data.points.map(
+            {hours.map(
               ({ at }, index) => index % labelledHours === 0 && <span key={at}>{hour.format(at * 1000)}</span>,
             )}
           </span>
@@ -194,6 +195,16 @@ export function ChannelHeat() {
       </ul>
     </Section>
   );
+}
+
+/** The share of a whole strip; empty where none ended. */
+function StripRate({ points }: { points: readonly { succeeded: number; failed: number }[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const succeeded = points.reduce((sum, point) => sum + point.succeeded, 0);
+  const ended = points.reduce((sum, point) => sum + point.failed, succeeded);
+  const share = format.percent(succeeded / ended);
+  return <span className={classes.rate}>{ended > 0 && t('home.heat.overall', { share })}</span>;
 }
 
 /** Every so many hours have a label. */

@@ -61,6 +61,8 @@ export function FirstSteps({ origin, onHide }: FirstStepsProps) {
   const steps = useFirstSteps();
   if (steps === null) return null;
   const next = steps.find(({ isDone }) => !isDone);
+  // Without a channel there is no model to try or to call.
+  const needsChannel = next?.to === '/channels/new';
   return (
     <Section
       heading={t('home.first')}
@@ -72,7 +74,12 @@ export function FirstSteps({ origin, onHide }: FirstStepsProps) {
     >
       <ol className={classes.steps}>
         {steps.map((step) => (
-          <li key={step.text} className={classes.step} data-done={step.isDone || undefined}>
+          <li
+            key={step.text}
+            className={classes.step}
+            data-done={step.isDone || undefined}
+            data-later={(needsChannel && step !== next) || undefined}
+          >
             <div>
               <h3>{t(step.text)}</h3>
               <p>{t(step.help)}</p>
@@ -83,21 +90,23 @@ export function FirstSteps({ origin, onHide }: FirstStepsProps) {
                 {t('home.first.done')}
               </span>
             ) : (
-              <Group gap="sm" wrap="wrap-reverse">
-                {step.to === '/channels/new' && <AddDemoChannel />}
-                <Button component={Link} to={step.to} variant={step === next ? 'filled' : 'default'}>
-                  {t(step.action)}
-                </Button>
-              </Group>
+              (!needsChannel || step === next) && (
+                <Group gap="sm" wrap="wrap-reverse">
+                  {step.to === '/channels/new' && <AddDemoChannel />}
+                  <Button component={Link} to={step.to} variant={step === next ? 'filled' : 'default'}>
+                    {t(step.action)}
+                  </Button>
+                </Group>
+              )
             )}
           </li>
         ))}
-        <li className={classes.step} data-wide>
+        <li className={classes.step} data-wide data-later={needsChannel || undefined}>
           <div>
             <h3>{t('home.first.call')}</h3>
             <p>{t('home.first.callText')}</p>
           </div>
-          <CopyField text={`curl ${origin}/v1/models -H 'Authorization: Bearer YOUR_API_KEY'`} />
+          {!needsChannel && <CopyField text={`curl ${origin}/v1/models -H 'Authorization: Bearer YOUR_API_KEY'`} />}
         </li>
       </ol>
     </Section>

@@ -57,14 +57,16 @@ export function MarketplacePage() {
           >
             {t('market.sources')}
           </Button>
-          <Button
-            variant="default"
-            loading={refresh.isPending}
-            leftSection={<IconRefresh size={18} stroke={1.6} aria-hidden="true" />}
-            onClick={() => refresh.mutate()}
-          >
-            {t('app.refresh')}
-          </Button>
+          {!(offers.data && isCutOff(offers.data)) && (
+            <Button
+              variant="default"
+              loading={refresh.isPending}
+              leftSection={<IconRefresh size={18} stroke={1.6} aria-hidden="true" />}
+              onClick={() => refresh.mutate()}
+            >
+              {t('app.refresh')}
+            </Button>
+          )}
         </>
       }
     >

@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { WithCode } from '../../ui/display/with-code.tsx';
@@ -69,7 +69,14 @@ export function OperationEntry({ operation, reader, isTarget, search }: Operatio
           <code className={classes.method} data-method={method}>
             {method}
           </code>
-          <code className={classes.path}>{path}</code>
+          <code className={classes.path}>
+            {path.split(/(?<=\/)/).map((part, index) => (
+              <Fragment key={index}>
+                {part}
+                <wbr />
+              </Fragment>
+            ))}
+          </code>
           <span className={classes.summary}>
             <span lang={isTranslated ? undefined : 'en'}>{summary}</span>
             {access !== 'apiKey' && <span className={classes.access}>{t(`reference.access.${access}`)}</span>}
