@@ -199,12 +199,10 @@ export function ChannelHeat() {
 
 /** The share of a whole strip; empty where none ended. */
 function StripRate({ points }: { points: readonly { succeeded: number; failed: number }[] }) {
-  const { t } = useTranslation();
   const format = useFormat();
   const succeeded = points.reduce((sum, point) => sum + point.succeeded, 0);
   const ended = points.reduce((sum, point) => sum + point.failed, succeeded);
-  const share = format.percent(succeeded / ended);
-  return <span className={classes.rate}>{ended > 0 && t('home.heat.overall', { share })}</span>;
+  return <span className={classes.rate}>{ended > 0 && format.percent(succeeded / ended)}</span>;
 }
 
 /** Every so many hours have a label. */
