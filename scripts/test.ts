@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { type ProvidedServices, provideServices } from '../test/support/provide-services.ts';
@@ -62,6 +62,8 @@ async function main(args: string[]): Promise<number> {
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
 
   const folder = mkdtempSync(join(tmpdir(), 'taskgate-tests-'));
+  // Some tests run commands as another user, who must get through to folders of their own.
+  chmodSync(folder, 0o711);
   let counts: Counts = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
   const durations: Duration[] = [];
