@@ -34,7 +34,7 @@ test('durations and sizes have a decimal below ten, in a column all of them or n
   expect([0.04, 0.58, 1, 9.94, 9.96, 89].map(duration)).toEqual([
     ...['0.04 sec', '0.6 sec', '1 sec', '9.9 sec', '10 sec', '89 sec'],
   ]);
-  expect([1, 180, 2048].map(bytes)).toEqual(['1 byte', '180 bytes', '2 kB']);
+  expect([1, 180, 2048, 1008 * 1024].map(bytes)).toEqual(['1 byte', '180 bytes', '2 kB', '1 MB']);
   const column = (...seconds: number[]) => seconds.map(durationLike(seconds));
   expect(column(1, 1.4, 12)).toEqual(['1.0 sec', '1.4 sec', '12 sec']);
   expect(column(3, 45, 600)).toEqual(['3 sec', '45 sec', '10 min']);

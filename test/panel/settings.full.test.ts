@@ -254,7 +254,7 @@ describe('changing settings', () => {
   testInFullRun('limits by group are numbers in fields, stored as JSON', async () => {
     const page = await visit('/settings/results');
     await field(page, 'results.days', ['All groups', 'Days']).fill('30');
-    await page.locator('[id="option-results.days"]').getByRole('button', { name: 'Add a group' }).click();
+    await page.locator('[id="option-results.days"]').getByRole('button', { name: 'Add retention' }).click();
     await field(page, 'results.days', ['Row 2', 'Group']).fill('vip');
     const days = field(page, 'results.days', ['Row 2', 'Days']);
     await days.fill('40000');

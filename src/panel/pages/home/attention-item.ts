@@ -127,11 +127,12 @@ const actionTexts: Readonly<Record<string, TextKey>> = {
 const ownActions: Readonly<Record<string, TextKey>> = {
   address_missing: 'home.attention.open.address',
   backup_off: 'home.attention.open.backups',
+  setting_unsafe: 'home.attention.open.signUp',
 };
 
 /** Items whose remedy says no more than the button that leads to it. */
 export const isSaidByButton = ({ code }: Item): boolean =>
-  code === 'channel_degraded' || ownActions[code] !== undefined;
+  code === 'channel_degraded' || code === 'address_missing' || code === 'backup_off';
 
 /** What the button that leads to the item's page says. */
 export const actionText = ({ code, target: { kind } }: Item): TextKey =>

@@ -14,7 +14,7 @@ export function LedgerCheck({ ledger }: { ledger: NodeReport['ledger'] }) {
     t('system.ledgerRow', { quota: format.money(quota), ledger: format.money(sum) });
   return (
     <div className={classes.ledger}>
-      <Text size="sm" fw={550}>
+      <Text size="sm" c="dimmed">
         {t('system.ledger')}
       </Text>
       {ledger === null ? (

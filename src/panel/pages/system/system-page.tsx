@@ -220,18 +220,25 @@ function Limits({ limits }: { limits: NodeReport['limits'] }) {
   ];
   return (
     <Section heading={t('system.limits')} intro={t('system.limitsHelp')}>
-      <PlainTable
-        label={t('system.limits')}
-        columns={columns}
-        rows={Object.entries(limits)}
-        rowKey={([name]) => name}
-        brief={([variable, value]) => {
-          const known = knownLimits[variable];
-          return (
-            <RowBrief name={known ? t(known.name) : variable} figure={say(variable, value)} facts={[variable]} wraps />
-          );
-        }}
-      />
+      <div className={classes.limits}>
+        <PlainTable
+          label={t('system.limits')}
+          columns={columns}
+          rows={Object.entries(limits)}
+          rowKey={([name]) => name}
+          brief={([variable, value]) => {
+            const known = knownLimits[variable];
+            return (
+              <RowBrief
+                name={known ? t(known.name) : variable}
+                figure={say(variable, value)}
+                facts={[variable]}
+                wraps
+              />
+            );
+          }}
+        />
+      </div>
     </Section>
   );
 }

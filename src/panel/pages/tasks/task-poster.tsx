@@ -42,8 +42,7 @@ export function TaskPoster({ task, size }: TaskPosterProps) {
       onPointerLeave={() => setPlace(null)}
     >
       {path === undefined ? (
-        hasPicture(task) &&
-        !isDrawing && (
+        hasPicture(task) && (
           <>
             <IconPhotoVideo size={isTile ? 22 : 17} stroke={1.4} />
             {isTile && <span className={classes.model}>{task.model}</span>}

@@ -51,10 +51,10 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
             <Text fw={600} inherit mb="xs">
               {t('confirm.balanceLost', { sum: format.money(account.quota) })}
             </Text>
-            {t(text)}
+            {t(text, { name: account.username })}
           </>
         ) : (
-          t(text)
+          t(text, { name: account.username })
         ),
       action: t(verb),
       destructive: action !== 'enable' && action !== 'promote',

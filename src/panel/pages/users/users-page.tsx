@@ -205,7 +205,7 @@ function AccountBrief({ account }: { account: AccountRow }) {
         email ?? (hasDisplayName(account) ? username : ''),
         role === roles.user ? '' : t(roleTextKey(role)),
         group === 'default' ? '' : group,
-        at === 0 ? '' : format.ago(at),
+        at === 0 ? t('users.signedInNever') : t('users.signedIn', { ago: format.ago(at) }),
       ]}
     />
   );

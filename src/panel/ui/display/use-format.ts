@@ -82,9 +82,9 @@ const durationScale: Scale = [
   ['day', 86_400, Infinity],
 ];
 const byteScale: Scale = [
-  ['byte', 1, 1024],
-  ['kilobyte', 1024, 1024 ** 2],
-  ['megabyte', 1024 ** 2, 1024 ** 3],
+  ['byte', 1, 1000],
+  ['kilobyte', 1024, 1000 * 1024],
+  ['megabyte', 1024 ** 2, 1000 * 1024 ** 2],
   ['gigabyte', 1024 ** 3, Infinity],
 ];
 
