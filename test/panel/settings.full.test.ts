@@ -164,7 +164,7 @@ describe('changing settings', () => {
 
   testInFullRun('a provider shows its callback URL, and the menu which providers are on', async () => {
     const page = await visit('/settings/github');
-    await waitForText(page, 'Paste this as the redirect URL of your GitHub app.');
+    await waitForText(page, 'Set this as the callback URL (redirect URL) of your app at GitHub.');
     await waitForText(page, `${origin()}/oauth/github`);
     const menu = page.getByRole('navigation', { name: 'Sections' });
     await menu.getByRole('link', { name: 'Discord' }).click();
