@@ -154,7 +154,8 @@ function PriceRow({ row, drafts, isOfPlugin, hasFocus, others, choice, onPaste, 
               inherit
               c="dimmed"
               display="inline-block"
-              py={3}
+              py={14}
+              my={-11}
             >
               {plugin.plugin_name}
             </Anchor>
