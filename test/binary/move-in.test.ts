@@ -1,7 +1,7 @@
 /** People and programs of a new-api gateway go on here with what they had. */
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { databaseVersion } from '../../src/store/index.ts';
 import { startGateway } from '../support/gateway.ts';
@@ -9,6 +9,22 @@ import { SAMPLE_KEYS, SAMPLE_PASSWORDS, sampleFile } from '../support/new-api-so
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { runCommand, SECRETS } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+
+test('a report goes to a pipe or a device too, whose mode stays', async () => {
+  const folder = temporaryFolder();
+  const pipe = join(folder, 'pipe');
+  expect(Bun.spawnSync(['mkfifo', '-m', '644', pipe]).exitCode).toBe(0);
+  const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+  try {
+    const command = ['import', 'new-api', '--dry-run', '--from', sampleFile(), '--data-dir', join(folder, 'data')];
+    expect(await runCommand([...command, '--report', pipe])).toMatchObject({ code: 0, err: '' });
+    const bytes = Buffer.alloc(64 * 1024);
+    expect(JSON.parse(bytes.toString('utf8', 0, readSync(reader, bytes))).taken.api_key).toBe(12);
+    expect(statSync(pipe).mode & 0o777).toBe(0o644);
+  } finally {
+    closeSync(reader);
+  }
+});
 
 test('after an import old passwords and keys work, and a second one beside the gateway changes nothing', async () => {
   const dataDir = join(temporaryFolder(), 'data');

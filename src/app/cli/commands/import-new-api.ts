@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fchmodSync, fstatSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { importNewApi } from '../../../importing/index.ts';
@@ -115,9 +115,14 @@ async function writeAudit(store: Store, { source, taken }: ImportReport): Promis
 /** It names people: only its owner may read it. Tried before the work begins. */
 function writeReport(path: string, content: string): void {
   try {
-    writeFileSync(path, content, { mode: 0o600 });
-    // A file that was there keeps its mode.
-    chmodSync(path, 0o600);
+    const file = openSync(path, 'w', 0o600);
+    try {
+      // A file that was there keeps its mode. Other programs use a device such as /dev/null.
+      if (fstatSync(file).isFile()) fchmodSync(file, 0o600);
+      writeFileSync(file, content);
+    } finally {
+      closeSync(file);
+    }
   } catch (error) {
     throw unwritable(path, error);
   }
