@@ -311,7 +311,7 @@ test.each([
   }
 });
 
-test('a port for challenges that another program has is named, and not that of the gateway', async () => {
+test('where another program has the port for challenges, the error names that port, not that of the gateway', async () => {
   const other = listenForHttpChallenges({ host: '127.0.0.1', port: 0, names: ['gate.test'] });
   try {
     expect(() => listenForHttpChallenges({ host: '127.0.0.1', port: other.port, names: ['gate.test'] })).toThrow(

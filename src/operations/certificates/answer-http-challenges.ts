@@ -11,7 +11,7 @@ export type HttpChallenges = { answer: AnswerChallenge; port: number; stop(): Pr
  * A listener for HTTP-01, which sends browsers to HTTPS. It serves nothing else, so that no key
  * and no cookie is answered without TLS.
  *
- * @throws `OperatorError` where the port cannot be had
+ * @throws `OperatorError` where the port is in use or not allowed
  */
 export function listenForHttpChallenges(options: {
   host: string;
@@ -19,27 +19,29 @@ export function listenForHttpChallenges(options: {
   names: readonly string[];
 }): HttpChallenges {
   const answers = new Map<string, string>();
-  const server = serve({
-    hostname: options.host,
-    port: options.port,
-    development: false,
-    reusePort: false,
-    maxRequestBodySize: 0,
-    error: () => new Response(null, { status: 500 }),
-    fetch(request) {
-      // Without `Host`, as HTTP/1.0 allows, or with a broken one, the request has no address.
-      if (!URL.canParse(request.url)) return new Response(null, { status: 400 });
-      const { hostname, pathname, search } = new URL(request.url);
-      const answer = pathname.startsWith(PREFIX) ? answers.get(pathname.slice(PREFIX.length)) : undefined;
-      if (answer !== undefined) return new Response(answer, { headers: { 'content-type': 'text/plain' } });
-      const isRead = request.method === 'GET' || request.method === 'HEAD';
-      // Another name would make this an open redirect.
-      if (!isRead || pathname.startsWith(PREFIX) || !options.names.includes(hostname)) {
-        return new Response(null, { status: 404 });
-      }
-      return new Response(null, { status: 308, headers: { location: `https://${hostname}${pathname}${search}` } });
-    },
-  });
+  const serve = () =>
+    Bun.serve({
+      hostname: options.host,
+      port: options.port,
+      development: false,
+      reusePort: false,
+      maxRequestBodySize: 0,
+      error: () => new Response(null, { status: 500 }),
+      fetch(request) {
+        // Without `Host`, as HTTP/1.0 allows, or with a broken one, the request has no address.
+        if (!URL.canParse(request.url)) return new Response(null, { status: 400 });
+        const { hostname, pathname, search } = new URL(request.url);
+        const answer = pathname.startsWith(PREFIX) ? answers.get(pathname.slice(PREFIX.length)) : undefined;
+        if (answer !== undefined) return new Response(answer, { headers: { 'content-type': 'text/plain' } });
+        const isRead = request.method === 'GET' || request.method === 'HEAD';
+        // Another name would make this an open redirect.
+        if (!isRead || pathname.startsWith(PREFIX) || !options.names.includes(hostname)) {
+          return new Response(null, { status: 404 });
+        }
+        return new Response(null, { status: 308, headers: { location: `https://${hostname}${pathname}${search}` } });
+      },
+    });
+  const server = openPort(options, serve);
   return {
     port: server.port ?? options.port,
     answer({ token, keyAuthorization }) {
@@ -50,17 +52,16 @@ export function listenForHttpChallenges(options: {
   };
 }
 
-const REASONS: Readonly<Record<string, string>> = { EADDRINUSE: 'is in use', EACCES: 'may not be used by this user' };
-
 /** The port is not that of the gateway, so the gateway's own advice would mislead. */
-function serve(options: Parameters<typeof Bun.serve>[0] & { hostname: string; port: number }): Bun.Server<undefined> {
+function openPort<T>({ host, port }: { host: string; port: number }, open: () => T): T {
   try {
-    return Bun.serve(options as never);
+    return open();
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? REASONS[String(error.code)] : undefined;
-    if (reason === undefined) throw error;
-    throw new OperatorError(
-      `port ${options.port} on ${options.hostname}, where ACME verifies the names, ${reason}: stop the other program, or name another port by ACME_HTTP_PORT and forward port 80 to it`,
-    );
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const where = `port ${port} on ${host}, where ACME verifies the names,`;
+    const another = 'name another port by ACME_HTTP_PORT and forward port 80 to it';
+    if (code === 'EADDRINUSE') throw new OperatorError(`${where} is in use: stop the other program, or ${another}`);
+    if (code === 'EACCES') throw new OperatorError(`${where} may not be used by this user: ${another}`);
+    throw error;
   }
 }
