@@ -36,6 +36,12 @@ export const randomBase64 = (bytes: number): string => randomBytes(bytes).toStri
 export const newUuid = (): string => randomUUID();
 
 /**
+ * Whether a client's Idempotency-Key is accepted. Keys should be random: 1 to 255 printable ASCII
+ * characters are more than any client needs.
+ */
+export const isIdempotencyKey = (key: string): boolean => /^[\x20-\x7e]{1,255}$/.test(key);
+
+/**
  * A public task id: `task_` and 32 letters and digits, of which 23 are random (137 bits). The first
  * nine are the time, so that a database adds ids at the end of an index, where the latest pages are
  * changed again, instead of on a page of its own for each.
@@ -50,7 +56,7 @@ export const newBatchId = (nowMs: number, random = systemRandom): string =>
 /** The id of a file of a batch: `file-`, then as in `newTaskId`. */
 export const newFileId = (nowMs: number, random = systemRandom): string =>
   `file-${timePrefix(nowMs)}${randomAlnum(23, random)}`;
-/** The part of a file's id that is its time, and ascends with it; undefined: not the id of one. */
+/** The part of a file's id that grows with its time; undefined: `id` is not the id of a file. */
 export const fileIdTime = (id: string): string | undefined => /^file-([a-z0-9]{9})[A-Za-z0-9]{23}$/.exec(id)?.[1];
 
 export const RELAY_PREFIX = 'relay_';

@@ -74,6 +74,7 @@ export {
 } from './find-json-values.ts';
 export {
   fileIdTime,
+  isIdempotencyKey,
   jitter,
   newBatchId,
   newFileId,

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
+import { type Clock, isIdempotencyKey, type Logger, sha256Hex } from '../../kernel/index.ts';
 import { type KeyOwner, type PresentedKey, ROLE, STATUS, type Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { type ApiPrincipal, parseAuthorization, type RequestOrigin } from '../principals.ts';
@@ -15,8 +15,8 @@ export type ApiKeyUse = {
    */
   purpose?: 'submit' | 'read';
   /**
-   * The request's Idempotency-Key. One that stands for an earlier request of the user only reads:
-   * whose answer was lost gets what the key has paid for.
+   * The request's Idempotency-Key. A repeat of an earlier request costs nothing, so a key whose
+   * budget is used up may send one: its client may have lost the answer.
    */
   idempotencyKey?: string | null;
 };
@@ -48,9 +48,8 @@ export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; lo
       .finally(() => touching.delete(key.id));
   }
 
-  /** A key without a character that the database would refuse. */
   const isRepeat = async (userId: number, key: string | null, now: number): Promise<boolean> =>
-    key !== null && /^[\x20-\x7e]{1,255}$/.test(key) && (await store.idempotency.find(userId, key, now)) !== undefined;
+    key !== null && isIdempotencyKey(key) && (await store.idempotency.find(userId, key, now)) !== undefined;
 
   return async (authorization, { origin, purpose = 'submit', idempotencyKey = null } = {}) => {
     const credential = parseAuthorization(authorization);

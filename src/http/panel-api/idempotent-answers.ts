@@ -1,5 +1,5 @@
 import type { PanelPrincipal } from '../../auth/index.ts';
-import { AppError, type Clock, newUuid } from '../../kernel/index.ts';
+import { AppError, type Clock, isIdempotencyKey, newUuid } from '../../kernel/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
@@ -8,7 +8,6 @@ const KEY_SECONDS = 24 * 3600;
 /** Answers may hold a new key in clear, so only this process keeps them, and not for long. */
 const ANSWER_MS = 10 * 60_000;
 const MAX_ANSWERS = 200;
-const KEY = /^[\x20-\x7e]{1,255}$/;
 
 export type TakenKey = { userId: number; key: string; requestHash: string; taskId: string; expiresAt: number };
 
@@ -29,7 +28,7 @@ type OnceRequest = {
 /** The request's Idempotency-Key, if it has one. @throws tasks.invalid_idempotency_key */
 export function readIdempotencyKey({ headers }: Request): string | undefined {
   const key = headers.get('idempotency-key') ?? undefined;
-  if (key !== undefined && !KEY.test(key)) throw taskErrors.invalid_idempotency_key();
+  if (key !== undefined && !isIdempotencyKey(key)) throw taskErrors.invalid_idempotency_key();
   return key;
 }
 

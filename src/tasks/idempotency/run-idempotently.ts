@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { ExtractedFile, ExtractedFiles } from '../../files/index.ts';
-import { AppError, canonicalJson, createSemaphore, nextTurn, sha256Hex } from '../../kernel/index.ts';
+import { AppError, canonicalJson, createSemaphore, isIdempotencyKey, nextTurn, sha256Hex } from '../../kernel/index.ts';
 import { fileToken } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { RepeatLimit } from '../task-node.ts';
 import type { BodyDigests, Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
-
-/** Keys should be random: 1 to 255 printable ASCII characters are more than any client needs. */
-const KEY = /^[\x20-\x7e]{1,255}$/;
 
 /** A repeatable operation. */
 export type IdempotentOperation<T> = {
@@ -63,7 +60,7 @@ export async function runIdempotently<T>(
 function readIdempotency(request: ClientRequest): (Idempotency & { formerHash: string }) | undefined {
   const key = request.idempotencyKey ?? undefined;
   if (key === undefined) return undefined;
-  if (!KEY.test(key)) throw taskErrors.invalid_idempotency_key();
+  if (!isIdempotencyKey(key)) throw taskErrors.invalid_idempotency_key();
   if (!request.digests) throw new Error('A request with an Idempotency-Key has no digests.');
   return { key, ...hashRequest(request, request.digests) };
 }
