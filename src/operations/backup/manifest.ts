@@ -5,13 +5,14 @@ import type { Store } from '../../store/ports/index.ts';
 import { readBytes } from './streams.ts';
 import type { BackupLocation, Manifest } from './types.ts';
 
+const DAY_SECONDS = 86_400;
+
 export const MANIFEST = 'manifest.json';
 export const SECRETS_PART = 'secrets.age';
 export const RESULTS_PART = 'results.txt';
 export const RESULTS_FOLDER = 'results';
 /** What a backup in the making may have stored stays at least as long. */
-export const UNFINISHED_SECONDS = 2 * 86_400;
-const DAY_SECONDS = 86_400;
+export const UNFINISHED_SECONDS = 2 * DAY_SECONDS;
 /** A manifest has some 1 KB. */
 const MAX_BYTES = 64 * 1024;
 const ID = /^\d{8}T\d{6}Z-[A-Za-z0-9]{6}$/;
@@ -121,16 +122,19 @@ export async function findBackup(location: BackupLocation, { id, now }: Wanted):
 }
 
 /**
- * `findBackup` for a restore: the newest may be another gateway's where several use the location.
- * @throws `OperatorError` where that cannot be told
+ * As `findBackup`, for a restore: where several gateways use the location, the newest backup may be
+ * another gateway's.
+ * @throws `OperatorError` where an id must say which gateway is meant
  */
 export async function findBackupToRestore(location: BackupLocation, { id, now }: Wanted): Promise<Manifest> {
   if (id !== undefined) return findBackup(location, { id, now });
   const newest = new Map<string, Manifest>();
   for (const each of (await listBackups(location)).backups)
     if (isPast(each, now) && !newest.has(each.installation)) newest.set(each.installation, each);
-  if (newest.size < 2) return findBackup(location, { id, now });
-  const ids = [...newest.values()].map((each) => `${each.id} (${pluralize(each.counts.tasks, 'task')})`);
+  const [first, ...others] = newest.values();
+  if (!first) return findBackup(location, { id, now });
+  if (others.length === 0) return first;
+  const ids = [first, ...others].map((each) => `${each.id} (${pluralize(each.counts.tasks, 'task')})`);
   throw new OperatorError(
     `${location.name} holds backups of ${newest.size} gateways: choose one with --id. The newest of each: ${ids.join(', ')}`,
   );
