@@ -55,9 +55,9 @@ export function checkConfig(
     ] as const) {
       if (value === '') faults.push(`${env}: not set; required where RESULTS_URL names a bucket`);
     }
-    if (isReadable(results)) warnings.push({ ...unsafe('RESULTS_URL'), ...sentence('config.results_http') });
+    if (isUnencrypted(results)) warnings.push({ ...unsafe('RESULTS_URL'), ...sentence('config.results_http') });
   }
-  if (isReadable(config.backupTo)) warnings.push({ ...unsafe('BACKUP_TO'), ...sentence('config.backup_http') });
+  if (isUnencrypted(config.backupTo)) warnings.push({ ...unsafe('BACKUP_TO'), ...sentence('config.backup_http') });
 
   faults.push(...checkResultsOrigin(config));
 
@@ -92,8 +92,8 @@ export function checkConfig(
   return { config: { ...config, sessionIssuanceWindow: retentionSeconds }, faults, warnings };
 }
 
-/** Whether others on the way to a bucket can read what goes there. */
-function isReadable(place: Config['backupTo']): boolean {
+/** Whether what goes to a bucket can be read on its way. */
+function isUnencrypted(place: Config['backupTo']): boolean {
   if (place.kind !== 's3') return false;
   const { protocol, hostname } = new URL(place.endpoint);
   return protocol === 'http:' && !isLoopback(hostname);

@@ -89,11 +89,11 @@ export async function requireKnownFolder(
 }
 
 /**
- * A file of the gateway's own results is no copy: it would go with the result, and its removal
- * from the backups would take the result along.
- * @throws `OperatorError` where the backups would keep results where the gateway has them
+ * Backups must not keep results in the very place where the gateway has its own: a lost result
+ * would have no copy, and pruning the backups would delete results.
+ * @throws `OperatorError` where they would
  */
-export function requireOwnResults(config: BackupConfig, to: StorageLocation): void {
+export function requireSeparateResults(config: BackupConfig, to: StorageLocation): void {
   const there =
     to.kind === 'folder'
       ? { ...to, path: join(to.path, RESULTS_FOLDER) }

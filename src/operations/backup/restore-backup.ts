@@ -11,7 +11,7 @@ import {
   requireOwnSchema,
 } from '../../store/index.ts';
 import type { FileStore, InvalidatedState, Store } from '../../store/ports/index.ts';
-import { describeStored, SECRETS_FILE } from '../secrets/load-secrets.ts';
+import { formatSecrets, SECRETS_FILE } from '../secrets/load-secrets.ts';
 import { prepareDataDir } from '../start/prepare-data-dir.ts';
 import { openUnguardedFiles, RESULTS_FOLDER } from '../storage/result-files.ts';
 import { sameCounts, withCheckedCopy } from './check-copy.ts';
@@ -126,7 +126,7 @@ async function restoreSqlite(
     const results = await restoreResults(deps, manifest, resumed);
     const files = secrets && !isScratch ? [SECRETS_FILE] : [];
     if (secrets && !isScratch) {
-      writeFileSync(join(folder, SECRETS_FILE), describeStored(secrets), { mode: 0o600, flush: true });
+      writeFileSync(join(folder, SECRETS_FILE), formatSecrets(secrets), { mode: 0o600, flush: true });
     }
     const forSecrets = isScratch ? [] : noteSecrets(deps, dataDir, secrets);
     const notes = [...noteForeign(foreign), ...results.notes, ...forSecrets];

@@ -20,7 +20,7 @@ import type { BackupTrigger, Store } from '../../store/ports/index.ts';
 import { readSecrets } from '../secrets/load-secrets.ts';
 import { openStoreBesideGateway } from '../storage/open-store-beside-gateway.ts';
 import type { StorageLocation } from '../storage/result-files.ts';
-import { openBackupLocation, requireKnownFolder, requireOwnResults, WORK_FOLDER } from './backup-location.ts';
+import { openBackupLocation, requireKnownFolder, requireSeparateResults, WORK_FOLDER } from './backup-location.ts';
 import { createBackup } from './create-backup.ts';
 import { type DueBackup, describeNotPruned, latestDueBackup, notePruning, RETRY_SECONDS } from './due-backups.ts';
 import { findInstallation } from './manifest.ts';
@@ -83,7 +83,7 @@ async function recordRun(
   { store, location, clock, logger }: { store: Store; location: BackupLocation; clock: Clock; logger: Logger },
 ): Promise<CreatedBackup | undefined> {
   const { config, trigger, run, seal } = request;
-  // Where they are lost, a backup without them is the first that is needed.
+  // Not read for a backup without secrets: a gateway that has lost them must still get one.
   const secrets = seal && { ...readSecrets(config), seal };
   const due = await run?.(store);
   const lease = { id: due?.id ?? newUuid(), owner: newUuid() };
@@ -97,7 +97,7 @@ async function recordRun(
   const ended = new AbortController();
   const renewing = renewUntilEnd({ store, clock, lease, leaseForMs, lost, ended: ended.signal });
   try {
-    requireOwnResults(config, request.to);
+    requireSeparateResults(config, request.to);
     if (!request.acceptFolder) await requireKnownFolder(store, location);
     const made = await createBackup(
       { config, version: request.version, clock, logger, location, signal, store },

@@ -114,10 +114,10 @@ function readOrCreate(path: string): StoredSecrets {
 }
 
 const newSecrets = (): Uint8Array =>
-  Buffer.from(describeStored({ session: [randomToken(48)], crypto: [randomToken(48)] }));
+  Buffer.from(formatSecrets({ session: [randomToken(48)], crypto: [randomToken(48)] }));
 
 /** The text of `secrets.json`: of each kind the current secret, then the former ones. */
-export function describeStored({ session, crypto }: { session: readonly string[]; crypto: readonly string[] }): string {
+export function formatSecrets({ session, crypto }: { session: readonly string[]; crypto: readonly string[] }): string {
   const [[session_secret, ...formerSession], [crypto_secret, ...formerCrypto]] = [session, crypto];
   const former = {
     ...(formerSession.length > 0 ? { session_secret_previous: formerSession } : {}),
@@ -181,7 +181,7 @@ export function generateSecrets(config: Pick<SecretsConfig, 'sessionSecret' | 'c
   // A copy of a killed run is one that nobody guards or rotates.
   for (const name of readdirSync(dataDir).filter((each) => LEFT_COPY.test(each))) rmSync(join(dataDir, name));
   const stored = readOrCreate(path);
-  const next = describeStored({
+  const next = formatSecrets({
     session: [randomToken(48), stored.session, ...stored.sessionPrevious],
     crypto: [randomToken(48), stored.crypto, ...stored.cryptoPrevious],
   });

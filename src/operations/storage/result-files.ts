@@ -51,13 +51,11 @@ const toFolder = ({ dataDir }: Pick<ResultFilesConfig, 'dataDir'>, { path }: { p
 export function isResultPlace(config: ResultFilesConfig, place: StorageLocation): boolean {
   const { resultsLocation: own } = config;
   if (own.kind === 'folder') return place.kind === 'folder' && realPath(toFolder(config, own)) === realPath(place.path);
-  const { bucket, prefix, endpoint } = own;
-  return (
-    place.kind === 's3' && [place.bucket, place.prefix, place.endpoint].join() === [bucket, prefix, endpoint].join()
-  );
+  if (place.kind === 'folder') return false;
+  return place.bucket === own.bucket && place.prefix === own.prefix && place.endpoint === own.endpoint;
 }
 
-/** Behind links, as far as the folder is there. */
+/** The path with its links resolved, where the folder exists. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
