@@ -59,7 +59,7 @@ async function takeAll(page: Page, { name, only, isWindow }: PanelState): Promis
       await settle(page);
       await lookThrough(page);
       const path = join(values.out, `${name}-${width}-${colorScheme}.png`);
-      // What a dialog covers goes only as far as the window.
+      // A dialog covers only the window: below it, a full page would show uncovered.
       const isCovered = (await page.locator('[aria-modal="true"]').count()) > 0;
       await page.screenshot({ path, fullPage: !(isWindow || isCovered) });
     }

@@ -1,4 +1,4 @@
-/** Which channels and keys an import creates of those of the other gateway. */
+/** Decides which of the other gateway's channels and keys an import creates. */
 import {
   checkBaseUrl,
   checkKey,

@@ -1,5 +1,5 @@
 /**
- * Which texts count as secrets beside a channel's key itself: what plugins make of it, and what
+ * Decides which texts count as secrets beside a channel's key: what plugins make of it, and what
  * their requests carry as credentials.
  */
 import { isObject, parseJson } from './json.ts';

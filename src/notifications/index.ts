@@ -4,8 +4,8 @@
  *
  * `webhooks.ts` writes a notice in the transaction of its change. `outbox-worker.ts` claims notices
  * and mails; in `host-queues.ts` receivers take turns; `deliver-webhook.ts` makes one attempt and
- * says when the next one is due; 24 hours after the first it is the last
- * (`LONGEST_WEBHOOK_TRIES_MS` in `store/ports/outbox.ts`).
+ * says when the next one is due. A notice is given up after 24 hours (`LONGEST_WEBHOOK_TRIES_MS` in
+ * `store/ports/outbox.ts`).
  */
 
 export { chooseCallback, createCallbackUrls, refuseCallback, shownUrl } from './callback-urls.ts';

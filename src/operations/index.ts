@@ -5,8 +5,8 @@
  * directory, the database as a whole, backup locations, certificate authorities and releases
  * through `upstream`. Never touches: HTTP routes, the environment, the command line's words.
  *
- * - `start/`, `nodes/`, `storage/`, `secrets/`: what a node prepares and checks when it starts, and
- *   nodes taken out of service: not two at a time, nor the last (`drain` in
+ * - `start/`, `nodes/`, `storage/`, `secrets/`: what a node prepares and checks when it starts.
+ *   `nodes/` also takes nodes out of service, but not two at a time, nor the last (`drain` in
  *   `store/repositories/gateway/nodes.ts`).
  * - `backup/`, `upgrade/`, `system-service/`, `certificates/`: what their names say. What a
  *   restored database forgets: `store/repositories/gateway/end-past.ts`.

@@ -50,7 +50,7 @@ test('a submission waits too', async () => {
   expect(((await video.json()) as { status: string }).status).not.toBe('queued');
 });
 
-test('double charge: an order that asks to wait beside too many is answered with its task, not refused', async () => {
+test('double charge: a submission that asks to wait while too many requests wait is answered with its task', async () => {
   const { id } = await submit('slow [duration=600]');
   const own = await admin.createKey();
   const left = new AbortController();

@@ -94,28 +94,31 @@ test.each<[string, string, 'role' | 'url']>([
   await restored.close();
 });
 
-test.each(['public', 'app'])('a database with extensions is an empty one: the dump of %s comes in', async (from) => {
-  const config = configFor(await databaseIn(from));
-  await migrateStore({ ...deps, databaseUrl: config.databaseUrl, dataDir: config.dataDir, synchronous: 'FULL' });
-  const to = { kind: 'folder', path: temporaryFolder() } as const;
-  const made = await runBackup({ config, version, to, trigger: 'manual', seal: undefined, signal });
-  if (!made) throw new Error('no backup was made');
-  const target = configFor(await databaseIn('public'));
-  // The doctor asks for the first one, and providers install others with views of their own.
-  await run(
-    target.databaseUrl,
-    ...['create extension amcheck', 'create extension pg_stat_statements'],
-    ...(from === 'app' ? ['create schema app', 'create extension pgcrypto schema app'] : []),
-  );
-  const location = openBackupLocation({ ...deps, config: target }, to);
-  await restoreBackup({ ...deps, version, config: target, location, signal }, made.manifest, { unseal: undefined });
-  const restored = await openStore({
-    ...{ databaseUrl: target.databaseUrl, dataDir: target.dataDir, synchronous: 'FULL', ...deps },
-  });
-  expect(await restored.backups.schemas()).toEqual(['public']);
-  await restored.close();
-  await run(target.databaseUrl, "select bt_index_check('users_pkey'::regclass, true)");
-});
+test.each(['public', 'app'])(
+  'a database that has only extensions counts as empty: the dump of %s is restored into it',
+  async (from) => {
+    const config = configFor(await databaseIn(from));
+    await migrateStore({ ...deps, databaseUrl: config.databaseUrl, dataDir: config.dataDir, synchronous: 'FULL' });
+    const to = { kind: 'folder', path: temporaryFolder() } as const;
+    const made = await runBackup({ config, version, to, trigger: 'manual', seal: undefined, signal });
+    if (!made) throw new Error('no backup was made');
+    const target = configFor(await databaseIn('public'));
+    // The doctor asks for the first one, and providers install others with views of their own.
+    await run(
+      target.databaseUrl,
+      ...['create extension amcheck', 'create extension pg_stat_statements'],
+      ...(from === 'app' ? ['create schema app', 'create extension pgcrypto schema app'] : []),
+    );
+    const location = openBackupLocation({ ...deps, config: target }, to);
+    await restoreBackup({ ...deps, version, config: target, location, signal }, made.manifest, { unseal: undefined });
+    const restored = await openStore({
+      ...{ databaseUrl: target.databaseUrl, dataDir: target.dataDir, synchronous: 'FULL', ...deps },
+    });
+    expect(await restored.backups.schemas()).toEqual(['public']);
+    await restored.close();
+    await run(target.databaseUrl, "select bt_index_check('users_pkey'::regclass, true)");
+  },
+);
 
 test('tables in two schemas: the backup is refused when it is made, and by the doctor', async () => {
   const databaseUrl = await databaseIn('public');

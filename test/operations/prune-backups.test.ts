@@ -173,7 +173,7 @@ test('two installations in one location: what another removes after it was found
   await expect(keepResults(made, { ...input, results })).rejects.toThrow('was removed from');
 });
 
-test('the newest backup is none that a wrong clock dated ahead', async () => {
+test('a backup that a wrong clock dated ahead is not the newest', async () => {
   const { location, backUp } = openFolder();
   backUp(9, []);
   backUp(8, []);

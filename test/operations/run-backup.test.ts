@@ -145,7 +145,7 @@ async function gatewayFolder(env: Record<string, string> = {}) {
   };
 }
 
-test('where the gateway has its kept results, backups have no copies of them: the place is refused', async () => {
+test('a place where backups would keep results among the results of the gateway is refused', async () => {
   const nas = temporaryFolder();
   const results = join(nas, 'results');
   mkdirSync(results);
@@ -195,7 +195,7 @@ test('a new disk with its lost+found is an empty place to restore into', async (
   expect(existsSync(join(into, 'taskgate.db'))).toBe(true);
 });
 
-test('SQLite into PostgreSQL: a restore that was killed when all but its file was done ends at the next run', async () => {
+test('SQLite into PostgreSQL: a restore that was killed before it removed its file is completed by the next run', async () => {
   const place = temporaryFolder();
   const databaseUrl = await testDatabaseUrl();
   const { create, restore } = await gatewayFolder();

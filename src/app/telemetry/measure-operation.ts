@@ -45,7 +45,7 @@ export function measureOperation(
     registers,
     collect() {
       this.reset();
-      // Those beyond share a label elsewhere too.
+      // In other metrics, channels beyond these share the label `other`.
       for (const { id, name } of channels.known().slice(0, MAX_LABEL_VALUES)) this.set({ channel: `${id}`, name }, 1);
     },
   });

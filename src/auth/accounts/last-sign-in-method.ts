@@ -53,7 +53,7 @@ export const hasSignInMethod = async (
 ): Promise<boolean> => (user.passwordHash !== null && settings.passwordSignIn) || hasOtherMethod(tx, user.id, settings);
 
 /**
- * Call it in the transaction that takes a method away, once it is gone. A mail address is none.
+ * Call it in the transaction that takes a method away, after that. A mail address is not a method.
  * @throws `auth.last_way_in` if it was the last
  */
 export async function requireSignInMethod(

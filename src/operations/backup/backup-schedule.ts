@@ -40,9 +40,9 @@ const SHOWN_RUNS = 10;
 const SHOWN_WARNINGS = 10;
 const ANSWER_BYTES = 64 * 1024;
 /**
- * How long a backup may take to stop, and to be gone once it was killed: copying a large SQLite
- * database, or a folder whose server is away, holds its process. What it has written counts for
- * nothing without a manifest.
+ * How long a backup may take to stop, and then to be gone once it was killed: copying a large
+ * SQLite database, or a folder whose server is away, holds its process. Without a manifest, what it
+ * has written is no backup.
  */
 const STOP_MS = 2000;
 

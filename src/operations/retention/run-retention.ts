@@ -1,6 +1,6 @@
 /**
- * When the retention runs: once a day in the quiet hours, a batch at a time, later runs going on
- * where one stopped.
+ * Runs the retention once a day in the quiet hours, a batch at a time. A later run goes on where
+ * one stopped.
  */
 import { type Clock, createZoneClock, isOver, type Logger, sleepInStep } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';

@@ -1,4 +1,4 @@
-/** The values of a label that have series of their own, unless its metric says another number. */
+/** How many values of a label have series of their own, unless a metric says another number. */
 export const MAX_LABEL_VALUES = 200;
 
 /** The value that stands for all those that came after the limit was reached. */

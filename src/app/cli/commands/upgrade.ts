@@ -33,7 +33,7 @@ import { requireDatabase } from '../require-database.ts';
 
 const MAX_LIST_BYTES = 64 * 1024;
 const MAX_ARCHIVE_BYTES = 300 * 1024 * 1024;
-/** The checks of migrations read whole tables. */
+/** A dry run checks whole tables. */
 const DRY_RUN_MS = 600_000;
 
 const RESTART = 'Restart the gateway to run it: "systemctl restart taskgate" where it is a service.';
@@ -148,7 +148,7 @@ async function requireUsable(path: string, version: string, { dataDir }: Config)
   }
 }
 
-/** Settings that it refuses come as one error, before it has looked for problems. */
+/** An executable that refuses the settings answers with one error instead of problems. */
 function readProblems(answer: unknown): string[] {
   const { problems, error } = isObject(answer) ? answer : {};
   if (Array.isArray(problems)) return problems.map(String);
