@@ -24,10 +24,14 @@ type Move = { id: number; amount: number; used: number; requests: number };
 const MOVE = { id: 'bigint', amount: 'bigint', used: 'bigint', requests: 'bigint' } as const satisfies RecordColumns;
 
 /**
- * Among the budgets of a reservation: its key was unlimited, so it took nothing of the key's quota,
- * and gives nothing back to it, whatever limit the key has got since.
+ * What the line of a reservation remembers for those that settle, refund or replace it. `budgets`:
+ * the ids of those that it counts in. `isKeyUnlimited`: it took nothing of its key's quota, so the
+ * key gets nothing back, whatever limit it has now.
  */
-const KEY_WAS_UNLIMITED = 'key_was_unlimited';
+type Remembered = { budgets: readonly string[]; isKeyUnlimited: boolean };
+const NOTHING: Remembered = { budgets: [], isKeyUnlimited: false };
+/** Stands for `isKeyUnlimited` among the ids of the budgets, in the same column. */
+const KEY_UNLIMITED = 'key_was_unlimited';
 
 /**
  * Moves the money of many tasks in a few statements: one update of a row, whatever moves it.
@@ -192,12 +196,9 @@ export function createMoneyMoves(
       }
       const own = balances.budgets.get(entry) ?? [];
       for (const { id, endsAt } of own) addSum(counted, { id, endsAt, amount });
-      const ids = own.map(({ id }) => id);
+      const remembered = { budgets: own.map(({ id }) => id), isKeyUnlimited: isUnlimited };
       // 0, not -0.
-      return encodeLine(
-        { ...entry, kind: 'reserve', amount: 0 - amount },
-        isUnlimited ? [...ids, KEY_WAS_UNLIMITED] : ids,
-      );
+      return encodeLine({ ...entry, kind: 'reserve', amount: 0 - amount }, remembered);
     });
     await Promise.all([
       move(moveKeys, keys),
@@ -221,21 +222,22 @@ export function createMoneyMoves(
       requireInteger(amount, amount >= 0);
       const [previous] = await findReservation()({ taskId });
       if (!previous) return (await reserveAll([entry]))[0] as ReservationVerdict;
-      const [attempt, reserved, ids] = [Number(previous[0]), -Number(previous[1]), readIds(previous[2])];
+      const [attempt, reserved, remembered] = [Number(previous[0]), -Number(previous[1]), readRemembered(previous[2])];
+      const { budgets, isKeyUnlimited } = remembered;
       const more = amount - reserved;
       if (more > 0) {
-        const addition = { ...entry, amount: more, within: { ids, at: Number(previous[3]) } };
+        const addition = { ...entry, amount: more, within: { ids: [...budgets], at: Number(previous[3]) } };
         const [verdict = 'ok'] = decideReservations(await readBalances([addition]), [addition]);
         if (verdict !== 'ok') return verdict;
       }
       const moved = (id: number) => new Map([[id, { id, amount: -more, used: 0, requests: 0 }]]);
       await Promise.all([
-        apiKeyId === null || ids.includes(KEY_WAS_UNLIMITED) ? [] : move(moveKeys, moved(apiKeyId)),
+        apiKeyId === null || isKeyUnlimited ? [] : move(moveKeys, moved(apiKeyId)),
         moveWalletRows(moved(walletId)),
-        sums.change(ids.map((id) => ({ id, endsAt: 0, amount: more }))),
+        sums.change(budgets.map((id) => ({ id, endsAt: 0, amount: more }))),
         writeReservations([
           encodeLine({ ...entry, kind: 'refund', attempt, amount: reserved, note }),
-          encodeLine({ ...entry, kind: 'reserve', amount: 0 - amount }, ids),
+          encodeLine({ ...entry, kind: 'reserve', amount: 0 - amount }, remembered),
         ]),
       ]);
       return 'ok';
@@ -244,19 +246,20 @@ export function createMoneyMoves(
     settleAll: atomic(async ({ lines, usage }) => {
       for (const { amount } of lines) requireInteger(amount, true);
       const rows = lines.length === 0 ? [] : await insertLines()(lines.map((line) => encodeLine(line)));
-      const written = new Map(rows.map(([taskId, kind, attempt, , ids]) => [nameLine([taskId, kind, attempt]), ids]));
+      const written = new Map<string, Remembered>();
       const counted = new Map<string, SumChange>();
-      for (const [, , , amount, ids] of rows) {
-        for (const id of readIds(ids)) addSum(counted, { id, endsAt: 0, amount: 0 - Number(amount) });
+      for (const [taskId, kind, attempt, amount, stored] of rows) {
+        const remembered = readRemembered(stored);
+        written.set(nameLine([taskId, kind, attempt]), remembered);
+        for (const id of remembered.budgets) addSum(counted, { id, endsAt: 0, amount: 0 - Number(amount) });
       }
-      const isWritten = lines.map(({ taskId, kind, attempt }) => written.has(nameLine([taskId, kind, attempt])));
       const [keys, wallets] = [new Map<number, Move>(), new Map<number, Move>()];
       const [channels, credentials] = [new Map<number, Move>(), new Map<number, Move>()];
       // An existing line has already moved its money.
-      for (const line of lines.filter((_, index) => isWritten[index])) {
-        const { apiKeyId, walletId, amount, taskId, kind, attempt } = line;
-        const ids = readIds(written.get(nameLine([taskId, kind, attempt])));
-        if (apiKeyId !== null && !ids.includes(KEY_WAS_UNLIMITED)) add(keys, apiKeyId, { amount });
+      for (const { apiKeyId, walletId, amount, taskId, kind, attempt } of lines) {
+        const remembered = written.get(nameLine([taskId, kind, attempt]));
+        if (!remembered) continue;
+        if (apiKeyId !== null && !remembered.isKeyUnlimited) add(keys, apiKeyId, { amount });
         add(wallets, walletId, { amount });
       }
       for (const { apiKeyId, walletId, channelId, credentialId, quota: used, requests = 1 } of usage) {
@@ -276,7 +279,7 @@ export function createMoneyMoves(
         lockSeveral(lockCredentials, credentials),
         move(moveCredentials, credentials),
       ]);
-      return isWritten;
+      return lines.map(({ taskId, kind, attempt }) => written.has(nameLine([taskId, kind, attempt])));
     }),
   };
 }
@@ -295,8 +298,11 @@ function addSum(sums: Map<string, SumChange>, { amount, ...sum }: SumChange): vo
 const readBudget = (stored: unknown): Budget | null =>
   typeof stored === 'string' ? (JSON.parse(stored) as Budget) : null;
 
-const readIds = (stored: unknown): string[] =>
-  typeof stored === 'string' && stored !== '' ? (JSON.parse(stored) as string[]) : [];
+function readRemembered(stored: unknown): Remembered {
+  if (typeof stored !== 'string' || stored === '') return NOTHING;
+  const ids = JSON.parse(stored) as string[];
+  return { budgets: ids.filter((id) => id !== KEY_UNLIMITED), isKeyUnlimited: ids.includes(KEY_UNLIMITED) };
+}
 
 const listBudgets = (
   { apiKeyId, userId, budgets: rules = { zone: 'UTC' }, within }: Reservation,
@@ -313,18 +319,24 @@ const nameLine = (line: readonly unknown[]): string => line.join(' ');
 type EncodedLine = Record<keyof typeof LINE, string | number | null>;
 type Line = Parameters<LedgerStore['settleAll']>[0]['lines'][number];
 
-const encodeLine = (line: Omit<Line, 'kind'> & { kind: string }, budgets: readonly string[] = []): EncodedLine => ({
-  wallet_id: line.walletId,
-  api_key_id: line.apiKeyId,
-  task_id: line.taskId,
-  kind: line.kind,
-  attempt: line.attempt,
-  amount: line.amount,
-  note: toJsonSafeText(line.note?.message ?? ''),
-  note_sentence: line.note ? encodeSentence(line.note) : null,
-  created_at: line.at,
-  budgets: budgets.length === 0 ? '' : JSON.stringify(budgets),
-});
+function encodeLine(
+  line: Omit<Line, 'kind'> & { kind: string },
+  { budgets, isKeyUnlimited }: Remembered = NOTHING,
+): EncodedLine {
+  const ids = isKeyUnlimited ? [...budgets, KEY_UNLIMITED] : budgets;
+  return {
+    wallet_id: line.walletId,
+    api_key_id: line.apiKeyId,
+    task_id: line.taskId,
+    kind: line.kind,
+    attempt: line.attempt,
+    amount: line.amount,
+    note: toJsonSafeText(line.note?.message ?? ''),
+    note_sentence: line.note ? encodeSentence(line.note) : null,
+    created_at: line.at,
+    budgets: ids.length === 0 ? '' : JSON.stringify(ids),
+  };
+}
 
 /** Money is whole and exact: a fraction or a number beyond 2^53 is a fault of the caller. */
 export function requireInteger(amount: number, allowed: boolean): void {
