@@ -75,12 +75,13 @@ test('two nodes that share a folder keep their notes apart', async () => {
   const job = { taskId: 'task_1', channelId: 3, upstreamTaskId: 'job-1', at: 1000 };
   one.jobs.add(job);
   other.jobs.add({ ...job, taskId: 'task_2', upstreamTaskId: 'job-2' });
-  const noted = () => [...one.notes.read().values()].map((text) => JSON.parse(text).upstreamTaskId);
+  const noted = () => [...one.notes.read().values()].map((text) => JSON.parse(text).upstreamTaskId).sort();
   expect(noted()).toEqual(['job-1', 'job-2']);
   // The database is back for one of them, whose slot another one has taken meanwhile.
   const third = open(back);
   third.jobs.add({ ...job, taskId: 'task_3', upstreamTaskId: 'job-3' });
-  third.notes.write(2, JSON.stringify({ ...job, taskId: 'task_4', upstreamTaskId: 'job-4' }));
+  const [slot = -1] = [...one.notes.read()].find(([, text]) => text.includes('job-3')) ?? [];
+  third.notes.write(slot, JSON.stringify({ ...job, taskId: 'task_4', upstreamTaskId: 'job-4' }));
   await until('the job is recorded', () => third.jobs.list()[0]?.isRecorded === true);
   expect(noted()).toEqual(['job-1', 'job-2', 'job-4']);
 });

@@ -29,8 +29,8 @@ type Chosen = { dequeuings: Dequeuing[]; gathered: CapacityKey[] };
  * Returns the tasks that are to be taken out of their queues.
  *
  * Users' turns inside one queue are decided in `store/repositories/tasks/waiting-turns.ts`; when a
- * task moves up, after each quarter of its wait, in `waiting-queue.ts` there (`QUARTERS`); the
- * priority of a group in `app/config/room-settings.ts` (`waitingRules`).
+ * task moves up, after each quarter of its wait, in `raise-waiting.ts` there; the priority of a
+ * group in `app/config/room-settings.ts` (`waitingRules`).
  */
 export async function chooseNextTasks<H extends Head>(
   { shares, plans }: { shares: UserShares; plans: readonly Plan[] },

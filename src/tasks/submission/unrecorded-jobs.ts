@@ -1,4 +1,4 @@
-import { detachFromRequest, isObject, parseJson, sentence, sleepInStep } from '../../kernel/index.ts';
+import { detachFromRequest, isObject, parseJson, randomBelow, sentence, sleepInStep } from '../../kernel/index.ts';
 import type { UnrecordedJob } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 
@@ -48,10 +48,14 @@ export function createUnrecordedJobs(
 
   const isOpen = ({ recordedAtMs }: Held): boolean => recordedAtMs === undefined;
 
-  /** Nodes may share the folder of the notes, so what others have noted there stays. */
+  /**
+   * Nodes may share the folder of the notes: what others have noted there stays, and two that note
+   * a job at the same moment rarely choose the same slot.
+   */
   function take(job: UnrecordedJob): Held {
     const taken = notes.read();
-    const slot = Array.from({ length: notes.slots }, (_, number) => number).find((number) => !taken.has(number));
+    const free = Array.from({ length: notes.slots }, (_, number) => number).filter((number) => !taken.has(number));
+    const slot = free.length === 0 ? undefined : free[randomBelow(free.length)];
     const isNoted = slot !== undefined && notes.write(slot, toNote(job));
     return { ...job, slot: isNoted ? slot : undefined, recordedAtMs: undefined };
   }
