@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../kernel/index.ts';
+import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
 import type { DecodedRequest } from '../tasks/index.ts';
 import { vendorErrors } from '../vendors/index.ts';
 
@@ -16,13 +16,14 @@ export type NamedImage = { image: Json; param: string };
  */
 export function refuseDroppedImages({ plugin, intent }: DecodedRequest, images: readonly NamedImage[]): void {
   const isShipped = plugin.layer === 'factory';
-  const taken = isShipped && images.length > 0 ? JSON.stringify(intent.requestBody ?? null) : '';
+  // A search for each image within the text of all would be quadratic.
+  const taken = new Set(isShipped && images.length > 0 ? listTexts(intent.requestBody ?? null).map(cutToBytes) : []);
   for (const [index, { image, param }] of images.entries()) {
     if (isObject(image) && (image.file_id ?? null) !== null)
       throw refusal('No file is known by its file_id here: send its address or the image itself.', param);
     if (!isShipped) continue;
     const address = readAddress(image);
-    const isTaken = address !== '' && taken.includes(JSON.stringify(address).slice(1, -1));
+    const isTaken = address !== '' && taken.has(address);
     if (!isTaken || index >= MAX_IMAGES)
       throw refusal('The model does not take this image, or not so many: leave it out.', param);
   }
@@ -30,10 +31,20 @@ export function refuseDroppedImages({ plugin, intent }: DecodedRequest, images: 
 
 export const refusal = (message: string, param: string) => vendorErrors.plugin_request_invalid({ message, param });
 
-/** The address of an image, or its bytes, which plugins take out of a data URL. */
 function readAddress(image: Json): string {
   const given = isObject(image) ? (image.image_url ?? image.url ?? null) : image;
   const address = isObject(given) ? given.url : given;
-  const text = typeof address === 'string' ? address.trim() : '';
-  return text.startsWith('data:') ? text.slice(text.indexOf(',') + 1) : text;
+  return typeof address === 'string' ? cutToBytes(address) : '';
+}
+
+/** An address, or the bytes of a data URL, which some plugins take out of it. */
+function cutToBytes(address: string): string {
+  const text = address.trim();
+  return text.startsWith('data:') ? text.slice(text.indexOf(',') + 1).trim() : text;
+}
+
+/** Each text in a value. */
+function listTexts(value: Json): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value as JsonObject).flatMap(listTexts) : [];
 }
