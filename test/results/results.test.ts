@@ -388,46 +388,44 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect((await engine.files.list('', 1000)).map(({ sha256 }) => sha256)).toEqual(files.map(({ sha256 }) => sha256));
   });
 
+  /** Stores a file that no result names. */
+  const storeOrphan = async (name: string): Promise<void> => {
+    const source = (async function* () {
+      yield Buffer.from(name);
+    })();
+    await engine.files.put(source, { maxBytes: 100, signal: new AbortController().signal });
+  };
+  const twoDaysLater = { ...systemClock, unix: () => systemClock.unix() + 2 * 86_400 };
+  /** What deletes such files in a gateway with this database, two days later. */
+  const startSweep = async (database: typeof store) => {
+    const later = await startEngine(database, sandbox, { files: engine.files, clock: twoDaysLater });
+    engines.push(later);
+    return () => later.results.cleanUpSteps.find(({ step }) => step === 'files without results')?.deleteBatch(100);
+  };
+
   test('a place that another gateway fills too loses none of the files of that one', async () => {
     const names = Array.from({ length: 40 }, (_, number) => `theirs ${number}`);
-    for (const name of names) {
-      const theirs = (async function* () {
-        yield Buffer.from(name);
-      })();
-      await engine.files.put(theirs, { maxBytes: 100, signal: new AbortController().signal });
-    }
-    const clock = { ...systemClock, unix: () => systemClock.unix() + 2 * 86_400 };
-    const later = await startEngine(store, sandbox, { files: engine.files, clock });
-    engines.push(later);
-    const sweep = later.results.cleanUpSteps.find(({ step }) => step === 'files without results');
-    expect(await sweep?.deleteBatch(100)).toBe(0);
+    for (const name of names) await storeOrphan(name);
+    const sweep = await startSweep(store);
+    expect(await sweep()).toBe(0);
     for (const name of names.splice(3)) await engine.files.delete(sha256Hex(name));
     const unused = { ...store, results: { ...store.results, files: async () => [], knownFiles: async () => [] } };
-    const blank = await startEngine(unused, sandbox, { files: engine.files, clock });
-    engines.push(blank);
-    const { deleteBatch } = blank.results.cleanUpSteps.find(({ step }) => step === 'files without results') ?? {};
-    expect(await deleteBatch?.(100)).toBe(0);
+    const sweepUnused = await startSweep(unused);
+    expect(await sweepUnused()).toBe(0);
     for (const name of names) {
       expect(await engine.files.size(sha256Hex(name))).toBe(name.length);
       await engine.files.delete(sha256Hex(name));
     }
   });
 
-  test('after a copy took the place of the database, what was kept since stays for the one that may come back', async () => {
+  test('files that no result names stay while a database that a copy replaced may come back', async () => {
     const name = 'kept since the copy';
-    const source = (async function* () {
-      yield Buffer.from(name);
-    })();
-    await engine.files.put(source, { maxBytes: 100, signal: new AbortController().signal });
-    const clock = { ...systemClock, unix: () => systemClock.unix() + 2 * 86_400 };
-    const later = await startEngine(store, sandbox, { files: engine.files, clock });
-    engines.push(later);
-    const sweep = () =>
-      later.results.cleanUpSteps.find(({ step }) => step === 'files without results')?.deleteBatch(100);
-    await store.options.put('results.orphans_stay_until', String(clock.unix() + 60));
+    await storeOrphan(name);
+    const sweep = await startSweep(store);
+    await store.options.put('results.orphans_stay_until', String(twoDaysLater.unix() + 60));
     expect(await sweep()).toBe(0);
     expect(await engine.files.size(sha256Hex(name))).toBe(name.length);
-    await store.options.put('results.orphans_stay_until', String(clock.unix() - 1));
+    await store.options.put('results.orphans_stay_until', String(twoDaysLater.unix() - 1));
     expect(await sweep()).toBe(1);
     expect(await engine.files.size(sha256Hex(name))).toBeUndefined();
   });
