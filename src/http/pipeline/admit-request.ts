@@ -63,7 +63,7 @@ export type Admission = { request: Request; scope: RequestScope; peer: Peer };
 export const isAdmin = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.admin;
 export const isRoot = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.root;
 
-/** A message of an agent. What one orders is checked again, in `v1/mcp-routes.ts`. */
+/** Messages of agents. `v1/mcp-routes.ts` checks the key again before one of them orders. */
 const AGENTS = '/mcp';
 
 /**

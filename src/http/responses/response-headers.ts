@@ -19,8 +19,8 @@ type ResponseHeaders = {
   /** Pages of other sites may read the response. */
   openToOtherSites: boolean;
   /**
-   * Below `/api` and for API clients, whose key caches need not know by its header: no cache stores
-   * the response unless the controller allows it.
+   * Below `/api` and for API clients: no cache stores the response unless the controller allows
+   * it. Caches do not know every header that carries a key.
    */
   noStore: boolean;
   /** The listener itself speaks TLS. */

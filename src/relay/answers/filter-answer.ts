@@ -1,5 +1,6 @@
 /**
- * What of a vendor's answer reaches the client of a relayed request: headers, refusals, no secrets.
+ * Filters a vendor's answer for the client of a relayed request: which headers and refusals pass,
+ * and no secrets.
  */
 import { type AppError, type Clock, deadlineSignal, listKeySecrets, redactSecrets } from '../../kernel/index.ts';
 import { taskErrors } from '../../tasks/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Which earlier objects of the vendor's account a relayed request builds on; it must not reach
- * another user's.
+ * Finds the earlier objects of the vendor's account that a relayed request builds on: it must not
+ * reach those of another user.
  */
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';

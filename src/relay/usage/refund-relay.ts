@@ -1,6 +1,6 @@
 /**
- * How a relayed request is refunded: whole, and once. Nothing was done for it, its vendor failed
- * the job later, or the process died.
+ * Refunds relayed requests, whole and once: where nothing was done, where the vendor failed the job
+ * later, or where the process died.
  */
 import { type Sentence, sentence } from '../../kernel/index.ts';
 import type { RelayClaim } from '../../store/ports/index.ts';

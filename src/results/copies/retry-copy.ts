@@ -1,6 +1,6 @@
 /**
- * When the copy of a result is tried again, and after which failures it is given up. It is given up
- * after seven days too: `LONGEST_RESULT_TRIES_MS` in `store/ports/results.ts`.
+ * Decides when the copy of a result is tried again, and after which failures it is given up. After
+ * seven days it is given up in any case: `LONGEST_RESULT_TRIES_MS` in `store/ports/results.ts`.
  */
 import { AppError, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import type { FileFault, KeptResultRecord } from '../../store/ports/index.ts';

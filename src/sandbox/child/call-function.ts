@@ -1,7 +1,8 @@
 /**
- * The library would decode and encode every text on its way, which takes as long as a short call.
- * Here bytes go into the guest's memory and out of it. Only the largest part of what a call
- * allocates in the guest is freed: the guest is reset after each call.
+ * Calls functions of the guest. `quickjs-emscripten` would decode and encode every text on its way,
+ * which takes as long as a short call. Here bytes go into the guest's memory and out of it. Only
+ * the largest part of what a call allocates in the guest is freed: the guest is reset after each
+ * call.
  */
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
 import { type EncodeValues, MAX_ENCODED_JSON_BYTES } from './encode-values.ts';

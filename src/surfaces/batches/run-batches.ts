@@ -295,6 +295,7 @@ async function validate(
       if (!mayUse(caller, item)) throw taskErrors.model_not_allowed({ param: 'model' });
       const quote = await quoteItem(deps, { caller, requestId: batch.requestId }, item);
       quota += quote.quota;
+      // A price by facts asks for a balance even where it reserves nothing.
       if (!priced || billing.readsFacts(quote.snapshot)) priced = quote.snapshot;
     } catch (error) {
       again = retryAfterSeconds(error);

@@ -198,7 +198,8 @@ async function waitForImages(deps: SurfaceDeps, { created, request, ...answer }:
 }
 
 /**
- * Frees what a stream holds, once. A client that left before its stream began would never end it.
+ * Frees what a stream holds, once: at its end, or when its client leaves. A stream that its client
+ * left before it began never ends.
  */
 function releaseOnLeave({ signal }: ClientRequest, held: (() => void)[]): () => void {
   const release = () => {

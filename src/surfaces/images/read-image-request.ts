@@ -67,9 +67,9 @@ export function readImageRequest(request: ClientRequest, operation: ImageOperati
 const ALWAYS_BYTES = /(?:^|\/)(?:chat)?gpt-image/;
 
 /**
- * `hasLinks`: the images have addresses. How many bytes an answer may have, `describe-images.ts`
- * says.
- * @throws tasks.artifact_url_error where they are asked for and have none
+ * `hasLinks`: the images have addresses. `describe-images.ts` says how many bytes an answer may
+ * have.
+ * @throws tasks.artifact_url_error where the request asks for addresses and there are none
  */
 export function chooseFormat(
   { format, model }: Pick<ImageRequest, 'format' | 'model'>,

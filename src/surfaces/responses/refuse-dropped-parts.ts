@@ -26,7 +26,7 @@ export function refuseDroppedParts({ body }: ClientRequest): (decoded: DecodedRe
   };
 }
 
-/** What is no text, in the items of the input and in their contents. */
+/** The parts that are not texts: in the contents of the input's items, and among the items. */
 function listParts(input: Json): JsonObject[] {
   const items = (Array.isArray(input) ? input : []).filter((item): item is JsonObject => isObject(item));
   const inner = items.flatMap(({ content = null }) => (Array.isArray(content) ? content : []));

@@ -67,7 +67,7 @@ export async function decodeVideo<T>(
 }
 
 /**
- * No plugin knows the files of OpenAI's API, and a video without its image is another one.
+ * No plugin knows the files of OpenAI's API, and without its image the video would be another one.
  * @throws tasks.video_request_invalid
  */
 function refuseUnknownFile({ body }: ClientRequest): void {

@@ -37,7 +37,7 @@ export function queueRoutes(
     waiting: each.waiting,
     /** Slots in use of the channels that may serve it. */
     running: each.running,
-    /** How many they have; null where that is not known of each. */
+    /** How many slots these have; null where the limit of one is not known. */
     limit: sumLimits(each),
     channels: describeChannels(each),
   });

@@ -228,7 +228,7 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
 
     async pageByUser(userId, { after, limit, order }) {
       const start = after === undefined ? undefined : (await byRelayId().execute({ theRelay: after }))[0];
-      // Who deletes what a page lists goes on behind it.
+      // A request that was deleted since still says where the next page begins.
       const isListed = start?.userId === userId && FOLLOWED_KINDS.includes(start.kind);
       if (after !== undefined && !isListed) return undefined;
       const isBeyond = start && (order === 'asc' ? gt : lt)(requests.id, start.id);

@@ -42,7 +42,7 @@ export function createTaskSummaries({ dialect, db, tables: { tasks }, lookUp }: 
 
   const pageByUser: TaskStore['pageByUser'] = async (userId, { after, limit, order, videos }) => {
     const start = after === undefined ? undefined : await findStart(after);
-    // Who deletes what a page lists goes on behind it.
+    // A task that was deleted since still says where the next page begins.
     if (after !== undefined && start?.userId !== userId) return undefined;
     const beyond = order === 'asc' ? gt : lt;
     return db
