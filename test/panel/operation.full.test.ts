@@ -31,7 +31,7 @@ describe('the audit log', () => {
   test('shows who did what, from where, with old and new values', async () => {
     const page = await visit('/audit');
     const row = page.getByRole('row', { name: /root changed a channel/ });
-    // By what it was done is said only where that is not the panel.
+    // The authentication method is shown only where it is not the panel.
     await page
       .getByRole('row', { name: /root signed in/ })
       .getByText('Password', { exact: true })

@@ -100,7 +100,7 @@ export function AuditTimeCell({ entry }: CellProps) {
   );
 }
 
-/** The IP address, and by what but the panel. */
+/** Shows the IP address, and the authentication method unless that is the panel. */
 export function AuditFromCell({ entry }: CellProps) {
   const { t } = useTranslation();
   const method = methodTexts[entry.auth_method];

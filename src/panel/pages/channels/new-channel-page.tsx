@@ -7,8 +7,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/links.tsx';
-import { Page } from '../../ui/page/page.tsx';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { Page, useScopedNavigate } from '../../ui/page/page.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import {
   type ChannelValues,

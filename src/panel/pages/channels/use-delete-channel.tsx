@@ -6,7 +6,7 @@ import { useApiMutation } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/page.tsx';
 
 /** Confirms with the consequences, deletes the channel and returns to the list. */
 export function useDeleteChannel(channel: Channel): {

@@ -10,9 +10,8 @@ import { useApiMutation, useLocalisedQuery, withQuery } from '../../session/use-
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { Page } from '../../ui/page/page.tsx';
+import { Page, useScopedNavigate } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { isUnchanged, NoChanges, PreviewChanges, PreviewReplay } from './activation-preview.tsx';
 import { ChangelogSection } from './change-log.tsx';
 import { BackToVersions, VersionDiff } from './diff-page.tsx';

@@ -7,7 +7,7 @@ import { useApiMutation, withQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/page.tsx';
 import { PluginErrorList, PluginErrors } from './plugin-errors.tsx';
 import { isModelConflict, pluginDependentPaths } from './plugin-paths.ts';
 import classes from './plugins.module.css';

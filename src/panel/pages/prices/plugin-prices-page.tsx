@@ -92,7 +92,7 @@ export function PluginPriceTable({ prices }: { prices: PluginPrices }) {
   );
 }
 
-/** Whose list prices they are, and how old. */
+/** Says where the list prices come from, and how old they are. */
 function ListPriceSource({ prices: { list_prices: list } }: { prices: PluginPrices }) {
   const { t } = useTranslation();
   const format = useFormat();

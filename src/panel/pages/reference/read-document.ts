@@ -145,7 +145,7 @@ const toGroups = (groups: ReadonlyMap<string, Operation[]>, prefix: string): Gro
       ...{ name, operations: inOrder(operations) },
     }));
 
-/** What one does with a thing, in the same order in each group; things in the document's order. */
+/** Sorts by what is done with a thing, as `stepOf` does; things keep the document's order. */
 function inOrder(operations: readonly Operation[]): Operation[] {
   const things = [...new Set(operations.map(thingOf))];
   const rank = (operation: Operation): number => things.indexOf(thingOf(operation)) * 10 + stepOf(operation);

@@ -23,8 +23,8 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
+import { useScopedNavigate } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { LocalAddressNotice, useCallbackUrl } from './option-group-header.tsx';
 import {

@@ -12,7 +12,7 @@ import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { useForm } from '../../ui/form/use-form.ts';
-import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../ui/page/page.tsx';
 import { GroupSelect } from './account-fields.tsx';
 import { passwordError, usernameError } from './account-rules.tsx';
 

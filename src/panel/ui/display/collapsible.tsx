@@ -9,7 +9,7 @@ type CollapsibleProps = {
   note?: string;
   /** Opens it, for example when a field inside has an error. */
   forceOpen?: boolean;
-  /** It is opened, and read only now. */
+  /** Called when the reader opens it, for content that is loaded only then. */
   onOpen?(): void;
   children: ReactNode;
 };

@@ -1,5 +1,6 @@
 import { Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { type NavigateOptions, type To, useLocation, useNavigate } from 'react-router';
 import { HeadingContext } from '../display/query-result.tsx';
 import classes from './page.module.css';
 import { PageHeading } from './page-heading.tsx';
@@ -46,4 +47,16 @@ export function Page({ heading, title = heading, intro, mark, children, ...props
       <HeadingContext value={heading}>{children}</HeadingContext>
     </div>
   );
+}
+
+/**
+ * Navigates only while the user is still on the page that called it: a late answer must not take
+ * them away from another page.
+ */
+export function useScopedNavigate(): (to: To, options?: NavigateOptions) => void {
+  const navigate = useNavigate();
+  const { pathname } = useLocation();
+  return (to, options) => {
+    if (window.location.pathname === pathname) void navigate(to, options);
+  };
 }

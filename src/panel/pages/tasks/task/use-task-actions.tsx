@@ -12,7 +12,7 @@ import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../../ui/display/notify.ts';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
-import { useScopedNavigate } from '../../../ui/page/use-scoped-navigate.ts';
+import { useScopedNavigate } from '../../../ui/page/page.tsx';
 import { withShortFiles } from '../../playground/attached-files.ts';
 import { isFinished, isRefusedByVendor, readTaskBody } from '../read-task.ts';
 
