@@ -132,3 +132,28 @@ test('on a phone each model is a block: its price is in sight without scrolling 
   expect(await findPageIssues(page)).toEqual([]);
   await changes(page).getByRole('button', { name: 'Discard' }).click();
 });
+
+test('on a phone the bar of changes covers no field that the keyboard reaches', async () => {
+  const page = await openSheet();
+  await page.setViewportSize(screens.phone);
+  await page.getByRole('checkbox', { name: 'Select all' }).check();
+  await price(page, 'demo-video').fill('0.09');
+  await changes(page).waitFor();
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.getByRole('checkbox', { name: 'Select all' }).focus();
+  const reached = new Map<string, boolean>();
+  for (let step = 0; step < 12 && !(await changes(page).locator(':focus').count()); step += 1) {
+    await page.keyboard.press('Tab');
+    const [name, isCovered] = await page.evaluate(() => {
+      const { activeElement: focused } = document;
+      const { left = 0, width = 0, bottom = 0 } = focused?.getBoundingClientRect() ?? {};
+      const above = document.elementFromPoint(left + width / 2, bottom - 1);
+      const bar = above?.closest('[aria-label="Price changes"]');
+      return [focused?.getAttribute('aria-label') ?? '', bar != null && !bar.contains(focused)] as const;
+    });
+    reached.set(name, isCovered);
+  }
+  expect(reached.has('Price of demo-video in US dollars')).toBe(true);
+  expect([...reached].filter(([, isCovered]) => isCovered)).toEqual([]);
+  await changes(page).getByRole('button', { name: 'Discard' }).click();
+});
