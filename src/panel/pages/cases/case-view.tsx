@@ -211,7 +211,7 @@ function Facts({ facts, timeline, isOfTask, hasLinks }: FactsProps) {
 const isInTimeline = ({ name }: Fact, timeline: CaseFile['timeline']): boolean =>
   name === 'sent' || name === 'ended' ? timeline.length > 0 : name === 'started' && hasStart(timeline);
 
-/** Nothing failed, or the vendor's name of the model is ours. */
+/** Whether a fact goes without saying: no poll failed, or the vendor has the same model name. */
 const isUsual = ({ name, value }: Fact, facts: readonly Fact[]): boolean =>
   (name === 'poll_failures' && value === 0) ||
   (name === 'upstream_model' && value === facts.find((fact) => fact.name === 'model')?.value);

@@ -174,7 +174,7 @@ export function targetPage({ code, target: { kind, id } }: Item): { to: string; 
   }
 }
 
-/** The sentence of a variable says what to set it to. */
+/** Whether the item is about an environment variable: its sentence says what to set it to. */
 const isVariableRisk = ({ code, target: { id } }: Item): boolean =>
   (code === 'setting_unsafe' || code === 'setting_doubtful') && isVariable(String(id));
 

@@ -124,7 +124,7 @@ function FailingTable({ of, rows }: { of: string; rows: readonly Failing[] }) {
   );
 }
 
-/** Hours of the strip, the running one included, and the days that have them all. */
+/** The strip shows this many hours, up to the current one; so many days cover them. */
 const stripHours = 48;
 const stripDays = 3;
 /** Channels of the strip. */
@@ -144,7 +144,7 @@ export function ChannelHeat() {
   const { data } = useApiQuery<UsageReport>(channelHeatPath(), { refreshMs: 300_000 });
   const channels = data?.shares.filter(({ points, id }) => points !== undefined && id > 0) ?? [];
   if (data === undefined || channels.length === 0) return null;
-  // The question has whole days: its last hours are to come, its first ones are over.
+  // The report has whole days: the strip leaves out the hours to come and the oldest ones.
   const end = data.points.findLastIndex(({ at }) => at <= Date.now() / 1000) + 1;
   const toStrip = <Item,>(points: readonly Item[]): Item[] => points.slice(Math.max(0, end - stripHours), end);
   const hours = toStrip(data.points);

@@ -131,10 +131,10 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
   );
 }
 
-/** The most names of models that are shown; of more only their number. */
+/** Up to this many models are named; of more, only the number is shown. */
 const namedModels = 2;
 
-/** What a key is restricted to, in a few words each; nothing: whatever its account may do. */
+/** Says what a key is restricted to; an empty list if it may do whatever its account may. */
 function useRestrictions(): (key: ApiKey) => string[] {
   const { t } = useTranslation();
   const format = useFormat();

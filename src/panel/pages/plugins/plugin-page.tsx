@@ -61,7 +61,7 @@ export function PluginPage() {
   );
 }
 
-/** The prices of its models. */
+/** Shows the prices of the plugin's models. */
 function PricesTab({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const isServing = hasPrices(plugin);

@@ -266,7 +266,7 @@ function QueueBrief({ task }: { task: QueuedTask }) {
         task.username ?? '',
       ]}
       wraps
-      // The position of one at its own limit says that.
+      // A task at its own limit says so in its position.
       {...(isStuck || task.reason === 'own_limit'
         ? {}
         : { detail: [where, sayReason(task)].filter((part) => part !== undefined).join(' · ') })}

@@ -155,7 +155,7 @@ function inOrder(operations: readonly Operation[]): Operation[] {
 /** The path before the id: `/v1/batches` of `/v1/batches/{batch_id}/cancel`. */
 const thingOf = ({ path }: Operation): string => path.split('/{')[0] ?? path;
 
-/** Create, list, read, change, act on it, read its parts, delete them, delete it. */
+/** The order: create, list, read, change, act on it, read its parts, delete them, delete it. */
 function stepOf({ method, path }: Operation): number {
   const [isOfOne, isPart] = [path.includes('{'), !path.endsWith('}')];
   if (method === 'POST') return isOfOne && isPart ? 4 : 0;
