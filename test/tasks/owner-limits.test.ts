@@ -123,6 +123,27 @@ describeEachStore(
         expect(await readParked(store)).toBeGreaterThanOrEqual(28);
       }));
 
+    test('tasks of another key that wait for slots do not keep those of a limited key parked', () =>
+      withEngines([opened().store], {}, async (engine) => {
+        const { store } = opened();
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await store.apiKeys.update(caller.key.id, caller.user.id, { maxRunning: 1 });
+        const limited = { ...caller, key: { ...caller.key, maxRunning: 1 } };
+        const free = { ...caller, key: null as never };
+        const first = await submit(engine, limited, `a ${HELD}`);
+        await submit(engine, limited, `a ${HELD}`);
+        for (let count = 0; count < 2; count++) await submit(engine, free, `a ${HELD}`);
+        expect(await readParked(store)).toBe(1);
+        engine.finishJobs();
+        expect((await ended(store, first.taskId)).status).toBe('SUCCESS');
+        await until('the second task of the key is released', async () => (await readParked(store)) === 0);
+        await until('one of the three that wait is sent', async () => {
+          const classes = await store.waiting.classes();
+          return classes.length === 1 && classes[0]?.waiting === 2;
+        });
+      }));
+
     test('a limit that is raised or taken away lets the parked tasks go, after a restart too', async () => {
       const { store } = opened();
       const caller = await addLimited(store, 1);

@@ -156,8 +156,10 @@ export interface WaitingStore {
   running(userIds: readonly number[], options: { locks: boolean }): Promise<RunningTasks[]>;
   /** The parked tasks of these users, or of all. */
   parked(userIds?: readonly number[]): Promise<ParkedTasks[]>;
-  /** How many tasks of these users wait for slots in each class, and are not parked. */
-  unparked(userIds: readonly number[]): Promise<(Pick<WaitingRecord, 'userId' | 'class'> & { tasks: number })[]>;
+  /** How many tasks of these users wait for slots, and are not parked, by key and class. */
+  unparked(
+    userIds: readonly number[],
+  ): Promise<(Pick<WaitingRecord, 'userId' | 'apiKeyId' | 'class'> & { tasks: number })[]>;
   /** The oldest parked tasks of a user, with these keys (0: without one) and classes. */
   parkedHeads(of: {
     userId: number;

@@ -1,4 +1,4 @@
-import type { WaitingCount } from '../../store/ports/index.ts';
+import type { WaitingCount, WaitingRecord } from '../../store/ports/index.ts';
 import { countOwnerConcurrency } from '../state/owner-limits.ts';
 import type { TaskDeps } from '../types.ts';
 
@@ -7,9 +7,9 @@ const MAX_RELEASED = 64;
 
 /**
  * Puts tasks back into their queues whose owners are below their limits again: one of their tasks
- * has ended, or the limit was changed. Not more than may run beside those that wait there already.
- * May put back too many, since it locks nothing: the dispatcher counts again before it begins them.
- * Returns how many.
+ * has ended, or the limit was changed. Of each key and class, it puts back no more than may run
+ * beside those that wait there already. It may put back too many in all, since it locks nothing:
+ * the dispatcher counts again before it begins them. Returns how many.
  */
 export async function releaseParked(
   { store, limits }: Pick<TaskDeps, 'store' | 'limits'>,
@@ -23,14 +23,11 @@ export async function releaseParked(
   });
   const users = Map.groupBy(parked, ({ userId }) => userId);
   const own = countOwnerConcurrency(await store.waiting.running([...users.keys()], { locks: false }));
-  const waiting = new Map(
-    (await store.waiting.unparked([...users.keys()])).map(({ userId, class: name, tasks }) => [
-      `${userId} ${name}`,
-      tasks,
-    ]),
-  );
-  const left = (row: (typeof parked)[number]): number =>
-    own.left(row, row.most) - (waiting.get(`${row.userId} ${row.class}`) ?? 0);
+  const nameQueue = (row: Pick<WaitingRecord, 'userId' | 'apiKeyId' | 'class'>): string =>
+    `${row.userId} ${row.apiKeyId} ${row.class}`;
+  const unparked = await store.waiting.unparked([...users.keys()]);
+  const waiting = new Map(unparked.map((row) => [nameQueue(row), row.tasks]));
+  const left = (row: (typeof parked)[number]): number => own.left(row, row.most) - (waiting.get(nameQueue(row)) ?? 0);
   const released: string[] = [];
   for (const [userId, rows] of users) {
     const open = rows.filter((row) => left(row) > 0);

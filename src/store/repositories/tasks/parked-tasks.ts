@@ -34,7 +34,8 @@ export function createParkedTasks(
   const listAllParked = listParked(sql`true`);
   const listParkedByUser = listParked(ofUsers);
   const countUnparked = lazy(() =>
-    prepare(sql`select user_id, class, count(*) from waiting where parked = '' and ${ofUsers} group by user_id, class`),
+    prepare(sql`select user_id, api_key_id, class, count(*) from waiting
+      where parked = '' and ${ofUsers} group by user_id, api_key_id, class`),
   );
   const parkedHeads = lazy(() =>
     prepare(sql`select task_id, api_key_id, class from waiting
@@ -75,8 +76,9 @@ export function createParkedTasks(
     },
 
     async unparked(userIds) {
-      return (await countUnparked()({ ids: JSON.stringify(userIds) })).map(([userId, name, tasks]) => ({
+      return (await countUnparked()({ ids: JSON.stringify(userIds) })).map(([userId, apiKeyId, name, tasks]) => ({
         userId: Number(userId),
+        apiKeyId: toNumber(apiKeyId),
         class: String(name),
         tasks: Number(tasks),
       }));
