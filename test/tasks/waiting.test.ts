@@ -201,6 +201,26 @@ describeEachStore(
         expect(first.dispatchedAtMs).toBeLessThan(second.dispatchedAtMs);
       }));
 
+    test('a request that takes several places keeps none free while its user may run no more', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        setSlots(engine, 'model == "demo-video-pro" ? 3 : 1');
+        await engine.billing.prices.save({ pluginKey: '*', model: 'demo-video-pro', expression: '0.01' });
+        await engine.addChannel({ models: ['demo-video', 'demo-video-pro'], limits: { maxRunning: 4 } });
+        const [limited, other] = [await addCaller(store, BALANCE, { maxRunning: 1 }), await addCaller(store)];
+        const send = (caller: typeof other, model: string) =>
+          engine.surfaces.submitGeneric(caller, {
+            ...{ requestId: 'request', pluginKey: 'demo' },
+            request: jsonRequest({ model, prompt: `a ${HELD}`, seconds: 5 }),
+          });
+        for (const model of ['demo-video', 'demo-video-pro']) await send(other, model);
+        const large = [await send(limited, 'demo-video-pro'), await send(limited, 'demo-video-pro')];
+        expect(large.map(({ phase }) => phase)).toEqual(['waiting', 'waiting']);
+        engine.finishJobs();
+        await until('the first one is sent', async () => (await engine.vendorCounts()).creates === 3);
+        expect((await send(other, 'demo-video')).phase).toBe('sending');
+        for (const { taskId } of large) expect((await endedByTest(engine, taskId)).status).toBe('SUCCESS');
+      }));
+
     test('a task that cannot pay for the account that it moves to leaves the trial there to others', () =>
       withEngine(opened(), {}, async (engine, store) => {
         const vendor = Bun.serve({ port: 0, fetch: () => new Response('{}', { status: 429 }) });

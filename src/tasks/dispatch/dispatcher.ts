@@ -149,8 +149,6 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
               const lock = asking.has(one) ? locked : undefined;
               const isFree = lock ? lock.left(scope) > 0 : capacity.freeSlots(scope) > 0;
               if (!isFree) return 'full';
-              const lacking = lock ? lock.lacking(scope, slots) : capacity.lacking(scope, slots);
-              if (lacking) return { gathers: lacking };
               const reached = own?.findReached(head, head.most) ?? '';
               if (reached) {
                 parks.push({
@@ -161,6 +159,8 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
                 });
                 return 'parked';
               }
+              const lacking = lock ? lock.lacking(scope, slots) : capacity.lacking(scope, slots);
+              if (lacking) return { gathers: lacking };
               const dispatch = lock ? await lock.take(scope, start) : capacity.begin(scope, start);
               if (!dispatch) return 'full';
               own?.add(head);
