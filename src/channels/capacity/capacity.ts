@@ -8,6 +8,7 @@ import {
   type CapacityKey,
   type ChannelRecord,
   type DeclaredLimit,
+  NODE_ALIVE_SECONDS,
   STATUS,
   type Store,
 } from '../../store/ports/index.ts';
@@ -45,8 +46,6 @@ const IDLE_RECOUNT_MS = 15_000;
 const SHARED_RECOUNT_MS = 1000;
 /** How long a node keeps the remainder when free slots are divided among nodes. */
 const SHARE_SECONDS = 3;
-/** A node that was silent for longer has no share: one that was killed would keep slots free. */
-const NODE_ALIVE_SECONDS = 40;
 /** Another node has the trial: look again after this. */
 const TRIAL_AGAIN_MS = 2000;
 
@@ -230,6 +229,7 @@ export function createCapacity(deps: {
     if (deps.queues)
       for (const { pool, model, vendorQueue } of states.all()) followQueue(vendorQueue, slots.find(pool, model));
     if (store.dialect === 'sqlite') return;
+    // A node that was killed has no share, which would stay free.
     const alive = (await store.nodes.alive(NODE_ALIVE_SECONDS)).map(({ id }) => id);
     const index = Math.max(0, alive.indexOf(deps.nodeId));
     const count = Math.max(1, alive.length);
