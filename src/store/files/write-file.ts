@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import { closeSync, constants, copyFileSync, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, constants, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { err, ok, type Result, randomAlnum, randomToken, sentence } from '../../kernel/index.ts';
@@ -117,8 +117,8 @@ export function toFileFault(error: unknown): FileFault | undefined {
 
 /**
  * Creates a file that its owner alone can read. It appears complete and flushed or not at all, also
- * after a crash. Returns false if the file exists already: only one of several processes creates
- * it.
+ * after a crash; on a file system without hard links, a crash may leave it empty. Returns false if
+ * the file exists already: only one of several processes creates it.
  * @throws the system's error when it cannot be written
  */
 export function createFileOnce(path: string, content: Uint8Array): boolean {
@@ -131,30 +131,25 @@ export function createFileOnce(path: string, content: Uint8Array): boolean {
     } finally {
       closeSync(descriptor);
     }
-    linkOrCopyNew(draft, path);
+    linkOrMoveNew(draft, path);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
   } finally {
-    unlinkSync(draft);
+    rmSync(draft, { force: true });
   }
 }
 
-/** Unlike a rename, neither replaces an existing file. */
-function linkOrCopyNew(from: string, to: string): void {
+/** Unlike a mere rename, neither replaces an existing file. */
+function linkOrMoveNew(from: string, to: string): void {
   try {
     linkSync(from, to);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
-    // A file system without hard links, such as exFAT.
-    copyFileSync(from, to, constants.COPYFILE_EXCL);
-    const descriptor = openSync(to, 'r+');
-    try {
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
+    // On a file system without hard links, such as exFAT, an empty file takes the name first.
+    closeSync(openSync(to, 'wx', 0o600));
+    renameSync(from, to);
   }
 }
 
