@@ -26,7 +26,7 @@ export type MemoryHolds = {
   /**
    * For a payer who was refused beside `held`, as `read` had it: resolves once the bills of theirs
    * that are being written are. Until then a bill may count twice: here, and in the balance of the
-   * store. `undefined`: no bill is being written, and none has been since.
+   * store. `undefined`: no bill is being written, and none was after `held` was read.
    */
   settling(payer: ReservedTask & { held: HeldAmounts }): Promise<unknown> | undefined;
   /** Call it before a reservation is written, and the returned function once that is decided. */

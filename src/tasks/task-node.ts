@@ -14,6 +14,7 @@ import type {
   WaitingCount,
 } from '../store/ports/index.ts';
 import type { SharedFeatures } from './shared-features.ts';
+
 /** A job that a vendor runs for a task whose submission failed here. `at`: Unix seconds. */
 export type UnrecordedJob = { taskId: string; channelId: number; upstreamTaskId: string; at: number };
 
@@ -191,7 +192,7 @@ export type WaitingCounts = {
   entered(name: string, options?: { isParked: boolean }): void;
   /** Takes over the counts that were just read. */
   replace(classes: readonly WaitingCount[]): void;
-  /** Where a waiting task that takes several slots has the next ones that become free. */
+  /** Says where the next free slots are kept for waiting tasks that take several. */
   gather(keys: readonly CapacityKey[]): void;
   /** Whether new tasks do not go straight there: they would take what a waiting one gathers. */
   isGathered(scope: CapacityKey): boolean;

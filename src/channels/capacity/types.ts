@@ -67,7 +67,7 @@ export type HeldSlots = {
 export type LockedSlots = {
   /** How many tasks of one slot could begin now. */
   left(scope: Scope): number;
-  /** Where some slots are free, but too few for a task of so many; `undefined`: nowhere. */
+  /** The limit that leaves some slots, but too few for a task of `slots`; `undefined`: none. */
   lacking(scope: Scope, slots: number): CapacityKey | undefined;
   /**
    * Begins a task that this transaction moves to `sending`, in the order of the calls. `undefined`:
@@ -103,8 +103,8 @@ export type Capacity = {
   /** Slots that are free as far as this node knows: 0 during a rest, 1 where a trial is due. */
   freeSlots(scope: Scope): number;
   /**
-   * Where some slots are free by a learned ceiling, but too few for a task of so many, of which it
-   * already has `held` (0 unless given); `undefined`: nowhere.
+   * The pool and model whose learned ceiling leaves some slots, but too few for a task of `slots`
+   * that already has `held` of them (0 unless given); `undefined`: it leaves enough.
    */
   lacking(scope: Scope, slots: number, held?: number): CapacityKey | undefined;
   /**

@@ -7,7 +7,7 @@ import type { Dispatch } from './types.ts';
 export type UnansweredTasks = {
   /** The number of the start and the slots of each. */
   tasks: Map<string, { start: number; slots: number }>;
-  /** The latest task that was accepted had ended with that. */
+  /** Whether the latest answer that accepted a task brought its result. */
   bringsResults: boolean;
 };
 

@@ -1,6 +1,6 @@
 /** A vendor with a queue of its own counts as full while more than these tasks wait there. */
 export const MOST_QUEUED = 2;
-/** As many are sent at first: then polls have to tell what became of them. */
+/** So many are sent at first; then polls have to tell what became of them. */
 const FIRST = MOST_QUEUED + 1;
 
 /**
@@ -22,7 +22,10 @@ export function findQueueRoom(queue: VendorQueue, { queued, unpolled }: Counted)
   return room;
 }
 
-/** After a count: it takes twice as many while none of them has to wait, else half as many. */
+/**
+ * After a count, twice as many may be sent if all were and none has to wait, and half as many if
+ * too many wait.
+ */
 export function followQueue(queue: VendorQueue, { queued }: Pick<Counted, 'queued'>): void {
   if (queued > MOST_QUEUED) queue.most = Math.max(FIRST, Math.floor(queue.most / 2));
   else if (queued === 0 && queue.isUsedUp) queue.most *= 2;

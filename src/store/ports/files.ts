@@ -2,8 +2,8 @@
 import type { Result, Sentence } from '../../kernel/index.ts';
 
 /**
- * Among the options, and none of the catalogue: until when files that no row names stay, in Unix
- * seconds. A copy that took the place of the database does not know what was kept since; the
+ * This option says until when files that no row names stay, in Unix seconds; the catalogue does not
+ * list it. A copy that took the place of the database does not know what was kept since; the
  * database that it replaced does, and may come back.
  */
 export const ORPHANS_STAY = 'results.orphans_stay_until';

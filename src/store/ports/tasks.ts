@@ -4,10 +4,9 @@ import type { KeptResultRecord } from './results.ts';
 import type { TaskListStore } from './task-list.ts';
 import type { TaskEventKind, TaskEventRecord, TaskRecord, TaskShown, TaskStatus, TaskSummary } from './task-records.ts';
 
-/** `platforms`: only tasks of these plugins. */
 /**
- * `videos`: only tasks of these platforms, and those that were ordered as videos of one that is not
- * among all that `serve` now.
+ * `videos`: only tasks of these platforms, and those that were ordered as videos of a platform that
+ * is not among those that `serve` now.
  */
 export type TaskCursor = {
   after?: string;

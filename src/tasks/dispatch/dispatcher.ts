@@ -35,8 +35,8 @@ const LOST_EVERY_MS = 5000;
 /** How often to search all that waits for what was written before a clock was set back. */
 const ALL_EVERY_MS = 300_000;
 /**
- * How many tasks one transaction begins to send. SQLite holds the thread meanwhile; with few at a
- * time reads are served between them.
+ * One transaction begins to send at most this many tasks. SQLite holds the thread until it ends, so
+ * small transactions let reads run between them.
  */
 const MAX_SENT = { sqlite: 32, postgres: 64 };
 /** Tasks that are looked at together: those that may be a trial, and those whose wait is over. */

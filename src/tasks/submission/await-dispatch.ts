@@ -27,12 +27,12 @@ export async function awaitDispatch(deps: TaskDeps, submission: Submission, task
   // The task is being sent just now, and may come back.
   const { clock, limits, store } = deps;
   const untilMs = clock.monotonicMs() + limits.submitTimeoutMs;
-  for (let lookMs = clock.monotonicMs(); lookMs < untilMs; lookMs += LOOK_AGAIN_MS) {
+  for (let lookMs = clock.monotonicMs(); lookMs < untilMs; lookMs = clock.monotonicMs()) {
     const late = await watchUntilSent(deps, task, { ms: LOOK_AGAIN_MS, left: undefined });
     if (late) return late;
     const now = await store.tasks.byTaskId(task.taskId);
     if (now && isWaiting(now) && (await endWaiting(deps, now, { error }))) throw error;
-    // It ended early: the gateway is stopping.
+    // The watch ended early: the gateway is stopping.
     if (clock.monotonicMs() < lookMs + LOOK_AGAIN_MS / 2) break;
   }
   throw taskErrors.submission_interrupted({ shouldRetry: false });

@@ -5,8 +5,8 @@ const NOT_SENT = 'not sent: the database was restored from a backup';
 
 /**
  * What ends all that a database from the past would do once more: order, deliver, and admit whom it
- * had admitted. By the table that each statement needs, in their order; a second run changes
- * nothing more. `at`: Unix seconds.
+ * had admitted. Each statement has the name of the table that it needs. Run them in this order; a
+ * second run changes nothing more. `at`: Unix seconds.
  */
 export const endPastStatements = (at: number) => ({
   // What was sent since then must not be sent again; the next start ends and refunds them.

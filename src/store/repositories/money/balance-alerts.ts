@@ -9,8 +9,8 @@ export const WARN_AGAIN_SECONDS = 3600;
 const LEEWAY = sql.raw(String(CLOCK_LEEWAY_SECONDS));
 
 /**
- * Who is warned of a low balance: once, and again only after a top-up or an hour later (`mayWarn`).
- * `claim` takes several statements; it is called in a transaction.
+ * Warns each user of a low balance once, and again only after a top-up or a change of the threshold
+ * (`mayWarn`). `claim` takes several statements; it is called in a transaction.
  */
 export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Context): BalanceAlertStore {
   const { balanceAlerts: alerts } = tables;

@@ -17,7 +17,7 @@ export const nextDue = ({
 }: Pick<WaitingRecord, 'sinceMs' | 'deadlineMs' | 'raised'>): number =>
   raised >= QUARTERS - 1 ? deadlineMs : sinceMs + Math.ceil(((deadlineMs - sinceMs) * (raised + 1)) / QUARTERS);
 
-/** Moves tasks up that have waited long; gives those whose wait is over. */
+/** Moves tasks up that have waited long, and returns those whose wait is over. */
 export function createRaising(
   { db, tables: { waiting }, nowMs, now }: Pick<Context, 'db' | 'tables' | 'nowMs' | 'now'>,
   { queues, readNow }: { queues: ReturnType<typeof createWaitingTurns>; readNow: () => Promise<number> },

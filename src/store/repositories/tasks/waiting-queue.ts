@@ -39,8 +39,8 @@ export function createWaitingStore(context: Context): WaitingStore {
     return { ...entry, dueAtMs: task.parked ? times.deadlineMs : nextDue(times) };
   };
 
-  /** Moves a task that is being sent to `waiting`. */
   type Price = Pick<TaskRecord, 'quota' | 'billing' | 'properties' | 'action' | 'slots'>;
+  /** Moves a task that is being sent to `waiting`. */
   const stopSending = async (task: TaskRecord, waitingSince: number, price?: Price): Promise<boolean> => {
     const moved = await db
       .update(tasks)
@@ -133,7 +133,6 @@ export function createWaitingStore(context: Context): WaitingStore {
   const readClasses = lazy(() => db.select().from(classes).where(gt(classes.waiting, 0)).prepare());
 
   const queues = createWaitingTurns(context);
-  const raiseOrEnd = createRaising(context, { queues, readNow });
   const parkedTasks = createParkedTasks(context, queues.count);
 
   return {
@@ -259,7 +258,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       return row?.[0] === null || row?.[0] === undefined ? undefined : Number(row[0]);
     },
 
-    age: atomic(raiseOrEnd),
+    age: atomic(createRaising(context, { queues, readNow })),
 
     leftBehind: async (liveNodes, limit) =>
       (
