@@ -6,7 +6,7 @@ import { countSuccess } from '../pipeline/admit-request.ts';
 import { readApiKey } from '../pipeline/read-api-key.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import type { Authenticators, RequestLimits } from '../pipeline/types.ts';
-import { httpErrors } from '../responses/errors.ts';
+import { httpErrors, logFailure, toAppError } from '../responses/errors.ts';
 import { fileStorage, toCaller, type V1Deps } from './route-dependencies.ts';
 
 const SESSION = 'mcp-session-id';
@@ -70,6 +70,11 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
                   scope.rateLimit = state;
                 });
                 return () => countSuccess(counted, log);
+              },
+              describeFailure(error) {
+                const failure = toAppError(error);
+                logFailure(log, failure);
+                return failure.message;
               },
             },
             { message: body.value as Json, version: deps.version },

@@ -30,8 +30,8 @@ const LISTED = 20;
 const MAX_MESSAGES = 20;
 
 /**
- * The reply to one message, or the replies to a list of them; undefined: they need none. What fails
- * in a list is told where it was asked for: other messages of it may have ordered something.
+ * The reply to one message, or the replies to a list of them; undefined: they need none. In a list
+ * the reply to a message that fails says so: other messages may have ordered something.
  */
 export async function answerBody(
   rooms: McpServices,
@@ -46,10 +46,9 @@ export async function answerBody(
       const { id = null, method } = isObject(each) ? (each as JsonObject) : {};
       if (method === 'initialize')
         return refusal(id, { code: CODES.invalid_request, message: 'initialize comes alone, not in a list.' });
-      return answerMessage(rooms, call, { message: each, version }).catch((error: unknown) => {
-        if (error instanceof AppError) return refusal(id, { code: CODES.internal, message: error.message });
-        throw error;
-      });
+      return answerMessage(rooms, call, { message: each, version }).catch((error: unknown) =>
+        refusal(id, { code: CODES.internal, message: call.describeFailure(error) }),
+      );
     }),
   );
   const needed = replies.filter((reply) => reply !== undefined);

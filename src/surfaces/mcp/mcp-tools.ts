@@ -40,6 +40,8 @@ export type McpCall = {
    * counts a success.
    */
   admit(model: string): Promise<() => Promise<void>>;
+  /** Logs why a message of a list failed, and says it in words for the client. */
+  describeFailure(error: unknown): string;
 };
 
 type Content =
