@@ -1,5 +1,5 @@
 /** PostgreSQL servers of one test alone, which it may kill, and poolers in front of them. */
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { findProgram, postgresFolders } from './find-program.ts';
@@ -30,8 +30,8 @@ function program(name: string): string {
   throw new Error(`this test needs ${name}: apt-get install postgresql pgbouncer`);
 }
 
-const spawn = (command: readonly string[], ipc: { detached: boolean } = { detached: false }) =>
-  Bun.spawn([...AS_POSTGRES, ...command], { cwd: '/', env: ENVIRONMENT, stdout: 'ignore', stderr: 'ignore', ...ipc });
+const spawn = (command: readonly string[]) =>
+  Bun.spawn([...AS_POSTGRES, ...command], { cwd: '/', env: ENVIRONMENT, stdout: 'ignore', stderr: 'ignore' });
 
 async function run(command: readonly string[]): Promise<void> {
   const options = { cwd: '/', env: ENVIRONMENT, stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' } as const;
@@ -71,7 +71,7 @@ export async function startOwnPostgres(
   ];
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   const start = async () => {
-    const child = spawn([program('postgres'), '-D', data, ...all.flatMap((each) => ['-c', each])], { detached: true });
+    const child = spawn([program('postgres'), '-D', data, ...all.flatMap((each) => ['-c', each])]);
     await until('PostgreSQL answers', () => answers(url));
     return child;
   };
@@ -87,8 +87,12 @@ export async function startOwnPostgres(
     },
     promote: () => run([program('pg_ctl'), 'promote', '-w', '-D', data]),
     async kill() {
-      if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid, 'SIGKILL');
+      const children = readChildren(child.pid);
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
       await child.exited;
+      // Each leads a group of its own, and holds the memory without which the server cannot restart.
+      for (const pid of children) killIfAlive(pid);
+      await until('the processes of PostgreSQL are gone', () => children.every(hasEnded));
     },
   };
 }
@@ -110,6 +114,31 @@ export async function startPgBouncer(server: OwnPostgres, settings: readonly str
       await child.exited;
     },
   };
+}
+
+function readChildren(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function killIfAlive(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself.
+  }
+}
+
+/** Also true for a process whose end nobody has asked for: it holds no memory any more. */
+function hasEnded(pid: number): boolean {
+  try {
+    return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return true;
+  }
 }
 
 async function answers(url: string): Promise<boolean> {
