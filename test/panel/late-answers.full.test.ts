@@ -185,5 +185,5 @@ test('a deleted provider disappears from a cached list', async () => {
   await button(page, 'Delete').click();
   await dialog(page).getByRole('button', { name: 'Delete provider' }).click();
   await confirmWithPassword(page);
-  await waitForText(page, 'No other providers');
+  await waitForText(page, 'No custom providers');
 });

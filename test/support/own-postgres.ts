@@ -90,7 +90,7 @@ export async function startOwnPostgres(
       const children = readChildren(child.pid);
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
       await child.exited;
-      // Each leads a group of its own, and holds the memory without which the server cannot restart.
+      // Each leads a group of its own, and holds memory without which the server cannot restart.
       for (const pid of children) killIfAlive(pid);
       await until('the processes of PostgreSQL are gone', () => children.every(hasEnded));
     },
