@@ -157,13 +157,23 @@ describe('a new channel', () => {
 });
 
 describe('one channel', () => {
-  test('is tested, with each step shown', async () => {
+  test('is tested from each tab, with each step shown', async () => {
     const created = await listed('First channel');
-    const page = await openAsRoot(`/channels/${created?.id}`);
+    const page = await openAsRoot(`/channels/${created?.id}?tab=settings`);
     await page.getByRole('button', { name: 'Run test' }).click();
     await waitForText(page, 'Key');
     await waitForText(page, 'Connection');
     await waitForText(page, 'Key check');
+    expect(await findPageIssues(page)).toEqual([]);
+  });
+
+  test('says its capacity in a line until somebody wants more', async () => {
+    const created = await listed('First channel');
+    const page = await openAsRoot(`/channels/${created?.id}`);
+    const capacity = page.getByRole('region', { name: 'Capacity' });
+    await capacity.getByText(/^Slots in use: 0.* · Waiting: 0$/).waitFor();
+    await capacity.getByRole('button', { name: 'By model', expanded: false }).click();
+    await capacity.getByText('A slot is one task running at the vendor.').waitFor();
     expect(await findPageIssues(page)).toEqual([]);
   });
 

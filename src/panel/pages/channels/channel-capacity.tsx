@@ -1,6 +1,7 @@
 import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
-import { IconAlertCircle } from '@tabler/icons-react';
+import { IconAlertCircle, IconChevronDown } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { type Channel, channelStatus } from '../../api/types.ts';
@@ -26,7 +27,7 @@ const limitReasons: Readonly<Record<Capacity['limit_reason'], TextKey>> = {
   raised: 'channels.limit.raised',
   told: 'channels.limit.told',
 };
-const restReasons: Readonly<Record<RestReason, TextKey>> = {
+export const restReasons: Readonly<Record<RestReason, TextKey>> = {
   capacity: 'channels.rest.capacity',
   rate: 'channels.rest.rate',
   balance: 'channels.rest.balance',
@@ -61,6 +62,12 @@ export function findCapacityState(capacity: Capacity, modelCount: number): 'paus
   const isModelShut = (one: ModelCapacity): boolean => isFull(one) || isResting(one);
   const allShut = models.length > 0 && models.length >= modelCount && models.every(isModelShut);
   return allShut || (!capacity.learned && isFull(capacity)) ? 'full' : 'open';
+}
+
+/** Tasks wait, or something other than a pause of the whole channel keeps new ones from it. */
+export function isCapacityShort({ capacity }: Pick<Channel, 'capacity'>): boolean {
+  if (capacity.waiting > 0 || capacity.abandoned > 0) return true;
+  return !isPaused(capacity) && (isFull(capacity) || capacity.models.some((one) => isFull(one) || isResting(one)));
 }
 
 /** The most models that a sentence names. */
@@ -112,32 +119,68 @@ export function ChannelRest({ channel }: { channel: Channel }) {
   );
 }
 
-/** Which slots of the account are in use, what waits for one, and where its limits come from. */
+/**
+ * Which slots of the account are in use, what waits for one, and where its limits come from: in a
+ * line until it matters.
+ */
 export function ChannelCapacity({ channel }: { channel: Channel }) {
+  const { t } = useTranslation();
+  const [wasShort, setShort] = useState(false);
+  const [chosen, choose] = useState<boolean>();
+  const { capacity } = channel;
+  const isShort = isCapacityShort(channel);
+  // It stays open when slots become free: somebody may be reading.
+  if (isShort && !wasShort) setShort(true);
+  const isOpen = chosen ?? (wasShort || isShort);
+  // The notice above resumes a channel that is paused as a whole, and its row a single model.
+  const rests = !isPaused(capacity) && capacity.models.filter(isResting).length > 1;
+  return (
+    <Section
+      heading={t('channels.capacity')}
+      intro={isOpen ? t('channels.capacityHelp') : <CapacityLine capacity={capacity} />}
+      actions={
+        <>
+          <CapacityActions channel={channel} rests={rests} learned={false} abandoned={0} />
+          <Button
+            variant="default"
+            size="xs"
+            aria-expanded={isOpen}
+            rightSection={<IconChevronDown size={16} stroke={1.6} aria-hidden="true" className={classes.chevron} />}
+            onClick={() => choose(!isOpen)}
+          >
+            {t('queue.byModel')}
+          </Button>
+        </>
+      }
+    >
+      {isOpen && <CapacityDetails channel={channel} />}
+    </Section>
+  );
+}
+
+/** "Slots in use: 1 of 96 · Waiting: 0" */
+function CapacityLine({ capacity: { running, abandoned, limit, waiting } }: { capacity: Capacity }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const taken = format.number(running + abandoned);
+  const slots = limit === null ? taken : t('queue.slotsOf', { taken, limit: format.number(limit) });
+  return `${t('channels.slotsInUse')}: ${slots} · ${t('channels.waiting')}: ${format.number(waiting)}`;
+}
+
+function CapacityDetails({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { capacity } = channel;
   const { abandoned, models, waiting } = capacity;
   const learned = models.some((each) => each.learned && each.limit_reason !== '');
-  // The notice above resumes a channel that is paused as a whole, and its row a single model.
-  const rests = !isPaused(capacity) && models.filter(isResting).length > 1;
   return (
-    <Section
-      heading={t('channels.capacity')}
-      intro={t('channels.capacityHelp')}
-      actions={<CapacityActions channel={channel} rests={rests} learned={false} abandoned={0} />}
-    >
+    <>
       <dl className={classes.facts}>
         <div>
           <dt>{t('channels.slotsInUse')}</dt>
           <dd>
             <Slots capacity={capacity} />
             {!isSumOfModels(capacity) && <LimitReason capacity={capacity} />}
-            {abandoned > 0 && (
-              <Text size="xs" c="dimmed" mt={6} className={classes.held}>
-                {t('channels.abandonedHeld', { count: abandoned, shown: format.number(abandoned) })}
-              </Text>
-            )}
           </dd>
         </div>
         <div>
@@ -157,9 +200,14 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
       </dl>
       {abandoned > 0 && (
         <Group gap="8px 16px" justify="space-between">
-          <Text size="sm" c="dimmed">
-            {t('channels.abandonedHelp', { count: abandoned })}
-          </Text>
+          <div>
+            <Text size="sm" className={classes.held}>
+              {t('channels.abandonedHeld', { count: abandoned, shown: format.number(abandoned) })}
+            </Text>
+            <Text size="sm" c="dimmed">
+              {t('channels.abandonedHelp', { count: abandoned })}
+            </Text>
+          </div>
           <CapacityActions channel={channel} rests={false} learned={false} abandoned={abandoned} />
         </Group>
       )}
@@ -172,7 +220,7 @@ export function ChannelCapacity({ channel }: { channel: Channel }) {
           <CapacityActions channel={channel} rests={false} learned abandoned={0} />
         </Group>
       )}
-    </Section>
+    </>
   );
 }
 

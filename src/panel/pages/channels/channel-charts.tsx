@@ -93,7 +93,13 @@ function Totals({ history }: { history: ChannelHistory }) {
           label: t('home.success'),
           value: totals.success_rate === null ? '–' : format.percent(totals.success_rate),
         },
-        { label: t('channels.ended'), value: format.number(totals.succeeded + totals.failed) },
+        {
+          label: t('channels.ended'),
+          value: format.number(totals.succeeded + totals.failed),
+          note:
+            totals.failed > 0 &&
+            t('channels.health.count', { good: format.number(totals.succeeded), bad: format.number(totals.failed) }),
+        },
         { label: t('channels.duration.median'), value: duration(totals.p50_seconds) },
         { label: t('channels.duration.p95'), value: duration(totals.p95_seconds) },
       ]}

@@ -120,8 +120,8 @@ function useShownKey(channel: Channel) {
     isAllowed,
     key: shown,
     error: read.error,
-    async show({ id }: Credential): Promise<void> {
-      const reason = t('channels.keyProof', { name: channel.name });
+    async show({ id, key_hint: hint }: Credential): Promise<void> {
+      const reason = t('channels.keyProof', { name: channel.name, hint: hint || '…' });
       const proof = await prove('channel.key.read', { reason, action: t('channels.keyShow') });
       if (proof !== null) read.mutate({ id, proof });
     },

@@ -209,7 +209,12 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
           advanced
         )}
 
-        <Group justify="flex-end" gap="sm">
+        <Group
+          justify="flex-end"
+          gap="sm"
+          className={classes.save}
+          data-dirty={(stored !== null && form.isDirty) || undefined}
+        >
           {actions}
           <Button type="submit" loading={form.isPending} disabled={stored !== null && !form.isDirty}>
             {submitLabel}

@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
 import { IconCheck, IconCircle, IconFileDescription, IconTrash } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import type { Channel, ChannelChoices, SavedChannel, TaskPage } from '../../api/types.ts';
@@ -18,13 +18,13 @@ import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
 import { playgroundPath } from '../plugins/plugin-paths.ts';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
-import { ChannelCapacity, ChannelRest } from './channel-capacity.tsx';
+import { ChannelCapacity, ChannelRest, isCapacityShort } from './channel-capacity.tsx';
 import { ChannelCharts, useHistoryPath } from './channel-charts.tsx';
 import { ChannelCredentials } from './channel-credentials.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { type ChannelValues, findPlugin, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
 import { ChannelStatus } from './channel-status.tsx';
-import { ChannelTest } from './channel-test.tsx';
+import { ChannelTestButton, ChannelTestSteps, useChannelTest } from './channel-test.tsx';
 import { useDeleteChannel } from './use-delete-channel.tsx';
 
 /** Slots are taken and freed all the time. */
@@ -67,7 +67,11 @@ export function ChannelPage() {
 function ChannelDetail({ channel, choices }: { channel: Channel; choices: ChannelChoices }) {
   const { t } = useTranslation();
   const remove = useDeleteChannel(channel);
-  const isNew = useSearchParams()[0].has('new');
+  const [params, setParams] = useSearchParams();
+  const isNew = params.has('new');
+  const test = useChannelTest(channel, isNew);
+  // It keeps its place while the page is read, also when slots become free.
+  const [isShort] = useState(isCapacityShort(channel));
   const plugin = findPlugin(choices, toFormValues(channel).task_plugin_key);
   return (
     <Page
@@ -76,6 +80,8 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
       back={<BackLink to="/channels">{t('nav.channels')}</BackLink>}
       actions={
         <>
+          {/* The overview shows its steps. */}
+          <ChannelTestButton test={test} onPress={() => params.has('tab') && setParams({}, { replace: true })} />
           <Button
             component={Link}
             to={`/case/channel/${channel.id}`}
@@ -105,12 +111,12 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
             panel: (
               <Stack gap="lg">
                 {isNew && <ChannelStart channel={channel} pluginKey={plugin?.key} />}
-                {isNew && <ChannelTest channel={channel} runsAtOnce />}
+                <ChannelTestSteps test={test} />
                 <ChannelRest channel={channel} />
                 <ChannelStatus channel={channel} />
-                <ChannelCapacity channel={channel} />
-                {!isNew && <ChannelTest channel={channel} />}
+                {isShort && <ChannelCapacity channel={channel} />}
                 <ChannelCharts channel={channel} />
+                {!isShort && <ChannelCapacity channel={channel} />}
                 <ChannelTasks channelId={channel.id} />
               </Stack>
             ),
@@ -181,6 +187,7 @@ function ChannelStart({ channel, pluginKey }: ChannelStartProps) {
   const model = channel.models.find((name) => !unpriced.includes(name)) ?? channel.models[0];
   const hasPrices = unpriced.length === 0;
   const hasRun = channel.health.succeeded + channel.health.failed > 0;
+  if (hasPrices && (hasRun || pluginKey === undefined)) return null;
   return (
     <Section heading={t('channels.start')}>
       <Step

@@ -12,7 +12,7 @@ type RestEvent = ChannelHistory['rests'][number];
 
 const kinds: Readonly<Record<RestEvent['what'], { text: TextKey; tone: Tone }>> = {
   rested: { text: 'channels.rests.rested', tone: 'waiting' },
-  tried: { text: 'channels.rests.tried', tone: 'bad' },
+  tried: { text: 'channels.rests.tried', tone: 'waiting' },
   back: { text: 'channels.rests.back', tone: 'good' },
   resumed: { text: 'channels.rests.resumed', tone: 'good' },
 };

@@ -10,7 +10,7 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { findCapacityState, isPaused, isResting, sayShutModels } from './channel-capacity.tsx';
+import { findCapacityState, isPaused, isResting, restReasons, sayShutModels } from './channel-capacity.tsx';
 import classes from './channels.module.css';
 
 const serviceTexts = {
@@ -19,8 +19,8 @@ const serviceTexts = {
   open: 'channels.serviceOn',
 } as const;
 
-/** What becomes of a new task, which keys take none, and how many tasks wait for a slot. */
-function useServiceText({ status, capacity, models, credentials }: Channel): string {
+/** What becomes of a new task, and how many tasks wait for a slot. */
+function useServiceText({ status, capacity, models }: Channel): string {
   const { t } = useTranslation();
   const format = useFormat();
   if (status !== channelStatus.enabled) return t('channels.serviceOff');
@@ -29,16 +29,31 @@ function useServiceText({ status, capacity, models, credentials }: Channel): str
     state === 'paused' && capacity.rest_reason === 'credential'
       ? t('channels.servicePausedKey')
       : ((state === 'full' ? sayShutModels(capacity, t, format) : null) ?? t(serviceTexts[state]));
-  const { waiting } = capacity;
-  const paused = state !== 'paused' && credentials.length > 1 ? capacity.credentials.filter(isResting).length : 0;
-  const say = (key: 'channels.serviceKeysPaused' | 'channels.serviceWaiting', count: number): string =>
-    count === 0 ? '' : t(key, { count, shown: format.number(count) });
-  return [text, say('channels.serviceKeysPaused', paused), say('channels.serviceWaiting', waiting)]
-    .filter((sentence) => sentence !== '')
-    .join(' ');
+  const count = capacity.waiting;
+  return count === 0 ? text : `${text} ${t('channels.serviceWaiting', { count, shown: format.number(count) })}`;
 }
 
-/** Whether the channel is enabled, its health over the last day, and what was spent through it. */
+/** How many of several keys are paused, and why, with the way to them. */
+function PausedKeys({ channel: { status, capacity, credentials } }: { channel: Channel }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (status !== channelStatus.enabled || isPaused(capacity) || credentials.length < 2) return null;
+  const paused = capacity.credentials.filter(isResting);
+  const count = paused.length;
+  if (count === 0) return null;
+  const reasons = new Set(paused.flatMap(({ rest_reason: reason }) => (reason === '' ? [] : t(restReasons[reason]))));
+  return (
+    <>
+      {' '}
+      {t('channels.serviceKeysPaused', { count, shown: format.number(count), reasons: format.list([...reasons]) })}{' '}
+      <Anchor component={Link} to="?tab=settings" inherit underline="always">
+        {t('channels.viewKeys')}
+      </Anchor>
+    </>
+  );
+}
+
+/** Whether the channel is enabled, how its last day went, and what was spent through it. */
 export function ChannelStatus({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -46,7 +61,12 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
   return (
     <Section
       heading={t('channels.service')}
-      intro={useServiceText(channel)}
+      intro={
+        <>
+          {useServiceText(channel)}
+          <PausedKeys channel={channel} />
+        </>
+      }
       actions={<ChannelSwitch channel={channel} label={t('channels.on')} />}
     >
       <dl className={classes.facts}>
@@ -54,7 +74,6 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
           <dt>{t('channels.lastDay')}</dt>
           <dd>
             <ChannelState channel={channel} />
-            <ChannelHours channel={channel} />
           </dd>
         </div>
         <div>
@@ -105,8 +124,10 @@ const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone:
   failing: { text: 'channels.health.failing', tone: 'bad' },
 };
 
-/** How the last day's tasks went, in a word and, where there is room, a count. */
-function ChannelState({ channel: { health, key_readable: isReadable } }: HealthProps) {
+type ChannelStateProps = HealthProps & { hasCount?: boolean };
+
+/** How the last day's tasks went, in a word and, where nothing else counts them, a count. */
+function ChannelState({ channel: { health, key_readable: isReadable }, hasCount = false }: ChannelStateProps) {
   const { t } = useTranslation();
   const format = useFormat();
   if (!isReadable) return <StatusLabel tone="bad">{t('channels.health.key')}</StatusLabel>;
@@ -114,7 +135,7 @@ function ChannelState({ channel: { health, key_readable: isReadable } }: HealthP
   const { failed, succeeded } = health;
   return (
     <StatusLabel tone={tone}>
-      {failed === 0
+      {failed === 0 || !hasCount
         ? t(text)
         : t('channels.health.failed', {
             state: t(text),
@@ -130,9 +151,9 @@ export function ChannelRowState({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   if (channel.status !== channelStatus.enabled) return <StatusLabel tone="quiet">{t('channels.off')}</StatusLabel>;
   return isStopped(channel) ? (
-    <StatusLabel tone="bad">{t('channels.rests.rested')}</StatusLabel>
+    <StatusLabel tone="waiting">{t('channels.rests.rested')}</StatusLabel>
   ) : (
-    <ChannelState channel={channel} />
+    <ChannelState channel={channel} hasCount />
   );
 }
 

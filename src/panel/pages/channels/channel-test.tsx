@@ -1,5 +1,4 @@
 import { Button, Stack, Text } from '@mantine/core';
-import { IconPlayerPlay } from '@tabler/icons-react';
 import { useEffect, useEffectEvent, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ChannelTestResult, SavedChannel } from '../../api/types.ts';
@@ -8,28 +7,46 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
-type ChannelTestProps = {
-  channel: Pick<SavedChannel, 'id'>;
-  /** Runs the test when it is shown, without a click. */
-  runsAtOnce?: boolean;
-};
-
-/** Calls the vendor with each stored key, free of charge, and shows each step. */
-export function ChannelTest({ channel, runsAtOnce = false }: ChannelTestProps) {
-  const { t } = useTranslation();
+/** Calls the vendor with each stored key, free of charge. `runsAtOnce`: without a click. */
+export function useChannelTest({ id }: Pick<SavedChannel, 'id'>, runsAtOnce: boolean) {
   const hasBegun = useRef(false);
-  const change = useApiMutation<number, ChannelTestResult>({
-    request: (id) => ({ method: 'POST', path: `/api/channel/${id}/test`, timeoutMs: 90_000 }),
+  const test = useApiMutation<undefined, ChannelTestResult>({
+    request: () => ({ method: 'POST', path: `/api/channel/${id}/test`, timeoutMs: 90_000 }),
     // The result counts as the channel's health.
     invalidates: ['/api/channel', '/api/attention'],
   });
   const begin = useEffectEvent(() => {
-    if (!hasBegun.current) change.mutate(channel.id);
+    if (!hasBegun.current) test.mutate(undefined);
     hasBegun.current = true;
   });
   useEffect(() => {
     if (runsAtOnce) begin();
   }, [runsAtOnce]);
+  return test;
+}
+
+type ChannelTest = ReturnType<typeof useChannelTest>;
+
+export function ChannelTestButton({ test, onPress }: { test: ChannelTest; onPress(): void }) {
+  const { t } = useTranslation();
+  return (
+    <Button
+      variant="default"
+      loading={test.isPending}
+      onClick={() => {
+        onPress();
+        test.mutate(undefined);
+      }}
+    >
+      {t('channels.testRun')}
+    </Button>
+  );
+}
+
+/** What a test does and, once it has ended, each of its steps with each key. */
+export function ChannelTestSteps({ test }: { test: ChannelTest }) {
+  const { t } = useTranslation();
+  if (test.isIdle) return null;
   const stepNames = {
     key: t('channels.step.key'),
     plugin: t('channels.step.plugin'),
@@ -41,24 +58,11 @@ export function ChannelTest({ channel, runsAtOnce = false }: ChannelTestProps) {
     credential: t('channels.step.credential'),
   };
   return (
-    <Section
-      heading={t('channels.test')}
-      intro={t('channels.testHelp')}
-      actions={
-        <Button
-          variant="default"
-          leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
-          loading={change.isPending}
-          onClick={() => change.mutate(channel.id)}
-        >
-          {t('channels.testRun')}
-        </Button>
-      }
-    >
-      {change.isError && <ErrorNotice error={change.error} />}
-      {change.data !== undefined && !change.isPending && (
+    <Section heading={t('channels.test')} intro={t('channels.testHelp')}>
+      {test.isError && <ErrorNotice error={test.error} />}
+      {test.data !== undefined && !test.isPending && (
         <Stack gap="md">
-          {change.data.credentials.map(({ id, label, key_hint: hint, ok, steps }, _, { length }) => (
+          {test.data.credentials.map(({ id, label, key_hint: hint, ok, steps }, _, { length }) => (
             <div key={id}>
               {length > 1 && <Text fw={600}>{label || t('channels.keyEnds', { hint: hint || '…' })}</Text>}
               <TrialSteps ok={ok} steps={steps} names={stepNames} />
