@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
 import type { AttentionItem } from '../../src/panel/api/types.ts';
 import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-cells.tsx';
-import { nameField, sayValues } from '../../src/panel/pages/audit/audit-fields.ts';
+import { nameField, readPlainPrice, sayValues } from '../../src/panel/pages/audit/audit-fields.ts';
 import { actionTexts, areaTexts, signInTexts } from '../../src/panel/pages/audit/audit-texts.ts';
 import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
 import { AUDIT_ACTIONS } from '../../src/store/ports/index.ts';
@@ -55,6 +55,8 @@ test.each([
     [{ field: 'expires_at', before: undefined, after: 'at 1795336366' }],
     [],
   ],
+  [{ before: null, after: { expression: '1', updated_at: 0 } }, [], [{ field: 'expression', value: '1' }]],
+  [{ before: null, after: ['x'] }, [{ field: '', before: undefined, after: 'x' }], []],
   [{}, [], []],
 ])('audit diff of %j', (detail, changes, facts) => {
   const says = { time: (seconds: number): string => `at ${seconds}`, value: () => undefined };
@@ -82,3 +84,19 @@ test.each([
   const money = (quota: number): string => `$${quota / 500_000}`;
   expect(sayValues({ action, target } as never, { t, money })(field, value)).toBe(said as never);
 });
+
+test.each([
+  ['0.02', [0.02], {}],
+  ['0.02 * u("seconds")', [0.02], { seconds: 'second' }],
+  ['3 * u("tokens") / 1000000', [0.000003], { tokens: 'token' }],
+  ['(u("size") == "a" ? 0.02 : u("size") == "b" ? 0.04 : 0.08) * u("images")', [0.02, 0.04, 0.08], { images: 'count' }],
+])('the price %s is read as amounts', (expression, amounts, units) => {
+  const price = readPlainPrice(expression);
+  expect(price?.units).toEqual(units);
+  expect(price?.summary.kind === 'table' && price.summary.rates.map(({ usd }) => usd)).toEqual(amounts);
+});
+
+test.each(['0.02 * u("seconds") + 1', 'max(1, u("seconds")) * 0.1', '', '(0.1) * (0.2)'])(
+  'the price %p stays a formula',
+  (expression) => expect(readPlainPrice(expression)).toBeNull(),
+);

@@ -38,6 +38,7 @@ describe('the audit log', () => {
       .first()
       .waitFor();
     await row.getByText('127.0.0.1', { exact: true }).waitFor();
+    await row.getByText('Name: A channel → Another name · Weight: 1 → 5').waitFor();
     await row.getByRole('button', { name: /^Details of changed a channel/ }).click();
     await row.locator('del').first().waitFor();
     expect((await row.locator('del').allTextContents()).sort()).toEqual(['Before 1', 'Before A channel']);

@@ -1,13 +1,15 @@
 import { Text, UnstyledButton } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
-import { useId, useState } from 'react';
+import { Fragment, type ReactNode, useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { isObject } from '../../../kernel/json.ts';
+import { parseUserAgent } from '../../../kernel/user-agents.ts';
 import type { AuditEntry } from '../../api/types.ts';
 import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
+import { usePriceWords } from '../../ui/display/use-price-words.ts';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
-import { nameField, type SayValue, sayValues } from './audit-fields.ts';
+import { nameField, rankField, readPlainPrice, type SayValue, sayValues } from './audit-fields.ts';
 import { AuditTarget, useAuditTarget } from './audit-target.tsx';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 
@@ -34,29 +36,46 @@ const failures: ReadonlySet<string> = new Set([
   'auth.refresh_reuse',
 ]);
 
+const isSignIn = ({ action }: AuditEntry): boolean => signInTexts[action] !== undefined;
+
+/** How somebody signed in, or what made a change; a session of the panel goes without saying. */
+function useMethodText({ auth_method: method }: AuditEntry): string {
+  const { t } = useTranslation();
+  const text = methodTexts[method];
+  return method === 'session' ? '' : text === undefined ? method : t(text);
+}
+
 /** The sentence of the entry, with a link to its target. */
 export function AuditActionCell({ entry }: CellProps) {
   const { sentence } = useActionText(entry);
+  const method = useMethodText(entry);
   const { name } = useAuditTarget(entry);
   return (
     <div className={classes.what}>
       <Text size="sm" fw={550} data-bad={failures.has(entry.action) || undefined}>
         {sentence}
       </Text>
+      {isSignIn(entry) && method !== '' && (
+        <Text size="xs" c="dimmed">
+          {method}
+        </Text>
+      )}
       {name !== entry.username && <AuditTarget entry={entry} size="xs" />}
     </div>
   );
 }
 
-/** An entry in two lines, which shows its details when it is touched. */
+/** An entry in two or three lines, which shows its details when it is touched. */
 export function AuditBrief({ entry }: CellProps) {
   const format = useFormat();
   const [isOpen, setOpen] = useState(false);
   const { sentence } = useActionText(entry);
   const { name } = useAuditTarget(entry);
-  const { facts } = useDetails(entry);
-  const failure = failures.has(entry.action) ? facts.find(({ field }) => field === 'reason')?.value : undefined;
-  const subject = failure ?? (name === entry.username ? '' : name);
+  const { parts } = useSummary(entry);
+  const method = useMethodText(entry);
+  const failure = failures.has(entry.action) ? parts.find(({ field }) => field === 'reason')?.value : undefined;
+  const others = parts.filter(({ field }) => failure === undefined || field !== 'reason');
+  const subject = failure ?? (name !== entry.username ? name : isSignIn(entry) ? method : '');
   return (
     <RowBrief
       name={sentence}
@@ -65,6 +84,13 @@ export function AuditBrief({ entry }: CellProps) {
       state={<BriefText isBad={failure !== undefined}>{subject || entry.ip}</BriefText>}
       facts={[subject ? entry.ip : '', format.time(entry.created_at)]}
       wraps
+      detail={
+        others.length > 0 ? (
+          <span className={classes.summary}>
+            <Summary entry={entry} parts={others} />
+          </span>
+        ) : undefined
+      }
     >
       <AuditDetails entry={entry} />
     </RowBrief>
@@ -100,16 +126,15 @@ export function AuditTimeCell({ entry }: CellProps) {
   );
 }
 
-/** Shows the IP address, and the authentication method unless that is the panel. */
+/** Shows the IP address, and what made a change unless that is the panel. */
 export function AuditFromCell({ entry }: CellProps) {
-  const { t } = useTranslation();
-  const method = methodTexts[entry.auth_method];
+  const method = useMethodText(entry);
   return (
     <Text size="sm" component="div">
       {entry.ip}
-      {entry.auth_method !== 'session' && (
+      {!isSignIn(entry) && method !== '' && (
         <Text size="xs" c="dimmed">
-          {method === undefined ? entry.auth_method : t(method)}
+          {method}
         </Text>
       )}
     </Text>
@@ -117,34 +142,87 @@ export function AuditFromCell({ entry }: CellProps) {
 }
 
 /** Details that say nothing to a reader. */
-const identifiers: ReadonlySet<string> = new Set(['id', 'session', 'user_agent', 'prefix', 'source_hash']);
+const identifiers: ReadonlySet<string> = new Set([
+  ...['id', 'session', 'prefix', 'source_hash', 'plugin_key', 'created_at', 'updated_at'],
+]);
 
-/** Longer details are expanded. */
+/** The most details that a row says without being opened. */
+const mostInline = 2;
+/** Longer details are cut. */
 const maxInline = 60;
 
-/** A single short detail as it is; others expand to the old and new values. */
+/** What a row says of its details, the most telling ones first. */
+function useSummary(entry: AuditEntry) {
+  const { t } = useTranslation();
+  const { name } = useAuditTarget(entry);
+  const says = useInlineSays();
+  const { changes, facts: all } = useDetails(entry);
+  // The target stands in the sentence's cell.
+  const facts = all.filter(({ value }) => value !== name);
+  const nothing = t('audit.nothing');
+  const say = (field: string, value: string | undefined): string =>
+    value === undefined ? nothing : (says[field]?.(value) ?? readNames(value) ?? value);
+  // The amount says that it is fixed.
+  const isSaid = (field: string): boolean =>
+    identifiers.has(field) || (field === 'unlimited_quota' && facts.some((fact) => fact.field === 'quota'));
+  const parts = [
+    ...changes.map(({ field, before, after }) => ({ field, value: `${say(field, before)} → ${say(field, after)}` })),
+    ...facts
+      .filter(({ field, value }) => !isSaid(field) && value !== t('app.no') && !name.endsWith(` ${value}`))
+      .map(({ field, value }) => ({ field, value: say(field, value) })),
+  ].sort((one, other) => rankField(entry, one.field) - rankField(entry, other.field));
+  return { changes, facts, parts: parts.slice(0, mostInline) };
+}
+
+/** The names of the things in a JSON array; null if there are none. */
+function readNames(text: string): string | null {
+  if (!text.startsWith('[{')) return null;
+  try {
+    const names = (JSON.parse(text) as { name?: unknown }[]).map(({ name }) => name);
+    return names.every((name) => typeof name === 'string') ? names.join(', ') : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Values that a row says shorter than its details do, and without the name of the field. */
+function useInlineSays(): Readonly<Record<string, (value: string) => string>> {
+  const { t } = useTranslation();
+  const words = usePriceWords();
+  return {
+    user_agent: (value) => {
+      const device = parseUserAgent(value);
+      return device === null ? t('home.device.unknown') : t('home.device', device);
+    },
+    expression: (value) => {
+      const price = readPlainPrice(value);
+      return price === null ? value : words(price.summary, price.units, {}).short;
+    },
+  };
+}
+
+/** The first details of an entry in a line. */
+const Summary = ({ entry, parts }: CellProps & { parts: readonly Fact[] }): ReactNode =>
+  parts.map((part, index) => (
+    <Fragment key={part.field}>
+      {index > 0 && ' · '}
+      <InlineDetail entry={entry} {...part} />
+    </Fragment>
+  ));
+
+/** The first details; more of them, and long ones, are shown by a click. */
 export function AuditChangesCell({ entry }: CellProps) {
   const { t } = useTranslation();
-  const format = useFormat();
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   const { what } = useActionText(entry);
-  const { name } = useAuditTarget(entry);
-  const details = useDetails(entry);
-  const { changes } = details;
-  // The target stands in the sentence's cell.
-  const facts = details.facts.filter(({ value }) => value !== name);
-  if (changes.length + facts.length === 0) return null;
-  const [change] = changes;
-  const nothing = t('audit.nothing');
-  const first = change
-    ? { field: change.field, value: `${change.before ?? nothing} → ${change.after ?? nothing}` }
-    : facts.find(({ field }) => !identifiers.has(field));
-  const isShort = first !== undefined && first.value.length <= maxInline;
-  if (isShort && changes.length + facts.length === 1)
+  const { changes, facts, parts } = useSummary(entry);
+  const count = changes.length + facts.length;
+  if (count === 0) return null;
+  if (count === parts.length && parts.every(({ value }) => value.length <= maxInline))
     return (
       <span className={classes.inline}>
-        <InlineDetail entry={entry} {...first} />
+        <Summary entry={entry} parts={parts} />
       </span>
     );
   return (
@@ -156,15 +234,9 @@ export function AuditChangesCell({ entry }: CellProps) {
         onClick={() => setOpen(!isOpen)}
       >
         <IconChevronRight size={16} stroke={1.6} aria-hidden="true" data-open={isOpen || undefined} />
-        <span>
+        <span className={classes.summary}>
           <span className={classes.unseen}>{t('audit.detailsOf', { what })} </span>
-          {changes.length > 0 ? (
-            t('audit.changes', { count: changes.length, shown: format.number(changes.length) })
-          ) : isShort ? (
-            <InlineDetail entry={entry} {...first} />
-          ) : (
-            t('audit.details')
-          )}
+          {parts.length > 0 ? <Summary entry={entry} parts={parts} /> : t('audit.details')}
         </span>
       </UnstyledButton>
       <div id={id}>{isOpen && <ChangeList entry={entry} changes={changes} facts={facts} />}</div>
@@ -222,7 +294,7 @@ type Fact = { field: string; value: string };
 
 function InlineDetail({ entry, field, value }: CellProps & Fact) {
   const { t } = useTranslation();
-  if (isNameless(field)) return value;
+  if (isNameless(field) || field === 'user_agent' || field === 'expression') return value;
   const name = nameField(entry, field, t);
   return (
     <>
@@ -232,6 +304,14 @@ function InlineDetail({ entry, field, value }: CellProps & Fact) {
 }
 
 type Detail = Readonly<Record<string, unknown>>;
+
+/** What has no fields yet, or none any more, was created or deleted as a whole. */
+function readStates({ before, after }: Detail): Detail {
+  return {
+    before: before === null && isObject(after) ? undefined : before,
+    after: after === null && isObject(before) ? undefined : after,
+  };
+}
 type Says = {
   /** Formats Unix seconds. */
   time(seconds: number): string;
@@ -242,7 +322,8 @@ type Says = {
  * The fields that differ between `before` and `after`, without `updated_at`. Empty if something was
  * created or deleted as a whole: there is nothing to compare.
  */
-export function listChanges({ before, after }: Detail, says: Says): Change[] {
+export function listChanges(detail: Detail, says: Says): Change[] {
+  const { before, after } = readStates(detail);
   if (before === undefined || after === undefined) return [];
   if (!isObject(before) && !isObject(after))
     return [{ field: '', before: formatField('', before, says), after: formatField('', after, says) }];
@@ -261,7 +342,8 @@ export function listChanges({ before, after }: Detail, says: Says): Change[] {
  * missing.
  */
 export function listFacts(detail: Detail, says: Says): Fact[] {
-  const { before, after, ...others } = detail;
+  const { before: _before, after: _after, ...others } = detail;
+  const { before, after } = readStates(detail);
   const onlyState = before === undefined ? after : after === undefined ? before : undefined;
   const state = isObject(onlyState) ? onlyState : onlyState === undefined ? {} : { '': onlyState };
   return Object.entries({ ...state, ...others })

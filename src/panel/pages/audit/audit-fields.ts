@@ -1,7 +1,8 @@
 import type { TFunction } from 'i18next';
-import { type AuditEntry, accountStatus } from '../../api/types.ts';
+import { type AuditEntry, accountStatus, type PriceSummary } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roleTextKey } from '../../session/roles.ts';
+import { tokensPerPrice } from '../../ui/display/use-price-words.ts';
 import { moneyOptions } from '../settings/option-units.ts';
 
 const limits = { requests_per_minute: 'limit.perMinute', max_running: 'limit.running' } as const;
@@ -88,6 +89,40 @@ const valueTexts: Readonly<Record<string, TextKey>> = {
   'channel.status.1': 'channels.keyOn',
   'channel.status.2': 'channels.keyOff',
 };
+
+/** The fields that a reader looks for first, by the area of an action. */
+const leadFields: Readonly<Record<string, readonly string[]>> = {
+  api_key: ['quota', 'unlimited_quota', 'budget'],
+  auth: ['reason', 'user_agent'],
+  channel: ['status', 'models', 'base_url'],
+  plugin: ['active', 'enabled'],
+  price: ['expression'],
+  user: ['quota', 'reason', 'note', 'role', 'email'],
+};
+
+/** A field that is not among the first comes after them. */
+export function rankField({ action }: Pick<AuditEntry, 'action'>, field: string): number {
+  const lead = leadFields[readArea(action)] ?? [];
+  const place = lead.indexOf(field);
+  return place < 0 ? lead.length : place;
+}
+
+/**
+ * A price as the panel writes it, an amount or a table of amounts times a fact; null for any other
+ * formula.
+ */
+export function readPlainPrice(expression: string): { summary: PriceSummary; units: Record<string, string> } | null {
+  const [, factor = '', fact, million] = /^(.+?)(?: \* u\("(\w+)"\)( \/ 1000000)?)?$/.exec(expression) ?? [];
+  const rates = factor
+    .replace(/^\((.*)\)$/, '$1')
+    .split(' : ')
+    .map((part) => part.split(' ? ').at(-1) ?? '')
+    .map((amount) => (/^\d+(\.\d+)?$/.test(amount) ? Number(amount) / (million ? tokensPerPrice : 1) : null))
+    .map((usd, index) => (usd === null ? null : { value: String(index), usd }));
+  if (!rates.every((rate) => rate !== null)) return null;
+  const units = fact === undefined ? {} : { [fact]: million ? 'token' : fact === 'seconds' ? 'second' : 'count' };
+  return { summary: { kind: 'table', by: '', rates, per: Object.keys(units) }, units };
+}
 
 const moneyFields: readonly string[] = ['user.quota', 'user.value', 'api_key.quota'];
 

@@ -1,3 +1,4 @@
+import { IconChevronDown } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { RowButton, RowLink } from './data-table.tsx';
 import classes from './row-brief.module.css';
@@ -14,7 +15,7 @@ type RowBriefProps = {
   /** The state and the facts take lines of their own where they need them, and are not cut. */
   wraps?: boolean;
   /** A line of its own below the others. */
-  detail?: string;
+  detail?: ReactNode;
   /** What can be done without opening the row. */
   actions?: ReactNode;
   /** Where a touch of the row leads. */
@@ -48,6 +49,15 @@ export function RowBrief({ icon, name, figure, state, facts, wraps, detail, acti
               <span className={classes.name}>{name}</span>
             )}
             {figure !== undefined && <span className={classes.figure}>{figure}</span>}
+            {isOpen !== undefined && (
+              <IconChevronDown
+                size={18}
+                stroke={1.6}
+                aria-hidden="true"
+                className={classes.chevron}
+                data-open={isOpen || undefined}
+              />
+            )}
           </div>
           <div className={classes.facts} data-wraps={wraps || undefined}>
             {state !== undefined && <span className={classes.state}>{state}</span>}
