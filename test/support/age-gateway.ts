@@ -30,6 +30,13 @@ export async function ageGateway(gateway: Gateway, options: GatewayOptions & { d
   }))
     shift(table, [column], `task.task_id = ${table}.task_id`);
   shift('tasks', ['created_at', 'updated_at', 'submit_time', 'start_time', 'finish_time'], 'task.id = tasks.id');
+  // What they were paid from was there before them.
+  database.run(`update ledger_entries set created_at = created_at - ${(options.days + 1) * DAY} where task_id is null`);
+  // Tasks end in another order than they begin. A list has the latest number first.
+  database.run(`create temp table renumbered as
+    select id, row_number() over (order by created_at, id) as place from usage_logs`);
+  database.run('update usage_logs set id = -(select place from renumbered where renumbered.id = usage_logs.id)');
+  database.run('update usage_logs set id = -id');
   for (const table of SUMS) database.run(`delete from ${table}`);
   database.run('update usage_progress set until = 0');
   database.run('update usage_sums_progress set until = 0, quarters_from = 0');

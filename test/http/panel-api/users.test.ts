@@ -332,6 +332,11 @@ describe('accounts', () => {
       ['grant', 700, 700, 'new account', null],
     ]);
     expect(own.text).not.toMatch(/subtract|add 2/);
+    expect(own.json.data.sums).toBeNull();
+    const sumSince = async (since: number) =>
+      (await read(`/api/user/self/ledger?kind=refund&since=${since}`, token)).json.data.sums;
+    expect(await sumSince(1)).toMatchObject({ opening: 0, tasks: 0, storage: 0, closing: 900 });
+    expect(await sumSince(9_999_999_999)).toMatchObject({ opening: 900, added: 0, adjusted: 0, closing: 900 });
     const seen = (await read(`/api/user/${id}/ledger?kind=refund`, admin)).json.data;
     expect(seen).toMatchObject({ total: 1, items: [{ balance_after: 950, actor: { username: 'the-admin' } }] });
     const csv = await read('/api/user/self/ledger/export?format=csv&kind=refund', token);

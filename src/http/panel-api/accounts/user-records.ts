@@ -34,7 +34,7 @@ export function readLedgerFilter({ kind, since, until }: LedgerQuery) {
 }
 
 const description =
-  'The newest first, one row for each task. amount: what the balance changed by in all; reservations and charges are negative. balance_after: the balance after this row and all older ones. task: what was reserved and charged; charged is null while it runs. actor: the administrator who changed the balance, for administrators.';
+  'The newest first, one row for each task. amount: what the balance changed by in all; reservations and charges are negative. balance_after: the balance after this row and all older ones. task: what was reserved and charged; charged is null while it runs. actor: the administrator who changed the balance, for administrators. sums: from since to until, of all kinds: opening with the four sums makes closing; null without since.';
 
 /** What administrators see of an account beside its fields, and people of their own. */
 export function userRecordRoutes(
@@ -43,8 +43,14 @@ export function userRecordRoutes(
 ) {
   async function list(panel: PanelPrincipal, userId: number, query: LedgerQuery & Parameters<typeof readPage>[0]) {
     const page = readPage(query);
-    const found = await statements.list(userId, readLedgerFilter(query), page);
-    return ok(paged(page, { ...found, items: found.items.map((row) => describeLedgerRow(row, isAdmin(panel))) }));
+    const filter = readLedgerFilter(query);
+    const { since, until = Number.POSITIVE_INFINITY } = filter;
+    const [found, sums] = await Promise.all([
+      statements.list(userId, filter, page),
+      since === undefined ? null : statements.sum(userId, { from: since, until: until + 1 }),
+    ]);
+    const items = found.items.map((row) => describeLedgerRow(row, isAdmin(panel)));
+    return ok({ ...paged(page, { ...found, items }), sums });
   }
   const query = strictObject({ ...pageQuery, ...ledgerQuery });
 

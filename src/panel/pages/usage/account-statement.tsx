@@ -1,10 +1,11 @@
-import { Anchor, Group, Select, Text } from '@mantine/core';
-import { type ReactNode, useMemo } from 'react';
+import { Anchor, Button, Group, Select, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { LedgerPage, LedgerRow } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
+import { Figures } from '../../ui/display/figures.tsx';
 import { ServerText, VendorWords } from '../../ui/display/server-text.tsx';
 import { useFormat, withSign } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
@@ -15,22 +16,40 @@ import { taskPath } from '../tasks/use-task-columns.tsx';
 import classes from './usage.module.css';
 
 const kinds = ['task', 'topup', 'refund', 'correction', 'other', 'grant', 'storage', 'carried'] as const;
-/** Length of each range in days. */
-const ranges = { week: 7, month: 30, quarter: 90 } as const;
-const filterNames = ['kind', 'range'] as const;
+const filterNames = ['kind', 'month'] as const;
+/** How many months back one may choose. */
+const shownMonths = 12;
+const allTime = 'all';
+
+type Month = {
+  /** Such as "2026-11". */
+  name: string;
+  /** Its first and last second, as the reader's calendar counts them. */
+  since: number;
+  until: number;
+};
+
+/** The month that was so many months ago. */
+function readMonth(ago: number): Month {
+  const now = new Date();
+  const [first, next] = [ago, ago - 1].map((back) => new Date(now.getFullYear(), now.getMonth() - back, 1));
+  const start = first ?? now;
+  return {
+    name: `${start.getFullYear()}-${String(start.getMonth() + 1).padStart(2, '0')}`,
+    since: start.getTime() / 1000,
+    until: (next ?? now).getTime() / 1000 - 1,
+  };
+}
 
 /** Every change of a balance, the newest first, one row a task. `path` is that of the ledger. */
 export function AccountStatement({ path, showsActor }: { path: string; showsActor: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
   const filters = useFilters(filterNames);
-  const { kind, range } = filters.values;
-  // Computed once per choice, so that the query key stays the same between renders.
-  const since = useMemo(() => {
-    const days = range === 'week' || range === 'month' || range === 'quarter' ? ranges[range] : undefined;
-    return days === undefined ? '' : Math.floor(Date.now() / 1000) - days * 86_400;
-  }, [range]);
-  const wanted = { kind, since };
+  const { kind } = filters.values;
+  const months = Array.from({ length: shownMonths }, (_, ago) => readMonth(ago));
+  const month = filters.values.month === allTime ? undefined : findMonth(months, filters.values.month);
+  const wanted = { kind, since: month?.since, until: month?.until };
   const query = useApiQuery<LedgerPage>(withQuery(path, { page: filters.page, ...wanted }));
   const rows = query.data?.items ?? [];
   const money = format.moneyLike(rows.flatMap(({ amount, balance_after: after }) => [amount, after]));
@@ -65,7 +84,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
       <Group justify="space-between" align="flex-end" mb={14}>
         <search className={classes.choices}>
           <Select
-            label={t('ledger.what')}
+            label={t('ledger.type')}
             allowDeselect={false}
             data={[
               { value: '', label: t('ledger.allChanges') },
@@ -78,17 +97,16 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
             label={t('rows.range')}
             allowDeselect={false}
             data={[
-              { value: '', label: t('ledger.allTime') },
-              { value: 'week', label: t('rows.range.week') },
-              { value: 'month', label: t('rows.range.month') },
-              { value: 'quarter', label: t('usage.period.90d') },
+              ...months.map(({ name, since }) => ({ value: name, label: format.month(since) })),
+              { value: allTime, label: t('ledger.allTime') },
             ]}
-            value={range}
-            onChange={(value) => filters.set('range', value ?? '')}
+            value={month?.name ?? allTime}
+            onChange={(value) => filters.set('month', value === months[0]?.name ? '' : (value ?? ''))}
           />
         </search>
         <ExportMenu path={`${path}/export`} query={wanted} name="statement" />
       </Group>
+      {query.data?.sums && <Sums sums={query.data.sums} />}
       <DataTable
         label={t('ledger.statement')}
         query={query}
@@ -113,12 +131,51 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
           />
         )}
         empty={
-          filters.isFiltered ? (
-            <NoMatches text={t('ledger.noMatch')} onClear={filters.clear} />
+          kind !== '' ? (
+            <NoMatches text={t('ledger.noMatch')} onClear={() => filters.set('kind', '')} />
+          ) : month ? (
+            <EmptyState
+              heading={t('ledger.noneInMonth', { month: format.month(month.since) })}
+              text={t('ledger.noneText')}
+              action={
+                <Button variant="default" onClick={() => filters.set('month', allTime)}>
+                  {t('ledger.allTime')}
+                </Button>
+              }
+            />
           ) : (
             <EmptyState heading={t('ledger.none')} text={t('ledger.noneText')} />
           )
         }
+      />
+    </div>
+  );
+}
+
+/** This month unless another one is meant. */
+const findMonth = (months: readonly Month[], name: string): Month | undefined =>
+  months.find((month) => month.name === name) ?? months[0];
+
+/** What became of the balance in a month: the first three figures make the last one. */
+function Sums({ sums }: { sums: NonNullable<LedgerPage['sums']> }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { opening, added, adjusted, tasks, storage, closing } = sums;
+  const money = format.moneyLike([opening, added + adjusted, tasks + storage, closing, adjusted]);
+  return (
+    <div className={classes.sums}>
+      <Figures
+        label={t('ledger.sums')}
+        figures={[
+          { label: t('ledger.opening'), value: money(opening) },
+          {
+            label: t('ledger.added'),
+            value: withSign(added + adjusted, money),
+            note: adjusted !== 0 && t('ledger.corrected', { amount: withSign(adjusted, money) }),
+          },
+          { label: t('ledger.charged'), value: withSign(tasks + storage, money) },
+          { label: t('ledger.closing'), value: money(closing) },
+        ]}
       />
     </div>
   );

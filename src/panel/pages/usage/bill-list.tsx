@@ -156,21 +156,23 @@ function BillDetails({ row, scope }: { row: UsageRow; scope: Scope }) {
   const user = row.username ?? `#${row.user_id}`;
   return (
     <Stack gap="lg">
-      <DescriptionList
-        entries={[
-          [t('usage.model'), row.model],
-          [t('usage.result'), <BillResult key="result" kind={row.kind} />],
-          ...(scope === 'own' ? [] : [[t('usage.user'), user] as const]),
-          [t('usage.key'), readKeyName(row) ?? t('usage.noKey')],
-          [t('usage.at'), format.time(row.created_at)],
-          [
-            t('usage.task'),
-            <Anchor key="task" component={Link} to={`/tasks/${row.task_id}`} inherit>
-              {row.prompt || t('usage.openTask')}
-            </Anchor>,
-          ],
-        ]}
-      />
+      <div className={classes.bill}>
+        <DescriptionList
+          entries={[
+            [t('usage.model'), row.model],
+            [t('usage.result'), <BillResult key="result" kind={row.kind} />],
+            ...(scope === 'own' ? [] : [[t('usage.user'), user] as const]),
+            [t('usage.key'), readKeyName(row) ?? t('usage.noKey')],
+            [t('usage.at'), format.time(row.created_at)],
+            [
+              t('usage.task'),
+              <Anchor key="task" component={Link} to={`/tasks/${row.task_id}`} inherit>
+                {row.prompt || t('usage.openTask')}
+              </Anchor>,
+            ],
+          ]}
+        />
+      </div>
       {row.bill.reason !== undefined && (
         <Text size="sm">
           <VendorWords text={row.bill.reason} sentence={row.bill.reason_sentence} />

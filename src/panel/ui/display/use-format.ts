@@ -27,6 +27,8 @@ export type Format = {
   exactTime(seconds: number): string;
   /** Unix seconds as local date. */
   date(seconds: number): string;
+  /** Unix seconds as "November 2026". */
+  month(seconds: number): string;
   /** Unix seconds as local time of day, with seconds. */
   clock(seconds: number): string;
   /** Unix seconds as "3 min ago" or "in 2 days". */
@@ -129,6 +131,7 @@ export function createFormat(language: string): Format {
   const dateTime = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
   const exactDateTime = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' });
   const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
+  const month = new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric' });
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
   const shortRelative = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' });
@@ -194,6 +197,7 @@ export function createFormat(language: string): Format {
     list: (items) => conjunction.format(items),
     exactTime: (seconds) => exactDateTime.format(new Date(seconds * 1000)),
     date: (seconds) => day.format(new Date(seconds * 1000)),
+    month: (seconds) => month.format(new Date(seconds * 1000)),
     clock: (seconds) => clock.format(new Date(seconds * 1000)),
     ago: (seconds, now = Date.now() / 1000) => {
       const distance = seconds - now;
