@@ -132,7 +132,9 @@ describe('the queue', () => {
     const all = (await as('root', '/api/queue')).json.data;
     const channels = [{ name: 'demo' }];
     expect(all.items.at(-1)).toMatchObject({ id, username: 'carl', group: 'default', channels, reason: 'full' });
-    expect(all.classes).toMatchObject([{ model: 'demo-video', platform: 'demo', running: 1, limit: 1, channels }]);
+    expect(all.classes).toMatchObject([
+      { model: 'demo-video', platform: 'demo', running: 1, limit: 1, channels, reason: 'full', reason_until: null },
+    ]);
     const of = async (query: string) => (await as('root', `/api/queue?${query}`)).json.data.total;
     expect([await of(`user_id=${carlId}`), await of('model=demo-video'), await of('model=none')]).toEqual([
       1,

@@ -76,6 +76,8 @@ const showQueue =
           running: 5,
           limit: 5,
           channels: accounts,
+          reason: 'full',
+          reason_until: null,
         },
         {
           platform: 'demo',
@@ -85,6 +87,8 @@ const showQueue =
           running: 2,
           limit: 8,
           channels: accounts,
+          reason: 'resting',
+          reason_until: inSeconds(95),
         },
       ];
       const data = { ...own, total: items.length, items, classes: forAdmin ? classes : [] };

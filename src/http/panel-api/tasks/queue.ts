@@ -19,28 +19,47 @@ export function queueRoutes(
     if (parked) return { reason: 'own_limit', reason_until: null };
     if (notBefore > 0) return { reason: 'returned', reason_until: notBefore };
     if (within?.channels.length === 0) return { reason: 'no_channel', reason_until: null };
-    const rests = (within?.channels ?? []).map((channel) => {
+    const until = findRest(within?.channels ?? [], properties.originModelName);
+    return until === null ? { reason: 'full', reason_until: null } : { reason: 'resting', reason_until: until };
+  }
+
+  /** When the first of the channels accepts a model again; null if one of them does now. */
+  function findRest(channels: QueueClass['channels'], wanted: string): number | null {
+    const rests = channels.map((channel) => {
       const { restingUntil, models } = deps.capacity.describe(channel);
-      const upstream = mapModel(channel.modelMapping, properties.originModelName);
+      const upstream = mapModel(channel.modelMapping, wanted);
       return Math.max(restingUntil, models.find(({ model }) => model === upstream)?.restingUntil ?? 0);
     });
     const until = Math.min(...rests);
-    return until > deps.clock.unix() && rests.length > 0
-      ? { reason: 'resting', reason_until: until }
-      : { reason: 'full', reason_until: null };
+    return rests.length > 0 && until > deps.clock.unix() ? until : null;
   }
 
-  const describeClass = (each: QueueClass) => ({
-    platform: each.plugin,
-    model: each.model,
-    group: each.group,
-    waiting: each.waiting,
-    /** Slots in use of the channels that may serve it. */
-    running: each.running,
-    /** How many slots these have; null where the limit of one is not known. */
-    limit: sumLimits(each),
-    channels: describeChannels(each),
-  });
+  function describeClass(each: QueueClass) {
+    const limit = sumLimits(each);
+    return {
+      platform: each.plugin,
+      model: each.model,
+      group: each.group,
+      waiting: each.waiting,
+      /** Slots in use of the channels that may serve it. */
+      running: each.running,
+      /** How many slots these have; null where the limit of one is not known. */
+      limit,
+      channels: describeChannels(each),
+      ...describeShortage(each, limit),
+    };
+  }
+
+  /** Why tasks of a model wait; null where the reasons of its tasks differ. */
+  function describeShortage(
+    { channels, model, running }: QueueClass,
+    limit: number | null,
+  ): { reason: 'no_channel' | 'resting' | 'full' | null; reason_until: number | null } {
+    if (channels.length === 0) return { reason: 'no_channel', reason_until: null };
+    const until = findRest(channels, model);
+    if (until !== null) return { reason: 'resting', reason_until: until };
+    return { reason: limit === null || running >= limit ? 'full' : null, reason_until: null };
+  }
 
   /** Channels that share a limit count once. */
   function sumLimits({ channels, model }: QueueClass): number | null {
@@ -87,7 +106,7 @@ export function queueRoutes(
         detail: {
           summary: 'List waiting tasks, oldest first',
           description:
-            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first, with the slots in use and their limit, null where one is not known). reason is own_limit (as many tasks of its key, user or group run as may), no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use); users read full for the last three.',
+            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first, with the slots in use and their limit, null where one is not known, and why they wait, null where their reasons differ). reason is own_limit (as many tasks of its key, user or group run as may), no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use); users read full for the last three.',
         },
       },
     )

@@ -16,6 +16,12 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
   const format = useFormat();
   const plugins = usePluginNames();
   if (queue.length === 0) return null;
+  const sayReason = ({ reason, reason_until: until, model, group }: QueueClass): string | undefined =>
+    reason === null
+      ? undefined
+      : reason === 'no_channel'
+        ? t('queue.reason.no_channel', { model, group })
+        : t(`queue.reason.${reason}`, { when: until === null ? '' : format.ago(until) });
   const saySlots = ({ running, limit }: QueueClass): string =>
     limit === null
       ? format.number(running)
@@ -44,6 +50,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
       ),
     },
     { key: 'account', heading: t('queue.column.account'), render: ({ channels }) => <Accounts accounts={channels} /> },
+    { key: 'why', heading: t('queue.column.why'), wide: true, render: (each) => sayReason(each) ?? '–' },
     {
       key: 'running',
       heading: t('queue.column.running'),
@@ -72,6 +79,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
             name={each.model}
             figure={t('queue.waitingCount', { count: each.waiting, shown: format.number(each.waiting) })}
             facts={[t('keys.groupIs', { group: each.group }), t('queue.inUse', { slots: saySlots(each) })]}
+            detail={sayReason(each)}
             onPress={() => onChoose(chosen === each.model ? '' : each.model)}
           />
         )}

@@ -87,7 +87,7 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
       render: (task) => (
         <div className={classes.task}>
           <RowLink to={taskPath(task)} className={classes.name ?? ''}>
-            {toTitle(task)}
+            {task.input === '' ? <span className={classes.untitled}>{toTitle(task)}</span> : toTitle(task)}
           </RowLink>
           <span className={classes.detail}>
             {task.model}
@@ -101,10 +101,12 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
       key: 'place',
       heading: t('queue.column.place'),
       numeric: true,
-      render: ({ position }) =>
-        typeof position === 'number'
-          ? format.number(position)
-          : t('queue.over', { place: format.number(exactPositions) }),
+      render: ({ position, reason }) =>
+        reason === 'no_channel'
+          ? '–'
+          : typeof position === 'number'
+            ? format.number(position)
+            : t('queue.over', { place: format.number(exactPositions) }),
     },
     {
       key: 'start',
@@ -180,9 +182,11 @@ function useReasonText(): (task: QueuedTask) => string {
   const { t } = useTranslation();
   const format = useFormat();
   const isAdmin = useRole() >= roles.admin;
-  return ({ reason, reason_until: until, model }) =>
+  return ({ reason, reason_until: until, model, group }) =>
     reason === 'no_channel'
-      ? t(isAdmin ? 'queue.reason.no_channel' : 'queue.reason.unavailable', { model })
+      ? isAdmin
+        ? t('queue.reason.no_channel', { model, group })
+        : t('queue.reason.unavailable', { model })
       : t(reasons[reason], { when: until ? format.ago(until) : '' });
 }
 
@@ -246,6 +250,7 @@ function QueueBrief({ task }: { task: QueuedTask }) {
   const start = sayStart(task, t, format);
   const isStuck = task.reason === 'no_channel';
   const where = task.channels?.[0]?.name;
+  const waits = t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) });
   return (
     <RowBrief
       name={toTitle(task)}
@@ -259,17 +264,16 @@ function QueueBrief({ task }: { task: QueuedTask }) {
           <StatusLabel tone="waiting">{sayPosition(task, t, format)}</StatusLabel>
         )
       }
-      facts={[
-        start === null
-          ? t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) })
-          : t('queue.starts', { when: start }),
-        task.username ?? '',
-      ]}
+      facts={[start === null ? waits : t('queue.starts', { when: start }), task.username ?? '']}
       wraps
-      // A task at its own limit says so in its position.
-      {...(isStuck || task.reason === 'own_limit'
-        ? {}
-        : { detail: [where, sayReason(task)].filter((part) => part !== undefined).join(' · ') })}
+      detail={
+        isStuck
+          ? undefined
+          : // A task at its own limit says so in its position.
+            [...(task.reason === 'own_limit' ? [] : [where, sayReason(task)]), start === null ? undefined : waits]
+              .filter((part) => part !== undefined)
+              .join(' · ') || undefined
+      }
       actions={<Actions task={task} />}
     />
   );
