@@ -126,10 +126,11 @@ export const gatewayStates: readonly PanelState[] = [
   { name: 'price-new', path: '/prices', act: inOrder(press('prices.add'), dialogOpens) },
   { name: 'prices-of-plugin', path: '/prices/demo' },
   { name: 'price-sheet', path: '/prices/sheet' },
-  { name: 'price-sheet-changed', path: '/prices/sheet', act: raisePrices },
+  { name: 'price-sheet-changed', path: '/prices/sheet', act: raisePrices, isWindow: true },
   {
     name: 'price-sheet-compared',
     path: '/prices/sheet',
+    isWindow: true,
     act: inOrder(raisePrices, press('replay.run'), ({ page, text }) => page.getByText(text('replay.bills')).waitFor()),
   },
   { name: 'case-of-channel', path: ({ channelId }) => `/case/channel/${channelId}` },

@@ -80,13 +80,14 @@ function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
         {!isOpen && incomplete.size === 0 && (
           <Button
             variant="default"
-            className={classes.replay}
+            aria-label={t('replay.run')}
             onClick={() => {
               setOpen(true);
               setReplaying(true);
             }}
           >
-            {t('replay.run')}
+            <span className={classes.long}>{t('replay.run')}</span>
+            <span className={classes.short}>{t('replay.runShort')}</span>
           </Button>
         )}
         <Button variant="default" disabled={isSaving} onClick={drafts.discard}>

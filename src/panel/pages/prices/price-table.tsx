@@ -269,8 +269,8 @@ function Amount({ row: { model, forms }, value, draft, tier, isMissing, hasFocus
           {t('sheet.listOf', { amount: dollars(toDecimal(tier.cost)) })}
           {value !== plainAmount && tier.margin !== null && (
             <>
-              <br />
-              {`${t('sheet.margin')} ${format.percent(tier.margin)}`}
+              {' · '}
+              <span className={classes.part}>{`${t('sheet.margin')} ${format.percent(tier.margin)}`}</span>
             </>
           )}
         </span>
