@@ -177,17 +177,36 @@ function PluginRows({ label, plugins }: { label: string; plugins: readonly Plugi
 }
 
 function PluginBrief({ plugin }: { plugin: PluginSummary }) {
-  const { i18n } = useTranslation();
-  const { meta, key, has_icon: hasIcon } = plugin;
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const { meta, key, has_icon: hasIcon, channel_count: channels } = plugin;
   const name = meta?.name ?? key;
+  const models = (plugin.narrowed_models ?? meta?.models ?? []).length;
+  const isRegistered = plugin.runtime_status === 'registered';
   return (
     <RowBrief
       icon={<PluginIcon name={name} icon={meta?.icon} path={hasIcon ? iconPath(key) : undefined} />}
       name={name}
       to={`/plugins/${encodeURIComponent(key)}`}
-      state={plugin.runtime_status === 'registered' ? undefined : <PluginStateWord plugin={plugin} />}
-      facts={[withoutName(localise(meta?.description, i18n.language), name) || key]}
-      actions={<PluginSwitch plugin={plugin} />}
+      state={
+        !isRegistered ? (
+          <PluginStateWord plugin={plugin} />
+        ) : channels === 0 ? (
+          <Anchor component={Link} to={newChannelPath(key)} inherit display="inline-block" py={12} my={-12}>
+            {t('channels.add')}
+          </Anchor>
+        ) : undefined
+      }
+      facts={[
+        t('keys.modelCount', { count: models }),
+        channels === 0 ? '' : t('plugins.move.channels', { count: channels, number: format.number(channels) }),
+      ]}
+      detail={
+        <Text span inherit lineClamp={2}>
+          {withoutName(localise(meta?.description, i18n.language), name) || key}
+        </Text>
+      }
+      {...(channels > 0 || !isRegistered ? { actions: <PluginSwitch plugin={plugin} /> } : {})}
     />
   );
 }

@@ -33,11 +33,15 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
       const sum = format.money(chosen.reduce((total, { reserved }) => total + reserved, 0));
       const others = tasks.filter((task) => !chosen.includes(task));
       const leavesRunning = action === 'again' && others.length > 0 && !others.some(isFinished);
+      const foreign = chosen.filter(({ user_id: id }) => id !== undefined && id !== bundle?.user.id).length;
       const isConfirmed = await confirm({
         title: t(`tasks.bulk.${action}.title`, { count: chosen.length, shown: count }),
         text: (
           <>
             {t(`tasks.bulk.${action}.text`, { sum })}{' '}
+            {action === 'delete' &&
+              foreign > 0 &&
+              `${t('tasks.bulk.delete.others', { count: foreign, shown: format.number(foreign) })} `}
             {leavesRunning ? (
               t('tasks.bulk.again.running', { count: skipped, shown: format.number(skipped) })
             ) : (
