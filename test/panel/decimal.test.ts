@@ -2,7 +2,16 @@ import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { QUOTA_PER_USD } from '../../src/kernel/quota.ts';
 import { createFormat } from '../../src/panel/ui/display/use-format.ts';
-import { readDecimal, toDecimal, toDollars, toNumber, toQuota, writeDecimal } from '../../src/panel/ui/form/decimal.ts';
+import {
+  groupThousands,
+  padCents,
+  readDecimal,
+  toDecimal,
+  toDollars,
+  toNumber,
+  toQuota,
+  writeDecimal,
+} from '../../src/panel/ui/form/decimal.ts';
 
 const languages = ['en', 'de', 'es', 'ja', 'pt', 'zh'];
 
@@ -96,6 +105,18 @@ test('a number that is said after a reading in doubt can be read in one way only
       }
     }
   }
+});
+
+test('thousands are in groups as the language writes them, and what is no such number stays as it is', () => {
+  expect(languages.map((language) => groupThousands('100000', language))).toEqual([
+    ...['100,000', '100.000', '100.000'],
+    ...['100,000', '100.000', '100,000'],
+  ]);
+  expect(['1234.50', '-2500', '999', '0.0001234', '', 'ten'].map((text) => groupThousands(text, 'en'))).toEqual([
+    ...['1,234.50', '-2,500', '999', '0.0001234', '', 'ten'],
+  ]);
+  expect(groupThousands('1234,5', 'de')).toBe('1.234,5');
+  expect(['2.5', '0,1', '2', '2.50', '0.026', ''].map(padCents)).toEqual(['2.50', '0,10', '2', '2.50', '0.026', '']);
 });
 
 test('only a decimal that a form keeps is a number, and less than the smallest unit is not a quota', () => {

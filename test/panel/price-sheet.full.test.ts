@@ -92,7 +92,7 @@ test('a column of a spreadsheet fills the prices from a row on', async () => {
     field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
   });
   await waitForValue(price(page, 'demo-video'), '$0.07');
-  await waitForValue(price(page, 'demo-video-pro'), '$0.5');
+  await waitForValue(price(page, 'demo-video-pro'), '$0.50');
   await changes(page).getByRole('button', { name: 'Save prices' }).waitFor();
   await changes(page).getByRole('button', { name: 'Discard' }).click();
 });

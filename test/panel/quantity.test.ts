@@ -37,6 +37,7 @@ test('units are named in the language, and by the number before them', () => {
 test('a range is said in the units that suit its ends', () => {
   const range = { low: 0, high: 43_200, language: 'en' };
   expect(sayRange(t, 'second', range)).toBe('number.range 0 seconds 12 hours');
+  expect(sayRange(t, undefined, range)).toBe('number.between 0 43,200');
 });
 
 test.each([

@@ -2,7 +2,7 @@ import { Button, Group, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { writeDecimal } from '../../ui/form/decimal.ts';
+import { writeDollars } from '../../ui/form/decimal.ts';
 import { expressionForm, plainAmount, readAmount, toDraft, toSummary } from './price-draft.ts';
 import { PriceReplay } from './price-replay.tsx';
 import classes from './price-sheet.module.css';
@@ -127,7 +127,7 @@ function ChangeLines({ change }: { change: PriceChange }) {
     );
   }
   const { say: sayAmount } = words(summary, facts);
-  const dollars = (text: string | undefined): string => `$${writeDecimal(text ?? '', i18n.language)}`;
+  const dollars = (text: string | undefined): string => writeDollars(text ?? '', i18n.language);
   return amounts.map(({ value, from, to, share }) => (
     <li key={value}>
       <strong>{model.model}</strong> {value !== plainAmount && `${value} `}

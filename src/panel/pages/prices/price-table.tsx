@@ -3,7 +3,7 @@ import type { ClipboardEvent, ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { toDecimal, writeDecimal } from '../../ui/form/decimal.ts';
+import { toDecimal, writeDollars } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import {
   compareWithList,
@@ -249,7 +249,7 @@ function Amount({ row: { model, forms }, value, draft, tier, isMissing, hasFocus
   const format = useFormat();
   const before = toDraft(model.price, forms);
   const old = before.form === draft.form ? before.amounts[value] : undefined;
-  const dollars = (decimal: string): string => `$${writeDecimal(decimal, i18n.language)}`;
+  const dollars = (decimal: string): string => writeDollars(decimal, i18n.language);
   return (
     <div>
       <MoneyField

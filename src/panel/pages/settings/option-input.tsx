@@ -186,6 +186,7 @@ function IntegerInput({ option, value, label, help, error, isDisabled = false, o
   const Field = isMoney ? MoneyField : DecimalField;
   return (
     <Field
+      isGrouped={option.key !== 'SMTPPort'}
       label={label}
       description={help}
       error={error}

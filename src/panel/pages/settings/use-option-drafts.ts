@@ -135,6 +135,5 @@ function validateInteger(t: TFunction, option: IntegerOption, value: string): st
   if (!/^\d+$/.test(value)) return t('number.wholeInvalid');
   const number = Number(value);
   if (number >= low && number <= high) return null;
-  const unit = optionUnits[key];
-  return unit === undefined ? t('number.between', { low, high }) : sayRange(t, unit, { low, high, language });
+  return sayRange(t, optionUnits[key], { low, high, language });
 }

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import { useFormat } from '../display/use-format.ts';
-import { readDecimal, toNumber, writeDecimal } from './decimal.ts';
+import { groupThousands, padCents, readDecimal, toNumber, writeDecimal } from './decimal.ts';
 
 type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> & {
   /** A decimal, or what was typed where that is not a number. */
@@ -15,6 +15,8 @@ type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> &
   suffix?: string;
   /** What an empty field means, which stands for 0. */
   zero?: string | undefined;
+  /** Whether its thousands are in groups while nobody types: not those of a port. */
+  isGrouped?: boolean;
   /** What the number means, below the field. */
   explain?: ((value: number) => string) | undefined;
   /** How a number is said whose separators do not make it obvious. */
@@ -33,6 +35,7 @@ export function DecimalField({
   prefix,
   suffix = '',
   zero,
+  isGrouped = false,
   explain,
   ...input
 }: DecimalFieldProps) {
@@ -40,7 +43,8 @@ export function DecimalField({
   const format = useFormat();
   const { language } = i18n;
   const [typed, setTyped] = useState({ text: '', decimal: '', language });
-  const typing = useRef<{ input: HTMLInputElement; caret: number } | null>(null);
+  const [isFocused, setFocused] = useState(false);
+  const selection = useRef<{ input: HTMLInputElement; from: number; to: number } | null>(null);
   const isTyped = typed.decimal === value && typed.language === language;
   const isZero = zero !== undefined && toNumber(value) === 0;
   const text = isTyped ? typed.text : isZero ? '' : writeDecimal(value, language);
@@ -48,12 +52,14 @@ export function DecimalField({
   const fault = 'fault' in reading ? t(`number.${reading.fault}`, { example: writeDecimal('1234.5', language) }) : null;
   const amount = 'fault' in reading ? null : toNumber(reading.decimal);
   const said = explain && amount !== null ? explain(amount) : null;
-  // The field writes the suffix again, and the browser would go on behind it.
+  // The field writes its text again, and the browser would go on behind it.
   useLayoutEffect(() => {
-    typing.current?.input.setSelectionRange(typing.current.caret, typing.current.caret);
-    typing.current = null;
+    selection.current?.input.setSelectionRange(selection.current.from, selection.current.to);
+    selection.current = null;
   });
   const unsure = 'fault' in reading || reading.isObvious ? null : amount;
+  const isTidied = isGrouped && !isFocused && fault === null && unsure === null;
+  const shown = isTidied ? groupThousands(prefix === undefined ? text : padCents(text), language) : text;
   const hint = unsure === null ? said : t('number.readAs', { number: say?.(unsure) ?? format.exact(unsure) });
   return (
     <TextInput
@@ -69,19 +75,26 @@ export function DecimalField({
       )}
       inputMode="decimal"
       autoComplete="off"
-      value={text === '' ? '' : `${prefix ?? ''}${text}${suffix}`}
+      value={text === '' ? '' : `${prefix ?? ''}${shown}${suffix}`}
       error={fault ?? error}
       onSelect={({ currentTarget }) => {
         const end = currentTarget.value.length - suffix.length;
         const { selectionStart: from, selectionEnd: to } = currentTarget;
         if (from !== null && from === to && from > end && end >= 0) currentTarget.setSelectionRange(end, end);
       }}
-      onBlur={() => isZero && setTyped({ text: '', decimal: value, language })}
+      onFocus={({ currentTarget: field }) => {
+        if (shown !== text) selection.current = { input: field, from: 0, to: field.value.length };
+        setFocused(true);
+      }}
+      onBlur={() => {
+        if (isZero) setTyped({ text: '', decimal: value, language });
+        setFocused(false);
+      }}
       onChange={({ currentTarget }) => {
-        const shown = currentTarget.value.replace(suffix, '');
-        const next = prefix !== undefined && shown.startsWith(prefix) ? shown.slice(prefix.length) : shown;
-        const caret = Math.min(currentTarget.selectionStart ?? shown.length, shown.length);
-        if (suffix !== '') typing.current = { input: currentTarget, caret };
+        const written = currentTarget.value.replace(suffix, '');
+        const next = prefix !== undefined && written.startsWith(prefix) ? written.slice(prefix.length) : written;
+        const caret = Math.min(currentTarget.selectionStart ?? written.length, written.length);
+        if (suffix !== '') selection.current = { input: currentTarget, from: caret, to: caret };
         const read = readDecimal(next, language);
         const number = 'fault' in read ? next : read.decimal;
         const decimal = zero !== undefined && next.trim() === '' ? '0' : number;
@@ -96,6 +109,12 @@ export function DecimalField({
 export function MoneyField(props: Omit<DecimalFieldProps, 'prefix' | 'suffix' | 'say'>) {
   const format = useFormat();
   return (
-    <DecimalField prefix="$" placeholder="$" say={(dollars) => format.exactMoney(dollars * QUOTA_PER_USD)} {...props} />
+    <DecimalField
+      prefix="$"
+      placeholder="$"
+      isGrouped
+      say={(dollars) => format.exactMoney(dollars * QUOTA_PER_USD)}
+      {...props}
+    />
   );
 }

@@ -77,6 +77,19 @@ function toReading(sign: string, { whole, fraction = '', isObvious }: Parts): De
 export const writeDecimal = (decimal: string, language: string): string =>
   decimalPattern.test(decimal) ? decimal.replace('.', readSeparators(language).point) : decimal;
 
+/** A written amount with both digits of its cents: 2.5 is 2.50. */
+export const padCents = (text: string): string => (/^-?\d+[.,]\d$/.test(text) ? `${text}0` : text);
+
+/** A written number with its thousands in groups; any other text as it is. */
+export function groupThousands(text: string, language: string): string {
+  const [, whole, fraction = ''] = /^(-?\d{4,15})([.,]\d+)?$/.exec(text) ?? [];
+  return whole === undefined ? text : `${new Intl.NumberFormat(language).format(Number(whole))}${fraction}`;
+}
+
+/** A decimal of US dollars beside a field of such amounts. */
+export const writeDollars = (decimal: string, language: string): string =>
+  `$${groupThousands(padCents(writeDecimal(decimal, language)), language)}`;
+
 /** The decimal of a number, with at most twelve significant digits. */
 export const toDecimal = (value: number): string =>
   new Intl.NumberFormat('en', { useGrouping: false, maximumSignificantDigits: 12 }).format(value).replace('-0', '0');

@@ -40,12 +40,14 @@ export function OwnerLimitFields({ perMinute, running }: OwnerLimitFieldsProps) 
         label={t('limit.perMinute')}
         description={t('limit.perMinuteHint')}
         placeholder={t('limit.none')}
+        isGrouped
         {...perMinute}
       />
       <DecimalField
         label={t('limit.running')}
         description={t('limit.runningHint')}
         placeholder={t('limit.none')}
+        isGrouped
         {...running}
       />
     </div>

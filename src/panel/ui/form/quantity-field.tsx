@@ -42,6 +42,7 @@ export function QuantityField({ unit, value, onChange, initial = '', ...input }:
   return (
     <DecimalField
       {...input}
+      isGrouped
       value={amount}
       placeholder={initial === '' ? '' : toAmount(initial, step.size)}
       onChange={(next) => send(next, step)}

@@ -1,4 +1,5 @@
 import type { TFunction } from 'i18next';
+import { groupThousands } from './decimal.ts';
 
 /** What a stored number counts. */
 export type QuantityUnit = 'second' | 'minute' | 'hour' | 'day' | 'byte' | 'megabyte';
@@ -67,10 +68,13 @@ function sayQuantity(unit: QuantityUnit, value: number, language: string): strin
   return format(name, language).format(value / size);
 }
 
-/** What is said of a number that is out of its range. */
-export function sayRange(t: TFunction, unit: QuantityUnit, range: { low: number; high: number; language: string }) {
-  const say = (bound: number): string => sayQuantity(unit, bound, range.language);
-  return t('number.range', { low: say(range.low), high: say(range.high) });
+type Range = { low: number; high: number; language: string };
+
+/** What is said of a number out of its range, with the bounds as its field shows numbers. */
+export function sayRange(t: TFunction, unit: QuantityUnit | undefined, { low, high, language }: Range): string {
+  const say = (bound: number): string =>
+    unit === undefined ? groupThousands(String(bound), language) : sayQuantity(unit, bound, language);
+  return t(unit === undefined ? 'number.between' : 'number.range', { low: say(low), high: say(high) });
 }
 
 /** What a ratio of the list price means. */

@@ -150,7 +150,7 @@ function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
   if (kind === 'integer' || kind === 'decimal') {
     if (unit !== undefined && unit !== 'ratio') return <QuantityField {...common} {...{ unit, value, onChange }} />;
     const explain = unit === 'ratio' ? (ratio: number) => sayRatio(t, ratio, i18n.language) : undefined;
-    return <DecimalField {...common} {...{ explain, value, onChange }} zero={zero && t(zero)} />;
+    return <DecimalField {...common} {...{ explain, value, onChange }} isGrouped zero={zero && t(zero)} />;
   }
   if (kind === 'choice') {
     const data = (column.choices ?? []).map(({ value: each, label }) => ({ value: each, label: t(label) }));

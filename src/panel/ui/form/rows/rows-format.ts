@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../../../i18n/texts.ts';
-import { toNumber } from '../decimal.ts';
+import { groupThousands, toNumber } from '../decimal.ts';
 import { type QuantityUnit, sayRange } from '../quantity.ts';
 
 /** A field that each row has. Its value is text, as it is typed. */
@@ -90,6 +90,7 @@ function findNumberFault(t: TFunction, column: NumberColumn, text: string): stri
   const isInRange = number !== null && number >= low && number <= (high ?? Number.MAX_VALUE);
   if (isInRange && (kind === 'decimal' || Number.isInteger(number))) return null;
   if (high === undefined) return t('rows.atLeast', { low });
-  if (unit !== undefined && unit !== 'ratio') return sayRange(t, unit, { low, high, language });
-  return t(kind === 'integer' ? 'number.between' : 'rows.between', { low, high });
+  const quantity = unit === 'ratio' ? undefined : unit;
+  if (kind === 'integer' || quantity !== undefined) return sayRange(t, quantity, { low, high, language });
+  return t('rows.between', { low, high: groupThousands(String(high), language) });
 }
