@@ -343,7 +343,7 @@ describe('connected accounts', () => {
     await typed.fill(/Type (\S+) to confirm/.exec(await dialog(page).innerText())?.[1] ?? '');
     await dialog(page).getByRole('button', { name: 'Delete account' }).click();
     await dialog(page).getByText('This account has no way to confirm.').waitFor();
-    await dialog(page).getByRole('link', { name: 'Open security' }).click();
+    await dialog(page).getByRole('link', { name: 'Open Security' }).click();
     await heading(page, 'Security').waitFor();
   });
 
@@ -434,6 +434,9 @@ describe('profile', () => {
     await page.unroute('**/api/user/self');
     const link = await block(page, 'Invite').locator('code').innerText();
     expect(link).toMatch(new RegExp(`^${panel.origin()}/sign-up\\?aff=\\w+$`));
+    // Only root can set an address that works elsewhere.
+    await block(page, 'Invite').getByText('this only works on this machine').waitFor();
+    expect(await page.getByRole('link', { name: 'Set the public address first' }).count()).toBe(0);
   });
 
   testInFullRun('an address is confirmed by a mailed code and the password, and removed the same way', async () => {

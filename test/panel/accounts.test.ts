@@ -108,6 +108,7 @@ describe('signing up', () => {
     await page.getByRole('link', { name: 'Sign up' }).click();
     await heading(page, 'Create your account').waitFor();
     expect(await page.title()).toBe('Sign up · Taskgate');
+    await waitForText(page, 'New accounts start with $1.00. Invited accounts get $1.00 more.');
     await hasFocus(page, 'Username');
     await field(page, 'Username').fill('ada');
     await field(page, 'Password').fill(PASSWORD);
@@ -170,7 +171,7 @@ describe('signing up', () => {
     await page.goto(`${origin()}/sign-up`);
     await field(page, 'Email').fill('ada@example.net');
     await press(page, 'Send code');
-    await waitForText(page, 'This gateway does not accept addresses of this domain.');
+    await waitForText(page, 'This gateway does not accept addresses from this domain.');
     await hasFocus(page, 'Email');
   });
 

@@ -157,7 +157,7 @@ test('a system that shows none, although the browser allowed it, is told so at t
   await page.context().grantPermissions(['notifications'], { origin: panel.origin() });
   await page.goto(`${panel.origin()}/notifications`);
   await page.getByRole('switch', { name: 'Browser notifications' }).click();
-  await waitForText(page, 'This browser cannot show notifications from web pages.');
+  await waitForText(page, 'This browser can’t show notifications from web pages.');
 });
 
 /** Waits until the panel has read that the task has ended, and has shown what it makes of it. */

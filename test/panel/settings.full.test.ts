@@ -108,7 +108,7 @@ describe('changing settings', () => {
     await page.getByLabel('Sender', { exact: true }).fill('not an address');
     await page.getByLabel('Port', { exact: true }).fill('99999');
     await save(page);
-    await waitForText(page, 'Enter a whole number from 1 to 65535.');
+    await waitForText(page, 'Enter a whole number from 1 to 65,535.');
     await page.getByLabel('Port', { exact: true }).fill('2525');
     await save(page);
     await confirmWithPassword(page);
@@ -183,12 +183,63 @@ describe('changing settings', () => {
     await page.getByRole('searchbox', { name: 'Search settings' }).waitFor();
   });
 
+  testInFullRun('a field cannot be changed while what it is for is off', async () => {
+    const page = await visit('/settings/sign_in');
+    const domains = page.locator('#option-EmailDomainWhitelist input:not([type="hidden"])').first();
+    expect(await domains.isDisabled()).toBe(true);
+    await page.getByRole('switch', { name: 'Restrict email domains' }).click();
+    expect(await domains.isEnabled()).toBe(true);
+    await page.getByRole('button', { name: 'Discard' }).click();
+
+    await page.goto(`${origin()}/settings/retention`);
+    const prompts = page.getByRole('textbox', { name: 'Prompts' });
+    expect(await prompts.isEnabled()).toBe(true);
+    await page.getByRole('switch', { name: 'Delete old data' }).click();
+    expect(await prompts.isEnabled()).toBe(false);
+    expect(await page.getByRole('textbox', { name: 'Webhook deliveries' }).isEnabled()).toBe(true);
+    await page.getByRole('button', { name: 'Discard' }).click();
+
+    // Storage is still charged for, so its price is not out of use.
+    await page.goto(`${origin()}/settings/results`);
+    await waitForText(page, 'Nothing new is kept.');
+    expect(await field(page, 'results.price_gb_day', ['All groups', '$ / GB / day']).isEnabled()).toBe(true);
+    await page.getByRole('switch', { name: 'Keep input files' }).click();
+    await page.getByText('Nothing new is kept.').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Discard' }).click();
+  });
+
+  testInFullRun('thousands are in groups while nobody types, and a number that is tabbed to is replaced', async () => {
+    const page = await visit('/settings/queue');
+    const [all, each] = [page.getByLabel('Maximum waiting tasks'), page.getByLabel('Maximum per user')];
+    expect([await all.inputValue(), await each.inputValue()]).toEqual(['100,000', '1,000']);
+    await all.focus();
+    await waitForValue(all, '100000');
+    await page.keyboard.press('End');
+    await page.keyboard.press('Backspace');
+    expect(await all.inputValue()).toBe('10000');
+    await page.keyboard.press('Tab');
+    await waitForFocus(each);
+    await waitForValue(all, '10,000');
+    await page.keyboard.type('2500');
+    expect(await each.inputValue()).toBe('2500');
+    await each.blur();
+    await waitForValue(each, '2,500');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await waitForValue(all, '100,000');
+
+    await page.goto(`${origin()}/settings/mail`);
+    await page.getByLabel('Port', { exact: true }).fill('2525');
+    await page.getByLabel('Mail server').focus();
+    await waitForValue(page.getByLabel('Port', { exact: true }), '2525');
+    await page.getByRole('button', { name: 'Discard' }).click();
+  });
+
   testInFullRun('an unsafe value shows a warning before it is saved', async () => {
     const page = await visit('/settings/sign_in');
     await page.getByRole('switch', { name: 'Allow sign-up' }).click();
     await save(page);
     const dialog = page.getByRole('dialog', { name: 'Save a risky setting?' });
-    await dialog.getByText(/bots can create them without limit/).waitFor();
+    await dialog.getByText(/bots can create accounts without limit/).waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     expect(await stored('RegisterEnabled')).toBe('false');
     await save(page);
@@ -259,7 +310,7 @@ describe('changing settings', () => {
     const days = field(page, 'results.days', ['Row 2', 'Days']);
     await days.fill('40000');
     await save(page);
-    await waitForText(page, 'Enter a whole number from 0 to 36500.');
+    await waitForText(page, 'Enter a whole number from 0 to 36,500.');
     await waitForFocus(days);
     await days.fill('365');
     await field(page, 'results.price_gb_day', ['All groups', '$ / GB / day']).fill('0.05');

@@ -134,7 +134,7 @@ describe('the list', () => {
     await dialog.getByLabel('Initial balance').fill('2.5');
     await create.click();
     await dialog.getByText(/taken/).first().waitFor();
-    expect(await dialog.getByLabel('Initial balance').inputValue()).toBe('$2.5');
+    expect(await dialog.getByLabel('Initial balance').inputValue()).toBe('$2.50');
     await dialog.getByLabel('Username').fill('nina');
     await create.click();
     await heading(page, 'nina').waitFor();
@@ -465,7 +465,7 @@ describe('roles', () => {
     expect(await page.getByRole('menuitem').allInnerTexts()).toEqual(['Delete account']);
 
     await page.goto(`${origin()}/users/${idFor('grace')}`);
-    await alert(page).getByText('You cannot manage this account').waitFor();
+    await alert(page).getByText('You can’t manage this account').waitFor();
     await page.goto(`${origin()}/users/${idFor('ada')}`);
     await waitForText(page, 'This is your own account.');
     expect(await page.getByRole('button', { name: /Disable|Change balance|Save/ }).count()).toBe(0);

@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
+import { QUOTA_PER_USD } from '../../../kernel/quota.ts';
 import { ApiError } from '../../api/api-error.ts';
 import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -84,6 +85,14 @@ type SignUpProps = {
 function SignUp(props: SignUpProps) {
   const { t } = useTranslation();
   const { status } = props;
+  const isInvited = readAffiliateCode(useSearchParams()[0]) !== '';
+  const credit = status.new_user_credit / QUOTA_PER_USD;
+  const invitedCredit = isInvited ? status.invitee_credit / QUOTA_PER_USD : 0;
+  const intro = [
+    t('signUp.intro'),
+    credit > 0 && t('signUp.credit', { amount: credit }),
+    invitedCredit > 0 && t('signUp.creditInvited', { amount: invitedCredit }),
+  ];
   const [isAgreed, setAgreed] = useState(false);
   const [isAsked, setAsked] = useState(false);
   const agreement = useRef<HTMLInputElement>(null);
@@ -95,7 +104,7 @@ function SignUp(props: SignUpProps) {
   };
   return (
     <Stack gap={32}>
-      <PageHeading title={t('signUp.title')} heading={t('signUp.heading')} intro={t('signUp.intro')} />
+      <PageHeading title={t('signUp.title')} heading={t('signUp.heading')} intro={intro.filter(Boolean).join(' ')} />
       <SignUpForm {...props} askConsent={askConsent}>
         {hasLegalTexts(status) && (
           <Checkbox

@@ -91,7 +91,8 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
             {t('case.open')}
           </Button>
           <Button
-            variant="default"
+            variant="light"
+            color="red"
             leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
             loading={remove.isPending}
             onClick={() => void remove.confirmAndDelete()}

@@ -31,7 +31,7 @@ export function NotificationsPage() {
   return (
     <Page heading={t('nav.notifications')} intro={t('notifications.intro')}>
       <div>
-        <SettingsBlock heading={t('notifications.browser')}>
+        <SettingsBlock heading={t('notifications.browser')} intro={t('notifications.browserIntro')}>
           <BrowserNoticeSwitch />
         </SettingsBlock>
         <QueryResult query={alert}>{(loaded) => <LowBalance alert={loaded} />}</QueryResult>

@@ -10,6 +10,7 @@ import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { DescriptionList } from '../../ui/display/figures.tsx';
+import { LocalAddressNotice } from '../../ui/display/local-address-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
@@ -108,7 +109,12 @@ function InviteLink({ status }: { status: GatewayStatus }) {
   return (
     <SettingsBlock heading={t('profile.invite')} intro={describeCredit(status, { t, format })}>
       <QueryResult query={code} pending={<Skeleton h={48} />}>
-        {(aff) => <CopyField text={`${origin}/sign-up?aff=${encodeURIComponent(aff)}`} />}
+        {(aff) => (
+          <div>
+            <LocalAddressNotice url={origin} />
+            <CopyField text={`${origin}/sign-up?aff=${encodeURIComponent(aff)}`} />
+          </div>
+        )}
       </QueryResult>
     </SettingsBlock>
   );

@@ -11,11 +11,19 @@ const needs: Readonly<Record<string, readonly string[]>> = {
   TelegramOAuthEnabled: ['TelegramBotName', 'TelegramBotToken'],
   WeChatAuthEnabled: ['WeChatServerAddress', 'WeChatServerToken'],
   'alerts.low_balance_default': ['alerts.low_balance'],
+  'alerts.webhook_balances': ['alerts.low_balance', 'alerts.webhook_url'],
+  EmailDomainWhitelist: ['EmailDomainRestrictionEnabled'],
+  // Webhook deliveries are deleted in any case, at these hours too.
+  'retention.webhook_days': [],
+  'retention.start_hour': [],
+  'retention.hours': [],
 };
 
 const byPrefix: readonly (readonly [prefix: string, needed: string])[] = [
   ['ModelRequestRateLimit', 'ModelRequestRateLimitEnabled'],
   ['backup.', 'backup.daily'],
+  ['passkey.', 'passkey.enabled'],
+  ['retention.', 'retention.enabled'],
 ];
 
 const readNeeds = (key: string): readonly string[] =>
@@ -41,6 +49,12 @@ export function isIdle(option: Option, own: readonly Option[], drafts: Pick<Opti
   };
   return drafts.valueOf(option) !== 'true' && !readNeeds(option.key).every(isSet);
 }
+
+/** Whether neither results nor input files are kept from now on. */
+export const keepsNothing = (options: readonly Option[], drafts: Pick<OptionDrafts, 'valueOf'>): boolean =>
+  options
+    .filter(({ key }) => key === 'results.keep' || key === 'results.keep_inputs')
+    .every((option) => ['off', 'false'].includes(drafts.valueOf(option)));
 
 /** The switch of a way to sign in stands below what it needs. */
 export const withSwitchLast = (options: readonly Option[]): readonly Option[] => {

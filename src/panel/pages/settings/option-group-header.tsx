@@ -5,6 +5,7 @@ import type { BackupsReport } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
+import { LocalAddressNotice } from '../../ui/display/local-address-notice.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { WithCode } from '../../ui/display/with-code.tsx';
 import { nameGroup } from './option-texts.ts';
@@ -36,22 +37,6 @@ function CallbackUrl({ provider }: { provider: string }) {
         </div>
       </Input.Wrapper>
     </div>
-  );
-}
-
-/** Says of an address on this machine that no provider can use it elsewhere. */
-export function LocalAddressNotice({ url }: { url: string }) {
-  const { t } = useTranslation();
-  if (!/^https?:\/\/(localhost|127\.|\[::1\])/i.test(url)) return null;
-  return (
-    <Alert color="yellow" variant="light" mb={8} p="xs">
-      <Text size="sm">
-        {t('settings.callbackLocal')}{' '}
-        <Anchor component={Link} to="/settings/gateway#option-ServerAddress" inherit underline="always">
-          {t('settings.callbackSetAddress')}
-        </Anchor>
-      </Text>
-    </Alert>
   );
 }
 

@@ -17,7 +17,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { PriceReplay } from '../prices/price-replay.tsx';
 import { EncryptionRow } from './encryption-row.tsx';
-import { isAdvanced, isIdle, withSwitchLast } from './option-conditions.ts';
+import { isAdvanced, isIdle, keepsNothing, withSwitchLast } from './option-conditions.ts';
 import { OptionGroupHeader, useHasNoBackups } from './option-group-header.tsx';
 import { OptionInput } from './option-input.tsx';
 import { findOptionRisks } from './option-risks.ts';
@@ -120,6 +120,11 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
               <span>{t('settings.retention.data')}</span>
               <span>{t('settings.retention.keep')}</span>
             </div>
+          )}
+          {option.key === 'results.keep_inputs' && keepsNothing(own, drafts) && (
+            <Text size="sm" className={classes.note ?? ''}>
+              {t('settings.results.keptBefore')}
+            </Text>
           )}
           {option.key === 'SMTPPort' && <EncryptionRow options={own} drafts={drafts} />}
         </Fragment>

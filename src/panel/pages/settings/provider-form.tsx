@@ -20,13 +20,14 @@ import { useApiMutation } from '../../session/use-api.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { LocalAddressNotice } from '../../ui/display/local-address-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
-import { LocalAddressNotice, useCallbackUrl } from './option-group-header.tsx';
+import { useCallbackUrl } from './option-group-header.tsx';
 import {
   emptyProvider,
   isSlug,

@@ -161,7 +161,8 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
   return (
     <Stack gap="sm" align="flex-end">
       <Button
-        variant="default"
+        variant="light"
+        color="red"
         leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
         loading={change.isPending}
         onClick={() => void ask()}

@@ -26,8 +26,8 @@ type Chart = {
   series: readonly { field: Field; name: TextKey; color?: string }[];
   /** Whole numbers if there is none. */
   measure?: Measure;
-  /** From which value on it needs attention. */
-  threshold?(history: SystemHistory): number;
+  /** From which value on something is wrong, and what the line says. */
+  threshold?: { at(history: SystemHistory): number; name: TextKey };
 };
 
 const filterNames = ['hours'] as const;
@@ -60,6 +60,8 @@ const charts: readonly Chart[] = [
     help: 'system.lagHelp',
     series: [{ field: 'lag_ms', name: 'system.chart.lag' }],
     measure: milliseconds,
+    // As `docs/operating/monitoring.md` advises for an alert on the metric.
+    threshold: { at: () => 250, name: 'system.chart.lagThreshold' },
   },
   {
     heading: 'system.chart.queue',
@@ -72,7 +74,7 @@ const charts: readonly Chart[] = [
     heading: 'system.lateness',
     series: [{ field: 'lateness_ms', name: 'system.lateness' }],
     measure: milliseconds,
-    threshold: ({ late_ms: late }) => late,
+    threshold: { at: ({ late_ms: late }) => late, name: 'system.chart.threshold' },
   },
   {
     heading: 'system.chart.database',
@@ -128,10 +130,10 @@ function OneChart({ chart, history }: { chart: Chart; history: SystemHistory }) 
   const { t } = useTranslation();
   const format = useFormat();
   const { short, long } = useChartTimes();
-  const { series, measure } = chart;
+  const { series, measure, threshold } = chart;
   const { points } = history;
   const known = listKnown(chart, history);
-  const limit = chart.threshold?.(history);
+  const limit = threshold?.at(history);
   const values = known.flatMap((point) => series.map(({ field }) => point[field] ?? 0));
   const peak = Math.max(0, ...values);
   const inColumn = measure?.like(format, values) ?? format.number;
@@ -160,9 +162,9 @@ function OneChart({ chart, history }: { chart: Chart; history: SystemHistory }) 
             }))}
             format={inColumn}
             {...(measure === undefined ? {} : { axis: measure.axis(format, Math.max(peak, 1.2 * (limit ?? 0))) })}
-            {...(limit === undefined
+            {...(threshold === undefined || limit === undefined
               ? {}
-              : { threshold: { at: limit, name: t('system.chart.threshold', { limit: inColumn(limit) }) } })}
+              : { threshold: { at: limit, name: t(threshold.name, { limit: inColumn(limit) }) } })}
           />
         )
       }

@@ -91,11 +91,9 @@ function SessionLine({ session, isEnding, isBlocked, onEnd }: SessionLineProps) 
           {device}
         </Text>
         <Text size="sm" c="dimmed">
-          {t('users.sessions.line', {
-            ip: session.ip,
-            since: format.time(session.created_at).replaceAll(' ', '\u00a0'),
-            active: format.ago(session.last_active_at),
-          })}
+          {t('users.sessions.active', { ago: format.ago(session.last_active_at) })} · {session.ip}
+          <br />
+          {t('users.sessions.since', { time: format.time(session.created_at).replaceAll(' ', '\u00a0') })}
         </Text>
       </div>
       <Button
