@@ -3,7 +3,7 @@ import type { WebhookRecord } from '../store/ports/index.ts';
 import type { NotificationDeps } from './types.ts';
 
 /** A list that takes longer, or more bytes of JSON, is left out. */
-const LONGEST_MS = 4000;
+export const LONGEST_LIST_MS = 4000;
 const MAX_BYTES = 128 * 1024;
 /**
  * A list fails while plugins come up after a start: it is requested this often, with these pauses.
@@ -48,7 +48,7 @@ export function createAttachArtifacts(
   return async ({ event, taskId, payload }, signal) => {
     if (event === 'task.updated' || !isSuccess(payload.data)) return {};
     const listed = new AbortController();
-    const late = clock.sleep(LONGEST_MS, AbortSignal.any([signal, listed.signal])).then(() => ({}));
+    const late = clock.sleep(LONGEST_LIST_MS, AbortSignal.any([signal, listed.signal])).then(() => ({}));
     try {
       return await Promise.race([listSoon(taskId, AbortSignal.any([signal, listed.signal])), late]);
     } catch (error) {

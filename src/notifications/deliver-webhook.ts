@@ -27,7 +27,7 @@ export async function deliverWebhook(deps: Deps, { notice, keys, controller }: D
   const { clock, random, webhooks } = deps;
   const { attemptMs } = webhooks;
   const at = clock.unix();
-  const started = clock.monotonicMs();
+  let started = clock.monotonicMs();
   const end = (outcome: WebhookOutcome, httpStatus: number, error = ''): Attempt => {
     const durationMs = Math.round(clock.monotonicMs() - started);
     return { outcome, delivery: { at, httpStatus, durationMs, error } };
@@ -45,12 +45,15 @@ export async function deliverWebhook(deps: Deps, { notice, keys, controller }: D
 
   const { signal } = controller;
   const abortReason = (): AbortReason | undefined => (signal.aborted ? signal.reason : undefined);
+  const body = JSON.stringify({ ...notice.payload, ...(await deps.attachArtifacts(notice, signal)) });
+  if (signal.aborted) return undefined;
+  // From here on it is the receiver's time.
+  started = clock.monotonicMs();
   const ended = new AbortController();
   void clock.sleep(attemptMs, ended.signal).then(() => {
     if (!ended.signal.aborted) controller.abort('timeout' satisfies AbortReason);
   });
   try {
-    const body = JSON.stringify({ ...notice.payload, ...(await deps.attachArtifacts(notice, signal)) });
     const answered = await webhooks.upstream.request({
       url: notice.url,
       method: 'POST',

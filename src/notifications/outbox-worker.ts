@@ -7,8 +7,8 @@
  * `LONGEST_WEBHOOK_TRIES_MS` (`store/ports/outbox.ts`).
  */
 import { inStep } from '../kernel/index.ts';
-import { isStoreUnavailable, MAIL, NO_API_KEY, type WebhookRecord } from '../store/ports/index.ts';
-import type { AttachArtifacts } from './attach-artifacts.ts';
+import { isStoreUnavailable, LONGEST_LEASE_MS, MAIL, NO_API_KEY, type WebhookRecord } from '../store/ports/index.ts';
+import { type AttachArtifacts, LONGEST_LIST_MS } from './attach-artifacts.ts';
 import { type Attempt, deliverMail, deliverWebhook } from './deliver-webhook.ts';
 import { createHostQueues } from './host-queues.ts';
 import { signingKeys } from './sign-message.ts';
@@ -34,6 +34,8 @@ const ROUNDS = 4;
  * without blocking the others.
  */
 const CAPACITY = 512;
+/** The longest attempt to mail: `upstream/mail/send-mail.ts` ends each of its steps. */
+const LONGEST_MAIL_MS = 60_000;
 
 /** Longest wait for aborted attempts to end. */
 const ABORT_WAIT_MS = 1000;
@@ -45,7 +47,8 @@ type Deps = Pick<NotificationDeps, 'store' | 'clock' | 'random' | 'logger' | 'we
 const UNAVAILABLE_PAUSES_MS = [250, 500, 1000];
 const LONGEST_UNAVAILABLE_PAUSE_MS = 2500;
 
-type Claimed = { notice: WebhookRecord; claimedAtMs: number; host: string; userId: number };
+/** `leaseEndsMs`: by the monotonic clock. */
+type Claimed = { notice: WebhookRecord; leaseEndsMs: number; host: string; userId: number };
 export type WebhookStats = { underway: number; delivered: number; retried: number; failed: number };
 
 export type OutboxWorker = {
@@ -64,10 +67,13 @@ export function createOutboxWorker(deps: Deps): OutboxWorker {
   /** The ids of claimed notices, which wait or are under way. */
   const held = new Set<number>();
   const counts = { delivered: 0, retried: 0, failed: 0 };
-  const { attemptMs } = webhooks;
+  /** The longest attempt. */
+  const longestMs = (notice: WebhookRecord): number =>
+    notice.url === MAIL ? LONGEST_MAIL_MS : LONGEST_LIST_MS + webhooks.attemptMs;
   // A lease outlives its attempt and the rounds before it: a user's notices for a host are claimed
   // again only when none of them waits.
-  const leaseForMs = (ROUNDS + 2) * attemptMs;
+  const toLease = (attemptMs: number): number => Math.min((ROUNDS + 2) * attemptMs, LONGEST_LEASE_MS);
+  const [leaseForMs, mailLeaseForMs] = [toLease(LONGEST_LIST_MS + webhooks.attemptMs), toLease(LONGEST_MAIL_MS)];
   const batch = Math.min(MAX_CLAIM, ROUNDS * webhooks.hostConcurrency);
   const { hostConcurrency } = webhooks;
   const queues = createHostQueues<Claimed>({ hostConcurrency, maxWaiting: batch, capacity: CAPACITY });
@@ -108,13 +114,15 @@ export function createOutboxWorker(deps: Deps): OutboxWorker {
         owner,
         limit,
         leaseForMs,
+        mailLeaseForMs,
         exclude: { ...queues.unoffered(), held: [...held] },
       });
       const claimedAtMs = clock.monotonicMs();
       for (const notice of notices) {
         const { host, userId } = notice;
         held.add(notice.id);
-        queues.add({ notice, claimedAtMs, host, userId });
+        const leaseEndsMs = claimedAtMs + (notice.url === MAIL ? mailLeaseForMs : leaseForMs);
+        queues.add({ notice, leaseEndsMs, host, userId });
       }
       for (const host of new Set(notices.map((notice) => notice.host))) drain(host);
       return notices.length;
@@ -147,17 +155,17 @@ export function createOutboxWorker(deps: Deps): OutboxWorker {
     }
   }
 
-  async function attempt({ notice, claimedAtMs }: Claimed): Promise<void> {
-    const keys = await retryWhileUnavailable(claimedAtMs, () => findSigningKeys(notice));
+  async function attempt({ notice, leaseEndsMs }: Claimed): Promise<void> {
+    const keys = await retryWhileUnavailable(leaseEndsMs, () => findSigningKeys(notice));
     // The lease is about to expire: another node will claim the notice.
-    if (stopping.signal.aborted || clock.monotonicMs() - claimedAtMs > leaseForMs - 2 * attemptMs) return;
+    if (stopping.signal.aborted || clock.monotonicMs() + 2 * longestMs(notice) > leaseEndsMs) return;
     const controller = new AbortController();
     underway.add(controller);
     try {
       const deliver = () =>
         notice.url === MAIL ? deliverMail(deps, notice) : deliverWebhook(deps, { notice, keys, controller });
       const ended = await (deps.tracer ? traceDelivery(deps.tracer, notice, deliver) : deliver());
-      if (ended) await record(notice, claimedAtMs, ended);
+      if (ended) await record(notice, leaseEndsMs, ended);
     } finally {
       underway.delete(controller);
     }
@@ -181,23 +189,23 @@ export function createOutboxWorker(deps: Deps): OutboxWorker {
   }
 
   /** Repeats `work` while the database is unavailable and the lease is held. */
-  async function retryWhileUnavailable<T>(claimedAtMs: number, work: () => Promise<T>): Promise<T> {
+  async function retryWhileUnavailable<T>(leaseEndsMs: number, work: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await work();
       } catch (error) {
         const pauseMs = UNAVAILABLE_PAUSES_MS[attempt] ?? LONGEST_UNAVAILABLE_PAUSE_MS;
-        const isOver = stopping.signal.aborted || clock.monotonicMs() + pauseMs - claimedAtMs > leaseForMs;
+        const isOver = stopping.signal.aborted || clock.monotonicMs() + pauseMs > leaseEndsMs;
         if (!isStoreUnavailable(error) || isOver) throw error;
         await clock.sleep(pauseMs, stopping.signal);
       }
     }
   }
 
-  async function record(notice: WebhookRecord, claimedAtMs: number, { outcome, delivery }: Attempt): Promise<void> {
+  async function record(notice: WebhookRecord, leaseEndsMs: number, { outcome, delivery }: Attempt): Promise<void> {
     const lease = { id: notice.id, leaseOwner: owner, leaseSeq: notice.leaseSeq };
     const settle = () => store.webhooks.settle(lease, outcome, delivery);
-    if (!(await retryWhileUnavailable(claimedAtMs, settle))) return;
+    if (!(await retryWhileUnavailable(leaseEndsMs, settle))) return;
     // It, or the one that waits for it, may be due before the loop would look.
     wakeUp.abort();
     counts[outcome.status === 'retry' ? 'retried' : outcome.status] += 1;

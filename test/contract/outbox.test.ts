@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import { randomAlnum } from '../../src/kernel/index.ts';
-import type { FormerSecret, NewWebhook, Store, WebhookLease, WebhookRecord } from '../../src/store/ports/index.ts';
+import {
+  type FormerSecret,
+  MAIL,
+  type NewWebhook,
+  type Store,
+  type WebhookLease,
+  type WebhookRecord,
+} from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, describeEachStore } from './each-store.ts';
 import { openRaw } from './open-raw.ts';
@@ -97,6 +104,15 @@ describeEachStore(
       expect((await ofTask(store, slow.taskId))[0]).toMatchObject({ status: 'pending', deliveries: [] });
       expect(await store.webhooks.settle(readLease(fast), { status: 'failed' }, NOTHING)).toBe(true);
       expect((await ofTask(store, slow.taskId))[0]).toMatchObject({ status: 'failed', deliveries: [NOTHING] });
+    });
+
+    test('a mail is claimed for as long as mails may take, whatever the time of receivers', async () => {
+      const { store } = opened();
+      const mail = notice({ event: 'balance.low', url: MAIL, host: MAIL });
+      await store.webhooks.putGatewayNotice(mail, DAY);
+      await store.webhooks.putFinish(notice({ event: 'task.finished' }), DAY);
+      expect(await claim(store, { leaseForMs: 0, mailLeaseForMs: 60_000 })).toHaveLength(2);
+      expect((await claim(store)).map(({ url }) => url)).not.toContain(MAIL);
     });
 
     test('updates of a task: one that was not tried yet gets the newest payload', async () => {

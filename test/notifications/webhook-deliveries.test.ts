@@ -18,12 +18,13 @@ import {
   systemClock,
   systemRandom,
 } from '../../src/kernel/index.ts';
+import type { AttachArtifacts } from '../../src/notifications/attach-artifacts.ts';
 import { createCallbackUrls } from '../../src/notifications/callback-urls.ts';
 import { deliverMail } from '../../src/notifications/deliver-webhook.ts';
 import { createOutboxWorker, type OutboxWorker } from '../../src/notifications/outbox-worker.ts';
-import type { AllowedReceivers } from '../../src/notifications/types.ts';
+import type { AllowedReceivers, GatewayDelivery } from '../../src/notifications/types.ts';
 import { openStore } from '../../src/store/index.ts';
-import { MAIL, type Store, type WebhookDelivery, type WebhookRecord } from '../../src/store/ports/index.ts';
+import { MAIL, NO_API_KEY, type Store, type WebhookDelivery, type WebhookRecord } from '../../src/store/ports/index.ts';
 import { createUpstream, type UpstreamOptions } from '../../src/upstream/index.ts';
 import { createTestClock } from '../auth/test-clock.ts';
 import { addKey, addRunningTask, newTask } from '../contract/each-store.ts';
@@ -70,6 +71,8 @@ async function openNode(
     upstream?: Partial<UpstreamOptions>;
     hostConcurrency?: number;
     attemptMs?: number;
+    attachArtifacts?: AttachArtifacts;
+    sendMail?: GatewayDelivery['sendMail'];
   } = {},
 ) {
   // The clock stands still, so no retry happens during a test.
@@ -99,8 +102,9 @@ async function openNode(
         logger: options.logger ?? silentLogger,
         nodeId: newUuid(),
       },
-      attachArtifacts: async () => ({}),
+      attachArtifacts: options.attachArtifacts ?? (async () => ({})),
       webhooks: {
+        ...(options.sendMail ? { gateway: { signingKeys: async () => undefined, sendMail: options.sendMail } } : {}),
         ...{ upstream, secretBox, urls: createCallbackUrls(allowed) },
         ...{
           keptDays: () => 7,
@@ -373,6 +377,42 @@ describe('server-side request forgery', () => {
     node.startWorker();
     expect((await after(node.store, await notify(node, `http://hooks.lan:${port()}/`))).status).toBe('delivered');
   });
+});
+
+test('the list of results takes none of the time that a receiver has', async () => {
+  // As long as plugins may take after they have failed a few times.
+  const attachArtifacts: AttachArtifacts = async (_, signal) => {
+    await systemClock.sleep(3000, signal);
+    return {};
+  };
+  const node = await openNode({ attemptMs: 2500, attachArtifacts });
+  node.startWorker();
+  const { status, deliveries } = await after(node.store, await notify(node));
+  expect([status, deliveries[0]?.error]).toEqual(['delivered', '']);
+  expect(deliveries[0]?.durationMs).toBeLessThan(2500);
+});
+
+test('a mail server that takes half a minute gets the mail of one node alone', async () => {
+  const clock = createTestClock();
+  const { promise: taken, resolve: take } = Promise.withResolvers<void>();
+  const sent: string[] = [];
+  const sendMail = async ({ eventId }: WebhookRecord) => {
+    sent.push(eventId);
+    await taken;
+    return 'sent' as const;
+  };
+  const node = await openNode({ clock, sendMail, attemptMs: 1000 });
+  const { store, user } = node;
+  const taskId = `balance:${user.id}`;
+  const given = { eventId: newMessageId(), taskId, userId: user.id, apiKeyId: NO_API_KEY, url: MAIL, host: MAIL };
+  await store.webhooks.putGatewayNotice({ ...given, event: 'balance.low', payload: {}, createdAt: clock.unix() }, DAY);
+  node.startWorker();
+  await until(() => sent.length === 1);
+  clock.advance(50);
+  const another = { owner: newUuid(), limit: 9, leaseForMs: 1000, exclude: { hosts: [], users: [], userHosts: [] } };
+  expect(await store.webhooks.claim(another)).toEqual([]);
+  take();
+  expect((await after(store, taskId)).status).toBe('delivered');
 });
 
 test('a notice that failed is repeated when it is due, not when the sleep of the loop ends', async () => {

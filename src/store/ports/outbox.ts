@@ -145,12 +145,13 @@ export interface WebhookStore {
   untilDue(): Promise<number | undefined>;
   /**
    * Claims pending webhooks that are due, the longest overdue first. Skips those in `exclude`, and
-   * those whose task has an earlier one under way.
+   * those whose task has an earlier one under way. `mailLeaseForMs`: of mails; absent: as others.
    */
   claim(claim: {
     owner: string;
     limit: number;
     leaseForMs: number;
+    mailLeaseForMs?: number;
     exclude: ClaimExclusions;
   }): Promise<WebhookRecord[]>;
   /**

@@ -3,6 +3,7 @@ import {
   LONGEST_LEASE_MS,
   LONGEST_WEBHOOK_PAUSE_MS,
   LONGEST_WEBHOOK_TRIES_MS,
+  MAIL,
   type NewWebhook,
   PREVIEW_KIND,
   type WebhookOutcome,
@@ -18,6 +19,7 @@ const MAX_DELIVERIES = 50;
 
 /** A literal and not a parameter, so that the partial index of pending webhooks applies. */
 const PENDING = sql.raw(`'pending'`);
+const MAILED = sql.raw(`'${MAIL}'`);
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
 const RESULT_PENDING = sql.raw(`'${STORED_PENDING}'`);
 
@@ -71,7 +73,8 @@ export function createWebhookStore(context: Context): WebhookStore {
       .update(outbox)
       .set({
         leaseOwner: sql`${at('owner')}`,
-        leaseUntilMs: sql`${nowMs} + ${at('leaseForMs')}`,
+        leaseUntilMs: sql`${nowMs} + case when ${outbox.url} = ${MAILED} then cast(${at('mailLeaseForMs')} as bigint)
+          else cast(${at('leaseForMs')} as bigint) end`,
         leaseSeq: sql`${outbox.leaseSeq} + 1`,
         lastAttemptAtMs: nowMs,
       })
@@ -248,13 +251,14 @@ export function createWebhookStore(context: Context): WebhookStore {
       return first && Number(first[0]);
     },
 
-    claim: separate(async ({ owner, limit, leaseForMs, exclude }) => {
+    claim: separate(async ({ owner, limit, leaseForMs, mailLeaseForMs = leaseForMs, exclude }) => {
       const hosts = JSON.stringify(exclude.hosts.map((host) => ({ host })));
       const users = JSON.stringify(exclude.users);
       const userHosts = JSON.stringify(exclude.userHosts.map(({ host, userId }) => ({ pair: `${host} ${userId}` })));
       const held = JSON.stringify(exclude.held ?? []);
+      const leases = { leaseForMs, mailLeaseForMs };
       const take = (most: number) =>
-        claim().execute({ owner, limit: most, leaseForMs, hosts, users, userHosts, held, ...now() });
+        claim().execute({ owner, limit: most, ...leases, hosts, users, userHosts, held, ...now() });
       const claimed = await take(limit);
       if (claimed.length < limit && (await pullForward.run())) claimed.push(...(await take(limit - claimed.length)));
       // `returning` promises no order.
