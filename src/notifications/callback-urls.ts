@@ -5,7 +5,7 @@ import { notificationErrors } from './errors.ts';
 import { canSign } from './sign-message.ts';
 import type { AllowedReceivers, CallbackUrls, WebhookServices } from './types.ts';
 
-/** Common proxies and logs truncate longer URLs. */
+/** Common proxies and logs truncate longer URLs. A URL is stored and called percent-encoded. */
 const MAX_LENGTH = 2048;
 
 /**
@@ -22,6 +22,7 @@ export function createCallbackUrls(allowed: AllowedReceivers): CallbackUrls {
       const url = URL.canParse(text) ? new URL(text) : undefined;
       // The URL parser reads `https:host` and `https:///host` as `https://host`.
       if (!url || !/^https?:\/\/[^/\\]/i.test(text)) return err(sentence('webhooks.absolute'));
+      if (url.href.length > MAX_LENGTH) return err(sentence('webhooks.length', { max: MAX_LENGTH }));
       // The URL parser ignores an empty user (`https://@host`), but such a URL misleads its
       // readers.
       if (/^[^/]*\/\/[^/?#\\]*@/.test(text)) return err(sentence('webhooks.credentials'));

@@ -38,6 +38,7 @@ describe('callback URLs without the operator’s permission', () => {
     ['a blank', 'https://hooks.example/a b', 'white space'],
     ['a fragment', 'https://hooks.example/#x', 'fragment'],
     ['2049 characters', `https://hooks.example/${'a'.repeat(2027)}`, '2048'],
+    ['2050 characters, percent-encoded', `https://hooks.example/${'é'.repeat(338)}`, '2048'],
     ['loopback', 'https://127.0.0.1/', 'private or loopback'],
     ['loopback in short', 'https://127.1/', 'private or loopback'],
     ['loopback in decimal', 'https://2130706433/', 'private or loopback'],
@@ -69,6 +70,13 @@ describe('callback URLs without the operator’s permission', () => {
     expect(checked).toMatchObject({ ok: false, error: { message: expect.stringContaining(why), reason } });
     if (!checked.ok) expect(JSON.stringify(checked.error)).not.toContain('hooks.example');
   });
+});
+
+test('what is taken is taken again as it is stored: a notice could never be sent otherwise', () => {
+  const longest = `https://für.example/{"${'é'.repeat(330)}`;
+  const taken = nobody.check(longest);
+  expect(taken.ok && nobody.check(taken.value.href).ok).toBe(true);
+  expect(nobody.check(`${longest}${'{'.repeat(20)}`).ok).toBe(false);
 });
 
 describe('callback URLs that the operator allows', () => {

@@ -85,7 +85,7 @@ export const tasksReasons = {
   'tasks.artifact_own': 'The artifact address points back at this gateway.',
   'tasks.artifact_encoding': 'The vendor sent the artifact in an unusable encoding.',
   'webhooks.address': '{{source}} cannot be called. {{fault}}',
-  'webhooks.length': 'It has more than {{max}} characters.',
+  'webhooks.length': 'It has more than {{max}} characters once it is percent-encoded.',
   'webhooks.space': 'It contains white space or control characters.',
   'webhooks.absolute': 'It must be an absolute https URL.',
   'webhooks.credentials': 'It carries a user name or a password.',
