@@ -196,6 +196,17 @@ describe('a secret', () => {
   });
 });
 
+test("the audit log leaves out the query of the operator's receiver, which may be a secret", async () => {
+  const set = (value: string) => put({ key: 'alerts.webhook_url', value });
+  expect((await set('https://hooks.example.org/a?token=one-that-opens-it')).status).toBe(200);
+  expect((await set('')).status).toBe(200);
+  const rows = (await trail()).filter((row: { target: string }) => row.target === 'option:alerts.webhook_url');
+  expect(rows.map((row: { detail: object }) => row.detail)).toEqual([
+    { before: 'https://hooks.example.org/a?…', after: '' },
+    { before: '', after: 'https://hooks.example.org/a?…' },
+  ]);
+});
+
 describe('before sign-in', () => {
   test('the status has exactly these keys and no secret', async () => {
     const answer = await panel.send('/api/status');

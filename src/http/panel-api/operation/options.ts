@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { type Sentence, sentence } from '../../../kernel/index.ts';
+import { shownUrl } from '../../../notifications/index.ts';
 import type { OptionFault, OptionTrials, SettingsService } from '../../../settings/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -44,7 +45,10 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
         if (!done.ok)
           throw refuse(done.error.map(({ index, field, ...fault }) => ({ ...fault, field: toField(index, field) })));
         for (const { key, before, after } of done.value.changed) {
-          await audit({ panel, origin }, { action: 'option.set', target: `option:${key}`, detail: { before, after } });
+          // The query of a receiver's address may contain secrets.
+          const show = key === 'alerts.webhook_url' ? shownUrl : (value: string) => value;
+          const detail = { before: show(before), after: show(after) };
+          await audit({ panel, origin }, { action: 'option.set', target: `option:${key}`, detail });
         }
         return ok(done.value.views);
       },
