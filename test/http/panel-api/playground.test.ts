@@ -3,8 +3,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
-import { systemClock } from '../../../src/kernel/index.ts';
+import { playgroundRoutes } from '../../../src/http/panel-api/tasks/playground.ts';
+import { AppError, systemClock } from '../../../src/kernel/index.ts';
 import { until } from '../../support/until.ts';
+import { call, openKit } from '../kit-harness.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
 const VENDOR_KEY = 'vendor-key-0123456789';
@@ -309,3 +311,21 @@ test.each(['/api/model', '/api/model/catalog'])(
     expect(await pricesFor(tokens.root)).toEqual([[true, '0.02 * u("seconds")']]);
   },
 );
+
+test('bought twice: a new task that cannot be described is no reason to order again', async () => {
+  for (const replayed of [false, true]) {
+    const order = async () => ({ taskId: 'task_1', replayed });
+    const detail = async () => {
+      throw new AppError('store.unavailable', 'unavailable', { message: 'Try again later.', retryAfterSeconds: 5 });
+    };
+    const deps = { tasks: { detail }, surfaces: { submitBody: order, retry: order }, audit: async () => {} };
+    const app = openKit({ routes: (kit) => playgroundRoutes(kit, deps as never) as never });
+    const headers = { authorization: 'Bearer user' };
+    const body = { plugin_key: 'demo', body: { model: 'demo-video' } };
+    for (const request of [{ path: '/api/task', body }, { path: '/api/task/task_0/retry' }]) {
+      const answer = await call(app, { method: 'POST', headers, ...request });
+      const advice = [answer.headers.get('x-should-retry'), answer.headers.get('retry-after')];
+      expect([answer.status, ...advice]).toEqual(replayed ? [503, null, '5'] : [503, 'false', null]);
+    }
+  }
+});

@@ -3,7 +3,7 @@ import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
 import { scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { AppError, type JsonObject, sentence } from '../../../kernel/index.ts';
 import type { CallableModel, RequestOptions } from '../../../surfaces/index.ts';
-import type { Caller } from '../../../tasks/index.ts';
+import { type Caller, forbidUnsafeRetry } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -39,6 +39,12 @@ export function playgroundRoutes(
   { tasks, results, surfaces, channels, audit, heartbeatMs, watchAccess }: PlaygroundDeps,
 ) {
   const { readDetail } = createTaskReader({ tasks, results, surfaces, channels });
+  /** The task is bought: no failure to describe it may make the client order again. */
+  const tellOrdered = (panel: PanelPrincipal, { taskId, replayed }: { taskId: string; replayed: boolean }) =>
+    forbidUnsafeRetry(async (state) => {
+      state.vendorMayHaveJob = !replayed;
+      return ok(await readDetail(panel, taskId));
+    });
   const readOptions = (request: Request, body: Pick<RequestOptions, 'files' | 'digests'> = {}): RequestOptions => ({
     idempotencyKey: request.headers.get('idempotency-key'),
     signal: request.signal,
@@ -78,7 +84,7 @@ export function playgroundRoutes(
           const detail = { plugin_key: pluginKey };
           await audit({ panel, origin }, { action: 'task.submit', target: `task:${taskId}`, detail });
         }
-        return ok(await readDetail(panel, taskId));
+        return tellOrdered(panel, { taskId, replayed });
       },
       {
         user: true,
@@ -136,7 +142,7 @@ export function playgroundRoutes(
         });
         if (replayed) set.headers[REPLAYED] = 'true';
         else await audit({ panel, origin }, { action: 'task.retry', target: `task:${taskId}`, detail: { from } });
-        return ok(await readDetail(panel, taskId));
+        return tellOrdered(panel, { taskId, replayed });
       },
       {
         user: true,
