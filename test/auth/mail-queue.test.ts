@@ -189,6 +189,15 @@ describe('texts of mails', () => {
     }
   }
 
+  test('a balance never reads as the amount that it is below', () => {
+    const low = { kind: 'balance_low', username: 'ann', hint: '', url: 'https://gate.example/' } as const;
+    const write = (balance: number, threshold: number) =>
+      composeMail({ ...low, balance, threshold }, 'en', { systemName: 'Gate', serverAddress: '' }).text;
+    expect(write(4_999_999, 5_000_000)).toContain('is $9.99, below your alert amount of $10.00');
+    expect(write(1250, 2500)).toContain('is $0.00, below your alert amount of $0.005');
+    expect(write(-1, 500_000)).toContain('is -$0.01, below your alert amount of $1.00');
+  });
+
   test('all languages have the same sentences with the same placeholders', () => {
     const placeholders = (text: string) => [...text.matchAll(/\{\{\w+\}\}/g)].map(([all]) => all).sort();
     for (const [name, text] of Object.entries(MAIL_WORDS.en)) {

@@ -1,8 +1,10 @@
 /** Warnings of a low balance: who is found, who may warn, and when the next one may come. */
 import { expect, test } from 'bun:test';
-import { newUuid } from '../../src/kernel/index.ts';
+import { readBalanceAlert } from '../../src/auth/own-account/balance-alert.ts';
+import { createSecretBox, newUuid } from '../../src/kernel/index.ts';
 import { NO_API_KEY, OPERATOR, STATUS, type Store } from '../../src/store/ports/index.ts';
 import { WARN_AGAIN_SECONDS } from '../../src/store/repositories/money/balance-alerts.ts';
+import { testSettings } from '../auth/harness.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, describeEachStore } from './each-store.ts';
 
@@ -163,6 +165,36 @@ describeEachStore(
       });
       await expect(failing).rejects.toThrow();
       expect(await claim(store, userId)).toMatchObject({ userId });
+    });
+
+    test("another's data: a user sees how their own webhook went, not how the operator's did", async () => {
+      const { store } = opened();
+      const user = await addUser(store);
+      const read = () =>
+        readBalanceAlert(
+          { store, secretBox: createSecretBox(['a secret of the tests']), settings: () => testSettings() },
+          { kind: 'pat', user, tokenHash: '' },
+        );
+      const deliver = async (userId: number, url: string, httpStatus: number) => {
+        const eventId = newUuid();
+        await store.webhooks.putGatewayNotice(
+          {
+            ...{ eventId, taskId: `balance:${user.id}`, userId, apiKeyId: NO_API_KEY, event: 'balance.low' },
+            ...{ url, host: new URL(url).host, payload: {}, createdAt: NOW },
+          },
+          DAY,
+        );
+        const exclude = { hosts: [], users: [], userHosts: [] };
+        const [claimed] = await store.webhooks.claim({ owner: 'n', limit: 1, leaseForMs: DAY, exclude });
+        const lease = { id: claimed?.id ?? 0, leaseSeq: claimed?.leaseSeq ?? 0, leaseOwner: 'n' };
+        const delivery = { at: NOW, httpStatus, durationMs: 1, error: '' };
+        expect(await store.webhooks.settle(lease, { status: 'failed' }, delivery)).toBe(true);
+      };
+      await deliver(OPERATOR, 'https://operator.example/', 410);
+      expect((await read()).last_delivery).toBeNull();
+      await deliver(user.id, 'https://user.example/', 204);
+      await deliver(OPERATOR, 'https://operator.example/', 410);
+      expect((await read()).last_delivery).toMatchObject({ http_status: 204 });
     });
 
     test("the operator's latest notice that was tried is found, and no user's", async () => {

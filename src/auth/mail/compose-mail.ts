@@ -84,7 +84,11 @@ function writeMail(content: MailContent, language: MailLanguage, system: string)
       return writeNotice(content, say);
     case 'balance_low': {
       const { username, balance, threshold, hint, url } = content;
-      const money = { balance: writeMoney(balance, language), threshold: writeMoney(threshold, language) };
+      const money = {
+        // It is below the threshold, and must not read as the same amount.
+        balance: writeMoney(balance, language, { roundingMode: 'floor' }),
+        threshold: writeMoney(threshold, language, { maximumFractionDigits: 6 }),
+      };
       return {
         subject: say('balance_low.subject'),
         lines: [say('balance_low.line', { username, ...money }), ...(hint === '' ? [] : [hint])],
@@ -112,10 +116,11 @@ function writeMail(content: MailContent, language: MailLanguage, system: string)
   }
 }
 
-const writeMoney = (quota: number, language: MailLanguage): string =>
-  new Intl.NumberFormat(language, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' }).format(
-    quota / QUOTA_PER_USD,
-  );
+const writeMoney = (quota: number, language: MailLanguage, digits: Intl.NumberFormatOptions): string =>
+  new Intl.NumberFormat(language, {
+    ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' },
+    ...digits,
+  }).format(quota / QUOTA_PER_USD);
 
 /** A value is never searched for placeholders. */
 const fill = (template: string, values: Readonly<Record<string, string | number>>): string =>

@@ -45,7 +45,7 @@ export type BalanceAlertEdit = {
 /** In clear text, shown only in this answer. */
 export type BalanceAlertSaved = BalanceAlertView & { new_secret: string | null };
 
-/** Deliveries that are looked at: mails are among them. */
+/** Deliveries that are looked at: mails and the operator's are among them. */
 const LATEST = { page: 1, pageSize: 5 };
 
 const balanceSubject = (userId: number): string => `balance:${userId}`;
@@ -64,7 +64,10 @@ export async function readBalanceAlert(
   const balance = user?.quota ?? 0;
   const threshold = alert?.threshold ?? null;
   const applied = balanceAlerts.offered ? (threshold ?? balanceAlerts.fallback) : 0;
-  const notice = notices.items.find(({ url, deliveries }) => url !== MAIL && deliveries.length > 0);
+  // The operator's webhook about the same balance is none of the user's.
+  const notice = notices.items.find(
+    ({ userId, url, deliveries }) => userId === id && url !== MAIL && deliveries.length > 0,
+  );
   return {
     is_offered: balanceAlerts.offered,
     threshold,
