@@ -1,5 +1,5 @@
-import ipaddr from 'ipaddr.js';
 import type { PresentedKey } from '../../store/ports/index.ts';
+import { isInRanges, readRange } from '../../upstream/index.ts';
 import { authErrors } from '../errors.ts';
 import type { DecidingIp } from '../principals.ts';
 
@@ -20,12 +20,7 @@ export function assertKeyAllows({ key, model, ip }: { key: PresentedKey; model?:
 
 /** Whether an address or CIDR range contains `ip`; false if either is malformed. */
 function contains(range: string, ip: string): boolean {
-  if (!ipaddr.isValid(ip)) return false;
-  const address = ipaddr.process(ip);
-  if (range.includes('/')) {
-    if (!ipaddr.isValidCIDR(range)) return false;
-    const [network, bits] = ipaddr.parseCIDR(range);
-    return network.kind() === address.kind() && address.match(network, bits);
-  }
-  return ipaddr.isValid(range) && ipaddr.process(range).toNormalizedString() === address.toNormalizedString();
+  // A zone id (`fe80::1%eth0`) names a network interface, and is no part of the address.
+  const cidr = readRange(range.replace(/%[^/]*/, ''));
+  return cidr !== undefined && isInRanges(ip, [cidr]);
 }
