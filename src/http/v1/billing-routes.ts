@@ -61,11 +61,13 @@ function describeSubscription({ unlimitedQuota, quota, usedQuota, expiresAt }: A
 export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRatio, clock } }: V1Deps) {
   const today = (): number => createZoneClock('UTC').toDay(clock.unix());
 
-  /** What was used with the key itself. */
-  function readUsage(api: Parameters<typeof toCaller>[0], fromDay: number, toDay: number): Promise<UsageReport> {
-    if (fromDay > toDay) throw fieldError('from', 'wrong_value', sentence('http.from_to'));
-    if (toDay - fromDay >= MAX_DAYS)
-      throw fieldError('from', 'wrong_value', sentence('http.period', { max: MAX_DAYS }));
+  /** What was used with the key itself. `from`: the field that names the first day. */
+  function readUsage(
+    api: Parameters<typeof toCaller>[0],
+    { fromDay, toDay, from }: { fromDay: number; toDay: number; from: 'from' | 'start_date' },
+  ): Promise<UsageReport> {
+    if (fromDay > toDay) throw fieldError(from, 'wrong_value', sentence('http.from_to'));
+    if (toDay - fromDay >= MAX_DAYS) throw fieldError(from, 'wrong_value', sentence('http.period', { max: MAX_DAYS }));
     return reports.usage({
       period: { fromDay, toDay, zone: 'UTC' },
       by: 'model',
@@ -79,7 +81,8 @@ export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRati
     if (!start && !end) return { object, total_usage: 100 * toUsd(api.key.usedQuota) };
     const toDay = end ? readDay('end_date', end) - 1 : today();
     const fromDay = start ? readDay('start_date', start) : toDay - DEFAULT_DAYS + 1;
-    const { totals } = await readUsage(api, fromDay, Math.max(fromDay, toDay));
+    const days = { fromDay, toDay: Math.max(fromDay, toDay), from: 'start_date' as const };
+    const { totals } = await readUsage(api, days);
     return { object, total_usage: 100 * toUsd(totals.spend) };
   };
 
@@ -90,7 +93,7 @@ export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRati
       async ({ api, query: { from, to } }) => {
         const toDay = to ? readDay('to', to) : today();
         const fromDay = from ? readDay('from', from) : toDay - DEFAULT_DAYS + 1;
-        return describeUsage(await readUsage(api, fromDay, toDay));
+        return describeUsage(await readUsage(api, { fromDay, toDay, from: 'from' }));
       },
       {
         apiKey: true,

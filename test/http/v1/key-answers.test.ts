@@ -141,6 +141,17 @@ describe('spending', () => {
     expect(await get('/dashboard/billing/usage')).toEqual({ object: 'list', total_usage: 25 });
   });
 
+  test('a period that is too long is refused by the name of its own field', async () => {
+    const fields = {
+      '/v1/usage?from=2001-01-01': 'from',
+      '/v1/dashboard/billing/usage?start_date=2001-01-01': 'start_date',
+    };
+    for (const [path, param] of Object.entries(fields)) {
+      const { status, body } = await ask(`${world.url}${path}`, { token: world.key });
+      expect([status, body]).toMatchObject([400, { error: { param, code: 'validation_failed' } }]);
+    }
+  });
+
   test('another key’s spending is not shown', async () => {
     const other = await world.admin.createKey({ name: 'other' });
     const { json } = await world.get('/v1/usage', { token: other });
