@@ -16,13 +16,12 @@ const isMotionWelcome = (): boolean => !window.matchMedia('(prefers-reduced-moti
 /** A pointer, or a focus, that only passes loads nothing. */
 const playDelayMs = 180;
 
+/** `maker`: its model, and whose it is. `cost`: what it cost, and how old it is. */
+export type TileWords = { title: string; maker: string; cost: string };
+
 type GalleryTileProps = {
   tile: Tile;
-  title: string;
-  /** Its model, and whose it is. */
-  maker: string;
-  /** What it cost, and how old it is. */
-  cost: string;
+  describe(tile: Tile): TileWords;
   index: number;
   isFocusable: boolean;
   onOpen(index: number): void;
@@ -32,14 +31,15 @@ type GalleryTileProps = {
 /**
  * A picture of a task. Its video plays without sound while the pointer is over it, and while it has
  * the focus of the keyboard. Tiles come and go while one scrolls, so each does little: it reads
- * nothing before it plays, and is kept as it is while others come into view.
+ * nothing before it plays, and is kept as it is, with its words, while others come into view.
  */
 export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
-  const { tile, title, maker, cost, index, isFocusable, onOpen, onFocus } = props;
+  const { tile, describe, index, isFocusable, onOpen, onFocus } = props;
   const [isHovered, setHovered] = useState(false);
   const [isFocused, setFocused] = useState(false);
   const [isBroken, setBroken] = useState(false);
   const isDrawing = useMissingPreview(tile.id, tile.status === 'SUCCESS' && tile.poster === undefined);
+  const { title, maker, cost } = describe(tile);
   return (
     <button
       type="button"

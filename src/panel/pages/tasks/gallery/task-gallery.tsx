@@ -1,14 +1,22 @@
 import { Button, Group, Loader, Text } from '@mantine/core';
-import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { useTranslation } from 'react-i18next';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { isFinished } from '../read-task.ts';
-import { useTaskTitle } from '../use-task-columns.tsx';
 import type { TaskQuery } from '../use-task-query.ts';
 import { type Arrangement, arrangeTiles, gap, moveFocus, visibleRows } from './arrange-tiles.ts';
 import classes from './gallery.module.css';
-import { GalleryTile } from './gallery-tile.tsx';
+import { GalleryTile, type TileWords } from './gallery-tile.tsx';
 import { GalleryViewer } from './gallery-viewer.tsx';
 import { maxTiles, type Tile, useTaskFeed } from './use-task-feed.ts';
 
@@ -21,16 +29,21 @@ type TaskGalleryProps = { tasks: TaskQuery; empty: ReactNode };
 export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const toTitle = useTaskTitle();
-  const sayCost = (status: string, amount: string): string =>
-    isFinished({ status }) ? amount : `${amount} ${t('tasks.reserved')}`;
+  // The same one in each render, so that tiles that stay in view are not drawn again.
+  const describe = useCallback(
+    (tile: Tile): TileWords => {
+      const amount = format.money(tile.quota);
+      const cost = isFinished(tile) ? amount : `${amount} ${t('tasks.reserved')}`;
+      const isFree = tile.quota === 0 && tile.status !== 'SUCCESS';
+      return {
+        title: tile.input || t('tasks.withoutInput'),
+        maker: joinFacts(tile.model, tile.username ?? ''),
+        cost: joinFacts(isFree ? '' : cost, format.ago(tile.created_at)),
+      };
+    },
+    [t, format],
+  );
   const { feed, tiles, isCut } = useTaskFeed(tasks);
-  const toNotes = ({ model, username, quota, status, created_at: at }: Tile) => ({
-    maker: [model, username ?? ''].filter((part) => part !== '').join(' · '),
-    cost: [quota === 0 && status !== 'SUCCESS' ? '' : sayCost(status, format.money(quota)), format.ago(at)]
-      .filter((part) => part !== '')
-      .join(' · '),
-  });
   const box = useRef<HTMLUListElement>(null);
   const [opened, setOpened] = useState<number | null>(null);
   const [focused, setFocused] = useState(0);
@@ -86,8 +99,7 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
               >
                 <GalleryTile
                   tile={tile}
-                  title={toTitle(tile)}
-                  {...toNotes(tile)}
+                  describe={describe}
                   index={index}
                   isFocusable={
                     index === focused || (offset === 0 && (focused < start || focused >= range.end * columns))
@@ -130,6 +142,8 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
     </>
   );
 }
+
+const joinFacts = (...facts: string[]): string => facts.filter((fact) => fact !== '').join(' · ');
 
 /** How tiles are arranged in the element, and which rows of it are on the screen. */
 export function useVisibleRows(box: RefObject<HTMLElement | null>, count: number) {
