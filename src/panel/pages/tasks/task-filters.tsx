@@ -61,14 +61,7 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
           ...Object.entries(taskStatusTexts).map(([value, text]) => ({ value, label: t(text) })),
         ]}
       />
-      <Popover
-        position="bottom-end"
-        width="min(358px, calc(100vw - 32px))"
-        middlewares={{ shift: { padding: 16 }, flip: true }}
-        trapFocus
-        returnFocus
-        hideDetached={false}
-      >
+      <Popover position="bottom-end" width="min(358px, calc(100vw - 32px))" trapFocus returnFocus hideDetached={false}>
         <Popover.Target>
           <Button
             className={classes.filters}
