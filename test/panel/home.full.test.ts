@@ -159,9 +159,13 @@ describe('a gateway with tasks', () => {
     await page.getByText('7 days', { exact: true }).click();
     await page.getByText('Everyone', { exact: true }).click();
     await failing.getByRole('link', { name: 'demo-video' }).waitFor();
+    const reason = failing.getByRole('link', { name: 'The video could not be generated.' });
+    expect(new URL((await reason.getAttribute('href')) ?? '', panel.origin()).searchParams.get('model')).toBe(
+      'demo-video',
+    );
     await page.getByRole('radiogroup', { name: 'Failures' }).getByText('Channels', { exact: true }).click();
     await failing.getByRole('columnheader', { name: 'Channel' }).waitFor();
-    expect(await failing.getByRole('link').getAttribute('href')).toMatch(/^\/channels\/\d+$/);
+    expect(await failing.getByRole('link').first().getAttribute('href')).toMatch(/^\/channels\/\d+$/);
     expect(new URL(page.url()).search).toBe('?days=7&scope=all');
     // The reader's own balance is not among everybody's figures.
     await page.locator('dl').getByText('Balance').waitFor({ state: 'detached' });

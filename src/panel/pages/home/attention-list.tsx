@@ -39,7 +39,7 @@ function Item({ item, role }: { item: AttentionItem; role: number }) {
   const isLinked = page !== null && role >= page.role;
   const variable = item.target.kind === 'setting' && page === null ? item.target.id : null;
   return (
-    <li className={classes.item}>
+    <li className={classes.item} data-linked={isLinked || undefined}>
       <div className={classes.words}>
         <h3 className={classes.title}>
           <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>{title}</StatusLabel>
@@ -50,7 +50,14 @@ function Item({ item, role }: { item: AttentionItem; role: number }) {
         {variable !== null && <p className={classes.remedy}>{t('home.attention.variable', { name: variable })}</p>}
       </div>
       {isLinked && (
-        <Button component={Link} to={page.to} variant="default" size="xs" aria-label={`${action}: ${title}`}>
+        <Button
+          className={classes.open ?? ''}
+          component={Link}
+          to={page.to}
+          variant="default"
+          size="xs"
+          aria-label={`${action}: ${title}`}
+        >
           {action}
         </Button>
       )}

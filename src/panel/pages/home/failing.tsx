@@ -1,14 +1,17 @@
 import { Anchor, SegmentedControl } from '@mantine/core';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { UsageReport, UsageStats } from '../../api/types.ts';
+import type { FailureReason, UsageReport, UsageStats } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { Share } from '../../ui/display/figures.tsx';
+import { VendorWords } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { useSeen } from '../../ui/display/use-seen.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
-import { RowBrief } from '../../ui/table/row-brief.tsx';
+import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
+import { readPeriod } from '../tasks/use-task-query.ts';
 import { localZone, readDates } from '../usage/usage-period.ts';
 import classes from './failing.module.css';
 import type { UsageOfModel } from './home-figures.tsx';
@@ -18,7 +21,15 @@ const shown = 5;
 /** Fewer failures of one's own say nothing about a model. */
 const leastOwnFailures = 3;
 
-type Failing = { key: string; name: string; to: string; succeeded: number; failed: number };
+type Failing = {
+  key: string;
+  name: string;
+  to: string;
+  /** What finds its failed tasks. */
+  tasks: Readonly<Record<string, string | number | null>>;
+  succeeded: number;
+  failed: number;
+};
 
 /** The question of the channels. */
 export const failingChannelsPath = (days: string, only: UsageOfModel): string =>
@@ -46,14 +57,14 @@ export function Failures({ figures, all, days, only }: FailuresProps) {
   const question = { scope: all ? 'all' : null, status: 'FAILURE', period: `${days}d` };
   const models = figures.failures.map(({ plugin_key: platform, model, succeeded, failed }) => ({
     ...{ key: `${platform}/${model}`, name: model, to: withQuery('/tasks', { ...question, model, platform }) },
-    ...{ succeeded, failed },
+    ...{ tasks: { model, platform }, succeeded, failed },
   }));
   const channels = (data?.shares ?? [])
     .filter(({ id, failed }) => id > 0 && failed > 0)
     .sort((one, other) => other.failed - one.failed)
     .map(({ id, name, succeeded, failed }) => ({
       ...{ key: String(id), name: name ?? t('tasks.channelNumber', { id }), to: `/channels/${id}` },
-      ...{ succeeded, failed },
+      ...{ tasks: { channel: id }, succeeded, failed },
     }));
   const least = all ? 1 : leastOwnFailures;
   if (models.reduce((sum, { failed }) => sum + failed, 0) < least) return null;
@@ -79,48 +90,110 @@ export function Failures({ figures, all, days, only }: FailuresProps) {
       <FailingTable
         of={isByChannel ? t('tasks.channel') : t('home.slowest.model')}
         rows={isByChannel ? channels : models}
+        question={question}
       />
     </Section>
   );
 }
 
-function FailingTable({ of, rows }: { of: string; rows: readonly Failing[] }) {
+type FailingTableProps = {
+  of: string;
+  rows: readonly Failing[];
+  /** The filter of the list of tasks that all rows share. */
+  question: { scope: string | null; status: string; period: string };
+};
+
+function FailingTable({ of, rows, question }: FailingTableProps) {
   const { t } = useTranslation();
   const format = useFormat();
+  const [box, isSeen] = useSeen<HTMLDivElement>();
   const count = ({ succeeded, failed }: Failing): string =>
     t('home.failing.of', { failed: format.number(failed), ended: format.number(succeeded + failed) });
   return (
-    <PlainTable
-      label={t('home.failing')}
-      rows={rows.slice(0, shown)}
-      rowKey={({ key }) => key}
-      columns={[
-        {
-          key: 'name',
-          heading: of,
-          render: ({ name, to }) => (
-            <Anchor component={Link} to={to} inherit>
-              {name}
-            </Anchor>
-          ),
-        },
-        { key: 'failed', heading: t('usage.failed'), numeric: true, render: count },
-        {
-          key: 'share',
-          heading: t('home.failing.share'),
-          numeric: true,
-          render: ({ succeeded, failed }) => <Share part={failed} of={succeeded + failed} isBad />,
-        },
-      ]}
-      brief={(row) => (
-        <RowBrief
-          name={row.name}
-          to={row.to}
-          figure={t('home.failing.brief', { share: format.percent(row.failed / (row.succeeded + row.failed)) })}
-          facts={[count(row)]}
-        />
+    <div ref={box}>
+      <PlainTable
+        label={t('home.failing')}
+        rows={rows.slice(0, shown)}
+        rowKey={({ key }) => key}
+        columns={[
+          {
+            key: 'name',
+            heading: of,
+            render: ({ name, to }) => (
+              <Anchor component={Link} to={to} inherit>
+                {name}
+              </Anchor>
+            ),
+          },
+          {
+            key: 'reason',
+            heading: t('home.failing.reason'),
+            wide: true,
+            render: ({ tasks }) => <CommonReason {...{ tasks, question, isSeen }} isLinked />,
+          },
+          { key: 'failed', heading: t('usage.failed'), numeric: true, render: count },
+          {
+            key: 'share',
+            heading: t('home.failing.share'),
+            numeric: true,
+            render: ({ succeeded, failed }) => <Share part={failed} of={succeeded + failed} isBad />,
+          },
+        ]}
+        brief={(row) => (
+          <RowBrief
+            name={row.name}
+            to={row.to}
+            figure={t('home.failing.brief', { share: format.percent(row.failed / (row.succeeded + row.failed)) })}
+            state={
+              <BriefText>
+                <CommonReason tasks={row.tasks} {...{ question, isSeen }} />
+              </BriefText>
+            }
+            facts={[count(row)]}
+          />
+        )}
+      />
+    </div>
+  );
+}
+
+type CommonReasonProps = Pick<FailingTableProps, 'question'> & {
+  tasks: Failing['tasks'];
+  /** Reasons are read once the table is looked at. */
+  isSeen: boolean;
+  /** Leads to the tasks that failed for it. */
+  isLinked?: boolean;
+};
+
+/** Why tasks failed most often. */
+function CommonReason({ tasks, question, isSeen, isLinked = false }: CommonReasonProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { period } = question;
+  const { since } = useMemo(() => readPeriod({ period, from: '', to: '' }, new Date()), [period]);
+  const { channel = null, ...others } = tasks;
+  const filter = { ...others, channel_id: channel, scope: question.scope, since };
+  const { data } = useApiQuery<FailureReason[]>(withQuery('/api/task/failures', filter), {
+    enabled: isSeen,
+    keepPrevious: false,
+  });
+  const [most, ...rest] = data ?? [];
+  if (most === undefined) return null;
+  const words =
+    most.reason === '' ? t('task.fail.noReason') : <VendorWords text={most.reason} sentence={most.reason_sentence} />;
+  const all = rest.reduce((sum, { count }) => sum + count, most.count);
+  return (
+    <>
+      {isLinked && most.reason !== '' ? (
+        <Anchor component={Link} to={withQuery('/tasks', { ...question, ...tasks, reason: most.reason })} inherit>
+          {words}
+        </Anchor>
+      ) : (
+        words
       )}
-    />
+      {rest.length > 0 &&
+        ` (${t('home.failing.of', { failed: format.number(most.count), ended: format.number(all) })})`}
+    </>
   );
 }
 

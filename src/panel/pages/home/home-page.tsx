@@ -1,4 +1,5 @@
-import { Anchor, Button, SegmentedControl } from '@mantine/core';
+import { Anchor, Button, NativeSelect, SegmentedControl } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -107,12 +108,7 @@ export function HomePage() {
                 ]}
               />
             )}
-            <SegmentedControl
-              aria-label={t('home.days')}
-              value={days}
-              onChange={(span) => set('days', span === defaultSpan ? '' : span)}
-              data={Object.entries(spans).map(([value, text]) => ({ value, label: t(text) }))}
-            />
+            <PeriodChoice days={days} onDays={(span) => set('days', span === defaultSpan ? '' : span)} />
             {!isAdmin && (
               <Button component={Link} to="/playground">
                 {t('tasks.emptyAction')}
@@ -173,13 +169,36 @@ export function HomePage() {
           </>
         )}
       </QueryResult>
-      <Section heading={t('home.endpoint')} intro={t('home.endpointHint')}>
-        <CopyField text={`${origin}/v1`} />
-        <Anchor component={Link} to="/reference" size="sm" style={{ alignSelf: 'flex-start' }}>
-          {t('home.reference')}
-        </Anchor>
-      </Section>
+      {/* The first steps name it, too. */}
+      {!isNew && (
+        <Section heading={t('home.endpoint')} intro={t('home.endpointHint')}>
+          <CopyField text={`${origin}/v1`} />
+          <Anchor component={Link} to="/reference" size="sm" className={classes.reference ?? ''}>
+            {t('home.reference')}
+          </Anchor>
+        </Section>
+      )}
     </Page>
+  );
+}
+
+/** Side by side; on a phone, a selection that leaves room for whose tasks are shown. */
+function PeriodChoice({ days, onDays }: { days: string; onDays(span: string): void }) {
+  const { t } = useTranslation();
+  const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
+  const shared = {
+    'aria-label': t('home.days'),
+    value: days,
+    data: Object.entries(spans).map(([value, text]) => ({ value, label: t(text) })),
+  };
+  return isPhone ? (
+    <NativeSelect
+      {...shared}
+      className={classes.period ?? ''}
+      onChange={({ currentTarget }) => onDays(currentTarget.value)}
+    />
+  ) : (
+    <SegmentedControl {...shared} onChange={onDays} />
   );
 }
 

@@ -1,7 +1,8 @@
 import { Portal } from '@mantine/core';
 import { IconPhotoVideo } from '@tabler/icons-react';
-import { useEffect, useRef, useState } from 'react';
+import { useState } from 'react';
 import type { TaskSummary } from '../../api/types.ts';
+import { useSeen } from '../../ui/display/use-seen.ts';
 import { useMissingPreview } from './previews/use-missing-preview.ts';
 import { artifactPath } from './read-task.ts';
 import classes from './task-poster.module.css';
@@ -20,7 +21,7 @@ const enlarged = { width: 320, height: 200, gap: 10 };
  * place where there is no result. Decorative: the task is named beside it.
  */
 export function TaskPoster({ task, size }: TaskPosterProps) {
-  const [box, isSeen] = useSeen();
+  const [box, isSeen] = useSeen<HTMLSpanElement>();
   const [place, setPlace] = useState<{ left: number; top: number } | null>(null);
   const isMissing = task.status === 'SUCCESS' && task.poster === undefined;
   const isTried = !useMissingPreview(task.id, isSeen && isMissing);
@@ -69,19 +70,4 @@ function placeBeside(element: Element): { left: number; top: number } {
   const highest = window.innerHeight - enlarged.height - enlarged.gap;
   const middle = top + height / 2 - enlarged.height / 2;
   return { left: right + enlarged.gap, top: Math.max(enlarged.gap, Math.min(middle, highest)) };
-}
-
-/** Whether the element has been on the screen. */
-function useSeen() {
-  const ref = useRef<HTMLSpanElement>(null);
-  const [isSeen, setSeen] = useState(false);
-  useEffect(() => {
-    if (isSeen || ref.current === null) return;
-    const observer = new IntersectionObserver((entries) => {
-      if (entries.some(({ isIntersecting }) => isIntersecting)) setSeen(true);
-    });
-    observer.observe(ref.current);
-    return () => observer.disconnect();
-  }, [isSeen]);
-  return [ref, isSeen] as const;
 }
