@@ -190,6 +190,7 @@ describe('the API reference', () => {
     const page = await openReference('#createVideo');
     await enterKey(page, key);
     const video = operation(page, 'createVideo');
+    await video.getByRole('button', { name: 'Send request · $0.20' }).waitFor();
     await video.getByRole('button', { name: 'Edit request' }).click();
     await video.getByLabel('Request body').fill('{"model":"demo-video","prompt":"a gull","seconds":"4"}');
     await video.getByRole('button', { name: 'Send request' }).click();

@@ -121,7 +121,7 @@ function OpenOperation({ operation, reader }: Pick<OperationEntryProps, 'operati
           <RequestTabs {...call.request} />
         )}
         <TryRequest
-          call={call}
+          {...{ call, reader }}
           needsKey={call.needsKey && reader.typedKey === ''}
           isCharged={operation.access === 'apiKey' && operation.parameters.some(isIdempotencyKey)}
         />

@@ -10,9 +10,12 @@ import type { CodeRequest } from '../playground/generate-code.ts';
 import type { Parameter } from './read-document.ts';
 import classes from './try-request.module.css';
 import type { Call } from './use-call.ts';
+import type { Reader } from './use-reader.ts';
+import { useSendPrice } from './use-send-price.ts';
 
 type TryRequestProps = {
   call: Call;
+  reader: Reader;
   needsKey: boolean;
   /** It begins something that has a price. */
   isCharged: boolean;
@@ -22,8 +25,10 @@ type TryRequestProps = {
  * Sends the request that the page shows, with the key that the reader has entered. What a path
  * needs is asked for at once; the rest can be changed.
  */
-export function TryRequest({ call, needsKey, isCharged }: TryRequestProps) {
+export function TryRequest({ call, reader, needsKey, isCharged }: TryRequestProps) {
   const { t } = useTranslation();
+  const format = useFormat();
+  const price = useSendPrice(isCharged ? call : { ...call, quoted: null }, reader);
   const [isKeyMissing, setKeyMissing] = useState(false);
   const send = useMutation({ mutationFn: sendRequest });
   if (!call.canSend) return null;
@@ -62,9 +67,11 @@ export function TryRequest({ call, needsKey, isCharged }: TryRequestProps) {
               loading={send.isPending}
               leftSection={<IconSend size={17} stroke={1.6} aria-hidden="true" />}
             >
-              {t('reference.send')}
+              {isCharged && price !== null && price > 0
+                ? t('reference.sendFor', { amount: format.money(price) })
+                : t('reference.send')}
             </Button>
-            {isCharged && (
+            {isCharged && price === null && (
               <Text size="sm" c="dimmed">
                 {t('reference.tryCharged')}
               </Text>

@@ -14,12 +14,14 @@ export type Call = {
   needsKey: boolean;
   /** null: the body is not JSON. */
   request: CodeRequest | null;
+  /** What a price can be asked for: a plugin, and its own form of the request; null: nothing. */
+  quoted: { plugin: string; body: Record<string, unknown> } | null;
   /** Forms are sent from programs. */
   canSend: boolean;
 };
 
 export function useCall(operation: Operation, reader: Reader): Call {
-  const { path, body } = reader.begin(operation);
+  const { path, body, plugin } = reader.begin(operation);
   const [values, setValues] = useState<Readonly<Record<string, string>>>({});
   const [typedBody, setBodyText] = useState<string>();
   const bodyText = typedBody ?? (body === undefined ? undefined : JSON.stringify(body, null, 2));
@@ -30,15 +32,18 @@ export function useCall(operation: Operation, reader: Reader): Call {
   );
   const form = operation.bodies.find(({ type }) => type === 'multipart/form-data');
   const isForm = bodyText === undefined && form !== undefined;
+  const request = writeRequest({
+    ...{ operation, path, values, bodyText },
+    form: isForm ? readForm(form.schema) : undefined,
+    origin: reader.origin,
+    apiKey: needsKey ? reader.apiKey : '',
+  });
+  // Elsewhere a changed field may have another name than the plugin's.
+  const isOfPlugin = operation.id === 'submitTask' || typedBody === undefined;
   return {
-    ...{ parameters, values, bodyText, setBodyText, needsKey, canSend: !isForm },
+    ...{ parameters, values, bodyText, setBodyText, needsKey, canSend: !isForm, request },
     setValue: (name, value) => setValues({ ...values, [name]: value }),
-    request: writeRequest({
-      ...{ operation, path, values, bodyText },
-      form: isForm ? readForm(form.schema) : undefined,
-      origin: reader.origin,
-      apiKey: needsKey ? reader.apiKey : '',
-    }),
+    quoted: plugin !== undefined && isOfPlugin && request?.body ? { plugin, body: request.body } : null,
   };
 }
 

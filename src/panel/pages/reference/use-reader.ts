@@ -23,8 +23,11 @@ export type Reader = {
   setModel(model: string): void;
   /** A first task with the chosen model. */
   create: { path: string; body: Sample['body'] };
-  /** The address and the body with which the examples of an operation begin. */
-  begin(operation: Operation): { path: string; body: unknown };
+  /**
+   * The address and the body with which the examples of an operation begin, and the plugin that
+   * they are for.
+   */
+  begin(operation: Operation): { path: string; body: unknown; plugin?: string };
 };
 
 type ModelList = { data: { id: string; owned_by: string }[] };
@@ -79,7 +82,7 @@ export function useReader(): Reader {
       );
       if (operation.method !== 'POST' || fitting === undefined) return { path: operation.path, body: example };
       const path = operation.path.replace(/^\/v1\/tasks\/\{\w+\}/, fitting.surfaces.generic);
-      return { path, body: sampleBody(fitting, prompt) };
+      return { path, body: sampleBody(fitting, prompt), plugin: fitting.plugin_key };
     },
   };
 }
