@@ -28,6 +28,7 @@ test('a user sees the models of their group, with their price in words, and trie
   await waitForText(page, '$0.01 / second');
   await waitForText(page, '$0.01–$0.04 / second');
   await waitForText(page, '480p: $0.01 · otherwise $0.04');
+  await page.getByText('From text · 1–60 sec · 480p, 720p, 1080p').first().waitFor();
   expect(await page.getByText('secret-model').count()).toBe(0);
   // What is not a table is told by the plugin's examples; the expression is for administrators.
   await waitForText(page, '$0.05 for 4 sec at 720p');

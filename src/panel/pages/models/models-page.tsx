@@ -22,12 +22,13 @@ import { playgroundPath } from '../plugins/plugin-paths.ts';
 import { TaskPoster } from '../tasks/task-poster.tsx';
 import classes from './models.module.css';
 import { NoModels } from './no-models.tsx';
+import { sayAbilities } from './say-abilities.ts';
 
 /** `/models`: the models that the user may call, with what each costs and how it does. */
 export function ModelsPage() {
   const { t } = useTranslation();
   const catalog = useApiQuery<ModelCatalog>('/api/model/catalog');
-  useReadAhead(resultsPath);
+  useReadAhead(resultsPath, offersPath);
   return (
     <Page heading={t('nav.models')} intro={t('models.intro')}>
       <QueryResult query={catalog}>
@@ -44,6 +45,8 @@ const searchFrom = 9;
 /** Cards that are drawn at once: a page of hundreds is slow to paint, and nobody reads it. */
 const cardsAtOnce = 60;
 
+/** What each model takes stands in its form. */
+const offersPath = '/api/model';
 const resultsPath = '/api/task/feed?status=SUCCESS&limit=100';
 
 /** The reader's latest results, one a model: what it looks like says more than its name. */
@@ -78,6 +81,7 @@ function ModelCards({ models, hidden }: { models: readonly Model[]; hidden: numb
   const [query, setQuery] = useState('');
   const [medium, setMedium] = useState<CardMedium | ''>('');
   const results = useLatestResults();
+  const { data: offers } = useApiQuery<CallableModel[]>(offersPath);
   const words = query.trim().toLowerCase().split(/\s+/);
   const media = (Object.keys(mediumTexts) as CardMedium[]).filter((each) =>
     models.some((model) => findCardMedium(model) === each),
@@ -119,6 +123,7 @@ function ModelCards({ models, hidden }: { models: readonly Model[]; hidden: numb
             key={`${model.plugin_key}/${model.model}`}
             model={model}
             result={results.get(`${model.plugin_key}/${model.model}`)}
+            schema={offers?.find((each) => each.plugin_key === model.plugin_key && each.model === model.model)?.schema}
           />
         ))}
       </ul>
@@ -131,8 +136,10 @@ function ModelCards({ models, hidden }: { models: readonly Model[]; hidden: numb
   );
 }
 
-/** One model: who makes it, what it costs, how long it takes, and how to call it. */
-function ModelCard({ model: card, result }: { model: Model; result: TaskSummary | undefined }) {
+type ModelCardProps = { model: Model; result: TaskSummary | undefined; schema: CallableModel['schema'] | undefined };
+
+/** One model: who makes it, what it takes, what it costs, how long it takes, and how to call it. */
+function ModelCard({ model: card, result, schema }: ModelCardProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const id = useId();
@@ -165,6 +172,9 @@ function ModelCard({ model: card, result }: { model: Model; result: TaskSummary 
           </Text>
         </div>
       </div>
+      {pluginKey !== null && (
+        <p className={classes.takes}>{schema && sayAbilities(schema, { t, format, language: i18n.language })}</p>
+      )}
       <ModelPrice card={card} />
       <dl className={classes.facts}>
         {facts.map(([label, value]) => (
