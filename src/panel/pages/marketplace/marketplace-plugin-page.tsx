@@ -38,37 +38,22 @@ type Install = { version: string; sha256: string; force?: boolean; share_models?
  * one, and its installation.
  */
 export function MarketplacePluginPage() {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const { source = '', key = '' } = useParams();
   const offers = useApiQuery<MarketplaceSource[]>('/api/plugin/task/marketplace');
   const offer = offers.data?.find((each) => each.source.name === source);
   const plugin = offer?.plugins.find((each) => each.key === key);
-  const [params] = useSearchParams();
-  const version = params.get('version') ?? plugin?.offered ?? plugin?.latest;
-  const text = useSource({ source, key, version });
-  // The code says what an index may keep silent about.
-  const description =
-    localise(plugin?.description, i18n.language) || localise(text.data?.meta?.description, i18n.language);
-  const name = plugin === undefined || plugin.name === key ? (text.data?.meta?.name ?? key) : plugin.name;
+  if (plugin !== undefined) return <PluginOffer plugin={plugin} source={source} trust={offer?.trust ?? null} />;
   return (
-    <Page
-      heading={name}
-      {...(description === '' ? {} : { intro: description })}
-      {...(version === undefined ? {} : { mark: <Mark name={name} pluginKey={key} version={version} /> })}
-      back={<BackLink to="/marketplace">{t('nav.marketplace')}</BackLink>}
-    >
+    <Page heading={key} back={<BackLink to="/marketplace">{t('nav.marketplace')}</BackLink>}>
       <QueryResult query={offers}>
-        {() =>
-          plugin === undefined ? (
-            <ResourceNotFound
-              heading={t('market.gone')}
-              text={t('market.goneText', { key, source })}
-              list={{ to: '/marketplace', name: 'nav.marketplace' }}
-            />
-          ) : (
-            <PluginOffer plugin={plugin} source={source} trust={offer?.trust ?? null} />
-          )
-        }
+        {() => (
+          <ResourceNotFound
+            heading={t('market.gone')}
+            text={t('market.goneText', { key, source })}
+            list={{ to: '/marketplace', name: 'nav.marketplace' }}
+          />
+        )}
       </QueryResult>
     </Page>
   );
@@ -92,7 +77,7 @@ function Mark({ name, pluginKey, version }: { name: string; pluginKey: string; v
 type OfferProps = { plugin: MarketplacePlugin; source: string; trust: MarketplaceSource['trust'] };
 
 function PluginOffer({ plugin, source, trust }: OfferProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const navigate = useScopedNavigate();
   const confirm = useConfirm();
   const [params, setParams] = useSearchParams();
@@ -100,6 +85,10 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
   const offered = plugin.versions.find((each) => each.version === version);
   const text = useSource({ source, key: plugin.key, version });
   const isDifferent = (text.data?.differences.length ?? 0) > 0;
+  // The code says what an index may keep silent about.
+  const description =
+    localise(plugin.description, i18n.language) || localise(text.data?.meta?.description, i18n.language);
+  const name = plugin.name === plugin.key ? (text.data?.meta?.name ?? plugin.key) : plugin.name;
   const install = useApiMutation<Install, MarketplaceInstall>({
     request: (body) => ({
       method: 'POST',
@@ -146,7 +135,25 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
   }
 
   return (
-    <>
+    <Page
+      heading={name}
+      {...(description === '' ? {} : { intro: description })}
+      mark={<Mark name={name} pluginKey={plugin.key} version={version} />}
+      back={<BackLink to="/marketplace">{t('nav.marketplace')}</BackLink>}
+      actions={
+        offered !== undefined && (
+          <Button
+            {...(isDifferent ? { variant: 'default' } : {})}
+            disabled={offered.stored !== 'no' || text.data === undefined || text.data.errors.length > 0}
+            loading={install.isPending}
+            onClick={() => startInstall({ version, sha256: offered.sha256 })}
+          >
+            {t(offered.stored === 'same' ? 'market.alreadyStored' : 'market.install', { version })}
+          </Button>
+        )
+      }
+    >
+      <OfferFacts {...{ plugin, source, trust }} />
       <TrustNotice source={source} trust={trust} />
       {plugin.replaces !== null && (
         <Alert color="gate" variant="light" title={t('plugins.move.offer', { from: plugin.replaces, to: plugin.key })}>
@@ -155,58 +162,13 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
       )}
       {install.isError && <PluginErrors error={install.error} />}
       {text.data && isDifferent && <Differences text={text.data} />}
-      <Section
-        heading={t('plugins.about')}
-        actions={
-          offered !== undefined && (
-            <Button
-              {...(isDifferent ? { variant: 'default' } : {})}
-              disabled={offered.stored !== 'no' || text.data === undefined || text.data.errors.length > 0}
-              loading={install.isPending}
-              onClick={() => startInstall({ version, sha256: offered.sha256 })}
-            >
-              {t(offered.stored === 'same' ? 'market.alreadyStored' : 'market.install', { version })}
-            </Button>
-          )
-        }
-      >
-        <dl className={classes.facts}>
-          <dt>{t('plugins.state')}</dt>
-          <dd>
-            <MarketState state={plugin.state} version={plugin.offered ?? plugin.latest} />
-            {plugin.state === 'diverged' && (
-              <Text size="sm" c="dimmed" mt={4}>
-                {t('market.divergedText')}
-              </Text>
-            )}
-          </dd>
-          <dt>{t('market.source')}</dt>
-          <dd>
-            <Group gap="sm">
-              {source} <TrustLabel trust={trust} />
-            </Group>
-          </dd>
-          {plugin.installed !== undefined && (
-            <>
-              <dt>{t('market.installedVersion')}</dt>
-              <dd>
-                <Link to={`/plugins/${encodeURIComponent(plugin.key)}`}>{plugin.installed.version}</Link>
-              </dd>
-            </>
-          )}
-          {plugin.website !== null && (
-            <>
-              <dt>{t('plugins.website')}</dt>
-              <dd>
-                <ExternalLink address={plugin.website} />
-              </dd>
-            </>
-          )}
-        </dl>
-      </Section>
       {text.data && <ChangelogSection changelog={text.data.changelog} />}
       {text.data && text.data.permissions !== null && (
-        <PermissionSection changes={text.data.permissions} isNew={text.data.current === null} />
+        <PermissionSection
+          changes={text.data.permissions}
+          isNew={text.data.current === null}
+          unlisted={readUnlisted(text.data)}
+        />
       )}
       {plugin.installed !== undefined && offered?.stored === 'no' && text.data?.errors.length === 0 && (
         <OfferPreview source={source} pluginKey={plugin.key} version={version} />
@@ -230,7 +192,39 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
       >
         <QueryResult query={text}>{(read) => <OfferedSource text={read} />}</QueryResult>
       </Section>
-    </>
+    </Page>
+  );
+}
+
+/** Whether it is installed, and where it comes from, in one line. */
+function OfferFacts({ plugin, source, trust }: OfferProps) {
+  const { t } = useTranslation();
+  return (
+    <div>
+      <div className={classes.links}>
+        <MarketState state={plugin.state} version={plugin.offered ?? plugin.latest} />
+        {plugin.installed !== undefined && (
+          <Text size="sm" component="span">
+            {t('market.installedVersion')}{' '}
+            <Link to={`/plugins/${encodeURIComponent(plugin.key)}`}>{plugin.installed.version}</Link>
+          </Text>
+        )}
+        <Text size="sm" component="span">
+          {t('market.source')}: {source}
+        </Text>
+        <TrustLabel trust={trust} />
+        {plugin.website !== null && (
+          <Text size="sm" component="span">
+            <ExternalLink address={plugin.website} />
+          </Text>
+        )}
+      </div>
+      {plugin.state === 'diverged' && (
+        <Text size="sm" c="dimmed" mt={4}>
+          {t('market.divergedText')}
+        </Text>
+      )}
+    </div>
   );
 }
 
@@ -275,6 +269,18 @@ function Differences({ text: { differences, difference_sentences: sentences } }:
       </List>
     </Alert>
   );
+}
+
+/** What the code does or offers and the index does not list: hosts, models and channel types. */
+function readUnlisted({ difference_sentences: sentences }: MarketplaceSourceText): ReadonlySet<string> {
+  const names = (sentences ?? []).flatMap((said) => {
+    const { values, others } = said?.params ?? {};
+    const listed = readList(values).map(readHost);
+    return readList(others)
+      .map(readHost)
+      .filter((name) => !listed.includes(name));
+  });
+  return new Set(names);
 }
 
 /** A list as the gateway wrote it into a sentence. */

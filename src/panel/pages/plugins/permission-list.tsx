@@ -2,6 +2,7 @@ import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginPreview } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './plugins.module.css';
 
@@ -32,36 +33,54 @@ const protocolNames: Readonly<Record<string, string>> = {
 
 const signs = { added: '+', removed: '−' } as const;
 
+type PermissionsProps = {
+  changes: Changes;
+  isNew: boolean;
+  /** Hosts, models and channel types that a marketplace keeps silent about. */
+  unlisted?: ReadonlySet<string>;
+};
+
 /** What a plugin may do, in words; where another version serves, what it gains and loses first. */
-export function PermissionSection({ changes, isNew }: { changes: Changes; isNew: boolean }) {
+export function PermissionSection({ changes, isNew, unlisted }: PermissionsProps) {
   const { t } = useTranslation();
   const { gained, lost } = changes;
   const isSame = gained.length + lost.length === 0;
   return (
     <Section heading={t('plugins.permissions')} intro={t('plugins.permissions.intro')}>
       {isSame && !isNew && <Text size="sm">{t('plugins.permissions.same')}</Text>}
-      <PermissionList {...{ changes, isNew }} />
+      <PermissionList {...{ changes, isNew }} {...(unlisted && { unlisted })} />
     </Section>
   );
 }
 
-export const PermissionList = ({ changes: { gained, lost, kept }, isNew }: { changes: Changes; isNew: boolean }) => (
+export const PermissionList = ({ changes: { gained, lost, kept }, isNew, unlisted }: PermissionsProps) => (
   <ul className={classes.changes}>
-    {lines(gained, isNew ? undefined : 'added')}
+    {lines(gained, isNew ? undefined : 'added', unlisted)}
     {lines(lost, 'removed')}
-    {lines(kept, undefined)}
+    {lines(kept, undefined, unlisted)}
   </ul>
 );
 
 /** What clients call the API that a plugin answers. */
 export const protocolName = (name: string): string => protocolNames[name] ?? name;
 
-const lines = (permissions: readonly Permission[], kind: keyof typeof signs | undefined) =>
+const lines = (
+  permissions: readonly Permission[],
+  kind: keyof typeof signs | undefined,
+  unlisted: ReadonlySet<string> = new Set(),
+) =>
   permissions.map((permission) => (
-    <PermissionLine key={`${kind} ${permission.code}`} permission={permission} kind={kind} />
+    <PermissionLine
+      key={`${kind} ${permission.code}`}
+      permission={permission}
+      kind={kind}
+      isUnlisted={permission.values.some((value) => unlisted.has(readHost(value)))}
+    />
   ));
 
-function PermissionLine({ permission, kind }: { permission: Permission; kind: keyof typeof signs | undefined }) {
+type PermissionLineProps = { permission: Permission; kind: keyof typeof signs | undefined; isUnlisted: boolean };
+
+function PermissionLine({ permission, kind, isUnlisted }: PermissionLineProps) {
   const { t } = useTranslation();
   return (
     <li>
@@ -74,7 +93,10 @@ function PermissionLine({ permission, kind }: { permission: Permission; kind: ke
           {signs[kind]}
         </span>
       )}
-      <span>{t(texts[permission.code], { values: permission.values.map(protocolName).join(', ') })}</span>
+      <span>
+        {t(texts[permission.code], { values: permission.values.map(protocolName).join(', ') })}{' '}
+        {isUnlisted && <StatusLabel tone="waiting">{t('market.unlisted')}</StatusLabel>}
+      </span>
     </li>
   );
 }
