@@ -243,6 +243,7 @@ testInFullRun(
     const dialog = page.getByRole('dialog');
     await dialog.locator('video').waitFor();
     const opened = () => dialog.getByRole('link', { name: 'Open task' }).getAttribute('href');
+    await dialog.getByText(/^2 of [\d,]+\+?$/).waitFor();
     const first = await opened();
     await page.keyboard.press('ArrowRight');
     await until('the next is shown', async () => (await opened()) !== first);

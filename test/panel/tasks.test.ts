@@ -206,7 +206,7 @@ describe('a task', () => {
     await waitForText(page, 'Estimated at $0.10; $0.04 was refunded.');
     const quantities = page.getByRole('table', { name: 'Billed quantities' });
     expect(await quantities.getByRole('row', { name: /Duration/ }).textContent()).toBe('Duration5 sec3 sec');
-    expect(await quantities.getByRole('row', { name: /Resolution/ }).textContent()).toContain('720p – High definition');
+    expect(await quantities.getByRole('row', { name: /Resolution/ }).textContent()).toBe('Resolution720p720p');
     await page.getByText('3 sec × $0.02 / second = $0.06').waitFor();
     await page.getByRole('button', { name: 'Formula' }).click();
     await page.getByRole('region', { name: 'Cost' }).getByText('0.02 * 3 = 0.06 USD').waitFor();
@@ -292,6 +292,7 @@ describe('a task', () => {
     await page.goto(`${panel.origin()}/tasks/${body.id}`);
     await page.getByRole('progressbar').waitFor();
     await waitForText(page, /Once the vendor has accepted a task, it can’t be canceled/);
+    await waitForText(page, /^Usually finishes in .* sec\.$/);
     const bill = page.getByRole('region', { name: 'Cost' });
     await bill.getByText('$0.08 reserved', { exact: true }).waitFor();
     await bill.getByRole('columnheader', { name: 'Estimate' }).waitFor();

@@ -38,8 +38,10 @@ export function modelCatalogRoutes(
         const { priced, ...price } = describePrice({ model, expression, ratio, examples });
         return { priced, expression: showsExpressions ? (expression ?? null) : null, ...price };
       };
-      const describeFigures = (pluginKey: string, model: string) =>
-        describeUse(figuresByModel.get(`${pluginKey}\n${model}`));
+      const describeFigures = (pluginKey: string, model: string) => {
+        const found = figuresByModel.get(`${pluginKey}\n${model}`);
+        return { ...describeUse(found), slow_seconds: found?.p95Seconds ?? null };
+      };
 
       const offers = surfaces.models(caller).filter(({ blocked }) => blocked !== 'no_price');
       const own = offers.map(({ plugin, model, price, blocked, schema }) => ({
@@ -84,7 +86,7 @@ export function modelCatalogRoutes(
       user: true,
       detail: {
         summary: 'List your models with price, usual time and success rate',
-        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. sample has the fields that a request must have besides model and prompt, with values for an example. price.priced is false for a model without a price: its calls cost nothing. price.expression is for administrators, null for others; price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; price.examples says then what the plugin's examples cost you; units has the units of those facts, labels their short names by locale. usual_seconds (the median) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
+        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. sample has the fields that a request must have besides model and prompt, with values for an example. price.priced is false for a model without a price: its calls cost nothing. price.expression is for administrators, null for others; price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; price.examples says then what the plugin's examples cost you; units has the units of those facts, labels their short names by locale. usual_seconds (the median), slow_seconds (the 95th percentile) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
       },
     },
   );

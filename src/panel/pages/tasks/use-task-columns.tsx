@@ -175,36 +175,54 @@ function TaskReason({ task }: { task: TaskSummary }) {
   );
 }
 
-/** A task in two lines, for a phone; what the vendor said of a failed one has another. */
+/**
+ * A task for a phone, in three lines whatever its state: its prompt and cost, its state or why it
+ * failed, then what made it, for whom and when.
+ */
 export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
   const toTitle = useTaskTitle();
   const { queue } = task;
   const isExplained = task.status === 'FAILURE' && task.fail_reason !== '';
-  const whose = all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '';
-  const facts = queue
-    ? [sayPosition(queue, t, format), t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) })]
-    : isExplained
-      ? [whose, task.model]
-      : [whose];
+  const facts = [
+    task.model,
+    all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '',
+    queue ? t('tasks.waitingFor', { duration: sayWait(queue.waiting_since, format) }) : format.ago(sentAt(task)),
+  ];
   return (
     <RowBrief
       {...(hasPicture(task) ? { icon: <TaskPoster task={task} size="brief" /> } : {})}
       name={toTitle(task)}
       to={taskPath(task)}
-      {...(queue || isExplained || task.quota === 0 ? {} : { figure: format.money(task.quota) })}
+      {...(task.quota === 0 ? {} : { figure: <BriefCost task={task} /> })}
       state={
-        isExplained ? (
-          <BriefText isBad>
-            {t('task.status.FAILURE')} · <VendorWords text={task.fail_reason} sentence={task.fail_reason_sentence} />
-          </BriefText>
-        ) : (
+        <>
           <TaskStatus status={task.status} isWaiting={queue !== undefined} />
-        )
+          {queue && <BriefText> · {sayPosition(queue, t, format)}</BriefText>}
+          {isExplained && (
+            <BriefText isBad>
+              {' · '}
+              <VendorWords text={task.fail_reason} sentence={task.fail_reason_sentence} />
+            </BriefText>
+          )}
+        </>
       }
-      facts={[...facts, queue ? '' : format.ago(sentAt(task))]}
-      wraps={isExplained}
+      facts={[]}
+      wraps
+      detail={facts.filter((fact) => fact !== '').join(' · ')}
     />
+  );
+}
+
+/** What a task cost, or what is reserved for it while it runs. */
+function BriefCost({ task }: { task: TaskSummary }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <>
+      {format.money(task.quota)}
+      {!isFinished(task) && <span className={classes.model}> {t('tasks.reserved')}</span>}
+    </>
   );
 }

@@ -13,6 +13,9 @@ type PageHeadingProps = {
   focus?: boolean;
 };
 
+/** Words with a hyphen, such as names of models. */
+const hyphenated = /(\S+-\S+)/;
+
 /** A page's main heading, and the title of the browser tab. */
 export function PageHeading({ title, heading, intro, mark, focus = false }: PageHeadingProps) {
   const gateway = useGatewayName();
@@ -27,7 +30,16 @@ export function PageHeading({ title, heading, intro, mark, focus = false }: Page
     <div>
       <Group gap="md" align="baseline">
         <Title order={1} fz={30} lh={1.2} tabIndex={-1} ref={ref} style={{ overflowWrap: 'anywhere' }}>
-          {heading}
+          {heading.split(hyphenated).map((part, index) =>
+            // A name is not broken at its hyphens, unless it is wider than the page.
+            index % 2 === 0 ? (
+              part
+            ) : (
+              <span key={index} style={{ display: 'inline-block' }}>
+                {part}
+              </span>
+            ),
+          )}
         </Title>
         {mark}
       </Group>

@@ -28,6 +28,8 @@ import type { Tile } from './use-task-feed.ts';
 type GalleryViewerProps = {
   tiles: readonly Tile[];
   index: number;
+  /** The list goes on after these tiles. */
+  hasMore: boolean;
   onIndex(index: number): void;
   onNearEnd(): void;
   onClose(): void;
@@ -37,8 +39,9 @@ type GalleryViewerProps = {
  * A task's result over the whole screen, with what it cost and what can be done with it; arrow keys
  * and a swipe lead to the others.
  */
-export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: GalleryViewerProps) {
+export function GalleryViewer({ tiles, index, hasMore, onIndex, onNearEnd, onClose }: GalleryViewerProps) {
   const { t } = useTranslation();
+  const format = useFormat();
   const toTitle = useTaskTitle();
   const tile = tiles[index] as Tile;
   const task = useApiQuery<TaskDetail>(`/api/task/${encodeURIComponent(tile.id)}`, { keepPrevious: false });
@@ -63,9 +66,17 @@ export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: Gal
       fullScreen
       onClose={onClose}
       title={
-        <Text component="span" lineClamp={2}>
-          {toTitle(tile)}
-        </Text>
+        <>
+          <Text component="span" lineClamp={2}>
+            {toTitle(tile)}
+          </Text>
+          <Text component="span" size="sm" c="dimmed" fw={400}>
+            {t('tasks.gallery.place', {
+              place: format.number(index + 1),
+              tasks: `${format.number(tiles.length)}${hasMore ? '+' : ''}`,
+            })}
+          </Text>
+        </>
       }
       closeButtonProps={{ 'aria-label': t('app.close') }}
       classNames={{ body: classes.viewerBody ?? '', content: classes.viewer ?? '' }}

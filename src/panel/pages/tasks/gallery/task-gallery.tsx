@@ -131,6 +131,7 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
         <GalleryViewer
           tiles={tiles}
           index={opened}
+          hasMore={hasNextPage}
           onIndex={setOpened}
           onNearEnd={() => hasNextPage && !isFetching && void fetchNextPage()}
           onClose={() => {

@@ -264,6 +264,8 @@ export function useUsageLabels(pluginKey: string, model: string): UsageLabels {
         return `${format.number(value)} ${localise(field?.['x-unit-label'], i18n.language)}`.trim();
       }
       const choice = String(value);
+      // "720p" says what it is.
+      if (/^\d/.test(choice)) return choice;
       return labelChoice(choice, field?.['x-enum-labels']?.[choice], i18n.language);
     },
   };

@@ -2,8 +2,9 @@ import { Alert, Progress, Stack, Text } from '@mantine/core';
 import { IconAlertCircle } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { TaskDetail } from '../../../api/types.ts';
+import type { ModelCatalog, TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
+import { useApiQuery } from '../../../session/use-api.ts';
 import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { StatusLabel, TaskStatus, type Tone } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
@@ -27,7 +28,8 @@ export function TaskHeadline({
 }: {
   task: Pick<
     TaskDetail,
-    'status' | 'progress' | 'submit_time' | 'start_time' | 'created_at' | 'finish_time' | 'platform' | 'queue'
+    | ('status' | 'progress' | 'submit_time' | 'start_time' | 'created_at' | 'finish_time')
+    | ('platform' | 'model' | 'queue')
   >;
   /** The cost in quota, where nothing else shows it. */
   cost?: number;
@@ -65,10 +67,37 @@ export function TaskHeadline({
       </div>
       {task.queue !== undefined && <TaskPosition queue={task.queue} />}
       {!ended && task.queue === undefined && <TaskProgress task={task} wide />}
+      {!ended && task.queue === undefined && task.submit_time > 0 && (
+        <UsualTime platform={task.platform} model={task.model} seconds={now - task.submit_time} />
+      )}
       <span className={classes.unseen} role="status">
         {ended ? endedText : t(state.text)}
       </span>
     </div>
+  );
+}
+
+/** A task is not called slow before this many seconds. */
+const patientSeconds = 10;
+
+type UsualTimeProps = Pick<TaskDetail, 'platform' | 'model'> & {
+  /** How long the vendor has had the task. */
+  seconds: number;
+};
+
+/** How long tasks of the model usually take, and whether this one takes longer. */
+function UsualTime({ platform, model, seconds }: UsualTimeProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { data } = useApiQuery<ModelCatalog>('/api/model/catalog');
+  const card = data?.items.find((each) => each.plugin_key === platform && each.model === model);
+  if (card === undefined || card.usual_seconds === null || card.slow_seconds === null) return null;
+  return seconds > Math.max(card.slow_seconds, patientSeconds) ? (
+    <Text size="sm">{t('task.slow', { model, duration: format.duration(card.slow_seconds) })}</Text>
+  ) : (
+    <Text size="sm" c="dimmed">
+      {t('task.usually', { duration: format.duration(card.usual_seconds) })}
+    </Text>
   );
 }
 

@@ -117,7 +117,7 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
         <div className={classes.main}>
           <Section heading={t('task.result')}>
             <TaskHeadline task={task} />
-            {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} />}
+            {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} isPrimary />}
             {notice}
           </Section>
           <TaskInputs task={task} heading={heading} />

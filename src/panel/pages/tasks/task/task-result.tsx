@@ -22,10 +22,12 @@ type TaskResultProps = {
   actions?: ReactNode;
   /** Further entries of its menu. */
   entries?: ReactNode;
+  /** The result is what the page is for: saving it is the first thing to do. */
+  isPrimary?: boolean;
 };
 
 /** A task's files, or when to expect them. A failed task has none. */
-export function TaskResult({ task, actions, entries }: TaskResultProps) {
+export function TaskResult({ task, actions, entries, isPrimary = false }: TaskResultProps) {
   const { t } = useTranslation();
   const queries = useQueryClient();
   const isMissing = task.artifacts.some(({ type, preview }) => type !== 'file' && preview === undefined);
@@ -50,6 +52,7 @@ export function TaskResult({ task, actions, entries }: TaskResultProps) {
           key={artifact.key}
           taskId={task.id}
           artifact={artifact}
+          isPrimary={isPrimary && task.artifacts.length === 1}
           onRenew={renew}
           actions={
             index === task.artifacts.length - 1 && (
@@ -69,13 +72,14 @@ type Artifact = TaskDetail['artifacts'][number];
 type ArtifactViewProps = {
   taskId: string;
   artifact: Artifact;
+  isPrimary: boolean;
   onRenew(): Promise<unknown>;
   /** Beside the file's own actions. */
   actions: ReactNode;
 };
 
 /** Plays or shows a task's file. `onRenew` fetches fresh links. */
-function ArtifactView({ taskId, artifact, onRenew, actions }: ArtifactViewProps) {
+function ArtifactView({ taskId, artifact, isPrimary, onRenew, actions }: ArtifactViewProps) {
   const { t } = useTranslation();
   const [errorText, setErrorText] = useState<TextKey | null>(null);
   const [tries, setTries] = useState(0);
@@ -104,7 +108,7 @@ function ArtifactView({ taskId, artifact, onRenew, actions }: ArtifactViewProps)
         </Alert>
       )}
       <Group gap="xs">
-        <DownloadButton taskId={taskId} artifact={artifact} size="xs" />
+        <DownloadButton taskId={taskId} artifact={artifact} size="xs" isPrimary={isPrimary} />
         <CopyLinkButton artifact={artifact} size="xs" />
         {actions}
       </Group>

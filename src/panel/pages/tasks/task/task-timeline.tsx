@@ -104,7 +104,7 @@ function TimelineLine({
   return (
     <li className={classes.entry} data-tone={current} data-bad={isBad || undefined} data-gap={isAfterGap || undefined}>
       <time dateTime={new Date(entry.at * 1000).toISOString()} title={format.time(entry.at)} className={classes.at}>
-        {since === null ? format.clock(entry.at) : `+${since}`}
+        {since === null ? <FirstTime at={entry.at} /> : `+${since}`}
       </time>
       <div className={classes.what}>
         <span>{timelineText(entry, t, format)}</span>
@@ -123,6 +123,18 @@ function TimelineLine({
         )}
       </div>
     </li>
+  );
+}
+
+/** A time of day, and below it the day. */
+function FirstTime({ at }: { at: number }) {
+  const { i18n } = useTranslation();
+  const format = useFormat();
+  const day = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short' });
+  return (
+    <>
+      {format.clock(at)} <span className={classes.day}>{day.format(at * 1000)}</span>
+    </>
   );
 }
 
