@@ -112,6 +112,7 @@ export function TaskProgress({ task, wide = false }: TaskProgressProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const percent = task.status === 'IN_PROGRESS' && !task.queue ? parsePercent(task.progress) : null;
+  if (wide && percent === null) return null;
   return (
     <div className={classes.progress} data-wide={wide || undefined}>
       {!wide && <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />}
