@@ -95,7 +95,7 @@ function PermissionLine({ permission, kind, isUnlisted }: PermissionLineProps) {
       )}
       <span>
         {t(texts[permission.code], { values: permission.values.map(protocolName).join(', ') })}{' '}
-        {isUnlisted && <StatusLabel tone="waiting">{t('market.unlisted')}</StatusLabel>}
+        {isUnlisted && <StatusLabel tone="waiting">{t('plugins.permission.unlisted')}</StatusLabel>}
       </span>
     </li>
   );
