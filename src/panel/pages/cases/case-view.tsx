@@ -18,9 +18,9 @@ import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat, withSign } from '../../ui/display/use-format.ts';
 import { Columns, Section } from '../../ui/page/section.tsx';
 import { actionTexts, signInTexts } from '../audit/audit-texts.ts';
-import { CopiedId, FactLink, hasStart } from '../tasks/task/task-facts.tsx';
+import { CopiedId, FactLink } from '../tasks/task/task-facts.tsx';
 import taskClasses from '../tasks/task/task-page.module.css';
-import { TaskTimeline } from '../tasks/task/task-timeline.tsx';
+import { TaskTimeline, withStart } from '../tasks/task/task-timeline.tsx';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import classes from './case.module.css';
 
@@ -32,7 +32,7 @@ export function CaseView({ file, hasLinks = false }: { file: CaseFile; hasLinks?
         <>
           <Answer file={file} />
           {file.failures.length > 0 && <Failures file={file} hasLinks={hasLinks} />}
-          {file.timeline.length > 0 && <TaskTimeline timeline={file.timeline} />}
+          {file.timeline.length > 0 && <TaskTimeline timeline={withStart(file.timeline, startOf(file))} />}
           {file.ledger.length > 0 && <Ledger file={file} hasLinks={hasLinks} />}
         </>
       }
@@ -209,7 +209,10 @@ function Facts({ facts, timeline, isOfTask, hasLinks }: FactsProps) {
 
 /** The timeline says when the task was sent, began and ended. */
 const isInTimeline = ({ name }: Fact, timeline: CaseFile['timeline']): boolean =>
-  name === 'sent' || name === 'ended' ? timeline.length > 0 : name === 'started' && hasStart(timeline);
+  timeline.length > 0 && ['sent', 'started', 'ended'].includes(name);
+
+/** When the vendor began, in Unix seconds; 0: that is not known. */
+const startOf = ({ facts }: CaseFile): number => Number(facts.find(({ name }) => name === 'started')?.value ?? 0);
 
 /** Whether a fact goes without saying: no poll failed, or the vendor has the same model name. */
 const isUsual = ({ name, value }: Fact, facts: readonly Fact[]): boolean =>

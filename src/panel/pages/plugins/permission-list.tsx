@@ -94,8 +94,12 @@ function PermissionLine({ permission, kind, isUnlisted }: PermissionLineProps) {
         </span>
       )}
       <span>
-        {t(texts[permission.code], { values: permission.values.map(protocolName).join(', ') })}{' '}
-        {isUnlisted && <StatusLabel tone="waiting">{t('plugins.permission.unlisted')}</StatusLabel>}
+        {t(texts[permission.code], { values: permission.values.map(protocolName).join(', ') })}
+        {isUnlisted && (
+          <span className={classes.unlisted}>
+            <StatusLabel tone="waiting">{t('plugins.permission.unlisted')}</StatusLabel>
+          </span>
+        )}
       </span>
     </li>
   );

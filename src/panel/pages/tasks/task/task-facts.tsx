@@ -15,10 +15,6 @@ import { tookSeconds } from '../read-task.ts';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-page.module.css';
 
-/** The timeline says when the vendor began, unless no status check came in between. */
-export const hasStart = (timeline: TaskDetail['timeline']): boolean =>
-  timeline.some(({ kind, status }) => kind === 'transition' && status === 'IN_PROGRESS');
-
 /** Names, ids and times of a task; administrators also see its user and channel. */
 export function TaskFacts({ task }: { task: TaskDetail }) {
   const { t, i18n } = useTranslation();
@@ -62,7 +58,6 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     [t('task.facts.action'), task.action && labelField(undefined, task.action, i18n.language)],
     [t('task.facts.submitted'), at(task.created_at)],
     [t('queue.column.since'), task.queue && at(task.queue.waiting_since)],
-    [t('task.facts.started'), isSent && task.submit_time > 0 && !hasStart(task.timeline) && at(task.start_time)],
     [t('tasks.column.took'), took !== null && format.duration(took)],
     [
       t('task.facts.polls'),

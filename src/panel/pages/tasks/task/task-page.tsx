@@ -28,7 +28,7 @@ import { TaskInputs } from './task-inputs.tsx';
 import classes from './task-page.module.css';
 import { TaskRaw } from './task-raw.tsx';
 import { TaskResult } from './task-result.tsx';
-import { TaskTimeline } from './task-timeline.tsx';
+import { TaskTimeline, withStart } from './task-timeline.tsx';
 import { TaskWebhooks } from './task-webhooks.tsx';
 import { useTask } from './use-task.ts';
 import { useTaskActions } from './use-task-actions.tsx';
@@ -122,7 +122,10 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
           </Section>
           <TaskInputs task={task} heading={heading} />
           {task.repeats !== null && <TaskComparison task={task} repeats={task.repeats} />}
-          <TaskTimeline timeline={task.timeline} failReason={task.status === 'FAILURE' ? task.fail_reason : ''} />
+          <TaskTimeline
+            timeline={withStart(task.timeline, task.submit_time > 0 ? task.start_time : 0)}
+            failReason={task.status === 'FAILURE' ? task.fail_reason : ''}
+          />
           <TaskWebhooks taskId={task.id} isRunning={!isFinished(task)} />
           <TaskRaw task={task} />
         </div>

@@ -34,6 +34,21 @@ const foldAbove = 8;
 const keptAtStart = 3;
 const keptAtEnd = 4;
 
+/**
+ * A timeline in which the vendor began, also where no status check came in between: then at
+ * `startedAt`, in Unix seconds, which it said later. 0: it is not known.
+ */
+export function withStart(timeline: TaskDetail['timeline'], startedAt: number): TaskDetail['timeline'] {
+  const isTold = timeline.some(({ kind, status }) => kind === 'transition' && status === 'IN_PROGRESS');
+  const end = timeline.findIndex(
+    ({ kind, status }) => kind === 'transition' && (status === 'SUCCESS' || status === 'FAILURE'),
+  );
+  if (isTold || startedAt === 0 || end < 0) return timeline;
+  const { at } = timeline[end] as TimelineEntry;
+  const start = { kind: 'transition', status: 'IN_PROGRESS', class: '', http_status: 0, detail: '' } as const;
+  return timeline.toSpliced(end, 0, { ...start, at: Math.min(startedAt, at) } as TimelineEntry);
+}
+
 /** The history of a task, failed polls included. */
 export function TaskTimeline({ timeline, failReason = '' }: Pick<TaskDetail, 'timeline'> & { failReason?: string }) {
   const { t } = useTranslation();
