@@ -159,6 +159,8 @@ describe('a gateway with tasks', () => {
     await page.getByText('7 days', { exact: true }).click();
     await page.getByText('Everyone', { exact: true }).click();
     await failing.getByRole('link', { name: 'demo-video' }).waitFor();
+    // Reasons are read once the table is looked at.
+    await failing.scrollIntoViewIfNeeded();
     const reason = failing.getByRole('link', { name: 'The video could not be generated.' });
     expect(new URL((await reason.getAttribute('href')) ?? '', panel.origin()).searchParams.get('model')).toBe(
       'demo-video',
