@@ -3,6 +3,7 @@ import { IconPhotoVideo } from '@tabler/icons-react';
 import { useState } from 'react';
 import type { TaskSummary } from '../../api/types.ts';
 import { useSeen } from '../../ui/display/use-seen.ts';
+import './previews/drawing.css';
 import { useMissingPreview } from './previews/use-missing-preview.ts';
 import { artifactPath } from './read-task.ts';
 import classes from './task-poster.module.css';

@@ -5,6 +5,7 @@ import type { TaskArtifacts } from '../../../api/types.ts';
 import { useApiQuery } from '../../../session/use-api.ts';
 import { VendorWords } from '../../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
+import '../previews/drawing.css';
 import { useMissingPreview } from '../previews/use-missing-preview.ts';
 import { artifactPath } from '../read-task.ts';
 import classes from './gallery.module.css';
