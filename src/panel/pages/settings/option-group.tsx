@@ -10,7 +10,6 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
-import { useFormat } from '../../ui/display/use-format.ts';
 import { WithCode } from '../../ui/display/with-code.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
@@ -50,7 +49,6 @@ type OptionGroupProps = {
 export function OptionGroup({ group, options }: OptionGroupProps) {
   const { t, i18n } = useTranslation();
   const confirm = useConfirm();
-  const format = useFormat();
   const { hash } = useLocation();
   const own = withSwitchLast(options.filter((option) => option.group === group));
   const drafts = useOptionDrafts(own, t('settings.saved'));
@@ -153,7 +151,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
                 <div className={classes.row}>
                   <Collapsible
                     label={t('channels.advanced')}
-                    note={format.list(folded.map(({ key }) => t(nameOption(key))))}
+                    note={folded.map(({ key }) => t(nameOption(key))).join(' · ')}
                     forceOpen={folded.some(
                       (option) => drafts.valueOf(option) !== option.default || hash.endsWith(option.key),
                     )}

@@ -158,7 +158,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
           </div>
           <Collapsible
             label={t('channels.advanced')}
-            note={t('providers.advancedNote')}
+            note={`${t('providers.scopes')} · ${t('providers.policy')}`}
             forceOpen={form.readError('access_policy') !== null}
           >
             <Stack gap="lg">
