@@ -362,7 +362,7 @@ export function createChannels(deps: {
 
     async delete(id) {
       const before = await get(id);
-      if (!(await store.channels.delete(id))) throw channelErrors.not_found();
+      if (!(await store.channels.delete(id, clock.unix()))) throw channelErrors.not_found();
       await reloadAndPublish();
       return before;
     },

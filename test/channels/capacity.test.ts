@@ -87,7 +87,10 @@ describe('capacity', () => {
       wake: async () => 0,
       putCeiling: async () => true,
     };
-    const store = { dialect: 'sqlite', capacity: stored, publish: async () => {}, subscribe: () => () => {} };
+    const credentials = { all: async () => [] };
+    const store = {
+      ...{ dialect: 'sqlite', capacity: stored, credentials, publish: async () => {}, subscribe: () => () => {} },
+    };
     common = {
       ...{ store: store as unknown as Store, clock, logger: silentLogger, nodeId: 'node', syncFrequencyMs: 60_000 },
       random: { bytes: (length) => new Uint8Array(length), below: () => 0 },
@@ -383,6 +386,7 @@ describe('capacity', () => {
     const store = {
       dialect: 'postgres',
       capacity: { all: async () => [], running: async () => [] },
+      credentials: { all: async () => [] },
       nodes: { alive: async () => ['node', 'b', 'c'].map((id) => ({ id })) },
       subscribe: () => () => {},
     } as unknown as Store;

@@ -2,12 +2,14 @@ import { expect, test } from 'bun:test';
 import { type CapacityService, createCapacity, RELAY_TYPE } from '../../src/channels/index.ts';
 import { newTaskId, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import type { ChannelRecord, NewTask, Store } from '../../src/store/ports/index.ts';
+import { channel as newRow } from '../plugins/records.ts';
 import { toAccount, toAccounts } from '../support/accounts.ts';
 import { describeEachStore, newRelay, newTask, type OpenedStore } from './each-store.ts';
 import { runRaw } from './open-raw.ts';
 
 let channels = 1000;
 const AT_ONCE = 24;
+const sealed = { keySealed: 'v1.a', keyHint: '1234', createdAt: 1, updatedAt: 1 };
 
 function suite(opened: () => OpenedStore): void {
   /** Two nodes; SQLite has one, which works twice at once. */
@@ -161,6 +163,28 @@ function suite(opened: () => OpenedStore): void {
     expect(node.freeSlots(scope)).toBe(2);
   });
 
+  test('so it does after a restart, for a channel or a credential that names the pool', async () => {
+    const { store } = opened();
+    const pool = `pool of ${newTaskId(Date.now())}`;
+    const left = newChannel({ pool, limits: { maxRunning: 3 } });
+    const addDeleted = async (named: { channel?: string; credential?: string }) => {
+      const { id } = await store.channels.insert(newRow({ pool: named.channel ?? '' }));
+      const rows = [{ ...sealed, channelId: id, pool: named.credential ?? '' }];
+      const [credential] = await store.credentials.insert(rows);
+      await store.tasks.insert(task(id, { credentialId: credential?.id ?? 0 }));
+      await store.channels.delete(id, 1);
+    };
+    await addDeleted({ channel: pool });
+    await addDeleted({ credential: pool });
+    await addDeleted({});
+    const node = createNode(store, [left]);
+    await node.start();
+    const scope = node.scope(toAccount(left), 'm');
+    const free = await store.transaction(async (tx) => (await node.lockSlots(tx, [scope])).left(scope));
+    expect([free, node.freeSlots(scope)]).toEqual([1, 1]);
+    node.stop();
+  });
+
   test('open requests that another node relays take slots from the tasks of their pool', async () => {
     const { store } = opened();
     const pool = `pool ${channels}`;
@@ -238,7 +262,7 @@ function suite(opened: () => OpenedStore): void {
     ]);
     expect(events[0]).toMatchObject({ ...rate, what: 'resumed', until: 0 });
     expect(events).toHaveLength(53);
-    await store.channels.delete(channelId);
+    await store.channels.delete(channelId, 1);
     expect(await store.capacity.restEvents(channelId, 100)).toEqual([]);
   });
 

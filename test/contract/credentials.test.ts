@@ -28,8 +28,27 @@ describeEachStore('credentials', (opened) => {
     await credentials.noteError(id, { said, at: 7 });
     const noted = { lastError: said.message, lastErrorSentence: withoutMessage(said), lastErrorAt: 7 };
     expect(await credentials.byId(id)).toMatchObject(noted);
-    await channels.delete(channelId);
-    expect(await credentials.ofChannel(channelId)).toEqual([]);
+    await channels.delete(channelId, 8);
+    // The first one named no pool.
+    const rest = { id: second?.id as number, pool: 'shared', removedAt: 8, keySealed: '', keyHint: '' };
+    expect(await credentials.ofChannel(channelId)).toMatchObject([rest]);
+  });
+
+  test('of a deleted channel that named a pool stay without a key, until no task needs them', async () => {
+    const { channels, credentials, tasks } = opened().store;
+    const { id: channelId } = await channels.insert(channel({ pool: 'shared' }));
+    const given = [{}, { pool: 'own' }].map((change) => credential(channelId, change));
+    const [first, second] = (await credentials.insert(given)).map(({ id }) => id) as [number, number];
+    await credentials.remove(first, 5);
+    await tasks.insert(newTask({ taskId: newTaskId(Date.now()), channelId, credentialId: second }));
+    await channels.delete(channelId, 8);
+    const wiped = { keySealed: '', keyHint: '' };
+    expect(await credentials.ofChannel(channelId)).toMatchObject([
+      { ...wiped, id: first, pool: 'shared', removedAt: 5 },
+      { ...wiped, id: second, pool: 'own', removedAt: 8 },
+    ]);
+    await credentials.deleteUnused(9);
+    expect((await credentials.ofChannel(channelId)).map(({ id }) => id)).toEqual([second]);
   });
 
   test('the last one of a channel stays, also when two are removed at once', async () => {

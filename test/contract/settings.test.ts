@@ -45,8 +45,8 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     const other = await channels.insert(channel({ name: 'second' }));
     expect((await channels.all()).map(({ id }) => id)).toEqual([row.id, other.id]);
     expect(await channels.list({ page: 2, pageSize: 1 })).toEqual({ total: 2, hasMore: false, items: [other] });
-    expect(await channels.delete(row.id)).toBe(true);
-    expect(await channels.delete(row.id)).toBe(false);
+    expect(await channels.delete(row.id, 3)).toBe(true);
+    expect(await channels.delete(row.id, 3)).toBe(false);
     expect(await channels.update(row.id, { name: 'gone' })).toBeUndefined();
   });
 

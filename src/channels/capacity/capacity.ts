@@ -319,6 +319,7 @@ export function createCapacity(deps: {
     },
     async start() {
       await replica.start();
+      pools.addDeleted(await store.credentials.all());
       await recount();
       void keepCounting();
     },

@@ -2,6 +2,7 @@ import {
   type CapacityKey,
   type ChannelRecord,
   type CountedAccount,
+  type CredentialRecord,
   type DeclaredLimits,
   STATUS,
 } from '../../store/ports/index.ts';
@@ -28,14 +29,22 @@ export const heldSlots = ({ taskId, slots, scope }: Start & { scope: Scope }): H
   ...{ taskId, slots, channelId: scope.channelId, credentialId: scope.credentialId, upstreamModel: scope.model },
 });
 
+/** An account and the pool that it belongs to, or did when it was deleted. */
+type Member = CountedAccount & { pool: string };
+
+const toMember = (account: VendorAccount): Member => ({
+  channelId: account.channel.id,
+  credentialId: account.credential.id,
+  pool: findPool(account),
+});
+
 /** The accounts of each pool: the whole channel where all of its credentials belong to one. */
-function countedAccounts(accounts: readonly VendorAccount[]): Map<string, CountedAccount[]> {
+function countedAccounts(accounts: Iterable<Member>): Map<string, CountedAccount[]> {
   const counted = new Map<string, CountedAccount[]>();
-  for (const own of Map.groupBy(accounts, ({ channel }) => channel.id).values()) {
-    const isOne = new Set(own.map(findPool)).size === 1;
-    for (const account of isOne ? own.slice(0, 1) : own) {
-      const pool = findPool(account);
-      const entry = { channelId: account.channel.id, credentialId: isOne ? 0 : account.credential.id };
+  for (const own of Map.groupBy(accounts, ({ channelId }) => channelId).values()) {
+    const isOne = new Set(own.map(({ pool }) => pool)).size === 1;
+    for (const { channelId, credentialId, pool } of isOne ? own.slice(0, 1) : own) {
+      const entry = { channelId, credentialId: isOne ? 0 : credentialId };
       counted.set(pool, [...(counted.get(pool) ?? []), entry]);
     }
   }
@@ -56,10 +65,11 @@ type PoolMembers = {
 /** Indexes which accounts share each limit; calls `onChange` after each change of the accounts. */
 export function createPoolIndex(accounts: () => readonly VendorAccount[], onChange: () => void) {
   let known: readonly VendorAccount[] = [];
+  let byId = new Map<number, VendorAccount>();
   let byPool = new Map<string, readonly VendorAccount[]>();
   let counted = new Map<string, CountedAccount[]>();
   /** Deleted accounts keep their last pool. */
-  const seen = new Map<number, VendorAccount>();
+  const seen = new Map<number, Member>();
   const poolOfChannel = new Map<number, string>();
   const found = new Map<string, PoolMembers>();
 
@@ -68,11 +78,16 @@ export function createPoolIndex(accounts: () => readonly VendorAccount[], onChan
     if (now === known) return;
     known = now;
     for (const account of now) {
-      seen.set(account.credential.id, account);
+      seen.set(account.credential.id, toMember(account));
       poolOfChannel.set(account.channel.id, findChannelPool(account.channel));
     }
+    byId = new Map(now.map((account) => [account.credential.id, account]));
     byPool = Map.groupBy(now, findPool);
-    counted = countedAccounts([...seen.values()]);
+    apply();
+  }
+
+  function apply(): void {
+    counted = countedAccounts(seen.values());
     found.clear();
     onChange();
   }
@@ -103,11 +118,19 @@ export function createPoolIndex(accounts: () => readonly VendorAccount[], onChan
       found.set(pool, members);
       return members;
     },
-    findAccount: (credentialId: number): VendorAccount | undefined => seen.get(credentialId),
+    /** Adds the accounts that were deleted before this node started. */
+    addDeleted(credentials: readonly CredentialRecord[]): void {
+      refresh();
+      for (const { id, channelId, pool, removedAt } of credentials) {
+        if (removedAt === 0 || pool === '' || poolOfChannel.has(channelId)) continue;
+        seen.set(id, { channelId, credentialId: id, pool });
+      }
+      apply();
+    },
+    findAccount: (credentialId: number): VendorAccount | undefined => byId.get(credentialId),
     /** The pool of an account, its last one where it was deleted. */
     findLast({ channelId, credentialId }: { channelId: number; credentialId: number | null }): string {
-      const account = seen.get(credentialId ?? 0);
-      return account ? findPool(account) : (poolOfChannel.get(channelId) ?? ownPool(channelId));
+      return seen.get(credentialId ?? 0)?.pool ?? poolOfChannel.get(channelId) ?? ownPool(channelId);
     },
   };
 }

@@ -79,8 +79,11 @@ export interface ChannelStore {
     id: number,
     change: Partial<Omit<ChannelRecord, 'id' | 'usedQuota' | 'createdAt'>>,
   ): Promise<ChannelRecord | undefined>;
-  /** Deletes its credentials, too. */
-  delete(id: number): Promise<boolean>;
+  /**
+   * Deletes its credentials, too. Those of a named pool stay as removed ones, without their keys:
+   * their vendors may still run tasks, which take slots from the others of that pool.
+   */
+  delete(id: number, at: number): Promise<boolean>;
   addUsedQuota(id: number, delta: number): Promise<void>;
 }
 

@@ -42,8 +42,16 @@ export function createChannelStore(context: Context): ChannelStore {
       return row;
     },
 
-    delete: atomic(async (id) => {
-      await db.delete(credentials).where(eq(credentials.channelId, id));
+    delete: atomic(async (id, at) => {
+      const pool = sql`coalesce(nullif(${credentials.pool}, ''),
+        (select ${channels.pool} from ${channels} where ${channels.id} = ${id}), '')`;
+      const removedAt = sql`coalesce(nullif(${credentials.removedAt}, 0), ${at})`;
+      const isOfChannel = eq(credentials.channelId, id);
+      await db
+        .update(credentials)
+        .set({ pool, removedAt, keySealed: '', keyHint: '', updatedAt: at })
+        .where(isOfChannel);
+      await db.delete(credentials).where(and(isOfChannel, eq(credentials.pool, '')));
       await db.delete(restEvents).where(eq(restEvents.channelId, id));
       return (await db.delete(channels).where(eq(channels.id, id)).returning({ id: channels.id })).length === 1;
     }),
