@@ -14,7 +14,7 @@ import {
 } from '../tasks/index.ts';
 import { awaitEnd } from './await-end.ts';
 import { surfaceErrors } from './errors.ts';
-import { findImagePlugin, PICTURES } from './find-image-plugin.ts';
+import { findArtifactPlugin, mayMakeAudio } from './find-artifact-plugin.ts';
 import type { SurfaceDeps } from './types.ts';
 
 type Creation = { caller: Caller; requestId: string; request: ClientRequest };
@@ -94,7 +94,7 @@ async function makeFile(
   const held = [() => pin.release()];
   try {
     const { generation } = pin;
-    const plugin = findImagePlugin(deps.vendors, { generation, model, group: caller.group }, PICTURES)?.plugin;
+    const plugin = findArtifactPlugin(deps.vendors, { generation, model, group: caller.group }, mayMakeAudio)?.plugin;
     if (!plugin) throw taskErrors.model_not_found({ param: 'model' });
     const observer = { pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null };
     held.push(deps.node.observations.acquire(observer));

@@ -16,6 +16,7 @@ import {
 import { RELAY_PLUGIN_KEY } from '../relay/index.ts';
 import { type ChannelRecord, ROLE, STATUS } from '../store/ports/index.ts';
 import { type Caller, findProtocolOwners } from '../tasks/index.ts';
+import { billsLength, mayMakeImages } from './find-artifact-plugin.ts';
 import type { SurfaceDeps } from './types.ts';
 
 /** A model that a user may request, with everything that a form for it needs. */
@@ -27,6 +28,8 @@ export type CallableModel = {
   protoVideo: boolean;
   /** It claims the image API of the host: generations, and edits where it knows them. */
   protoImage: boolean;
+  /** It takes requests for images: it claims them, or its artifacts may be images. */
+  takesImages: boolean;
   /** Forms of POST /v1/responses that the plugin supports; undefined: none. */
   responseModes: string[] | undefined;
   native: { method: string; path: string }[];
@@ -105,11 +108,12 @@ export function listNamedModels(deps: SurfaceDeps, caller: Caller): NamedModel[]
   return [...named.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-function listEndpoints({ plugin: { manifest }, protoVideo, protoImage, responseModes }: CallableModel): string[] {
-  const hasSound = Object.entries(manifest.usageSchema).some(
-    ([name, field]) => name === 'characters' || (field.kind === 'number' && field.unit === 'second'),
-  );
-  const others = manifest.hasArtifacts ? [hasSound && !protoImage ? 'audio' : 'image-generation'] : [];
+function listEndpoints(model: CallableModel): string[] {
+  const { plugin, protoVideo, protoImage, takesImages, responseModes } = model;
+  const { hasArtifacts, usageSchema } = plugin.manifest;
+  // What has a length and is not counted in images is rather sound.
+  const isSound = !takesImages || (billsLength(usageSchema) && !protoImage && !Object.hasOwn(usageSchema, 'images'));
+  const others = hasArtifacts ? [isSound ? 'audio' : 'image-generation'] : [];
   const files = protoVideo ? ['openai-video'] : others;
   const images = protoImage && !files.includes('image-generation') ? ['image-generation'] : [];
   return [...files, ...images, ...(responseModes ? ['openai-response'] : []), 'task'];
@@ -173,12 +177,14 @@ function describeModel(
   const price = deps.billing.prices.find(plugin.key, model, upstreamModel)?.row.expression;
   const mayUse = price !== undefined || deps.billing.takesUnpriced(user.role >= ROLE.admin);
   const protoVideo = claim('proto_video') !== undefined;
+  const protoImage = claim('proto_image') !== undefined;
   return {
     plugin,
     model,
     actions: [...new Set(routes.flatMap(({ action }) => action ?? []))],
     protoVideo,
-    protoImage: claim('proto_image') !== undefined,
+    protoImage,
+    takesImages: protoImage || mayMakeImages(manifest, { model, upstreamModel }),
     responseModes: claim('proto_responses')?.supports,
     native: routes.map(({ method, path }) => ({ method, path })),
     schema: describeRequest(

@@ -14,7 +14,7 @@ import {
   taskErrors,
 } from '../tasks/index.ts';
 import { createSpeech, createTranscription, type SpeechAnswer, type TranscriptionAnswer } from './create-audio.ts';
-import { findImagePlugin, outranksRelay, PICTURES } from './find-image-plugin.ts';
+import { findArtifactPlugin, mayMakeAudio, outranksRelay } from './find-artifact-plugin.ts';
 import { createImages, findImageMaker, type ImageCreation, type ImagesAnswer } from './images/create-images.ts';
 import type { ImageOperation } from './images/read-image-request.ts';
 import { jsonRequest, type RequestOptions } from './json-request.ts';
@@ -150,7 +150,9 @@ export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>):
       outranksRelay({ ...deps, relay }, { caller, model }, (wanted) => findImageMaker(deps.vendors, wanted, operation)),
     createImages: (caller, input) => createImages(deps, { caller, ...input }),
     makesAudio: (caller, model) =>
-      outranksRelay({ ...deps, relay }, { caller, model }, (wanted) => findImagePlugin(deps.vendors, wanted, PICTURES)),
+      outranksRelay({ ...deps, relay }, { caller, model }, (wanted) =>
+        findArtifactPlugin(deps.vendors, wanted, mayMakeAudio),
+      ),
     createSpeech: (caller, requestId, request) => createSpeech(deps, { caller, requestId, request }),
     createTranscription: (caller, requestId, request) => createTranscription(deps, { caller, requestId, request }),
     createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),

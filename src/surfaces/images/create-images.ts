@@ -18,7 +18,7 @@ import {
 import { awaitEnd } from '../await-end.ts';
 import { decodeForProtocol } from '../decode-for-protocol.ts';
 import { surfaceErrors } from '../errors.ts';
-import { findImagePlugin, type WantedPlugin } from '../find-image-plugin.ts';
+import { findArtifactPlugin, mayMakeImages, type WantedPlugin } from '../find-artifact-plugin.ts';
 import { quoteSubmission } from '../quote-task.ts';
 import { type NamedImage, refuseDroppedImages } from '../refuse-dropped-images.ts';
 import type { SurfaceDeps } from '../types.ts';
@@ -167,7 +167,10 @@ export async function quoteImages(
 
 type Maker = { plugin: LoadedPlugin; hasChannel: boolean; owners?: readonly ProtocolOwner[] };
 
-/** The plugin that makes the images of a model: one that claims them, else one with artifacts. */
+/**
+ * The plugin that makes the images of a model: one that claims them, else one whose artifacts may
+ * be images.
+ */
 export function findImageMaker(
   vendors: SurfaceDeps['vendors'],
   wanted: WantedPlugin,
@@ -177,7 +180,7 @@ export function findImageMaker(
   const [owner] = owners;
   if (owner) return { plugin: owner.plugin, hasChannel: owner.hasChannel, owners };
   // A plugin that does not know of edits might make an image that has nothing to do with this one.
-  return operation === 'edit' ? undefined : findImagePlugin(vendors, wanted);
+  return operation === 'edit' ? undefined : findArtifactPlugin(vendors, wanted, mayMakeImages);
 }
 
 type Wait = {

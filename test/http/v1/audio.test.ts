@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI, { toFile } from 'openai';
 import { ask } from '../../support/gateway.ts';
-import { type ArtifactGateway, FILE, startArtifactGateway } from './artifact-harness.ts';
+import { type ArtifactGateway, FILE, startArtifactGateway, withoutVideo } from './artifact-harness.ts';
 
 let world: ArtifactGateway;
 let client: OpenAI;
 beforeAll(async () => {
   world = await startArtifactGateway();
-  await world.addPlugin('voice', { protocols: [] }, (source) =>
-    source.replace(/export const protocols[\s\S]*?\n\} \};/, ''),
-  );
+  await world.addPlugin('voice', { protocols: [] }, withoutVideo);
+  const usageSchema = { images: { type: 'number', unit: 'count' } };
+  await world.addPlugin('painter', { protocols: [], usageSchema }, withoutVideo);
   client = new OpenAI({ apiKey: world.key, baseURL: `${world.url}/v1`, maxRetries: 0 });
 });
 afterAll(() => world.stop());
@@ -39,6 +39,7 @@ describe('speech', () => {
     ['a vendor that gives up', { end: 'FAILURE' }, [400, 'audio_failed']],
     ['a result without sound', { list: [{ key: 'cover', type: 'image' }] }, [502, 'audio_missing']],
     ['a model of videos', { model: 'acme-1' }, [404, 'model_not_found']],
+    ['a model that bills images', { model: 'painter-1' }, [404, 'model_not_found']],
     ['a plugin without a channel', { model: 'eleven_v3' }, [503, 'no_available_channel']],
   ])('%s is refused', async (_name, body, expected) => {
     const { status, body: answer } = await speak(body);

@@ -3,14 +3,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
 import { ask } from '../../support/gateway.ts';
 import { until } from '../../support/until.ts';
-import { type ArtifactGateway, FILE, LARGE, startArtifactGateway } from './artifact-harness.ts';
+import { type ArtifactGateway, FILE, LARGE, startArtifactGateway, withoutVideo } from './artifact-harness.ts';
 
 let world: ArtifactGateway;
 let client: OpenAI;
 beforeAll(async () => {
   world = await startArtifactGateway();
-  const withoutVideo = (source: string) => source.replace(/export const protocols[\s\S]*?\n\} \};/, '');
   await world.addPlugin('pixel', { protocols: [] }, withoutVideo);
+  const songs = { songs: { type: 'number', unit: 'count' } };
+  await world.addPlugin('singer', { protocols: [], usageSchema: songs }, withoutVideo);
+  const claim = { models: ['studio-1', 'studio-2'], protocols: [{ name: 'proto_image', models: ['studio-2'] }] };
+  await world.addPlugin('studio', claim, (source) => source.replace('proto_video', 'proto_image'));
   client = new OpenAI({ apiKey: world.key, baseURL: `${world.url}/v1`, maxRetries: 2 });
 });
 afterAll(() => world.stop());
@@ -129,9 +132,7 @@ test.each<[string, object, Record<string, string>]>([
 });
 
 test('images of models that have no addresses at OpenAI come in Base64', async () => {
-  await world.addPlugin('gpt-image', { models: ['gpt-image-1'], protocols: [] }, (source) =>
-    source.replace(/export const protocols[\s\S]*?\n\} \};/, ''),
-  );
+  await world.addPlugin('gpt-image', { models: ['gpt-image-1'], protocols: [] }, withoutVideo);
   const made = await client.images.generate({ model: 'gpt-image-1', prompt: 'x', ...{ list: TWO } });
   expect(made.data?.map(({ url, b64_json = '' }) => [url, b64_json.length > 0])).toEqual([
     [undefined, true],
@@ -145,6 +146,8 @@ describe('refused before anything is submitted', () => {
     ['a stream as text', { stream: 'true' }, [400, 'image_request_invalid']],
     ['a stream as number', { stream: 1 }, [400, 'image_request_invalid']],
     ['a model of videos', { model: 'acme-1' }, [404, 'model_not_found']],
+    ['a model that bills songs', { model: 'singer-1' }, [404, 'model_not_found']],
+    ['a model whose plugin claims images of another', { model: 'studio-1' }, [404, 'model_not_found']],
     ['a model that nobody serves', { model: 'nobody-1' }, [404, 'model_not_found']],
   ])('%s', async (_name, body, expected) => {
     const before = await readTasks();
@@ -195,7 +198,6 @@ test('an order beyond the budget of its key is 429, says when to come back, and 
 });
 
 test('a repeat that only a relay channel could serve now is answered with the task of the plugin', async () => {
-  const withoutVideo = (source: string) => source.replace(/export const protocols[\s\S]*?\n\} \};/, '');
   const channel = await world.addPlugin('both', { protocols: [] }, withoutVideo);
   const relay = { type: 1, name: 'relay', models: ['both-1'], key: 'sk-0123456789', task_plugin_key: undefined };
   await world.admin.createChannel(world.vendor.url, relay);

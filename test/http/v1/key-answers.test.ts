@@ -1,7 +1,7 @@
 /** What an API key is told of models, prices and its own spending. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { ask } from '../../support/gateway.ts';
-import { type ArtifactGateway, startArtifactGateway } from './artifact-harness.ts';
+import { type ArtifactGateway, startArtifactGateway, withoutVideo } from './artifact-harness.ts';
 
 let world: ArtifactGateway;
 beforeAll(async () => {
@@ -36,6 +36,19 @@ test('models say what takes them, and on request inputs, price and usual time', 
     price: { currency: 'USD', priced: true, summary: { kind: 'amount', usd: 0.25, per: [] } },
     usual_seconds: null,
   });
+});
+
+test('models that bill songs, or that last and are no images, are offered as audio', async () => {
+  const seconds = { type: 'number', unit: 'second' };
+  const count = { type: 'number', unit: 'count' };
+  for (const [plugin, usageSchema, type] of [
+    ['singer', { songs: count }, 'audio'],
+    ['player', { seconds }, 'audio'],
+    ['painter', { seconds, images: count }, 'image-generation'],
+  ] as const) {
+    await world.addPlugin(plugin, { protocols: [], usageSchema }, withoutVideo);
+    expect(await get(`/v1/models/${plugin}-1`)).toMatchObject({ supported_endpoint_types: [type, 'task'] });
+  }
 });
 
 test('models of images are not offered, or bought, as audio', async () => {

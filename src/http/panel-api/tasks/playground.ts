@@ -192,7 +192,7 @@ function readRefusal(thrown: unknown) {
 }
 
 function describeModel(
-  { plugin, model, actions, protoVideo, protoImage, responseModes, native, schema, ...offer }: CallableModel,
+  { plugin, model, actions, protoVideo, takesImages, responseModes, native, schema, ...offer }: CallableModel,
   showsExpression: boolean,
 ) {
   const { manifest } = plugin;
@@ -209,7 +209,7 @@ function describeModel(
     surfaces: {
       generic: `/v1/tasks/${plugin.key}`,
       proto_video: protoVideo ? '/v1/videos' : null,
-      images: protoImage || (manifest.hasArtifacts && !protoVideo) ? '/v1/images/generations' : null,
+      images: takesImages ? '/v1/images/generations' : null,
       proto_responses: responseModes ? { path: '/v1/responses', modes: responseModes } : null,
       native,
     },
