@@ -25,6 +25,19 @@ export function constantTimeEqual(a: string, b: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
+/**
+ * The secrets of a comma-separated list. `%2C` stands for a comma within one; a secret that has
+ * these three characters itself is read as it is, too.
+ */
+export const readSecretList = (text: string): string[] =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .flatMap((item) => [...new Set([item.replaceAll(/%2C/gi, ','), item])]);
+
+export const writeSecretList = (secrets: readonly string[]): string =>
+  [...new Set(secrets.map((secret) => secret.replaceAll(',', '%2C')))].join(',');
+
 /** Encrypts secrets at rest (AES-256-GCM). Text form: `v1.<iv>.<tag>.<ciphertext>`, base64url. */
 export interface SecretBox {
   seal(plain: string): string;

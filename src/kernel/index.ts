@@ -38,8 +38,10 @@ export {
   hmacSha256Base64,
   hmacSha256Base64Url,
   hmacSha256Hex,
+  readSecretList,
   type SecretBox,
   sha256Hex,
+  writeSecretList,
 } from './crypto.ts';
 export { listKeySecrets, listRequestSecrets } from './derived-secrets.ts';
 export { countNames, editJson, type JsonChanges, parseLongIds, readJsonMembers } from './edit-json.ts';

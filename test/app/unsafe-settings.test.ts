@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from 'bun:test';
 import { readConfig } from '../../src/app/config/config.ts';
+import { readSecretList, writeSecretList } from '../../src/kernel/index.ts';
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -52,6 +53,22 @@ describe('former secrets', () => {
       expect(findFaults({ [name]: `${former}, another ${former}` })).toEqual([]);
     },
   );
+});
+
+test('former secrets: %2C is a comma within one, or itself, and lists are read as they are written', () => {
+  const comma = 'first half, second half';
+  const lists: [text: string, secrets: string[]][] = [
+    ['first half%2C second half', [comma, 'first half%2C second half']],
+    [`${'a'.repeat(20)}, x%2cy${'b'.repeat(20)}`, ['a'.repeat(20), `x,y${'b'.repeat(20)}`, `x%2cy${'b'.repeat(20)}`]],
+  ];
+  for (const [text, secrets] of lists) {
+    const { config } = configFor({ CRYPTO_SECRET_PREVIOUS: text, SESSION_SECRET_PREVIOUS: text });
+    expect([config.cryptoSecretPrevious, config.sessionSecretPrevious]).toEqual([secrets, secrets]);
+    const written = writeSecretList(secrets);
+    expect(readSecretList(written)).toEqual(expect.arrayContaining(secrets));
+    expect(writeSecretList(readSecretList(written))).toBe(written);
+  }
+  expect(writeSecretList([comma])).toBe('first half%2C second half');
 });
 
 describe('SESSION_COOKIE_TRUSTED_URL', () => {

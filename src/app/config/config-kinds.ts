@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import ipaddr from 'ipaddr.js';
-import { err, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
+import { err, ok, type Result, readSecretList, type Sentence, sentence } from '../../kernel/index.ts';
 import { readRange } from '../../upstream/check-address.ts';
 
 /** How the text of one variable becomes a value. `parse` fails with a hint, or an empty string. */
@@ -153,9 +153,9 @@ export const passphrase: ValueKind<string> = {
 /** Former secrets: a comma-separated list, the newest first. */
 export const secretList: ValueKind<readonly string[]> = {
   type: 'secret list',
-  allowed: `a comma-separated list of former secrets of at least ${SECRET_MIN_LENGTH} characters each`,
+  allowed: `a comma-separated list of former secrets of at least ${SECRET_MIN_LENGTH} characters each, a comma within one as %2C`,
   parse(value) {
-    const items = value.split(',').map((item) => item.trim());
+    const items = readSecretList(value);
     if (items.some((item) => item === '')) return refuse('an entry is empty');
     // What verifies a token must be as hard to guess as what signs one.
     return items.every((item) => item.length >= SECRET_MIN_LENGTH) ? ok(items) : refuse('an entry is too short');

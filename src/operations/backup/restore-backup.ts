@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OperatorError, pluralize, silentLogger, unwritable } from '../../kernel/index.ts';
+import { OperatorError, pluralize, silentLogger, unwritable, writeSecretList } from '../../kernel/index.ts';
 import {
   beginSqliteRestore,
   endSqliteRestore,
@@ -225,15 +225,15 @@ function noteSecrets({ config }: BackupDeps, dataDir: string, secrets: Opened | 
   const given = {
     SESSION_SECRET: config.sessionSecret,
     CRYPTO_SECRET: config.cryptoSecret,
-    SESSION_SECRET_PREVIOUS: config.sessionSecretPrevious.join(','),
-    CRYPTO_SECRET_PREVIOUS: config.cryptoSecretPrevious.join(','),
+    SESSION_SECRET_PREVIOUS: writeSecretList(config.sessionSecretPrevious),
+    CRYPTO_SECRET_PREVIOUS: writeSecretList(config.cryptoSecretPrevious),
   };
   if (config.databaseUrl === '' && given.SESSION_SECRET === '' && given.CRYPTO_SECRET === '') return [];
   const needed = {
     SESSION_SECRET: secrets.session[0] ?? '',
     CRYPTO_SECRET: secrets.crypto[0] ?? '',
-    SESSION_SECRET_PREVIOUS: secrets.session.slice(1).join(','),
-    CRYPTO_SECRET_PREVIOUS: secrets.crypto.slice(1).join(','),
+    SESSION_SECRET_PREVIOUS: writeSecretList(secrets.session.slice(1)),
+    CRYPTO_SECRET_PREVIOUS: writeSecretList(secrets.crypto.slice(1)),
   };
   const names = Object.keys(needed) as (keyof typeof needed)[];
   const different = names.filter((name) => needed[name] !== given[name] && needed[name] !== '');
