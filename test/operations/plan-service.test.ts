@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { VARIABLES } from '../../src/app/config/config-variables.ts';
 import { planService } from '../../src/operations/system-service/plan-service.ts';
-import type { ServiceInput } from '../../src/operations/system-service/service-files.ts';
+import { type ServiceInput, STOP_SECONDS } from '../../src/operations/system-service/service-files.ts';
 import { findProgram } from '../support/find-program.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -27,6 +28,37 @@ test('systemd, one user: the unit survives blanks and signs in its paths', () =>
   expect(readText(plan)).toContain('Environment="DATA_DIR=/home/ada/50%% \\"data\\""\n');
   expect(readText(plan)).toContain('WantedBy=default.target');
   expect(plan.install.at(-1)?.command).toEqual(['systemctl', '--user', 'enable', '--now', 'taskgate.service']);
+});
+
+test('service managers wait for all that a stop waits for, one step after the other', () => {
+  const source = new URL('../../src/', import.meta.url).pathname;
+  const readMs = (path: string, name: string): number => {
+    const [, ms = ''] =
+      new RegExp(`^const ${name} = ([\\d_]+);$`, 'm').exec(readFileSync(`${source}${path}`, 'utf8')) ?? [];
+    return Number(ms.replaceAll('_', '')) || Number.NaN;
+  };
+  const polling = [
+    readMs('app/composition/compose-gateway.ts', 'POLL_GRACE_MS'),
+    readMs('relay/requests/follow-request.ts', 'STOP_MS'),
+  ];
+  const steps = [
+    VARIABLES.shutdownSeconds.default * 1000,
+    // A backup's process is asked to end, then killed.
+    2 * readMs('operations/backup/backup-schedule.ts', 'STOP_MS'),
+    readMs('surfaces/batches/run-batches.ts', 'STOP_GRACE_MS'),
+    Math.max(...polling),
+    readMs('app/composition/compose-gateway.ts', 'WEBHOOK_GRACE_MS'),
+    readMs('notifications/outbox-worker.ts', 'ABORT_WAIT_MS'),
+    readMs('app/composition/compose-services.ts', 'MAIL_GRACE_MS'),
+    readMs('app/composition/compose-services.ts', 'TRACE_GRACE_MS'),
+  ];
+  const seconds = steps.reduce((sum, ms) => sum + ms, 0) / 1000;
+  expect(seconds).toBeGreaterThan(25);
+  expect(STOP_SECONDS).toBeGreaterThanOrEqual(seconds + 5);
+  const plan = (platform: 'linux' | 'darwin') => readText(planService(input(), { platform, ...machine }));
+  // The unit leaves a minute for draining.
+  expect(plan('linux')).toContain(`\nTimeoutStopSec=${STOP_SECONDS + 60}\n`);
+  expect(plan('darwin')).toContain(`<key>ExitTimeOut</key><integer>${STOP_SECONDS}</integer>`);
 });
 
 test('path injection: a line break in a path does not become a line of the file, and a $ stays a $', () => {

@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 import { VARIABLES } from '../../src/app/config/config-variables.ts';
+import { STOP_SECONDS } from '../../src/operations/system-service/service-files.ts';
 
 const folder = new URL('../../ops/container/', import.meta.url).pathname;
 const read = (name: string) => readFileSync(`${folder}${name}`, 'utf8');
@@ -17,6 +18,7 @@ type Service = {
   cap_drop?: string[];
   security_opt?: string[];
   ports?: string[];
+  stop_grace_period?: string;
 };
 type Compose = { services: Record<string, Service>; volumes: Record<string, null> };
 
@@ -45,6 +47,11 @@ for (const name of ['compose.yaml', 'compose.cluster.yaml']) {
       expect(node).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
       for (const port of node.ports ?? []) expect(port).toStartWith('127.0.0.1:');
     }
+  });
+
+  test(`${name}: a node has the time that its stop may take`, () => {
+    for (const { environment, stop_grace_period: given } of nodes)
+      expect(given).toBe(`${STOP_SECONDS + Number(environment?.SHUTDOWN_DRAIN_SECONDS ?? 0)}s`);
   });
 
   test(`${name}: the gateway knows each variable, and the example has each that must be set`, () => {

@@ -93,11 +93,12 @@ export async function composeGateway(foundation: Foundation, isDrained: () => bo
       const place = { host: config.host, ...(tls ? { tls } : {}) };
       const listener = http.listen({ ...place, port: config.port });
       listeners.push(listener);
-      shutdown.add('listener', () => listener.stop(config.shutdownSeconds * 1000));
+      const waitMs = config.shutdownSeconds * 1000;
+      shutdown.add('listeners', async () => {
+        await Promise.all(listeners.map((each) => each.stop(waitMs)));
+      });
       if (config.resultsPort !== 0) {
-        const results = http.listen({ ...place, port: config.resultsPort, resultsOnly: true });
-        listeners.push(results);
-        shutdown.add('listener of results', () => results.stop(config.shutdownSeconds * 1000));
+        listeners.push(http.listen({ ...place, port: config.resultsPort, resultsOnly: true }));
       }
       certificate?.start();
       shutdown.add('certificate', () => certificate?.stop());

@@ -6,6 +6,15 @@ export const SYSTEM_DATA_DIR = '/var/lib/taskgate';
 const SERVICE_USER = 'taskgate';
 
 /**
+ * A stop takes at most this long: 25 seconds for requests in flight (`SHUTDOWN_TIMEOUT_SECONDS`),
+ * 31 for the work that its steps wait for one after the other, and some for the database. The
+ * compose files in `ops/container` have the same figure, and add what their nodes drain.
+ */
+export const STOP_SECONDS = 65;
+/** Draining, which is off by default, may take a minute before that. */
+const DRAIN_SECONDS = 60;
+
+/**
  * What the service may not do, for a unit of the system. The compiler of JavaScript writes code
  * that it then runs, so `MemoryDenyWriteExecute` cannot be among it.
  */
@@ -65,8 +74,7 @@ export function systemdUnit({ scope, executable, dataDir, args }: ServiceInput):
     ...service,
     'Restart=on-failure',
     'RestartSec=2',
-    // Draining, which is off by default, may take a minute; then requests in flight get 25 seconds.
-    'TimeoutStopSec=100',
+    `TimeoutStopSec=${DRAIN_SECONDS + STOP_SECONDS}`,
     // The sandbox's processes end with the gateway, which tells them.
     'KillMode=mixed',
     'LimitNOFILE=65536',
@@ -107,7 +115,7 @@ export function launchdPlist({ executable, dataDir, args }: ServiceInput): strin
     '  <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>',
     // 0077, which a property list has in decimal.
     '  <key>Umask</key><integer>63</integer>',
-    '  <key>ExitTimeOut</key><integer>40</integer>',
+    `  <key>ExitTimeOut</key><integer>${STOP_SECONDS}</integer>`,
     `  <key>StandardErrorPath</key><string>${escapeXml(`${dataDir}/taskgate.log`)}</string>`,
     '</dict>',
     '</plist>',
