@@ -53,4 +53,4 @@ export {
 } from './check-channel.ts';
 export { type CredentialChange, type CredentialService, MAX_CREDENTIALS, shortenKey } from './credentials.ts';
 export { channelErrors, isUnreadableKey } from './errors.ts';
-export { type PickRequest, serves, type VendorAccount } from './pick-account.ts';
+export { offers, type PickRequest, serves, type VendorAccount } from './pick-account.ts';

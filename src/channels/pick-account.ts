@@ -102,10 +102,15 @@ const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: rea
     ? boundPluginKeys(channel).includes(pluginKey)
     : channelTypes.includes(channel.type);
 
+/** Whether a channel serves a model to some group. */
+export const offers = (
+  channel: ChannelRecord,
+  { pluginKey, channelTypes, model }: Pick<ServeRequest, 'pluginKey' | 'channelTypes' | 'model'>,
+): boolean =>
+  channel.status === STATUS.enabled && isDrivenBy(channel, pluginKey, channelTypes) && channel.models.includes(model);
+
 /** Whether a channel may serve a request. */
 export const serves = (channel: ChannelRecord, request: ServeRequest): boolean =>
-  channel.status === STATUS.enabled &&
   (request.only === undefined || channel.id === request.only.channelId) &&
-  isDrivenBy(channel, request.pluginKey, request.channelTypes) &&
-  channel.models.includes(request.model) &&
+  offers(channel, request) &&
   channel.groups.includes(request.group);

@@ -1,6 +1,6 @@
 import type { Quote } from '../billing/index.ts';
 import { type JsonObject, newTaskId, userOwner } from '../kernel/index.ts';
-import { type Caller, prepareSubmission, type Submission, taskErrors } from '../tasks/index.ts';
+import { type Caller, describeUnserved, prepareSubmission, type Submission } from '../tasks/index.ts';
 import { localCredential } from '../vendors/index.ts';
 import { surfaceErrors } from './errors.ts';
 import { jsonRequest, type RequestOptions } from './json-request.ts';
@@ -58,10 +58,7 @@ export async function quoteSubmission(deps: SurfaceDeps, submission: Submission)
   const { channelTypes } = plugin.manifest;
   const wanted = { pluginKey: plugin.key, channelTypes, model, group: caller.group, except: [] };
   const account = deps.vendors.channels.pick(wanted);
-  if (!account) {
-    const message = `No channel in your group serves the model "${model.slice(0, 100)}".`;
-    throw taskErrors.model_not_found({ message, param: 'model' });
-  }
+  if (!account) throw describeUnserved(deps.vendors, submission);
   const release = await deps.node.slots.enter({ owner: userOwner(caller.user.id), queue: plugin.key });
   try {
     const publicTaskId = newTaskId(deps.clock.nowMs(), deps.node.random);

@@ -55,6 +55,7 @@ export { limitReached, listOwnerLimits, readConcurrencyLimits } from './state/ow
 export { toStoredFailure } from './state/stored-failure.ts';
 export { traceEvent } from './state/trace-event.ts';
 export { MAX_ATTEMPTS, skipUnreadableChannel } from './submission/attempt-channels.ts';
+export { describeUnserved } from './submission/describe-unserved.ts';
 export { findProtocolOwners, type ProtocolOwner } from './submission/find-protocol-owner.ts';
 export { forbidUnsafeRetry, type SubmissionState } from './submission/forbid-unsafe-retry.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';

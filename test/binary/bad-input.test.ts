@@ -254,7 +254,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
           demoTask,
           { model: 'nobody-1', prompt },
           json,
-          { status: 503, code: 'no_available_channel' },
+          { status: 404, code: 'model_not_found', says: /"nobody-1"/ },
         ],
         [
           'no prompt',

@@ -102,7 +102,7 @@ describeEachStore('batches that run', (opened) => {
       expect([end.status, end.request_counts]).toEqual(['completed', { total: 13, completed: 12, failed: 1 }]);
       const tasks = end.items.map(({ task_id }) => task_id);
       expect(new Set(tasks).size).toBe(13);
-      expect(end.items[12]).toMatchObject({ status: 'failed', task_id: null, error: { code: 'no_available_channel' } });
+      expect(end.items[12]).toMatchObject({ status: 'failed', task_id: null, error: { code: 'model_not_found' } });
       expect(
         (await first.vendorCounts()).creates + (second === first ? 0 : (await second.vendorCounts()).creates),
       ).toBe(12);

@@ -8,6 +8,7 @@ import { toLease } from '../state/finish-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
 import { type FailedAttempt, refuseWithoutToken } from './classify-refusal.ts';
+import { describeUnserved } from './describe-unserved.ts';
 import { failSubmission, readStoredReservation } from './fail-submission.ts';
 import type { SubmissionState } from './forbid-unsafe-retry.ts';
 import { moveTask } from './move-task.ts';
@@ -206,9 +207,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
       // A vendor that refuses the credential has no job, so another one may serve.
       if (!attempt.mayTryAnother && !(isOfCredential && attempt.outcome !== 'in_doubt')) break;
     }
-    const model = submission.intent.model.slice(0, 100);
-    const message = sentence('tasks.channel_missing', { plugin: submission.plugin.key, model });
-    const error = lastError ?? taskErrors.no_available_channel({ message, param: 'model' });
+    const error = lastError ?? describeUnserved(deps.vendors, submission);
     if (!task) throw error;
     const waiting = await endUnaccepted(deps, submission, { run, task, error, lastAttempt, retryable, refusals });
     isNoted = true;

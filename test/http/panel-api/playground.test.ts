@@ -173,7 +173,7 @@ describe('a submission without an API key', () => {
     ['an unknown field', { plugin_key: 'demo', body: order, key: 'x' }, 400, 'VALIDATION_FAILED'],
     ['no model', { plugin_key: 'demo', body: { prompt: 'x' } }, 400, 'MODEL_REQUIRED'],
     ['no such plugin', { plugin_key: 'nobody', body: order }, 400, 'PLUGIN_NOT_FOUND'],
-    ['a model that nobody serves', { plugin_key: 'demo', body: { ...order, model: 'x' } }, 503, 'NO_AVAILABLE_CHANNEL'],
+    ['a model that nobody serves', { plugin_key: 'demo', body: { ...order, model: 'x' } }, 404, 'MODEL_NOT_FOUND'],
     ['what the plugin refuses', { plugin_key: 'demo', body: { ...order, seconds: 99 } }, 400, 'PLUGIN_REQUEST_INVALID'],
     ['no price', { plugin_key: 'demo', body: { ...order, model: 'demo-video-pro' } }, 400, 'BILLING_MODEL_PRICE_ERROR'],
   ])('%s is refused', async (_name, body, status, code) => {

@@ -119,9 +119,16 @@ describe('a quote', () => {
     [
       'a model that no channel has',
       { plugin_key: 'demo', model: 'demo-video-pro', request: { prompt: 'a' } },
+      503,
+      'NO_AVAILABLE_CHANNEL',
+      'demo-video-pro',
+    ],
+    [
+      'a model that nobody knows',
+      { plugin_key: 'demo', model: 'nobody-1', request: { prompt: 'a' } },
       404,
       'MODEL_NOT_FOUND',
-      '',
+      'nobody-1',
     ],
     ['a plugin that is not there', { plugin_key: 'none', model: 'm', request: {} }, 400, 'PLUGIN_NOT_FOUND', 'none'],
     ['a request without its plugin', { model: 'demo-video', request: {} }, 400, 'VALIDATION_FAILED', 'plugin_key'],
