@@ -1,6 +1,7 @@
 import { Button, Group, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import fold from '../../ui/display/fold.module.css';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { writeDollars } from '../../ui/form/decimal.ts';
 import { expressionForm, plainAmount, readAmount, toDraft, toSummary } from './price-draft.ts';
@@ -31,6 +32,7 @@ function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
   return (
     <section className={classes.bar} aria-label={t('sheet.changes')}>
       <details
+        className={fold.fold}
         open={isOpen}
         onToggle={({ currentTarget }) => {
           setOpen(currentTarget.open);
@@ -62,7 +64,7 @@ function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
               <ChangeLines key={change.row.id} change={change} />
             ))}
           </ul>
-          <details className={classes.formulas}>
+          <details className={`${fold.fold} ${classes.formulas}`}>
             <summary>{t('sheet.formulas')}</summary>
             <ul>
               {changes.slice(0, mostNamed).map(({ row: { id, model }, expression }) => (

@@ -2,6 +2,7 @@ import { Text } from '@mantine/core';
 import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { CopyField } from '../../ui/display/copy-field.tsx';
+import fold from '../../ui/display/fold.module.css';
 import { WithCode } from '../../ui/display/with-code.tsx';
 import { RequestTabs } from '../playground/code-tabs.tsx';
 import { findSentence, isSchema, makeExample, type Operation, type Parameter, type Schema } from './read-document.ts';
@@ -181,7 +182,7 @@ export function OperationWords({ operation }: { operation: Operation }) {
         </Part>
       )}
       {headers.length > 0 && (
-        <details className={classes.fold}>
+        <details className={`${fold.fold} ${classes.more}`}>
           <summary>{t('reference.optionalHeaders')}</summary>
           <ParameterTable parameters={headers} />
         </details>

@@ -3,6 +3,7 @@ import type { i18n as I18n } from 'i18next';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
+import fold from '../../ui/display/fold.module.css';
 import { WithCode } from '../../ui/display/with-code.tsx';
 import contents from './contents.module.css';
 import { listGuides } from './guides.tsx';
@@ -267,7 +268,11 @@ function Fold({ label, isOpen: forced, children }: FoldProps) {
   const [isOpen, setOpen] = useState(forced);
   useEffect(() => setOpen(forced), [forced]);
   return (
-    <details className={classes.fold} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details
+      className={`${fold.fold} ${classes.more}`}
+      open={isOpen}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
       <summary>{label}</summary>
       {isOpen && children}
     </details>
