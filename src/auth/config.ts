@@ -70,7 +70,7 @@ export type AuthSettings = {
   };
 };
 
-/** How many tasks a user may submit. */
+/** The limits of model requests. */
 export type ModelRequestSettings = {
   /** The limits within a sliding window; undefined: none. */
   window: WindowLimits | undefined;

@@ -203,7 +203,7 @@ function matches(opening: StatementLine, { kind, since = 0, until = Number.POSIT
   );
 }
 
-/** Which of a statement's sums a line counts in. */
+/** Finds the sum of a statement that a line counts in. */
 function sumFor(line: StatementLine): 'added' | 'adjusted' | 'tasks' | 'storage' {
   const kind = classifyLine(line);
   // Folded lines of a month are those of tasks, relayed requests and storage.
@@ -212,7 +212,7 @@ function sumFor(line: StatementLine): 'added' | 'adjusted' | 'tasks' | 'storage'
   return kind === 'grant' || line.kind === 'topup' || line.kind === 'grant' ? 'added' : 'adjusted';
 }
 
-/** As `countStatement` of the store says it. */
+/** Classifies a line as `countStatement` of the store does. */
 const classifyLine = ({ taskId, reason, kind }: StatementLine): StatementKind =>
   taskId !== null ? 'task' : ((reason || kind) as StatementKind);
 

@@ -42,7 +42,7 @@ import { type PickRequest, pickAccount, type VendorAccount } from './pick-accoun
 export type ChannelChange = Partial<ChannelInput>;
 export type SavedChannel = { channel: ChannelRecord; baseUrlSource: 'given' | 'plugin_default' };
 
-/** Where a task or a relayed object is; null: at the first credential of its channel. */
+/** The account that has a task or a relayed object; null: the first credential of its channel. */
 type Begun = { channelId: number; credentialId: number | null };
 
 /** The channels as they are stored, replicated on each node, and the accounts that serve. */

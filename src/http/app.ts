@@ -360,7 +360,7 @@ const taskGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
   ] as const;
 };
 
-/** What is asked for first after a start, by supervisors and by the panel. */
+/** Supervisors and the panel ask for these first after a start. */
 const firstGroup = (kit: Kit, deps: HttpDeps) =>
   [
     statusRoutes(kit, { ...deps.status, auth: deps.auth, startedAt: deps.clock.unix() }),

@@ -7,9 +7,9 @@ import { measureJsonString, skipJsonString } from './scan-json.ts';
 export type FoundValue = { path: string; value: string | number };
 
 /**
- * What is wanted at a path. `id`: a string, or a number as it is written. `number`: also one that
- * is written as a string. `length`: the bytes of a string in UTF-8, without keeping it. `object`: 1
- * for each object.
+ * The value that is wanted at a path. `id`: a string, or a number as it is written. `number`: also
+ * one that is written as a string. `length`: the bytes of a string in UTF-8, without keeping it.
+ * `object`: 1 for each object.
  */
 export type WantedValue = 'string' | 'id' | 'number' | 'length' | 'object';
 

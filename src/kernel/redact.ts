@@ -50,7 +50,7 @@ function createLazily(secrets: Secrets, create: (forms: readonly string[]) => Re
   };
 }
 
-/** For one text. For several texts create a redactor. */
+/** Redacts one text. Create a redactor for several texts. */
 export const redactSecrets = (text: string, secrets: Secrets): string => createRedactor(secrets)(text);
 
 export const listSecrets = (secrets: Secrets): readonly (string | undefined)[] =>

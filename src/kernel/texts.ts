@@ -29,11 +29,11 @@ export function describeBytes(bytes: number, language = 'en'): string {
   );
 }
 
-/** What is paid for by the GB, which has 10^9 bytes there, exactly enough to be multiplied. */
+/** Storage is paid for by the GB of 10^9 bytes, so this is exact enough to be multiplied. */
 const describeGigabytes = (bytes: number, language: string): string =>
   new Intl.NumberFormat(language, { style: 'unit', unit: 'gigabyte', maximumFractionDigits: 6 }).format(bytes / 1e9);
 
-/** As precise as it is given: `$0.10`, `$0.0025`. */
+/** Writes an amount as precisely as it is given: `$0.10`, `$0.0025`. */
 const describeUsd = (usd: number, language: string): string =>
   new Intl.NumberFormat(language, {
     ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' },

@@ -35,7 +35,7 @@ import { createModelDurations } from './waiting/estimate-start.ts';
 import { createQueuePositions, type QueuePositions } from './waiting/queue-positions.ts';
 import { createWaitingCounts } from './waiting/waiting-counts.ts';
 
-/** What picked a credential before it was removed has stored its task by then. */
+/** A submission that picked a credential before its removal has stored its task by then. */
 const REMOVED_KEPT_SECONDS = 3600;
 
 /**

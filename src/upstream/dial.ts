@@ -30,7 +30,7 @@ export type DialOptions = {
   privateRanges?: readonly string[] | undefined;
 };
 
-/** Where to, and what may be reached on the way. */
+/** The target of a connection, and which addresses it may reach. */
 export type Way = {
   url: URL;
   secure: boolean;

@@ -4,8 +4,8 @@ import { databaseVersion } from '../../store/index.ts';
 import type { Config } from '../config/config-variables.ts';
 
 /**
- * For commands about what is there: with a wrong data directory they would create an empty database
- * and find nothing in it.
+ * Refuses a data directory without a database. Commands that read one would otherwise create an
+ * empty database there and find nothing in it.
  *
  * @throws `OperatorError` where there is no database of a gateway
  */

@@ -6,7 +6,7 @@ import { webhookReceivers } from './webhook-receivers.ts';
 
 const IN_DATA_DIR: StorageLocation = { kind: 'folder', path: '' };
 
-/** As the server gave it. */
+/** The bucket's server gave this key, so it may have any form. */
 const bucketKey = { ...text(), type: 'secret' };
 
 /** Tasks, webhooks and artifacts. */

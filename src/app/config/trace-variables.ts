@@ -61,7 +61,7 @@ const collector: ValueKind<string> = {
 const protocol = oneOf(...PROTOCOLS);
 const compression = oneOf('none', 'gzip');
 
-/** For traces alone, and usually unset: then the variable of the same name without TRACES holds. */
+/** A variable of traces alone. While it is unset, that of the same name without TRACES holds. */
 const ofTraces = <T>(kind: ValueKind<T>): ValueKind<T | undefined> => kind;
 
 const share: ValueKind<number> = {

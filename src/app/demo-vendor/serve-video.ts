@@ -91,7 +91,7 @@ const PALETTES = {
   },
 } as const satisfies Record<string, Palette>;
 
-/** What a prompt names; else its hash decides, so that prompts look different. */
+/** A word of the prompt chooses the time of day; else its hash does, so that prompts differ. */
 const TIMES: readonly (readonly [RegExp, keyof typeof PALETTES])[] = [
   [/night|moon|star|neon|dark|midnight/i, 'night'],
   [/dusk|sunset|evening|autumn|fire/i, 'dusk'],

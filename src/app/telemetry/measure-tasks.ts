@@ -100,7 +100,7 @@ export function measurePolls(registry: Registry): (latenessMs: number) => void {
   return (latenessMs) => lateness.observe(latenessMs / 1000);
 }
 
-/** How many tasks are open and due to be polled, on all nodes, and what this node polls. */
+/** Measures how many tasks are open and due on all nodes, and what this node polls. */
 export function measureOpenTasks(registry: Registry, tasks: Pick<Tasks, 'queueDepth' | 'stats'>): void {
   const queueDepth = readFromStore(() => tasks.queueDepth());
   new Gauge({

@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Webhooks } from '../../notifications/index.ts';
 import { readFromStore } from '../../telemetry/metrics/read-from-store.ts';
 
-/** How many webhooks wait, on all nodes, and what became of those that this node sent. */
+/** Measures how many webhooks wait on all nodes, and what became of those that this node sent. */
 export function measureWebhooks(registry: Registry, webhooks: Pick<Webhooks, 'depth' | 'stats'>): void {
   const webhookDepth = readFromStore(() => webhooks.depth());
   new Gauge({

@@ -115,7 +115,7 @@ export const describeAccount = (user: AdminUserRecord): AccountView => ({
 /** Names that one search returns. */
 const MAX_NAMES = 20;
 
-/** What filters show of an account, and no more. */
+/** Finds accounts by id or name for filters, which show nothing else of them. */
 export async function findUserNames(
   { store }: { store: Store },
   { id, keyword = '' }: { id?: number; keyword?: string },

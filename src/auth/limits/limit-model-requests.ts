@@ -7,7 +7,7 @@ import type { Counters, KeyOwner, PresentedKey, SuccessLists } from '../../store
 import type { ModelRequestSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 
-/** How much of a limit is left, this request counted. `resetSeconds`: until all of it is. */
+/** What is left of a limit after this request. All of it is free again in `resetSeconds`. */
 export type RateLimitState = { limit: number; remaining: number; resetSeconds: number };
 
 /** Whom a request is counted for. `key` is absent in the panel. `group` is that of the key. */

@@ -10,7 +10,7 @@ import type { PurposeKeys } from '../tokens/session-keys.ts';
  */
 export type MailCodePurpose = 'email_verify' | 'email_bind' | 'password_reset';
 
-/** Who a code is for. `userId` 0: no user yet. */
+/** The person whom a code is for. `userId` 0: there is no user yet. */
 export type CodeHolder = { purpose: MailCodePurpose; address: string; userId: number };
 
 /** A code that is right and still unused. */

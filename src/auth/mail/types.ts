@@ -20,7 +20,7 @@ export type MailContent =
   | Notice
   | { kind: 'test' };
 
-/** For a user. Money is quota. */
+/** Warns a user. Money is quota. */
 type BalanceLow = {
   kind: 'balance_low';
   username: string;

@@ -172,7 +172,7 @@ function readEmail({ email, email_verified: verified }: Record<string, unknown> 
   return verified === true || verified === 'true' ? readText(email) : '';
 }
 
-/** For the profile, which may be signed as well. */
+/** The client's configuration for reading the profile, which may be signed as well. */
 function configure(openId: typeof OpenIdClient, { metadata, settings, call }: OidcClient) {
   const config = new openId.Configuration(
     { issuer: metadata.issuer, jwks_uri: metadata.jwksUri, userinfo_endpoint: metadata.userInfoEndpoint },

@@ -24,7 +24,7 @@ export type ProviderFields = {
   access_denied_message: string;
 };
 
-/** As in new-api: the names of OpenID Connect. */
+/** The names are those of OpenID Connect, as in new-api. */
 export const DEFAULT_FIELDS: ProviderFields = {
   name: '',
   icon: '',

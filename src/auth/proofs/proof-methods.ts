@@ -92,7 +92,7 @@ export function needsProof(scope: ProofScope, allowed: readonly ProofMethod[]): 
   return scope !== PROOF_SCOPE.accountEmail || allowed.length > 0;
 }
 
-/** What to use, where the first of the methods stands for those that are allowed. */
+/** Says what to use, by the first of the methods that are allowed. */
 const ADVICE = {
   '2fa': sentence('proofs.code'),
   passkey: sentence('proofs.passkey'),

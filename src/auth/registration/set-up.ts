@@ -65,7 +65,7 @@ export type CreatedRoot = { userId: number; username: string };
 
 /** The row that concurrent set-ups on any node race for. Written once, with the first root. */
 export const SETUP_OPTION = 'setup.completed_at';
-/** As in new-api; 500,000 = 1 USD. */
+/** Root begins with this balance, as in new-api; 500,000 is 1 USD. */
 const ROOT_QUOTA = 100_000_000;
 
 /** True when a root account exists, whichever node created it. */

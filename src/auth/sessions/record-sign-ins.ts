@@ -30,7 +30,7 @@ export type SignInAttempt = {
   confirms?: true;
 };
 
-/** For the metrics. Both come from closed sets; all OAuth providers count as `oauth`. */
+/** A sign-in as metrics count it. Both come from closed sets; OAuth providers are `oauth`. */
 export type SignInSample = { method: string; outcome: string };
 
 /**

@@ -9,7 +9,7 @@ const MAX_MODELS = 1000;
 /** The pool of a channel that names none, and where an outage of its vendor is kept. */
 export const ownPool = (channelId: number): string => `#${channelId}`;
 
-/** Where a rest of a channel's credential is kept. */
+/** The name under which a rest of a channel's credential is kept. */
 export const credentialPool = ({ channelId, credentialId }: { channelId: number; credentialId: number }): string =>
   credentialId === 0 ? ownPool(channelId) : `#${channelId}/${credentialId}`;
 

@@ -21,7 +21,7 @@ import { NO_REFUSALS, type Refusals, weighAcceptance, weighRefusal } from './wei
 
 /** Ends and trials come later by a random tenth at most, so that nodes do not coincide. */
 const SPREAD = 0.1;
-/** How many may be sent at once after a rest; each acceptance doubles it. */
+/** This many tasks may be sent at once after a rest; each acceptance doubles the number. */
 const FIRST_WINDOW = 2;
 const LAST_WINDOW = 64;
 /** How soon a rest that could not be stored is stored again. */

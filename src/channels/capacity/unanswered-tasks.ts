@@ -13,7 +13,7 @@ export type UnansweredTasks = {
 
 export const noUnanswered = (): UnansweredTasks => ({ tasks: new Map(), bringsResults: false });
 
-/** What is in use of a model, in slots. */
+/** The slots of a model that are in use. */
 type InUse = { inFlight: number; accepted: number; abandoned: number };
 
 /**

@@ -14,7 +14,7 @@ export const newVendorQueue = (): VendorQueue => ({ most: FIRST, isUsedUp: false
 /** `queued`: tasks that stand there by their polls. `unpolled`: tasks of which no poll has told. */
 type Counted = { queued: number; unpolled: number };
 
-/** How many more tasks may be sent. */
+/** Finds how many more tasks may be sent. */
 export function findQueueRoom(queue: VendorQueue, { queued, unpolled }: Counted): number {
   if (queued > 0) return Math.max(0, FIRST - queued - unpolled);
   const room = Math.max(0, queue.most - unpolled);

@@ -57,7 +57,7 @@ export const readBodyLimit = (name: unknown): BodyLimitName | undefined =>
 
 /** A multipart body may be this many times as large as the largest allowed file. */
 const MAX_FILES_TOTAL = 4;
-/** For the text fields and the framing around the parts. */
+/** Text fields and the framing around the parts may take this much. */
 const MULTIPART_OVERHEAD = MIB;
 
 export const multipartBytes = (maxFileBytes: number): number => MAX_FILES_TOTAL * maxFileBytes + MULTIPART_OVERHEAD;

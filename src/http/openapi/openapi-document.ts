@@ -220,7 +220,7 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
 }
 
 const TOO_MANY = 'Too many requests. Wait for the number of seconds in Retry-After.';
-/** As at OpenAI, whose clients know the code. */
+/** OpenAI's clients know this code. */
 const TOO_LITTLE =
   'Also returned when funds run out: `insufficient_quota` (balance too low), `insufficient_key_quota` (key budget used up), `budget_exceeded` (spending limit for the period reached).';
 
@@ -307,7 +307,7 @@ const describeProof = ({ scope, when }: ProofNeed): object => ({
   description: `A Security Proof with the scope ${scope}${when === undefined ? '' : `, ${when}`}: from POST /api/verify, or from /api/user/passkey/verify/begin and finish.`,
 });
 
-/** For bodies with limits other than those in the document's description. */
+/** Describes a body whose limits differ from those in the document's description. */
 function describeBodyOf(operation: Operation): void {
   const { requestBody, 'x-body-limit': name } = operation;
   if (name === undefined || !isObject(requestBody)) return;
@@ -337,7 +337,7 @@ function chooseFailure(path: string): keyof typeof ERRORS {
   return path.startsWith('/v1/') || path === '/mcp' ? 'OpenAiFailure' : 'PanelFailure';
 }
 
-/** What only some failures have. */
+/** The members that only some failures have. */
 const OPTIONAL = new Set(['reason', 'params', 'details']);
 
 const describeFailure = (properties: object) => ({

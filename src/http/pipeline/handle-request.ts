@@ -159,7 +159,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
 }
 
 /**
- * For what `answer` has no response to: a fault before it knows the request, or after it has
+ * Answers a fault that `answer` has no response to: before it knows the request, or after it has
  * answered. It is recorded as every other failure.
  */
 function answerFault(

@@ -33,7 +33,7 @@ function readMember(value: unknown, language: string): unknown {
   });
 }
 
-/** As the panel does: by the exact tag, then by the primary one, then in English. */
+/** Chooses a language as the panel does: the exact tag, then the primary one, then English. */
 function localise(text: unknown, language: string): unknown {
   if (!isObject(text)) return text;
   const byTag = new Map(Object.entries(text).map(([tag, said]) => [tag.toLowerCase(), said]));

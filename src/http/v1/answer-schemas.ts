@@ -130,8 +130,8 @@ const VideoGeneration = object(
   { cost: COST, queue: QUEUE },
 );
 /**
- * As the vendor wrote it. A vendor's number stays one, but generators of clients fail at a type of
- * two kinds. `own`: the form of the gateway's ids.
+ * An id as the vendor wrote it. A vendor's number stays one, but generators of clients fail at a
+ * type of two kinds. `own`: the form of the gateway's ids.
  */
 const vendorId = (own: string) => ({ type: 'string', not: { pattern: own } });
 const RelayedVideo = {
@@ -191,7 +191,7 @@ const ImageList = object({
   data: { type: 'array', items: object({}, { url: TEXT, b64_json: TEXT }) },
   cost: COST,
 });
-/** What each is, in one line. */
+/** Adds a schema's description, in one line. */
 const is = <Schema extends object>(description: string, schema: Schema) => ({ description, ...schema });
 /** The schemas by the names that other parts of the document use for them. */
 export const ANSWER_SCHEMAS = {

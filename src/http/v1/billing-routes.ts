@@ -14,7 +14,7 @@ const toUsd = (quota: number): number => quota / QUOTA_PER_USD;
 /** The days that are shown if no dates are given, today included. */
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 3660;
-/** What keys without a limit may spend: no client of this form takes "no limit". */
+/** Keys without a limit show this one: no client of this form takes "no limit". */
 const UNLIMITED_USD = 100_000_000;
 
 const date = (description: string) => t.Optional(t.String({ maxLength: 10, description }));

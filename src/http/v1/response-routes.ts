@@ -100,7 +100,7 @@ type Scope = {
   log: { error(fields: object, message: string): void };
 };
 
-/** What can be done with a response: that of a plugin's task, else that of a relay channel. */
+/** The operations on a response: of a plugin's task, else of a relay channel. */
 export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
   const { relay, surfaces, watchAccess } = deps;
 

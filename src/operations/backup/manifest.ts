@@ -11,13 +11,13 @@ export const MANIFEST = 'manifest.json';
 export const SECRETS_PART = 'secrets.age';
 export const RESULTS_PART = 'results.txt';
 export const RESULTS_FOLDER = 'results';
-/** What a backup in the making may have stored stays at least as long. */
+/** Files that an unfinished backup may have stored stay at least this long. */
 export const UNFINISHED_SECONDS = 2 * DAY_SECONDS;
 /** A manifest has some 1 KB. */
 const MAX_BYTES = 64 * 1024;
 const ID = /^\d{8}T\d{6}Z-[A-Za-z0-9]{6}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
-/** Where a manifest may say that its parts are. */
+/** A manifest may give its parts names like this. */
 const PART = /^[a-z]{1,20}(?:\.[a-z]{1,10}){0,3}$/;
 
 /** Ids sort as their times. */

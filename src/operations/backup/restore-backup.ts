@@ -187,7 +187,7 @@ async function restoreResults(
   }
 }
 
-/** What runs on its own, and no version of the program has made. */
+/** Says what acts on its own in the copy and was left out: no version of the program made it. */
 const noteForeign = (foreign: readonly string[]): string[] =>
   foreign.length === 0
     ? []

@@ -249,7 +249,7 @@ async function checkTasks(store: Store): Promise<Finding> {
   };
 }
 
-/** What waits ends at its deadline at the latest, if a node looks after it. */
+/** Checks the queue: a waiting task ends at its deadline at the latest, if a node is there. */
 async function checkQueue(store: Store, clock: Clock): Promise<Finding> {
   const { total, items } = await store.queueView.list({}, { page: 1, pageSize: 1 });
   const [oldest] = items;

@@ -91,7 +91,7 @@ function restItems(
   return [{ code: 'channel_resting', severity: 'warning', target, ...sentence('attention.channel_resting', params) }];
 }
 
-/** What a channel's health gives reason to; `read-channel-health.ts` of the reports decides it. */
+/** Lists what follows from a channel's health, which `read-channel-health.ts` decides. */
 function failingChannelItems(health: ChannelHealth, name: string, target: AttentionItem['target']): AttentionItem[] {
   const { state } = health;
   if (state !== 'failing' && state !== 'degraded') return [];
@@ -101,7 +101,7 @@ function failingChannelItems(health: ChannelHealth, name: string, target: Attent
     : [{ code: 'channel_degraded', severity: 'warning', target, ...said }];
 }
 
-/** How many tasks failed, and why the latest did; why the latest test failed, where it did. */
+/** Says how many tasks failed, and why the latest task and the latest test did. */
 function describeFailures(health: ChannelHealth, channel: string): Sentence {
   const { failed, lastFailureReason, lastFailureSentence, lastTest } = health;
   const counts = countFailures(health, channel);

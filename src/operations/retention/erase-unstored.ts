@@ -3,7 +3,7 @@ import { type AgedTask, hasEnded, type Store } from '../../store/ports/index.ts'
 import type { RetentionStep } from './retention-steps.ts';
 import { CONTENT_PARTS, clearContent } from './strip-content.ts';
 
-/** What a vendor answered to a request that is not to be stored stays this long after the task. */
+/** The answer to a request that is not to be stored stays this long after the task's end. */
 const UNSTORED_SECONDS = 3600;
 
 /**

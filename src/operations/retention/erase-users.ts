@@ -4,7 +4,7 @@ import { type AgedTask, hasEnded, type Store } from '../../store/ports/index.ts'
 import type { RetentionStep } from './retention-steps.ts';
 import { clearContent, ERASED_PARTS } from './strip-content.ts';
 
-/** What became of the rows of one slice is one row of the log. */
+/** The log gets one row for each slice of this many rows. */
 const AUDIT_SLICE = 500;
 
 type Deps = { store: Store; clock: Clock; logger: Logger };
@@ -12,7 +12,7 @@ type Deps = { store: Store; clock: Clock; logger: Logger };
 /** How long a request that began before the deletion may still write rows about the account. */
 const SETTLE_SECONDS = 60;
 
-/** Where reasons of refunds stand beside the tasks. */
+/** These tables have reasons of refunds, too. */
 const BILLS = ['usage', 'ledger'] as const;
 
 /** `isWaiting`: a task of the account that was looked at last still runs. */

@@ -1,7 +1,7 @@
 import { CLOCK_LEEWAY_SECONDS, type Clock, type Logger, sleepInStep, watchClock } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 
-/** As the only node of a database writes its heartbeat, so that both wake up together. */
+/** The only node of a database writes its heartbeat as often, so that both wake up together. */
 const LOOK_EVERY_MS = 15_000;
 /** After the clock was set ahead this far, nothing is removed by its age for this long. */
 const FAR_MS = 3_600_000;

@@ -46,7 +46,7 @@ type Deps = {
   pin: () => Pin;
 };
 
-/** What says how to ask; undefined: nothing does. `tells`: the plugin can tell limits at all. */
+/** The hooks that say how to ask, if any. `tells`: the plugin can tell limits at all. */
 type Hooks = { balance: RunAccountHook | undefined; limits: RunAccountHook | undefined; tells: boolean };
 
 export function createVendorAccountWatch({

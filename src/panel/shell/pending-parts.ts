@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** How many parts of the panel are on their way because a page that somebody opened needs them. */
+/** Counts the parts of the panel that are being loaded for a page that somebody opened. */
 let pending = 0;
 const listeners = new Set<() => void>();
 

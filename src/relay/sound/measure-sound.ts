@@ -9,7 +9,7 @@ import { type Reading, scanFrames } from './walk-frames.ts';
  */
 const LEAST_BYTES_PER_SECOND = 1000;
 
-/** What files have of bytes that belong to nothing, such as lost parts of frames. */
+/** Files may have this many bytes that belong to nothing, such as lost parts of frames. */
 const UNREAD_BYTES = 8192;
 
 type SoundFile = Extract<ClientRequest['body'], { kind: 'multipart' }>['files'][number];

@@ -117,7 +117,7 @@ export async function describeArtifacts(
   };
 }
 
-/** What is told of a result that no plugin listed stands beside the list, not in it. */
+/** Facts of a result that no plugin listed stand beside the list, not in it. */
 const nameLegacy = ({ kept, bytes, sha256, kept_until, kept_reason, kept_reason_sentence }: KeptState) => ({
   ...(kept && { legacy_content_kept: kept }),
   ...(bytes !== undefined && { legacy_content_bytes: bytes }),

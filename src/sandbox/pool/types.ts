@@ -101,7 +101,7 @@ export type PoolState = PoolOptions & {
   growTimer: ReturnType<typeof setTimeout> | undefined;
 };
 
-/** What child processes and timers call. */
+/** Child processes and timers call these. */
 export type PoolEvents = {
   onFrame(worker: Worker, frame: Frame): void;
   onExit(worker: Worker): void;

@@ -129,7 +129,7 @@ export const mailOptions = {
   },
 } satisfies OptionRules;
 
-/** As Standard Webhooks writes secrets: 24 to 64 bytes in base64. */
+/** Standard Webhooks writes secrets like this: 24 to 64 bytes in Base64. */
 const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 
 const signingSecret = () => {

@@ -105,7 +105,7 @@ export async function writeHashed(
 const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 const UNAVAILABLE = ['EACCES', 'EPERM', 'EROFS', 'EIO', 'ENOENT', 'ENOTDIR', 'ESTALE', 'EMFILE', 'ENFILE'];
 
-/** What the file system refused; undefined for any other error. */
+/** The fault that the file system reported; undefined for any other error. */
 export function toFileFault(error: unknown): FileFault | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (FULL.includes(code)) return { kind: 'full', ...sentence('place.folder_full', { code }) };

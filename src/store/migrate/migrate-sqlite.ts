@@ -63,7 +63,7 @@ export function migrateSqlite(options: MigrateOptions): string[] {
 
 type MigrateOptions = { dataDir: string; clock: Clock; logger: Logger };
 
-/** As `migrateSqlite`, over an open connection whose commits survive a power cut. */
+/** Does the same over an open connection whose commits survive a power cut. */
 function migrateSqliteFile(file: SqliteFile, options: MigrateOptions): string[] {
   try {
     if (isEmpty(file) && fillEmpty(file, options.clock.unix())) return migrations.map(({ name }) => name);

@@ -29,7 +29,7 @@ export type BackupRun = {
 /** Proof of a run that was begun. */
 export type BackupLease = { id: string; owner: string };
 
-/** How much a database holds. `ledgerSum`: of all amounts, as an integer in decimal digits. */
+/** Counts of a database's rows. `ledgerSum`: the sum of all amounts, in decimal digits. */
 export type DatabaseCounts = {
   users: number;
   tasks: number;

@@ -31,7 +31,7 @@ export type ListedWaiting = WaitingTask & {
   isAttached: boolean;
 };
 
-/** How much of a class waits, all priorities together. */
+/** The number of a class's tasks that wait, all priorities together. */
 export type WaitingTotal = WaitingClass & { waiting: number };
 
 /** The order of the queue: the higher priority, then the lower turn, then the older task. */

@@ -66,7 +66,7 @@ const DEADLINES = {
   /** 0: none. */
   lockMs: 0,
 };
-/** For a reader whom nobody waits for, and who may get no CPU time for long. 0: none. */
+/** Nobody waits for such a reader, and it may get no CPU time for long. 0: no deadline. */
 export const READER_DEADLINES: typeof DEADLINES = {
   connectSeconds: 60,
   statementMs: 0,

@@ -58,7 +58,7 @@ export type Context = {
   lockName: (name: string) => Promise<void>;
 };
 
-/** What takes a list, which dialects pass differently: conditions on its members, and writes. */
+/** Conditions and writes that take a list, which dialects pass differently. */
 type Lists = {
   /**
    * A condition: `column` is not among the integers of the placeholder `name`, whose value is a
@@ -102,7 +102,7 @@ export type RecordColumns = Record<string, 'text' | 'bigint' | 'integer' | 'bool
 /** What a statement over `records` is given, by the names of its columns. */
 export type StoredRecord = Readonly<Record<string, string | number | null | undefined>>;
 
-/** What a row of a look-up was sought by. */
+/** The value by which a row of a look-up was sought. */
 type Sought = { sought: string | number };
 
 /**
@@ -367,7 +367,7 @@ export const toJsonSafeText = (text: string): string => text.replaceAll('\0', '\
 /** What stands in the column beside the text of a sentence. */
 export const encodeSentence = (said: Sentence): string => JSON.stringify(withoutMessage(said));
 
-/** What a statement read from such a column. */
+/** Decodes what a statement read from such a column. */
 export const decodeSentence = (value: unknown): StoredSentence | null =>
   value === null || value === undefined ? null : (JSON.parse(String(value)) as StoredSentence);
 

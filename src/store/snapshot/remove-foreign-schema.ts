@@ -125,7 +125,7 @@ export function notOfExtension(catalogue: 'pg_class' | 'pg_proc'): string {
     and deptype = 'e')`;
 }
 
-/** What acts by itself in the current schema, and the statement that removes it. */
+/** Finds what acts by itself in the current schema, and the statement that removes it. */
 const POSTGRES_ACTING = `
   select 'rule ' || rulename, format('drop rule %I on %s', rulename, ev_class::regclass)
     from pg_rewrite join pg_class on pg_class.oid = ev_class

@@ -39,7 +39,7 @@ export function sqliteBytes(dataDir: string): number {
   return [path, `${path}-wal`].reduce((sum, name) => sum + (existsSync(name) ? statSync(name).size : 0), 0);
 }
 
-/** What `pragma integrity_check` finds in the database of `dataDir`; empty: nothing. */
+/** Lists what `pragma integrity_check` finds in the database of `dataDir`. */
 export function checkSqliteDatabase(dataDir: string): string[] {
   const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
   try {
@@ -49,7 +49,7 @@ export function checkSqliteDatabase(dataDir: string): string[] {
   }
 }
 
-/** As above, one table with its indexes at a time; `rest` runs after each. */
+/** Does the same for one table with its indexes at a time, and calls `rest` after each. */
 export async function checkSqliteTables(dataDir: string, rest: () => Promise<void>): Promise<string[]> {
   const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
   const faults: string[] = [];

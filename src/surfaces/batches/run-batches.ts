@@ -21,7 +21,7 @@ import { itemKey, quoteItem, retryAfterSeconds, submitItem } from './batch-items
 import { writeBatchNotice } from './batch-object.ts';
 import { MAX_BATCH_ITEMS } from './read-batch.ts';
 
-/** What was not sent within a day never is: OpenAI's only window. */
+/** An item that was not sent within a day never is: this is OpenAI's only window. */
 export const WINDOW_SECONDS = 24 * 3600;
 /** An idempotency key tells for a day what came of an item: none is sent again after this. */
 const SENT_AGAIN_SECONDS = 23 * 3600;

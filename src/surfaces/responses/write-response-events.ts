@@ -19,7 +19,7 @@ const MAX_PROGRESS = 998;
 const EVENTS_PER_OUTPUT = 6;
 
 /**
- * Where the outputs of a task's streams begin: after how many reports of progress. The first stream
+ * The number of progress reports after which a task's streams have their outputs. The first stream
  * that has an output decides, and the others follow, so that a stream can be resumed on any node.
  */
 export type OutputStart = {
@@ -29,7 +29,7 @@ export type OutputStart = {
   shift(): Promise<void>;
 };
 
-/** For one stream that nobody resumes. */
+/** Serves one stream that nobody resumes. */
 const UNSHARED: OutputStart = { keep: async (after) => after, shift: async () => {} };
 
 type Beginning = {

@@ -24,15 +24,15 @@ import { releaseParked } from './release-parked.ts';
 
 /** How often to check what all live nodes know of. */
 const NODES_EVERY_MS = 10_000;
-/** The sweep while something waits: the guarantee behind every notice. */
+/** While something waits, this sweep is the guarantee behind every notice. */
 const SWEEP_MS = 1000;
-/** Where nothing waits, other nodes of a PostgreSQL database may have put a task in a queue. */
+/** While nothing waits here, another node on PostgreSQL may have put a task in a queue. */
 const IDLE_MS = 5000;
 /** Slots that become free within this time are filled together. */
 const GATHER_MS = 20;
 /** How often it looks for tasks whose users, keys or clients are gone. */
 const LOST_EVERY_MS = 5000;
-/** How often to search all that waits for what was written before a clock was set back. */
+/** How often to search all waiting tasks for those written before a clock was set back. */
 const ALL_EVERY_MS = 300_000;
 /**
  * One transaction begins to send at most this many tasks. SQLite holds the thread until it ends, so

@@ -223,7 +223,7 @@ async function changeQueue(deps: TaskDeps, { task, entry, requested, prepared }:
 /** Undoes what its transaction has written. */
 const LEFT = new Error('the task left its queue');
 
-/** What a repeat of the task is made from. */
+/** Stores the request that a repeat of the task is made from. */
 function withRequest(execution: TaskExecution, { intent, request }: PreparedSubmission): TaskExecution {
   const { request: repeatable, inputs, ...rest } = execution;
   const again = repeatable && toRetryRequest({ body: request.body, intent });

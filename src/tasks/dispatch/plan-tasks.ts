@@ -13,7 +13,7 @@ type Queues = {
 };
 
 /**
- * Which tasks could be sent by which accounts, by the free slots that this node knows of. Queues of
+ * Plans which accounts could send which tasks, by the free slots that this node knows of. Queues of
  * one priority may want the same slots: `chooseNextTasks` decides between them.
  */
 export function planTasks(deps: TaskDeps, { classes, most, turn }: Queues): Plan[] {

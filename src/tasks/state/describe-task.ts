@@ -40,7 +40,7 @@ export function taskCost(task: CostFacts) {
   };
 }
 
-/** What its client asked for, where another model serves it. */
+/** Names the model that the client asked for, if another one serves the task. */
 export const showRequestedModel = ({ properties }: Pick<TaskRecord, 'properties'>): { requested_model?: string } =>
   properties.requestedModelName === undefined || properties.requestedModelName === properties.originModelName
     ? {}
@@ -70,7 +70,7 @@ export const taskObject = (task: DescribedTask & Pick<TaskSummary, 'action'>) =>
   cost: taskCost(task),
 });
 
-/** As webhooks tell of it. */
+/** The task as webhooks show it. */
 export const taskNotice = (task: TaskRecord) => ({
   ...taskObject(task),
   fail_reason_sentence: task.failReasonSentence,

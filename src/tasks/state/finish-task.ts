@@ -128,7 +128,7 @@ export async function finishTask(
   return ended;
 }
 
-/** What the task says of itself from now on, where that is something else. */
+/** The task's `execution` after its end, if it changes. */
 function endExecution(
   execution: TaskExecution,
   { result, isChanged }: { result: StoredResult | undefined; isChanged: boolean },
@@ -140,8 +140,8 @@ function endExecution(
 }
 
 /**
- * When nearly every task of its model would have ended: by then the vendor has no job any more.
- * In Unix seconds by the store's clock, which all nodes share.
+ * Finds when nearly every task of its model would have ended: by then the vendor has no job any
+ * more. The result is in Unix seconds by the store's clock, which all nodes share.
  */
 async function findSlotEnd({ store, node, logger, limits }: TaskDeps, task: TaskRecord): Promise<number> {
   const durations = await node.durations.all().catch((error: unknown) => {

@@ -13,7 +13,7 @@ const FULL_SECONDS = 30;
 
 type OpenDeps = { clock: Clock; billing: Billing; capacity: Capacity; holds: MemoryHolds };
 
-/** What the store let begin, at the account that it is sent by. */
+/** A task that the store let begin, and the account that sends it. */
 export type Begun = Dispatch & { dispatchedAtMs: number };
 
 /**
@@ -110,8 +110,8 @@ async function takePlaces(
 }
 
 /**
- * What begins beyond the own limits of its key, user or group, or would overtake tasks that those
- * hold back. Their users stay locked, so that nobody else begins a task of theirs at the same time.
+ * Finds the tasks that exceed a limit of their own key, user or group, or would overtake tasks that
+ * such a limit holds back. Their users stay locked, so that nobody else begins a task of theirs.
  */
 async function holdBack(
   tx: Repositories,
@@ -134,7 +134,7 @@ async function holdBack(
   return held;
 }
 
-/** What is beyond the bounds of its group. Each that is within them counts for those behind it. */
+/** Finds the tasks beyond the bounds of their group. Each one within them counts for the next. */
 async function refuseOverfullQueues(
   tx: Repositories,
   openings: readonly Opening<unknown>[],

@@ -15,10 +15,10 @@ export const UNUSABLE = 'unusable';
 export const UNUSABLE_RESULT = sentence('tasks.result_unusable');
 
 /**
- * What to store of a succeeded task's `url`, or else `remoteUrl`: without artifacts nothing else
- * leads to the result. Undefined if the plugin lists artifacts or gave no address; `unusable` if
- * nobody could ever fetch from its address. `isCut`: media were cut out of the answer, and a
- * `data:` URL with them.
+ * Decides what is stored of a succeeded task's `url`, or else `remoteUrl`: without artifacts,
+ * nothing else leads to the result. Undefined if the plugin lists artifacts or gave no address;
+ * `unusable` if nobody could ever fetch from its address. `isCut`: media were cut out of the
+ * answer, and a `data:` URL with them.
  */
 export function storedResult(
   { manifest }: LoadedPlugin,

@@ -44,7 +44,7 @@ async function describeWait({ store }: TaskDeps, { taskId }: TaskRecord): Promis
   return entry?.parked ? taskErrors.concurrency_limit(end) : taskErrors.wait_over(end);
 }
 
-/** For a client whose Idempotency-Key finds the task again. */
+/** Tells a client that its Idempotency-Key finds the task again. */
 export const stillWaitsError = () =>
   taskErrors.wait_over({ message: sentence('tasks.waits_on'), retryAfterSeconds: 5 });
 

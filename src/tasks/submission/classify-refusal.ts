@@ -60,7 +60,7 @@ export async function classifyRefusal(
   };
 }
 
-/** What a status says of an account, where nobody says more. */
+/** Classifies a refusal by its status, if neither vendor nor plugin says more. */
 export function refusalForStatus(status: number): RefusalKind {
   if (status === 429) return 'capacity';
   if (status === 402) return 'balance';

@@ -67,8 +67,8 @@ type Other = { model: string; generation: Generation };
 export type OtherSubmission = Submission & DecodedRequest;
 
 /**
- * What plugins make of a request when it names another model. A request whose body or answer is of
- * one plugin's own form stays with that plugin; a native route stays with its model.
+ * Decodes a request again under the name of another model. A request whose body or answer has one
+ * plugin's own form stays with that plugin; a native route stays with its model.
  */
 export async function decodeOtherModel(
   deps: TaskDeps,

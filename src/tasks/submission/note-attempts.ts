@@ -34,7 +34,7 @@ export async function notePassedOver({ store, clock, logger }: TaskDeps, { taskI
     .catch((error: unknown) => logger.warn({ err: error, task_id: taskId }, 'the timeline of a task lacks a row'));
 }
 
-/** For people who look for the reason; the task does not wait for it. */
+/** Notes a refusal for people who look for its reason; the task does not wait for the write. */
 export function noteRefusal({ store, clock, logger }: TaskDeps, { credential }: VendorAccount, error: AppError): void {
   void store.credentials
     .noteError(credential.id, { said: toSentence(error), at: clock.unix() })

@@ -11,10 +11,10 @@ import { mayWait, toWaitingClass } from './take-account.ts';
 /** How often a task comes back before it ends with the vendor's last words. */
 const MAX_RETURNS = 10;
 const LONGEST_PAUSE_SECONDS = 60;
-/** What a turn takes of a user's share: that of a usual task. */
+/** A turn takes as much of its user's share as that of a usual task. */
 const TURN = 1000;
 
-/** What is said of an account, and not of the request. */
+/** Refusals that concern the account and not the request. */
 const OF_THE_ACCOUNT: ReadonlySet<RefusalKind | undefined> = new Set([
   'capacity',
   'rate',
@@ -25,8 +25,8 @@ const OF_THE_ACCOUNT: ReadonlySet<RefusalKind | undefined> = new Set([
 
 type Returned = { kind: 'waits'; task: TaskRecord } | { kind: 'ends' } | { kind: 'cancelled' };
 /**
- * What a dispatch took out of the queue. `task`: as it was then, with the price that was accepted.
- * `isTrial`: it tried whether a rest is over.
+ * An entry that a dispatch took out of the queue. `task`: as it was then, with the price that was
+ * accepted. `isTrial`: the task tries whether a rest is over.
  */
 export type TakenEntry = { task: TaskRecord; entry: WaitingRecord; isTrial: boolean };
 type Return = { task: TaskRecord; taken: TakenEntry | undefined; refusal: Refusal | undefined };
@@ -115,7 +115,7 @@ async function putInQueue(
 
 const NOT_STORED = taskErrors.queue_full().code;
 
-/** Where a submission waits. */
+/** Describes the queue's entry of a submission that waits. */
 export function describeEntry(
   deps: TaskDeps,
   submission: Submission,

@@ -27,8 +27,8 @@ type Waiting = {
 };
 
 /**
- * When a waiting task is expected to start, in Unix seconds; null: nothing tells. A slot becomes
- * free every (mean duration / slots in use) seconds: they are all in use.
+ * Estimates when a waiting task starts, in Unix seconds; null: nothing tells. A slot becomes free
+ * every (mean duration / slots in use) seconds: they are all in use.
  */
 export function estimateStart(
   { task, position, queue }: Waiting,

@@ -57,7 +57,7 @@ export type QueuePositions = {
 
 type PositionsDeps = Pick<TaskDeps, 'store' | 'clock' | 'pin' | 'vendors'> & { node: Pick<TaskNode, 'durations'> };
 
-/** Where waiting tasks stand. Orders are read once for all that ask at a time. */
+/** Finds the positions of waiting tasks. All who ask at a time share one reading of the order. */
 export function createQueuePositions({ store, clock, pin, vendors, node }: PositionsDeps): QueuePositions {
   const orders = keepFresh(clock, FRESH_MS, (name: string) => store.queueView.next(name, EXACT_POSITIONS));
   const classes = keepFresh(clock, FRESH_MS, readClasses);

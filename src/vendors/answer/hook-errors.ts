@@ -55,6 +55,6 @@ export function hookCause(failure: HookFailure): Error {
 /** Retry-After for what an unavailable plugin would show, in seconds. */
 export const ASK_AGAIN_SECONDS = 60;
 
-/** For a task whose plugin is switched off or cannot be loaded just now. */
+/** The error for a task whose plugin is switched off or cannot be loaded just now. */
 export const pluginUnavailable = () =>
   vendorErrors.plugin_unavailable({ message: sentence('tasks.plugin_away'), retryAfterSeconds: ASK_AGAIN_SECONDS });

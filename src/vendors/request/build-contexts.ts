@@ -61,7 +61,7 @@ export const protocolContext = (
   ...call,
 });
 
-/** Whose API answers, for drivers that can address another gateway too. */
+/** Tells a driver that can address another gateway, too, whose API answers. */
 export const upstreamContext = (
   { addressesGateways }: Manifest,
   { type }: ChannelRecord,
@@ -112,7 +112,7 @@ function withoutScript(settings: JsonObject): JsonObject {
   return own;
 }
 
-/** For driver hooks only: it contains the vendor's ids. */
+/** Only driver hooks get this: it contains the vendor's ids. */
 const originContext = ({ tasks }: OriginTasks): Pick<DriverContext, 'originTasks' | 'originTaskId'> => ({
   originTasks: tasks.map(({ taskId, upstreamTaskId, action, status, data }) => ({
     taskId,

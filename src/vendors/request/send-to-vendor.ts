@@ -26,7 +26,7 @@ function takesHeaders(
   return url !== null && allowsHost({ allowedHosts: [] }, channel.baseUrl, url);
 }
 
-/** What a request says itself is never overridden. */
+/** Adds headers; a header that the request has itself stays. */
 function addHeaders(
   own: UpstreamRequest['headers'],
   added: Readonly<Record<string, string>>,

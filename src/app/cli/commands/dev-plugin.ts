@@ -154,7 +154,7 @@ async function reload(
   return serving;
 }
 
-/** What lint warns of: an upload takes it, and it may still be why a task fails. */
+/** Shows lint's warnings: an upload is accepted, but they may still be why a task fails. */
 function showWarnings(input: CommandInput, plugin: PluginFile, { warnings }: LintReport): void {
   if (warnings.length === 0) return;
   const lines = warnings.map((warning) => plugin.describe(warning, 'warning'));
@@ -229,7 +229,7 @@ async function findMismatches(
   return { fixture, cases, commands };
 }
 
-/** For the terminal: what no longer fits, how to see the difference, and how to record it again. */
+/** Says what no longer fits, how to see the difference, and how to record the cases again. */
 function describeMismatches({ fixture, cases, commands }: Mismatches): string {
   const names = cases.slice(0, 3).map((name) => JSON.stringify(name));
   const more = cases.length > names.length ? ', …' : '';

@@ -124,7 +124,7 @@ async function checkDatabase(config: Config, { results, network }: Wanted): Prom
   }
 }
 
-/** As the gateway does it each week: beside requests, so it takes its time. */
+/** Checks the data as the gateway does each week: slowly, since requests are served beside it. */
 async function checkDataInSlices(config: Config): Promise<Finding[]> {
   lowerPriority();
   let begun = systemClock.monotonicMs();

@@ -30,7 +30,7 @@ import { createRecorder } from '../plugin-dev/record-exchanges.ts';
 import { type DevInstance, startDevInstance } from '../plugin-dev/start-dev-instance.ts';
 import { fixtureBeside, readPlugin, withSandbox } from '../read-plugin.ts';
 
-/** What the demo vendor finishes at once, and most vendors understand. */
+/** The demo vendor finishes this request at once, and most vendors understand it. */
 const DEFAULT_REQUEST = { prompt: 'a paper boat [duration=1]' };
 
 /**
@@ -100,7 +100,7 @@ async function record(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> 
   }
 }
 
-/** What the vendor answered to a submission: clients do not read it, and the author must. */
+/** Shows the vendor's answer to a submission: clients never see it, but the author must. */
 function describeRefusal({ args: [response] }: HookCall): string | undefined {
   if (!isObject(response)) return undefined;
   const body = JSON.stringify(shorten(cleanExchange(response.body ?? null)));

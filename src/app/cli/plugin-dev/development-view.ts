@@ -52,7 +52,7 @@ export function createDevelopmentView(clock: Clock, services: () => Services | u
 
 /** Calls that are kept for the page. */
 const MOST_CALLS = 300;
-/** How much of a call the page shows: what people read, and images in Base64 not at all. */
+/** The page shows as much of a call as people read, and no images in Base64. */
 const SHOWN = { maxText: 4000, maxItems: 100 };
 const SHOWN_OF_LARGE = { maxText: 200, maxItems: 20 };
 const MAX_CALL_LENGTH = 64 * 1024;

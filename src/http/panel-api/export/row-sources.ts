@@ -199,7 +199,7 @@ const statementColumns: readonly ExportColumn<StatementLine>[] = [
   { name: 'closing_usd', value: ({ closing }) => usd(closing) },
 ];
 
-/** What a period was for each account; charges are negative. */
+/** One line for each account: what changed in a period. Charges are negative. */
 export const statementRows = (
   { auth, statements }: { auth: Auth; statements: AccountStatements },
   { filter, period, cursor }: { filter: UserFilter; period: StatementPeriod; cursor: string | undefined },

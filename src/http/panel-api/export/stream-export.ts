@@ -168,7 +168,7 @@ export const isoTime = (seconds: number): string => (seconds > 0 ? new Date(seco
 
 export const usd = (quota: number): number => quota / QUOTA_PER_USD;
 
-/** As the listener's idle timeout. */
+/** The same as the listener's idle timeout. */
 const STALL_MS = 120_000;
 
 /**

@@ -156,7 +156,7 @@ export async function withFreshPreview<T>(billing: Billing, work: () => Promise<
   }
 }
 
-/** What remains to be done after a version was stored, and why. */
+/** Says what remains to be done after a version was stored, and why. */
 export const describeOutcome = (billing: Billing, uploaded: Uploaded) => {
   const { plugin, use, permissions, preview, runtimeError, warnings } = uploaded;
   const outcome = chooseOutcome(uploaded);

@@ -219,7 +219,7 @@ export function panelTaskRoutes(
     );
 }
 
-/** What is stored was redacted when it came. */
+/** Shows the stored answer, which was redacted when it came. */
 function describeAnswer(data: Json): { answer: string | null; is_cut: boolean } {
   if (data === null) return { answer: null, is_cut: false };
   const text = JSON.stringify(data, null, 2);

@@ -91,7 +91,7 @@ export function SummaryFigures({ balance, figures: { totals }, before, days }: S
   );
 }
 
-/** How much more or less than in the period before; else which period it is. */
+/** Says how much more or less it is than in the period before; else which period it is. */
 function Change({ now, before, days }: { now: number; before: number | undefined; days: string }) {
   const { t, i18n } = useTranslation();
   if (before === undefined) return <span>{t('home.inDays', { days })}</span>;

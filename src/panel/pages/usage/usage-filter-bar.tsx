@@ -19,7 +19,7 @@ type UsageFilterBarProps = {
   ofOneUser?: boolean;
 };
 
-/** Whose usage, of when, and what it is narrowed to. */
+/** Chooses whose usage is shown, of which period, and what it is narrowed to. */
 export function UsageFilterBar({ filters, ofOneUser = false }: UsageFilterBarProps) {
   const isAdmin = useRole() >= roles.admin;
   return (

@@ -218,7 +218,7 @@ function daysBetween(from: number, until: number): number[] {
 type Share = Report['shares'][number];
 type Narrow = Partial<Record<UsageFilterName, string>>;
 
-/** Who or what the spend went to; a row narrows the page to itself. */
+/** Shows how the spend divides among users, models and so on; a row narrows the page to itself. */
 function UsageShares({ report, filters }: { report: Report; filters: UsageFilters }) {
   const { t } = useTranslation();
   const { by, choices, set, setAll } = filters;

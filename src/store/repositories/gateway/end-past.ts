@@ -4,9 +4,9 @@ import { RESTORED_NODE } from '../../ports/index.ts';
 const NOT_SENT = 'not sent: the database was restored from a backup';
 
 /**
- * What ends all that a database from the past would do once more: order, deliver, and admit whom it
- * had admitted. Each statement has the name of the table that it needs. Run them in this order; a
- * second run changes nothing more. `at`: Unix seconds.
+ * Statements that end what a database from the past would do once more: order, deliver, and admit
+ * whom it had admitted. Each statement has the name of the table that it needs. Run them in this
+ * order; a second run changes nothing more. `at`: Unix seconds.
  */
 export const endPastStatements = (at: number) => ({
   // What was sent since then must not be sent again; the next start ends and refunds them.

@@ -15,7 +15,7 @@ const LEEWAY = sql.raw(String(CLOCK_LEEWAY_SECONDS));
 export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Context): BalanceAlertStore {
   const { balanceAlerts: alerts } = tables;
   const at = sql.placeholder;
-  /** Not warned, or warned for a threshold that is no longer the user's, nor a higher default. */
+  /** The user was not warned, or for a threshold that is no longer theirs, nor a higher default. */
   const mayWarn = (prefix: string) => {
     const [toldAt, told, chosen] = ['told_at', 'told_threshold', 'threshold'].map((name) => sql.raw(prefix + name));
     const again = sql.raw(String(WARN_AGAIN_SECONDS));
@@ -30,7 +30,7 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
       .where(eq(alerts.userId, at('userId')))
       .prepare(),
   );
-  // A bounded part of the users by their ids: no index on balances, which every task changes.
+  // Reads a bounded part of the users by id: balances have no index, since every task changes them.
   const findAmongAll = lazy(() =>
     prepare(sql`select u.id, u.quota, coalesce(a.threshold, ${at('fallback')}),
         case when ${mayWarn('a.')} and u.active then 1 else 0 end

@@ -8,7 +8,7 @@ const PARKING = { task_id: 'text', parked: 'text' } as const satisfies RecordCol
 
 export const toNumber = (value: unknown): number | null => (value === null ? null : Number(value));
 
-/** What runs of users, and the tasks that limits of their own hold back. */
+/** Counts the running tasks of users, and parks those that their own limits hold back. */
 export function createParkedTasks(
   { tables: { waiting }, prepare, lists, lockRows }: Context,
   count: (changes: readonly QueueChange[]) => Promise<void>,

@@ -168,6 +168,6 @@ export function createQueueView({ db, tables, statement }: Context): QueueViewSt
   };
 }
 
-/** As the index orders them, but for two ids of one turn where the database sorts by a language. */
+/** The index has this order, but for ids of one turn where the database sorts by a language. */
 const compareOrder = (one: WaitingOrder, other: WaitingOrder): number =>
   other.priority - one.priority || one.turn - other.turn || (one.taskId < other.taskId ? -1 : 1);

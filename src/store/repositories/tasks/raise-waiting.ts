@@ -6,7 +6,7 @@ import { addUp, type createWaitingTurns, type Entry, queueName } from './waiting
 
 /** How often a task is moved up at most: after each quarter of its wait but the last. */
 const QUARTERS = 4;
-/** What a usual task's turn takes. */
+/** A usual task's turn takes this much of its user's share. */
 export const TURN = 1000;
 
 /** When a task that waits is looked at next: to be moved up, or to end. */

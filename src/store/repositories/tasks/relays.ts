@@ -19,7 +19,7 @@ import { columnPlaceholders, lazyByShape } from '../prepare-by-shape.ts';
  * A literal and not a parameter, so that the partial indexes of open and of ended requests apply.
  */
 const OPEN = sql.raw(`'OPEN'`);
-/** As the partial index has it. */
+/** The list as the partial index has it. */
 const FOLLOWED = sql.raw(FOLLOWED_KINDS.map((kind) => `'${kind}'`).join(', '));
 const KINDS: RelayObjectKind[] = ['response', 'video'];
 
@@ -28,7 +28,7 @@ const MAX_PLAIN_BYTES = 191;
 /** Begins a digest. An id that begins so is stored by its digest too, so the two never meet. */
 const DIGEST = '=';
 
-/** What the index has of an id. */
+/** An id as the index has it. */
 const toColumnName = (id: string): string =>
   id.startsWith(DIGEST) || Buffer.byteLength(id) > MAX_PLAIN_BYTES ? `${DIGEST}${sha256Hex(id)}` : id;
 

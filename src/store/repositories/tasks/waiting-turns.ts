@@ -5,10 +5,10 @@ import { type Context, lazy } from '../context.ts';
 /** A class and a priority name a queue, whose tasks are served in the order of their turns. */
 type QueueKey = { class: string; priority: number };
 
-/** What leaves a queue. `parked` is what its number of parked tasks grows by. */
+/** Tasks that leave a queue. Its number of parked tasks grows by `parked`. */
 export type QueueChange = QueueKey & { tasks: number; bytes: number; parked: number; turn: number };
 
-/** What enters a queue. `turn` absent: it gets the next of its user. */
+/** A task that enters a queue. Without `turn` it gets its user's next one. */
 export type Entry = Omit<WaitingRecord, 'class' | 'turn'> & {
   class: WaitingClass;
   turn?: number | undefined;

@@ -15,7 +15,7 @@ const DAY_SECONDS = 86_400;
 /** The ids of user and wallet in rows that sum up all users. */
 const EVERYBODY = sql.raw('0');
 
-/** What usage by day is grouped by; a part that is summed over has a value that none has. */
+/** Groups of usage by day; a part that is summed over has a value that no row has. */
 const GROUPED = {
   all: {
     columns: sql.raw('day, plugin_key, model, kind, duration'),
@@ -177,7 +177,7 @@ export function createFigureStore(context: Context): FigureStore {
   };
 }
 
-/** How many tasks a usage row counts. */
+/** The number of tasks that a usage row counts. */
 export const endedTasks: SQL = sql.raw(`case when seconds = ${CORRECTION_SECONDS} then 0 else 1 end`);
 
 /** The class of a usage row's duration. */
