@@ -63,6 +63,18 @@ test('a price that is edited shows before and after, and is saved', async () => 
   expect(await readPrice('demo-video')).toBe('0.06 * u("seconds")');
 });
 
+test('prices typed in the tab of a plugin are not lost when another tab is opened', async () => {
+  const page = await panel.sharedRootPage();
+  await page.goto(`${panel.origin()}/plugins/demo?tab=prices`);
+  await price(page, 'demo-video').fill('0.07');
+  for (const tab of ['Versions', 'Overview']) {
+    await page.getByRole('tab', { name: tab }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Keep editing' }).click();
+    await waitForValue(price(page, 'demo-video'), '$0.07');
+  }
+  await changes(page).getByRole('button', { name: 'Discard' }).click();
+});
+
 test('list × 1.3 and +10 % change the chosen prices', async () => {
   const page = await openSheet();
   expect(await page.getByRole('button', { name: /^Apply/ }).count()).toBe(0);
