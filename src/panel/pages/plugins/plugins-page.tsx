@@ -1,5 +1,5 @@
-import { Alert, Anchor, Button, Text, Title } from '@mantine/core';
-import { IconAlertTriangle, IconBuildingStore, IconUpload } from '@tabler/icons-react';
+import { ActionIcon, Alert, Anchor, Button, Text, Title } from '@mantine/core';
+import { IconAlertTriangle, IconBuildingStore, IconPlus, IconUpload } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -188,15 +188,7 @@ function PluginBrief({ plugin }: { plugin: PluginSummary }) {
       icon={<PluginIcon name={name} icon={meta?.icon} path={hasIcon ? iconPath(key) : undefined} />}
       name={name}
       to={`/plugins/${encodeURIComponent(key)}`}
-      state={
-        !isRegistered ? (
-          <PluginStateWord plugin={plugin} />
-        ) : channels === 0 ? (
-          <Anchor component={Link} to={newChannelPath(key)} inherit display="inline-block" py={12} my={-12}>
-            {t('channels.add')}
-          </Anchor>
-        ) : undefined
-      }
+      state={isRegistered ? undefined : <PluginStateWord plugin={plugin} />}
       facts={[
         t('keys.modelCount', { count: models }),
         channels === 0 ? '' : t('plugins.move.channels', { count: channels, number: format.number(channels) }),
@@ -206,7 +198,22 @@ function PluginBrief({ plugin }: { plugin: PluginSummary }) {
           {withoutName(localise(meta?.description, i18n.language), name) || key}
         </Text>
       }
-      {...(channels > 0 || !isRegistered ? { actions: <PluginSwitch plugin={plugin} /> } : {})}
+      actions={
+        channels > 0 || !isRegistered ? (
+          <PluginSwitch plugin={plugin} />
+        ) : (
+          <ActionIcon
+            component={Link}
+            to={newChannelPath(key)}
+            variant="subtle"
+            size={44}
+            aria-label={t('channels.add')}
+            title={t('channels.add')}
+          >
+            <IconPlus size={20} stroke={1.6} aria-hidden="true" />
+          </ActionIcon>
+        )
+      }
     />
   );
 }
