@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
+import { AppError, isObject, type Json, type JsonObject } from '../kernel/index.ts';
 import type { WebhookRecord } from '../store/ports/index.ts';
 import type { NotificationDeps } from './types.ts';
 
@@ -39,7 +39,8 @@ export function createAttachArtifacts(
       try {
         return await list(taskId);
       } catch (error) {
-        if (left === 0 || signal.aborted) throw error;
+        const isForNow = error instanceof AppError && error.kind === 'unavailable';
+        if (left === 0 || !isForNow || signal.aborted) throw error;
         await clock.sleep(PAUSE_MS, signal);
       }
     }

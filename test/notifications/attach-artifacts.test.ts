@@ -1,7 +1,15 @@
 /** What webhook notices carry of a task's artifacts, and when they go without. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createSecretBox, randomBase64 } from '../../src/kernel/index.ts';
-import type { ApiKeyRecord, Store } from '../../src/store/ports/index.ts';
+import {
+  AppError,
+  createSecretBox,
+  type ErrorKind,
+  randomBase64,
+  silentLogger,
+  systemClock,
+} from '../../src/kernel/index.ts';
+import { createAttachArtifacts } from '../../src/notifications/attach-artifacts.ts';
+import type { ApiKeyRecord, Store, WebhookRecord } from '../../src/store/ports/index.ts';
 import type { Caller } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
@@ -94,3 +102,23 @@ describeEachStore(
   },
   { databases: ['sqlite'] },
 );
+
+test('a list that will not come later either is asked for once, and holds up no notice', async () => {
+  const asked = async (kind: ErrorKind) => {
+    let times = 0;
+    const attach = createAttachArtifacts({
+      ...{ store: { tasks: { byTaskId: async () => ({ status: 'SUCCESS', hiddenAt: 0 }) } } as unknown as Store },
+      ...{ clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms > 1000 ? ms : 0, signal) } },
+      logger: silentLogger,
+      listArtifacts: async () => {
+        times += 1;
+        throw new AppError('tasks.artifact_url_error', kind, { message: 'No list.' });
+      },
+    });
+    const notice = { event: 'task.finished', taskId: 'task_1', payload: { data: { status: 'SUCCESS' } } };
+    expect(await attach(notice as unknown as WebhookRecord, new AbortController().signal)).toEqual({});
+    return times;
+  };
+  expect(await asked('unavailable')).toBe(4);
+  for (const kind of ['internal', 'gone', 'invalid'] as const) expect(await asked(kind)).toBe(1);
+});
