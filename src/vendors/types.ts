@@ -84,6 +84,8 @@ export type ContentRequest = {
   /** Called when a streamed body has ended, was cut off, or is no longer read. */
   onStreamEnd?: () => void;
   requestId: string;
+  /** It may be answered with a redirect to the place of kept results: a client downloads it. */
+  followsRedirect?: true;
 };
 
 /** What a vendor answered. */

@@ -57,7 +57,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     engine.results.content(
       task,
       { key: 'video' },
-      { method, headers, signal: new AbortController().signal, requestId: 'r' },
+      { method, headers, signal: new AbortController().signal, requestId: 'r', followsRedirect: true },
     );
   const readBytes = async ({ body }: Content): Promise<Buffer> =>
     Buffer.from(await new Response(body as never).bytes());

@@ -15,6 +15,7 @@ function contentRequest(request: Request, requestId: string, headersOnly: boolea
     method: headersOnly ? 'HEAD' : 'GET',
     headers: Object.fromEntries(request.headers),
     signal: request.signal,
+    followsRedirect: true,
   };
 }
 

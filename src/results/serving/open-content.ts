@@ -59,7 +59,7 @@ export async function openKept(
   if (!kept) return undefined;
   const { files, settings } = deps.storage;
   const isPreview = kept.kind === PREVIEW_KIND;
-  if (settings().redirects && client.method === 'GET' && !isPreview) {
+  if (client.followsRedirect && settings().redirects && client.method === 'GET' && !isPreview) {
     const link = files.presign(kept.sha256, { seconds: REDIRECT_SECONDS, ...servedAs(kept.mimeType) });
     if (link !== undefined) return { status: 302, headers: { location: link }, body: null };
   }
