@@ -203,6 +203,17 @@ describe('an export', () => {
       expect((await read(`/api/task/export${query}`)).response.status).toBe(400);
   });
 
+  test.each([
+    ['/api/task/export', '7'],
+    ['/api/log/export', 'task_7'],
+    ['/api/user/self/ledger/export', 'task_7'],
+    ['/api/user/export', 'task_7'],
+    ['/api/audit/export', 'task_7'],
+  ])('of %s does not take the cursor of another list', async (path, cursor) => {
+    const { response, text } = await read(`${path}?format=jsonl&cursor=${cursor}`, tokens.root);
+    expect([response.status, text]).toEqual([400, expect.stringContaining('"cursor"')]);
+  });
+
   test('runs once at a time for a user, and ends when its client leaves', async () => {
     const leaving = new AbortController();
     const held = await fetch(`${panel.gateway.url}/api/log/export?format=jsonl`, {

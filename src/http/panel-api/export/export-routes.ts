@@ -26,9 +26,10 @@ import { type BeginExport, type ExportFormat, MAX_EXPORTED, type RowSource, stre
 const DAY_MS = 86_400_000;
 
 const format = t.Union([t.Literal('csv'), t.Literal('jsonl')]);
-const cursor = t.Optional(
-  t.String({ pattern: '^(task_\\w+|[1-9]\\d{0,14})$', description: 'Where a file that was cut goes on.' }),
-);
+const cursorOf = (pattern: string) =>
+  t.Optional(t.String({ pattern, description: 'Where a file that was cut goes on.' }));
+const cursor = cursorOf('^[1-9]\\d{0,14}$');
+const taskCursor = cursorOf('^task_\\w{1,186}$');
 const lines = MAX_EXPORTED.toLocaleString('en-US');
 
 const describeExport = (what: string) => ({
@@ -102,7 +103,7 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
           ...taskFilterQuery,
           order: t.Optional(t.Union([t.Literal('asc'), t.Literal('desc')], { description: 'By creation.' })),
           format,
-          cursor,
+          cursor: taskCursor,
         }),
         detail: describeExport('tasks'),
       },
