@@ -148,6 +148,18 @@ describeEachStore(
       expect(await run(store, { taskDays: 365 })).toBe(1);
     });
 
+    test('a task goes with the files of its request', async () => {
+      const { store } = opened();
+      const { taskId, userId } = await addEnded(store, 400);
+      const [sha256, bytes] = ['b'.repeat(64), 9];
+      const kept = { taskId, userId, keptAt: 1, keptUntil: 0, files: [{ artifactKey: 'input:0', bytes, sha256 }] };
+      expect(await store.transaction((tx) => tx.results.keepFiles(kept))).toBe(true);
+      expect(await run(store, { taskDays: 365 })).toBe(1);
+      expect(await store.tasks.byTaskId(taskId)).toBeUndefined();
+      expect(await store.results.listInputs(taskId)).toEqual([]);
+      expect(await store.results.files(sha256.slice(0, -1), 1)).toEqual([{ sha256, bytes, refs: 0 }]);
+    });
+
     test('usage rows go after the figures by day hold them, and the figures stay', async () => {
       const { store } = opened();
       const usage = { userId: 1, walletId: 1, apiKeyId: 1, taskId: 't', channelId: 1, pluginKey: 'demo', model: 'm' };

@@ -1,5 +1,5 @@
-import { and, eq, getTableColumns, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
-import { type AgedTask, type ContentChange, PREVIEW_KIND, type RetentionStore } from '../../ports/index.ts';
+import { and, eq, getTableColumns, inArray, isNotNull, lte, or, type SQL, sql } from 'drizzle-orm';
+import { type AgedTask, type ContentChange, INPUT_KIND, PREVIEW_KIND, type RetentionStore } from '../../ports/index.ts';
 import { STORED_PENDING } from '../../schema/dialect-columns.ts';
 import { atomic, type Context, encodeTexts, lazy } from '../context.ts';
 import { createLedgerFold } from '../money/fold-ledger.ts';
@@ -8,6 +8,11 @@ import { createFileReferences } from '../results/file-references.ts';
 
 const PENDING = sql.raw(`'${STORED_PENDING}'`);
 export const ENDED = sql.raw(`('SUCCESS', 'FAILURE')`);
+/** What is kept with a task and goes with it: a result keeps its task. */
+const GOES_ALONG = [PREVIEW_KIND, INPUT_KIND];
+/** The state of the results of a task that are kept, or are to be; null where there are none. */
+const keptResult = (taskId: SQL) => sql`(select max(state) from kept_results r where r.task_id = ${taskId}
+  and r.state in ('kept', ${PENDING}) and r.kind not in (${sql.raw(GOES_ALONG.map((kind) => `'${kind}'`).join())}))`;
 
 export function createRetentionStore(context: Context): RetentionStore {
   const {
@@ -60,8 +65,7 @@ export function createRetentionStore(context: Context): RetentionStore {
   const unstored = lazy(() =>
     prepare(sql`
       select u.task_id, t.id, t.status, t.created_at, t.finish_time,
-        (select max(state) from kept_results r where r.task_id = u.task_id and r.state in ('kept', ${PENDING})
-          and r.kind <> 'preview')
+        ${keptResult(sql`u.task_id`)}
       from unstored_tasks u left join tasks t on t.task_id = u.task_id
       where u.task_id > ${at('after')} order by u.task_id limit ${at('limit')}`),
   );
@@ -130,8 +134,7 @@ export function createRetentionStore(context: Context): RetentionStore {
       if (taskIds.length === 0) return 0;
       await deleteEvents(taskIds);
       await db.delete(notices).where(inArray(notices.taskId, taskIds));
-      // A preview goes with its task; a task with a kept result is not deleted.
-      const isTheirs = or(eq(keptResults.state, 'lost'), eq(keptResults.kind, PREVIEW_KIND));
+      const isTheirs = or(eq(keptResults.state, 'lost'), inArray(keptResults.kind, GOES_ALONG));
       await references.release(
         await db
           .delete(keptResults)
@@ -210,8 +213,7 @@ export function createAgedTasks({ prepare }: Context, owner = sql``) {
   const read = lazy(() =>
     prepare(sql`
       select id, task_id, status, created_at, finish_time,
-        (select max(state) from kept_results r where r.task_id = tasks.task_id and r.state in ('kept', ${PENDING})
-          and r.kind <> 'preview')
+        ${keptResult(sql`tasks.task_id`)}
       from tasks where id > ${at('after')} ${owner} order by id limit ${at('limit')}`),
   );
   return async (after: number, limit: number, values: Record<string, unknown> = {}) =>
