@@ -3,6 +3,7 @@ import { quoted, randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
 import {
   ANSWER_KIND,
   type CopiedFile,
+  heldKey,
   type KeptResultRecord,
   type PendingResult,
   type ResultLease,
@@ -279,6 +280,19 @@ describeEachStore('kept results', (opened) => {
     expect((await store.results.usageByUser()).map((used) => used.userId)).not.toContain(userId);
     const claimed = await claimNew(store, { userId });
     expect(await store.results.keep(readLease(claimed), copied('four', { quotaBytes: 4 }))).toBe('kept');
+  });
+
+  test('files of a request that waits count in no quota and are not billed', async () => {
+    const { store } = opened();
+    const { id: userId } = await addUser(store);
+    const waiting = { taskId: 'task_waits', userId, keptAt: 1, keptUntil: 0 };
+    const files = [{ artifactKey: heldKey(0), sha256: sha256Hex('a picture'), bytes: 9 }];
+    expect(await store.results.keepFiles({ ...waiting, files })).toBe(true);
+    expect(await store.results.usage(userId)).toEqual({ bytes: 0, results: 0 });
+    expect((await store.results.usageByUser()).map((used) => used.userId)).not.toContain(userId);
+    const claimed = await claimNew(store, { userId });
+    expect(await store.results.keep(readLease(claimed), copied('four', { quotaBytes: 4 }))).toBe('kept');
+    expect(await store.results.releaseHeld('task_waits')).toBe(1);
   });
 
   test('users take turns: one with many results holds nobody up', async () => {

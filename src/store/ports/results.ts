@@ -167,7 +167,10 @@ export interface ResultStore {
   forgetExpired(until: number, limit: number): Promise<number>;
   /** Forgets about `limit` results of users who were deleted. */
   forgetOfDeletedUsers(limit: number): Promise<number>;
-  /** Bytes of what a user keeps, previews included, and the number of results. */
+  /**
+   * Bytes of what a user keeps, previews included, and the number of results. Neither kept answers
+   * nor files of requests that wait count, here and in `usageByUser`.
+   */
   usage(userId: number): Promise<{ bytes: number; results: number }>;
   /**
    * Bytes of the kept results of each user that has any and is not deleted, and their own wallet.

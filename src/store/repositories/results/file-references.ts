@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { KeptResultRecord, ResultStore } from '../../ports/index.ts';
 import { atomic, type Context, lazy } from '../context.ts';
 
@@ -41,14 +41,16 @@ export function createFileReferences({ nowMs, now, prepare }: Context): FileRefe
   };
 }
 
+/** Whether a row is a file of a request that waits to be sent; a literal, as in the index. */
+export const isHeldFile = (artifactKey: SQLWrapper): SQL => sql`substr(${artifactKey}, 1, 8) = 'waiting:'`;
+
 /** Drops the files of requests that waited. */
 export function createHeldInputs(
   { db, tables }: Context,
   references: FileReferences,
 ): Pick<ResultStore, 'releaseHeld' | 'releaseLeftHeld'> {
   const { keptResults: results } = tables;
-  /** A literal, as in the index. */
-  const isHeld = sql`substr(${results.artifactKey}, 1, 8) = 'waiting:'`;
+  const isHeld = isHeldFile(results.artifactKey);
   const deleteHeld = lazy(() =>
     db
       .delete(results)

@@ -1,8 +1,8 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq, type SQL, sql } from 'drizzle-orm';
 import { ANSWER_KIND, type KeptResultRecord, PREVIEW_KIND, type PreviewStore } from '../../ports/index.ts';
 import { atomic, type Context, encodeTexts, lazy } from '../context.ts';
 import { columnPlaceholders } from '../prepare-by-shape.ts';
-import { createFileReferences } from './file-references.ts';
+import { createFileReferences, isHeldFile } from './file-references.ts';
 
 /** Literals and not parameters, so that the partial index applies. */
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
@@ -142,16 +142,22 @@ export function createPendingInsert({ db, tables: { keptResults: results }, nowM
   };
 }
 
-/** Adds up what users keep, without relayed answers. Call it in the transaction that keeps more. */
-export function createKeptUsage({ lockRows, prepare }: Context) {
+/**
+ * What users keep for themselves. Relayed answers, and files of requests that wait, are kept by the
+ * gateway's own rule: nobody pays for them, and no quota holds them.
+ */
+export const isKeptByUser = ({ state, kind, artifactKey }: Context['tables']['keptResults']): SQL =>
+  sql`${state} = ${KEPT} and ${kind} <> ${ANSWER} and not ${isHeldFile(artifactKey)}`;
+
+/** Adds up what users keep. Call it in the transaction that keeps more. */
+export function createKeptUsage({ tables, lockRows, prepare }: Context) {
   const at = sql.placeholder;
   // The row that a submission has locked before: a user's own would be locked after it here, and
   // before it by a change of their balance.
   const lockWallet = lazy(() => prepare(sql`select id from wallets where user_id = ${at('userId')} ${lockRows}`));
-  // A literal and not a parameter, so that the index by state applies.
   const sum = lazy(() =>
     prepare(sql`select coalesce(sum(bytes), 0) from kept_results
-      where user_id = ${at('userId')} and state = 'kept' and kind <> ${ANSWER}`),
+      where user_id = ${at('userId')} and ${isKeptByUser(tables.keptResults)}`),
   );
   /** Bytes that a user keeps. Their other results wait for this transaction. */
   return async (userId: number): Promise<number> => {

@@ -1,6 +1,5 @@
 import { and, eq, gt, inArray, isNotNull, lte, not, type SQL, sql } from 'drizzle-orm';
 import {
-  ANSWER_KIND,
   INPUT_KIND,
   type KeptResultRecord,
   LONGEST_LEASE_MS,
@@ -22,14 +21,13 @@ import {
 } from '../context.ts';
 import { columnPlaceholders, countAll } from '../prepare-by-shape.ts';
 import { createFileReferences, createHeldInputs } from './file-references.ts';
-import { createKeptUsage, createPendingInsert } from './previews.ts';
+import { createKeptUsage, createPendingInsert, isKeptByUser } from './previews.ts';
 
 /** Literals and not parameters, so that the partial indexes apply. */
 const PENDING = sql.raw(`'${STORED_PENDING}'`);
 const KEPT = sql.raw(`'kept'`);
 const LOST = sql.raw(`'lost'`);
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
-const ANSWER = sql.raw(`'${ANSWER_KIND}'`);
 
 const NO_REASON = { reason: '', reasonSentence: sql`null` };
 
@@ -48,8 +46,7 @@ export function createResultStore(context: Context): ResultStore {
   const isPending = sql`${results.state} = ${PENDING}`;
   const isKept = sql`${results.state} = ${KEPT}`;
   const isNoPreview = sql`${results.kind} <> ${PREVIEW}`;
-  /** Answers are kept by the gateway's own rule: nobody pays for them, and no quota holds them. */
-  const isUsersOwn = sql`${isKept} and ${results.kind} <> ${ANSWER}`;
+  const isUsersOwn = isKeptByUser(results);
   const references = createFileReferences(context);
   const insertPending = createPendingInsert(context);
   const sumKept = createKeptUsage(context);
