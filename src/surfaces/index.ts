@@ -12,7 +12,7 @@
  * - `quote-task.ts`: what a request would cost; `list-models.ts`: what may be requested.
  */
 
-export { type Batches, createBatches } from './batches/batches.ts';
+export { type Batches, createBatches, FILE_SECONDS } from './batches/batches.ts';
 export { type BatchRequest, readBatch, readBatchLines, withBatchDefaults } from './batches/read-batch.ts';
 export type { CountRequest } from './batches/run-batches.ts';
 export { surfaceErrors } from './errors.ts';

@@ -327,6 +327,20 @@ describeEachStore(
       });
     });
 
+    test('a file whose time is over is not found, also before the clean-up deletes it', async () => {
+      const { store } = opened();
+      await withEngines([store], async ({ batches }) => {
+        const userId = (await addCaller(store)).user.id;
+        const [fileId, expiresAt] = ['file-over', systemClock.unix()];
+        const file = { fileId, userId, filename: 'a.jsonl', bytes: 2, content: '{}', createdAt: 1, expiresAt };
+        expect(await store.batches.addFile(file, { files: 9, bytes: 99 })).toBe(true);
+        const gone = { code: 'tasks.batch_file_not_found' };
+        for (const ask of [batches.file, batches.fileContent, batches.inputText])
+          await expect(ask(userId, fileId)).rejects.toMatchObject(gone);
+        expect((await batches.files(userId, { limit: 10, order: 'desc' })).data).toEqual([]);
+      });
+    });
+
     test('a database that is put back from a copy sends nothing more of a batch', async () => {
       const { store } = opened();
       await withEngines([store], async (engine) => {

@@ -1,8 +1,17 @@
 import { Elysia } from 'elysia';
-import { createJsonScanner, isJsonType, type Json, toStream } from '../../kernel/index.ts';
+import {
+  createJsonScanner,
+  isJsonType,
+  isObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  toStream,
+} from '../../kernel/index.ts';
 import {
   type Batches,
   type BatchRequest,
+  FILE_SECONDS,
   readBatch,
   readBatchLines,
   surfaceErrors,
@@ -176,12 +185,15 @@ async function readBatchBody(request: Request): Promise<{ client: ClientRequest;
 
 const invalidFile = (message: string, param: string) => surfaceErrors.batch_invalid({ message, param });
 
+type UploadedFile = Parameters<Batches['addFile']>[1];
+
 /** @throws tasks.batch_invalid, http.too_large, http.bad_json */
-async function readBatchFile({ body }: ClientRequest): Promise<{ filename: string; content: string }> {
+async function readBatchFile({ body }: ClientRequest): Promise<UploadedFile> {
   if (body.kind !== 'multipart')
     throw httpErrors.unsupported_media({ message: 'This route takes multipart/form-data with file and purpose.' });
   const purpose = body.fields.purpose?.[0];
   if (purpose !== 'batch') throw invalidFile('purpose must be "batch": files are taken for batches alone.', 'purpose');
+  const seconds = readLife(body.fields);
   const file = body.files.find(({ field }) => field === 'file');
   if (!file) throw invalidFile('The form must have the requests as file.', 'file');
   const { maxBytes } = BODY_LIMITS.batch;
@@ -191,7 +203,23 @@ async function readBatchFile({ body }: ClientRequest): Promise<{ filename: strin
   const content = decodeText(Buffer.concat(chunks));
   // A file that no batch could be made of is refused while its client is there.
   readBatchLines(content);
-  return { filename: file.filename.slice(0, 200) || 'batch.jsonl', content };
+  return { filename: file.filename.slice(0, 200) || 'batch.jsonl', content, seconds };
+}
+
+/**
+ * How many seconds the client wants a file to be there: OpenAI's `expires_after`, each of its
+ * members in an own field, or as JSON in one. Undefined: as long as may be.
+ */
+function readLife(fields: Record<string, string[]>): number | undefined {
+  if (!Object.keys(fields).some((name) => /^expires_after(?:\[|$)/.test(name))) return undefined;
+  const whole = parseJson(fields.expires_after?.[0] ?? '');
+  const read = (name: string): Json | undefined =>
+    fields[`expires_after[${name}]`]?.[0] ?? (isObject(whole) ? (whole as JsonObject)[name] : undefined);
+  const { least, most } = FILE_SECONDS;
+  const seconds = /^\d{1,9}$/.test(String(read('seconds'))) ? Number(read('seconds')) : 0;
+  if (read('anchor') === 'created_at' && seconds >= least && seconds <= most) return seconds;
+  const message = `expires_after must have "created_at" as anchor, and ${least} to ${most} as seconds.`;
+  throw invalidFile(message, 'expires_after');
 }
 
 function decodeText(bytes: Uint8Array): string {

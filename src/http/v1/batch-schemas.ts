@@ -78,5 +78,9 @@ export const FILE_REQUEST = takesAs({
   'multipart/form-data': body(['file', 'purpose'], {
     file: { type: 'string', format: 'binary' },
     purpose: constant('batch'),
+    expires_after: {
+      ...body(['anchor', 'seconds'], { anchor: constant('created_at'), seconds: WHOLE }),
+      description: 'When the file goes: 3,600 to 2,592,000 seconds (the default) after its creation.',
+    },
   }),
 });

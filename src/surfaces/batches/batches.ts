@@ -23,14 +23,16 @@ import { createBatchRunner, WINDOW_SECONDS } from './run-batches.ts';
 const MAX_OPEN = 20;
 const IDEMPOTENCY_SECONDS = 24 * 3600;
 const FILES = { files: 100, bytes: 64 * 1024 * 1024 };
-/** OpenAI keeps files for 30 days, too. */
-const FILE_SECONDS = 30 * 24 * 3600;
+/** How long a file stays: as at OpenAI, at most 30 days, and its client may ask for fewer. */
+export const FILE_SECONDS = { least: 3600, most: 30 * 24 * 3600 };
 /** Tasks that are read at once: each may have a MiB. */
 const TASKS_AT_ONCE = 20;
 
 export type Batches = ReturnType<typeof createBatches>;
 
 type Page = { after?: string; limit: number; order: 'asc' | 'desc' };
+/** `seconds`: how long it stays; as long as may be unless given. */
+type NewFile = { filename: string; content: string; seconds?: number | undefined };
 type NewBatchRequest = { requestId: string; request: ClientRequest; batch: BatchRequest };
 
 /**
@@ -91,10 +93,13 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
     };
   }
 
+  /** The hourly clean-up deletes it later. */
+  const isThere = ({ expiresAt }: BatchFile): boolean => expiresAt > clock.unix();
+
   /** @throws tasks.batch_file_not_found, also for another user's */
   async function ownFile(userId: number, fileId: string): Promise<BatchFile> {
     const file = isId(fileId) ? await store.batches.file(fileId) : undefined;
-    if (file?.userId !== userId) throw surfaceErrors.batch_file_not_found();
+    if (file?.userId !== userId || !isThere(file)) throw surfaceErrors.batch_file_not_found();
     return file;
   }
 
@@ -171,17 +176,17 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
     },
 
     /** @throws tasks.batch_files_limited */
-    async addFile(userId: number, { filename, content }: { filename: string; content: string }) {
+    async addFile(userId: number, { filename, content, seconds = FILE_SECONDS.most }: NewFile) {
       const createdAt = clock.unix();
       const fileId = newFileId(clock.nowMs(), node.random);
       const bytes = Buffer.byteLength(content);
-      const file = { fileId, userId, filename, bytes, content, createdAt, expiresAt: createdAt + FILE_SECONDS };
-      if (!(await store.batches.addFile(file, FILES))) throw surfaceErrors.batch_files_limited();
+      const file = { fileId, userId, filename, bytes, content, createdAt, expiresAt: createdAt + seconds };
+      if (!(await store.batches.addFile(file, FILES))) throw surfaceErrors.batch_files_limited({ shouldRetry: false });
       return fileObject(await ownFile(userId, fileId));
     },
     /** The files that the user uploaded. @throws tasks.page_not_found */
     async files(userId: number, { after, limit, order, purpose = 'batch' }: Page & { purpose?: string }) {
-      const newest = purpose === 'batch' ? await store.batches.files(userId) : [];
+      const newest = purpose === 'batch' ? (await store.batches.files(userId)).filter(isThere) : [];
       const all = order === 'asc' ? newest.toReversed() : newest;
       const rest = after === undefined ? all : listBehind(all, { after, order });
       if (!rest) throw taskErrors.page_not_found({ param: 'after' });

@@ -95,6 +95,28 @@ test('a list of files is a page of those with the purpose that is asked for', as
   expect(deleted).toEqual(ids.toReversed());
 });
 
+test('a file stays as long as its client asks for, within 30 days', async () => {
+  const client = new OpenAI({ baseURL: `${world.url}/v1`, apiKey: world.key, maxRetries: 0 });
+  const upload = async (life: object) =>
+    client.files.create({
+      file: await toFile(Buffer.from(JSON.stringify({ url: '/v1/videos', body })), 'in.jsonl'),
+      ...{ purpose: 'batch', expires_after: life as OpenAI.FileCreateParams.ExpiresAfter },
+    });
+  for (const seconds of [3600, 2_592_000]) {
+    const file = await upload({ anchor: 'created_at', seconds });
+    expect((file.expires_at ?? 0) - file.created_at).toBe(seconds);
+  }
+  for (const life of [
+    { anchor: 'created_at', seconds: 3599 },
+    { anchor: 'created_at', seconds: 2_592_001 },
+    { anchor: 'last_active_at', seconds: 3600 },
+    { seconds: 3600 },
+  ]) {
+    const refused = await upload(life).catch((error) => error);
+    expect([life, refused.status, refused.code, refused.param]).toEqual([life, 400, 'batch_invalid', 'expires_after']);
+  }
+});
+
 test('another user finds neither batch nor file; faults name the line', async () => {
   const lines = await ask(`${world.url}/v1/batches`, {
     token: world.key,
