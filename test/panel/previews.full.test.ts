@@ -54,6 +54,7 @@ const panel = usePanel(
     vendor.files.set('/film.mp4', drawScene('a boat on a lake'));
     await addArtifactPlugins(root, vendor.url);
     await root.call('PUT', '/api/option', { key: 'results.keep', value: 'all' });
+    await root.call('PUT', '/api/option', { key: 'results.s3_redirect', value: 'true' });
     key = await root.createKey({});
   },
   {
@@ -68,7 +69,7 @@ const panel = usePanel(
 );
 
 type Preview = { url: string; width: number; height: number; type: string };
-type Listed = { key: string; preview?: Preview; cover?: Preview };
+type Listed = { key: string; kept?: string; preview?: Preview; cover?: Preview };
 
 async function list({ url }: Gateway, id: string): Promise<Listed[]> {
   const answer = await fetch(`${url}/v1/tasks/${id}/artifacts`, { headers: { authorization: `Bearer ${key}` } });
@@ -85,7 +86,11 @@ async function make(artifacts: Record<string, { type: string; url: string }>): P
       contents: Object.fromEntries(Object.entries(artifacts).map(([name, { url }]) => [name, { url }])),
     }),
   });
-  return ((await answer.json()) as { id: string }).id;
+  const { id } = (await answer.json()) as { id: string };
+  await until('its results are in the bucket', async () =>
+    (await list(panel.gateway(), id)).every(({ kept }) => kept === 'kept'),
+  );
+  return id;
 }
 
 /**

@@ -495,7 +495,7 @@ describe('parsing', () => {
   test.each<[unknown, string[]]>([
     [data, [data]],
     [{ parts: [{ url: data }, { url: data }, 'data:audio/mpeg;base64,AAAA'] }, [data]],
-    [`https://gate.example.org${result}`, [result]],
+    [`https://gate.example.org${result}`, [`${result}&redirect=false`]],
     ['https://gate.example.org/api/user/logout', []],
     [`https://elsewhere.example.org${result}`, []],
     [7, []],

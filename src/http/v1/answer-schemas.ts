@@ -335,6 +335,7 @@ export const waits = takesParameters(
 );
 
 const CONDITIONS = [
+  query('redirect', { type: 'boolean' }, 'false: the bytes come from here, never by a redirect to a bucket.'),
   header('Range', 'The part that is wanted: "bytes=0-1023".'),
   header('If-None-Match', 'The ETag of the copy that the client has.'),
 ];

@@ -15,7 +15,7 @@ function contentRequest(request: Request, requestId: string, headersOnly: boolea
     method: headersOnly ? 'HEAD' : 'GET',
     headers: Object.fromEntries(request.headers),
     signal: request.signal,
-    followsRedirect: true,
+    ...(new URL(request.url).searchParams.get('redirect') === 'false' ? {} : { followsRedirect: true as const }),
   };
 }
 

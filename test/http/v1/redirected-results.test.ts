@@ -53,7 +53,9 @@ async function awaitKept(): Promise<void> {
     return artifact?.kept === 'kept' && [artifact.content_url];
   });
   const { pathname, search } = new URL(link);
-  expect((await fetch(`${world.url}${pathname}${search}`, { redirect: 'manual' })).status).toBe(302);
+  const ask = (more = '') => fetch(`${world.url}${pathname}${search}${more}`, { redirect: 'manual' });
+  expect((await ask()).status).toBe(302);
+  expect((await ask('&redirect=false')).status).toBe(200);
 }
 
 test('images in Base64 have their bytes', async () => {

@@ -11,7 +11,7 @@ import { useSingleMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
-import { isFinished } from '../tasks/read-task.ts';
+import { artifactPath, isFinished } from '../tasks/read-task.ts';
 import { TaskFailure, TaskProgress } from '../tasks/task/task-headline.tsx';
 import { useTask } from '../tasks/task/use-task.ts';
 import classes from './first-task.module.css';
@@ -88,12 +88,10 @@ function Video({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const video = task.artifacts.find(({ type }) => type === 'video');
   if (video === undefined) return <Text c="dimmed">{t('task.resultNone')}</Text>;
-  // The content security policy allows this origin only, whatever public address the link has.
-  const { pathname, search } = new URL(video.content_url, window.location.origin);
   return (
     <video
       className={classes.video}
-      src={`${pathname}${search}`}
+      src={artifactPath(video.content_url)}
       aria-label={t('setup.try.video')}
       controls
       autoPlay

@@ -41,10 +41,15 @@ export function isRefusedByVendor(
   return status >= 400 && status < 500 && !notOfRequest.includes(status);
 }
 
-/** The content security policy allows this origin only, whatever public address a link has. */
-export function artifactPath(url: string): string {
-  const { pathname, search } = new URL(url, window.location.origin);
-  return `${pathname}${search}`;
+/**
+ * The content security policy allows this origin only: whatever public address a link has, and not
+ * the bucket to which the gateway may redirect downloads.
+ */
+export const artifactPath = (url: string): string => toOwnPath(new URL(url, window.location.origin));
+
+function toOwnPath(link: URL): string {
+  link.searchParams.set('redirect', 'false');
+  return `${link.pathname}${link.search}`;
 }
 
 /** The path of a link to a result. */
@@ -60,9 +65,9 @@ export function findPictures(input: unknown, addresses: readonly string[]): stri
   if (typeof input !== 'string') return [];
   if (/^data:image\//i.test(input)) return [input];
   if (!URL.canParse(input)) return [];
-  const { origin, pathname, search } = new URL(input);
-  const isOwn = addresses.some((address) => URL.canParse(address) && new URL(address).origin === origin);
-  return isOwn && resultPath.test(pathname) ? [`${pathname}${search}`] : [];
+  const link = new URL(input);
+  const isOwn = addresses.some((address) => URL.canParse(address) && new URL(address).origin === link.origin);
+  return isOwn && resultPath.test(link.pathname) ? [toOwnPath(link)] : [];
 }
 
 /** "42%" as 42; null if the vendor reports no percentage. */
