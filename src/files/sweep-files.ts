@@ -22,6 +22,8 @@ const COMPARED_FILES = 20_000;
  * another database's: nothing is deleted.
  */
 const MANY_UNKNOWN = 20;
+/** After this many files of a batch that could not be deleted, the next run goes on. */
+const MOST_REFUSED = 3;
 
 export function storedFileCleanUpSteps(deps: FileDeps): CleanUpStep[] {
   const { store, clock, storage } = deps;
@@ -45,9 +47,19 @@ async function makePreviewRoom({ store, storage }: FileDeps, limit: number): Pro
   return store.previews.forgetOldest(largestUserId, Math.min(limit, PREVIEWS_A_BATCH));
 }
 
-async function deleteUnused({ store, clock, storage }: FileDeps, limit: number): Promise<number> {
+/** A file that its place does not delete holds up no others; a place that is away refuses all. */
+async function deleteUnused({ store, clock, storage, logger }: FileDeps, limit: number): Promise<number> {
   const unused = await store.results.takeUnused(clock.unix() - UNUSED_SECONDS, limit);
-  for (const sha256 of unused) await deleteTaken({ store, storage }, sha256);
+  let refused = 0;
+  for (const sha256 of unused) {
+    try {
+      await deleteTaken({ store, storage }, sha256);
+    } catch (error) {
+      refused += 1;
+      if (refused === MOST_REFUSED) throw error;
+      logger.warn({ err: error, sha256 }, 'a file that nothing needs was not deleted; it is tried again in an hour');
+    }
+  }
   return unused.length;
 }
 

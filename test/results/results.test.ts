@@ -388,6 +388,32 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect((await engine.files.list('', 1000)).map(({ sha256 }) => sha256)).toEqual(files.map(({ sha256 }) => sha256));
   });
 
+  test('a file that its place does not delete holds up no others', async () => {
+    const caller = await addCaller(store);
+    engine.keeping.keep = 'all';
+    const tasks = [await make(caller, { prompt: '1' }), await make(caller, { prompt: '2' }), await make(caller)];
+    const digests = await Promise.all(tasks.map(async (task) => (await kept(task)).sha256 ?? ''));
+    for (const { taskId } of tasks) await engine.tasks.delete(caller.user.id, taskId);
+    const later = await startEngine(store, sandbox, { files: engine.files, clock: twoDaysLater });
+    engines.push(later);
+    let locked: string | undefined;
+    const remove = engine.files.delete;
+    engine.files.delete = async (sha256) => {
+      locked ??= sha256;
+      if (sha256 === locked) throw storeErrors.results_unavailable();
+      await remove(sha256);
+    };
+    try {
+      const sweep = later.results.cleanUpSteps.find(({ step }) => step === 'files of results');
+      await sweep?.deleteBatch(100);
+    } finally {
+      engine.files.delete = remove;
+    }
+    const left = await Promise.all(digests.map((sha256) => engine.files.size(sha256)));
+    expect(digests.filter((sha256, n) => left[n] !== undefined && sha256 !== locked)).toEqual([]);
+    expect([new Set(digests).size, locked]).toEqual([3, expect.any(String)]);
+  });
+
   /** Stores a file that no result names. */
   const storeOrphan = async (name: string): Promise<void> => {
     const source = (async function* () {
