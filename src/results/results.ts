@@ -116,7 +116,8 @@ export function createResults(deps: ResultDeps): Results {
       worker.wake();
       return retried;
     },
-    cleanUpSteps: [createStorageCharge(deps), ...storedFileCleanUpSteps(deps)],
+    // What is over goes first, so that nobody pays for it.
+    cleanUpSteps: [...storedFileCleanUpSteps(deps), createStorageCharge(deps)],
     artifacts: (task, expiresIn) => describeArtifacts(deps, task, expiresIn),
     acceptPreview: (preview) => acceptPreview(deps, preview),
     posters: (tasks) => describePosters(deps, tasks),

@@ -307,6 +307,20 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
+  test('a result whose time is over is not charged for another day', async () => {
+    Object.assign(engine.keeping, { keep: 'all', daysFor: () => 1 });
+    const caller = await addCaller(store);
+    await kept(await make(caller));
+    const before = (await store.users.byId(caller.user.id))?.quota;
+    const clock = { ...systemClock, unix: () => systemClock.unix() + 5 * 86_400 };
+    const node = await startEngine(store, sandbox, { clock });
+    engines.push(node);
+    node.keeping.usdPerGbDayFor = () => 1_000_000;
+    for (const { step, deleteBatch } of node.results.cleanUpSteps)
+      if (['expired results', 'storage charges'].includes(step)) await deleteBatch(100);
+    expect((await store.users.byId(caller.user.id))?.quota).toBe(before);
+  });
+
   /** The demo vendor behind a proxy that may answer downloads otherwise. */
   async function throughProxy(answer: (ask: (headers?: object) => Promise<Response>) => Promise<Response>) {
     const proxy = Bun.serve({
