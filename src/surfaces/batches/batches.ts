@@ -219,8 +219,10 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
       if (content === undefined) throw surfaceErrors.batch_file_not_found();
       return oneText(content);
     },
-    /** @throws tasks.batch_file_not_found */
+    /** @throws tasks.batch_file_not_found, tasks.batch_invalid for a file of results */
     async deleteFile(userId: number, fileId: string) {
+      if (await ownOutput(userId, fileId))
+        throw surfaceErrors.batch_invalid({ message: OUTPUT_STAYS, param: 'file_id' });
       await ownFile(userId, fileId);
       await store.batches.deleteFile(fileId);
     },
@@ -235,6 +237,9 @@ export function createBatches(deps: SurfaceDeps, wakeWebhooks: () => void) {
     },
   };
 }
+
+const OUTPUT_STAYS =
+  'The results of a batch cannot be deleted as a file: delete its tasks by DELETE /v1/tasks/{task_id}.';
 
 /** Valid ids: PostgreSQL accepts no NUL, and other texts need no query. */
 const isId = (id: string): boolean => /^[\w-]{1,64}$/.test(id);

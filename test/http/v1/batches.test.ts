@@ -65,6 +65,8 @@ test("OpenAI's client uploads a file, makes a batch of it and reads the results"
   const failures = await (await client.files.content(batch.error_file_id ?? '')).text();
   expect(JSON.parse(failures)).toMatchObject({ custom_id: 'c', response: null, error: { code: 'model_not_found' } });
   expect((await client.files.retrieve(batch.output_file_id ?? '')).purpose).toBe('batch_output');
+  const kept = await client.files.delete(batch.output_file_id ?? '').catch((error) => error);
+  expect([kept.status, kept.message]).toEqual([400, expect.stringContaining('delete its tasks')]);
   expect(await client.files.delete(file.id)).toMatchObject({ id: file.id, deleted: true });
   const gone = await client.batches.cancel(id).catch((error) => error);
   expect(gone.status).toBe(409);
