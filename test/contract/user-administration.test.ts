@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test';
+import type { Auth } from '../../src/auth/index.ts';
+import { userRows } from '../../src/http/panel-api/export/row-sources.ts';
 import { newTaskId, randomAlnum } from '../../src/kernel/index.ts';
-import type { Store, UserFilter } from '../../src/store/ports/index.ts';
+import type { Page, Store, UserFilter, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, describeEachStore, newSession } from './each-store.ts';
 
@@ -230,6 +232,27 @@ describeEachStore(
       expect(anna).toEqual((await store.users.adminById(1)) as NonNullable<typeof anna>);
       expect(bert).toMatchObject({ remark: '', hasAccessToken: false, quota: 2 });
       expect(await store.users.adminById(999)).toBeUndefined();
+    });
+
+    test('an export has each account once, while others join and pay', async () => {
+      const { store } = opened();
+      const users: UserRecord[] = [];
+      for (let balance = 0; balance < 203; balance += 1) users.push(await addUser(store, { balance }));
+      const walletId = users[0]?.walletId ?? 0;
+      const list = (filter: UserFilter, part: Page) => store.users.search(filter, part);
+      const auth = { administration: { list } } as unknown as Auth;
+      for (const filter of [{ sortBy: 'quota', order: 'desc' }, { order: 'desc' }, {}] as const) {
+        const { batches } = userRows(auth, { filter, cursor: undefined });
+        const seen: number[] = [];
+        for (let read = await batches.next(); !read.done; read = await batches.next()) {
+          seen.push(...read.value.rows.map(({ id }) => id));
+          await addUser(store);
+          const key = `${JSON.stringify(filter)} ${seen.length}`;
+          await store.ledger.grant({ walletId, kind: 'grant', key, amount: 1000, at: 1 });
+        }
+        const found = [filter, new Set(seen).size, users.filter(({ id }) => !seen.includes(id))];
+        expect(found).toEqual([filter, seen.length, []]);
+      }
     });
   },
   { fresh: 'test' },

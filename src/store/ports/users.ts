@@ -105,6 +105,8 @@ export type UserFilter = {
   status?: EnabledStatus | typeof DELETED;
   sortBy?: 'id' | 'username' | 'quota' | 'group' | 'createdAt' | 'lastLoginAt';
   order?: 'asc' | 'desc';
+  /** Only those whose id comes after this one in that order, for lists that are read in parts. */
+  beyondId?: number;
 };
 
 export type SignInMethods = {

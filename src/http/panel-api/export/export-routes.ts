@@ -32,9 +32,10 @@ const cursor = cursorOf('^[1-9]\\d{0,14}$');
 const taskCursor = cursorOf('^task_\\w{1,186}$');
 const lines = MAX_EXPORTED.toLocaleString('en-US');
 
-const describeExport = (what: string) => ({
+const BY_ID = ' The rows are in the order of ids, also where the list is sorted otherwise.';
+const describeExport = (what: string, order = '') => ({
   summary: `Export ${what} as CSV or JSON Lines`,
-  description: `All that the list with the same filter holds: CSV, in which texts that look like formulas begin with an apostrophe, or JSON lines as the list has them. A file has at most ${lines} rows (x-export-max-rows); one that is full ends with a row that says so and names the cursor for the next file. One at a time for each user (429 EXPORTS_LIMITED). It leaves an audit row.`,
+  description: `All that the list with the same filter holds: CSV, in which texts that look like formulas begin with an apostrophe, or JSON lines as the list has them. A file has at most ${lines} rows (x-export-max-rows); one that is full ends with a row that says so and names the cursor for the next file. One at a time for each user (429 EXPORTS_LIMITED). It leaves an audit row.${order}`,
   responses: {
     '200': { description: 'The rows', content: { 'text/csv': {}, 'application/jsonl': {} } },
   },
@@ -153,7 +154,7 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
       {
         admin: true,
         query: strictObject({ ...listQuery, format, cursor }),
-        detail: describeExport('accounts'),
+        detail: describeExport('accounts', BY_ID),
       },
     )
     .get(
@@ -170,7 +171,7 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
           month: t.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$', description: 'Such as 2026-11.' }),
           zone: t.Optional(t.String({ maxLength: 64, description: 'The time zone of the month: its IANA name. UTC.' })),
         }),
-        detail: describeExport("all accounts' statements of a month"),
+        detail: describeExport("all accounts' statements of a month", BY_ID),
       },
     );
 }

@@ -178,10 +178,16 @@ export const userRows = (
   batches: readBatches<AccountView>((page) => readAccounts(auth, filter, page), pages(cursor)),
 });
 
-async function readAccounts(auth: Auth, filter: UserFilter, from = '1'): Promise<ExportBatch<AccountView>> {
-  const page = Number(from);
-  const { total, items } = await auth.administration.list(filter, { page, pageSize: BATCH });
-  return { rows: items, next: page * BATCH < total ? String(page + 1) : undefined };
+/**
+ * Accounts in the order of their ids, whatever else the list is sorted by: those who sign in, pay
+ * or join meanwhile move no account to another batch.
+ */
+async function readAccounts(auth: Auth, filter: UserFilter, beyond?: string): Promise<ExportBatch<AccountView>> {
+  const { sortBy = 'id', order = 'asc', ...wanted } = filter;
+  const byId = { ...wanted, order: sortBy === 'id' ? order : ('asc' as const) };
+  const part = beyond === undefined ? byId : { ...byId, beyondId: Number(beyond) };
+  const { items } = await auth.administration.list(part, { page: 1, pageSize: BATCH });
+  return { rows: items, next: items.length < BATCH ? undefined : String(items.at(-1)?.id) };
 }
 
 type StatementLine = AccountView & MonthStatement;

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, lt, ne, or, type SQL, sql } from 'drizzle-orm';
 import { DELETED, ROLE, STATUS, type UserFilter, type UserStore } from '../../ports/index.ts';
 import type { Tables } from '../../schema/index.ts';
 import { type Context, containsText } from '../context.ts';
@@ -80,12 +80,14 @@ export function createUserAdministration(context: Context): Administration {
   };
 
   /** The keyword stands in the text itself, since the number of its spellings differs. */
-  function selectUsers({ keyword = '', status, sortBy = 'id', order = 'asc', group, role }: UserFilter) {
+  function selectUsers({ keyword = '', status, sortBy = 'id', order = 'asc', group, role, beyondId }: UserFilter) {
+    const isBeyond = order === 'asc' ? gt : lt;
     const matches = and(
       keyword === '' ? undefined : containsKeyword(keyword),
       group === undefined ? undefined : eq(users.group, group),
       role === undefined ? undefined : eq(users.role, role),
       ofStatus(status),
+      beyondId === undefined ? undefined : isBeyond(users.id, beyondId),
     );
     const direction = order === 'asc' ? asc : desc;
     const sorting = sortBy === 'username' ? fold(users.username) : sortBy === 'quota' ? wallets.quota : users[sortBy];
