@@ -212,6 +212,12 @@ const describeKeeping = (opened: () => OpenedStore) => {
       [{ 'if-none-match': `"other", W/"${sha256}"` }, 304, null],
       [{ 'if-none-match': '"other"' }, 200, whole],
       [{ 'if-modified-since': new Date(Date.now() + 60_000).toUTCString() }, 304, null],
+      [{ 'if-match': `"other", "${sha256}"` }, 200, whole],
+      [{ 'if-match': '*', range: 'bytes=0-1' }, 206, whole.subarray(0, 2)],
+      [{ 'if-match': `W/"${sha256}"` }, 412, null],
+      [{ 'if-match': '"other"', 'if-none-match': `"${sha256}"` }, 412, null],
+      [{ 'if-unmodified-since': new Date(0).toUTCString() }, 412, null],
+      [{ 'if-unmodified-since': new Date(Date.now() + 60_000).toUTCString() }, 200, whole],
       [{ range: 'bytes=0-1', 'if-range': `"${sha256}"` }, 206, whole.subarray(0, 2)],
       [{ range: 'bytes=0-1', 'if-range': '"other"' }, 200, whole],
     ];

@@ -30,6 +30,7 @@ export const CONTENT_ANSWERS = {
   '302': { description: 'The kept copy is at Location, in the storage of results' },
   '304': { description: 'The copy that the client has is current' },
   '307': { description: 'The link is served at Location, on the origin of results' },
+  '412': { description: 'The kept copy is not the one that If-Match names' },
   '416': { description: 'The content has no such part' },
 } as const;
 

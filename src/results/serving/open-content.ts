@@ -122,6 +122,7 @@ async function answer(
     'last-modified': new Date(keptAt * 1000).toUTCString(),
     ...(mimeType === '' ? {} : { 'content-type': mimeType }),
   };
+  if (isAnother(client.headers, { etag, keptAt })) return { status: 412, headers, body: null };
   if (isUnchanged(client.headers, { etag, keptAt })) return { status: 304, headers, body: null };
   const spans = mayUseRange(client.headers, { etag, keptAt }) ? readRanges(client.headers.range, bytes) : undefined;
   if (spans?.length === 0) {
@@ -139,6 +140,14 @@ async function answer(
   if (small) return { status, headers, body: small.subarray(start, end) };
   const body = await files.open(sha256, span);
   return body && { status, headers, body: body instanceof ReadableStream ? toStream(body, client.onStreamEnd) : body };
+}
+
+/** Whether the client wants another version: If-Match compares strongly (RFC 9110, 13.1.1). */
+function isAnother(headers: Record<string, string>, { etag, keptAt }: { etag: string; keptAt: number }): boolean {
+  const tags = headers['if-match']?.split(',').map((tag) => tag.trim());
+  if (tags !== undefined) return !tags.includes('*') && !tags.includes(etag);
+  const since = Date.parse(headers['if-unmodified-since'] ?? '');
+  return Number.isFinite(since) && keptAt * 1000 > since;
 }
 
 function isUnchanged(headers: Record<string, string>, { etag, keptAt }: { etag: string; keptAt: number }): boolean {
