@@ -9,6 +9,7 @@
 
 export { fileErrors } from './errors.ts';
 export {
+  fileBytes,
   hasInputsToKeep,
   keepInputs,
   type StoredBody,

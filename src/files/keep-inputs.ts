@@ -139,6 +139,9 @@ async function storeOne(
   }
 }
 
+/** Bytes of the files of a request. */
+export const fileBytes = (body: RequestBody): number => listSources(body).reduce((sum, { size }) => sum + size, 0);
+
 function listSources(body: RequestBody): RequestSource[] {
   if (body.kind === 'multipart') {
     return body.files.map(({ ref, field, filename, mimeType, size, stream, stored }) => ({

@@ -456,6 +456,23 @@ describeEachStore(
         expect(await code(submit(engine, await addCaller(store)))).toBe('none');
       }));
 
+    test('beyond the bounds, and without a balance, no file is stored', () =>
+      withEngine(opened(), { rules: { maxWaitingPerUser: 1 } }, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, 'a [duration=6000]');
+        await submit(engine, caller);
+        const poor = await addCaller(store, 0);
+        const send = (by: Caller) => engine.surfaces.submitVideo(by, 'request', imageRequest());
+        expect([await code(send(caller)), await code(send(poor))]).toEqual([
+          'tasks.queue_full',
+          'billing.insufficient_quota',
+        ]);
+        expect([await engine.files.list('', 10), await store.results.files('', 10)]).toEqual([[], []]);
+        expect(await code(send(await addCaller(store)))).toBe('none');
+        expect(await engine.files.list('', 10)).toHaveLength(1);
+      }));
+
     test('a bound of a group counts the tasks of that group alone', async () => {
       const { store } = opened();
       const own = { maxWaiting: true, maxWaitingBytes: true };

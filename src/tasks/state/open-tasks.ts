@@ -1,9 +1,9 @@
 import type { Billing, MemoryHolds } from '../../billing/index.ts';
 import type { Capacity, Dispatch } from '../../channels/index.ts';
 import { type AppError, type Clock, err, ok, type Result, sentence } from '../../kernel/index.ts';
-import type { ParkedBy, Repositories, WaitingCount } from '../../store/ports/index.ts';
+import type { NewWaiting, ParkedBy, Repositories, WaitingCount } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import type { Opening } from '../task-node.ts';
+import type { Opening, WaitingRules } from '../task-node.ts';
 import { countOwnerConcurrency, findEarlier, limitReached } from './owner-limits.ts';
 
 /** How long an Idempotency-Key is kept for the request that took it. */
@@ -134,17 +134,25 @@ async function holdBack(
   return held;
 }
 
+type Queued = {
+  queue?:
+    | { entry: Pick<NewWaiting, 'userId' | 'bytes'> & { class: { group: string } }; rules: WaitingRules }
+    | undefined;
+};
+
+/** Whether the queue has room for one more, as far as is known now. */
+export const hasRoom = async (store: Pick<Repositories, 'waiting'>, queue: Queued['queue']): Promise<boolean> =>
+  (await refuseOverfullQueues(store, [{ queue }])).size === 0;
+
 /** Finds the tasks beyond the bounds of their group. Each one within them counts for the next. */
-async function refuseOverfullQueues(
-  tx: Repositories,
-  openings: readonly Opening<unknown>[],
-): Promise<Map<Opening<unknown>, AppError>> {
-  const refused = new Map<Opening<unknown>, AppError>();
+async function refuseOverfullQueues<Each extends Queued>(
+  tx: Pick<Repositories, 'waiting'>,
+  openings: readonly Each[],
+): Promise<Map<Each, AppError>> {
+  const refused = new Map<Each, AppError>();
   if (openings.length === 0) return refused;
-  const [classes, byUser] = await Promise.all([
-    tx.waiting.classes(),
-    tx.waiting.countByUser([...new Set(openings.map(({ payer }) => payer.userId))]),
-  ]);
+  const userIds = openings.flatMap(({ queue }) => queue?.entry.userId ?? []);
+  const [classes, byUser] = await Promise.all([tx.waiting.classes(), tx.waiting.countByUser([...new Set(userIds)])]);
   const sums = new Map<string | undefined, Waiting>();
   const sumOf = (group: string | undefined): Waiting => {
     const sum = sums.get(group) ?? sumUp(classes.filter((each) => group === undefined || each.group === group));

@@ -1,10 +1,11 @@
-import { hasInputsToKeep, keepInputs, type StoredInputs, toRetryRequest } from '../../files/index.ts';
+import { fileBytes, hasInputsToKeep, keepInputs, type StoredInputs, toRetryRequest } from '../../files/index.ts';
 import { AppError, newTaskId, sentence } from '../../kernel/index.ts';
 import { chooseCallback } from '../../notifications/index.ts';
 import type { Repositories, TaskRecord } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { isWaiting } from '../state/describe-task.ts';
+import { hasRoom } from '../state/open-tasks.ts';
 import { readConcurrencyLimits } from '../state/owner-limits.ts';
 import { recordQueued } from '../state/record-transition.ts';
 import { traceEvent } from '../state/trace-event.ts';
@@ -149,12 +150,30 @@ async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewT
     choice = toFull(choice);
   }
   if (!waits) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
-  const request = await task.local.pause(() => storeRequest(deps, prepared));
+  const request = await task.local.pause(() => storeUnlessRefused(deps, prepared));
   const opened = await insertTask(deps, prepared, { ...task, choice, request });
   deps.node.waitingCounts.entered(toWaitingClass(prepared).class, { isParked: opened.isParked === true });
   // Its notice is delivered without delay.
   deps.node.watchers.changed(opened.task);
   return opened;
+}
+
+/**
+ * Stores what waits. Where the queue is full, or the payer has too little, files would stay for an
+ * hour: they are not stored, and the insertion says why.
+ */
+async function storeUnlessRefused(deps: TaskDeps, prepared: PreparedSubmission): Promise<WaitingRequest> {
+  const bytes = fileBytes(prepared.request.body);
+  if (bytes === 0) return storeRequest(deps, prepared);
+  const { id: userId } = prepared.caller.user;
+  const { group } = prepared.caller;
+  const entry = { userId, bytes, class: { group } };
+  const [owner, isTaken] = await Promise.all([
+    deps.store.users.byId(userId),
+    hasRoom(deps.store, { entry, rules: deps.limits.waiting(group) }),
+  ]);
+  if (isTaken && owner && owner.quota >= prepared.quote.quota) return storeRequest(deps, prepared);
+  return { request: {}, node: '', bytes, hold: async () => false };
 }
 
 const WAITS_THEN = new Set([taskErrors.queue_full().code, taskErrors.concurrency_limit().code]);
