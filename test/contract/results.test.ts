@@ -6,6 +6,7 @@ import {
   heldKey,
   type KeptResultRecord,
   type PendingResult,
+  type Repositories,
   type ResultLease,
   type Store,
 } from '../../src/store/ports/index.ts';
@@ -266,6 +267,22 @@ describeEachStore('kept results', (opened) => {
     const outcomes = await Promise.all([keepWithin(store, claimed[0], 'four'), keepWithin(other, claimed[1], 'five')]);
     expect(outcomes.sort()).toEqual(['kept', 'over_quota']);
     expect(await store.results.usage(userId)).toEqual({ bytes: 4, results: 1 });
+  });
+
+  test('bypassing a quota by requests that begin in one transaction fails', async () => {
+    const { store } = opened();
+    const { id: userId } = await addUser(store);
+    const keepWithin = (tx: Repositories, text: string) =>
+      tx.results.keepFiles({
+        ...{ taskId: `task_${text}`, userId, keptAt: 1, keptUntil: 0, quotaBytes: 7 },
+        files: [{ artifactKey: 'input:0', sha256: sha256Hex(text), bytes: 4 }],
+      });
+    const kept = await store.transaction((tx) =>
+      Promise.all(['four', 'five', 'nine'].map((text) => keepWithin(tx, text))),
+    );
+    const { bytes } = await store.results.usage(userId);
+    expect([bytes, bytes <= 7]).toEqual([4 * kept.filter(Boolean).length, true]);
+    expect(await store.transaction((tx) => keepWithin(tx, 'last'))).toBe(bytes === 0);
   });
 
   test('answers that the gateway keeps count in no quota and are not billed', async () => {

@@ -162,6 +162,15 @@ const describeInputs = (opened: () => OpenedStore) => {
     }
   });
 
+  test('files that no longer fit when their task begins are told as the reason', async () => {
+    const caller = await addCaller(store);
+    engine.keeping.storageQuotaFor = () => 1500;
+    const orders = Array.from({ length: 4 }, () => send(caller, form({ input_reference: randomBytes(1000) })));
+    const blocks = await Promise.all((await Promise.all(orders)).map((task) => engine.surfaces.retryBlock(task)));
+    expect(blocks.filter((block) => block !== 'inputs_not_kept').length).toBeLessThanOrEqual(1);
+    expect((await store.results.usage(caller.user.id)).bytes).toBeLessThanOrEqual(1500);
+  });
+
   test('nothing is stored for those who cannot pay, nor for a request that is refused', async () => {
     const before = await digests();
     const poor = await addCaller(store, 0);

@@ -199,6 +199,10 @@ async function insertTask(
   const insert: Opening<Opened>['insert'] = async (tx: Repositories, begun, isParked): Promise<Opened> => {
     const createdAt = deps.clock.unix();
     await deps.node.sources.keep(tx, plugin, createdAt);
+    const { rows } = inputs;
+    // Another request may have filled the storage since, or their deletion has begun.
+    const isKept = !rows || (await tx.results.keepFiles({ taskId, userId: owner.userId, keptAt: createdAt, ...rows }));
+    const loss = rows?.quotaBytes === undefined ? 'unavailable' : 'quota';
     const inserted = tx.tasks.insert({
       ...owner,
       platform: plugin.key,
@@ -222,7 +226,7 @@ async function insertTask(
         ...(submission.background ? { background: true } : {}),
         ...(submission.repeats === undefined ? {} : { repeats: submission.repeats }),
         ...(storedRequest ? { request: storedRequest } : {}),
-        ...inputs.execution,
+        ...(isKept ? inputs.execution : { inputsLost: loss }),
         ...(stores ? submission.shown?.execution : withoutInput(submission.shown?.execution)),
         ...(stores ? {} : { stored: false as const }),
       },
@@ -246,7 +250,6 @@ async function insertTask(
     // Started together, so that they travel together.
     const [task] = await Promise.all([inserted, tx.tasks.addEvent(event)]);
     if (!stores) await tx.retention.addUnstored(taskId);
-    if (inputs.rows) await tx.results.keepFiles({ taskId, userId: owner.userId, keptAt: createdAt, ...inputs.rows });
     if (waiting) {
       if (!(await waiting.hold(tx, task))) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
       await recordQueued(deps, tx, task);

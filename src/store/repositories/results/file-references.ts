@@ -1,5 +1,5 @@
-import { and, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import type { KeptResultRecord, ResultStore } from '../../ports/index.ts';
+import { and, eq, inArray, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { INPUT_KIND, type KeptResultRecord, type ResultStore } from '../../ports/index.ts';
 import { atomic, type Context, lazy } from '../context.ts';
 
 type CountedFile = Pick<KeptResultRecord, 'bytes' | 'keptAt'> & { sha256: string };
@@ -44,11 +44,13 @@ export function createFileReferences({ nowMs, now, prepare }: Context): FileRefe
 /** Whether a row is a file of a request that waits to be sent; a literal, as in the index. */
 export const isHeldFile = (artifactKey: SQLWrapper): SQL => sql`substr(${artifactKey}, 1, 8) = 'waiting:'`;
 
-/** Drops the files of requests that waited. */
-export function createHeldInputs(
+type FileCounts = { references: FileReferences; sumKept: (userId: number) => Promise<number> };
+
+/** Keeps the files of requests and relayed answers, and drops those of requests that waited. */
+export function createRequestFiles(
   { db, tables }: Context,
-  references: FileReferences,
-): Pick<ResultStore, 'releaseHeld' | 'releaseLeftHeld'> {
+  { references, sumKept }: FileCounts,
+): Pick<ResultStore, 'keepFiles' | 'releaseHeld' | 'releaseLeftHeld'> {
   const { keptResults: results } = tables;
   const isHeld = isHeldFile(results.artifactKey);
   const deleteHeld = lazy(() =>
@@ -59,6 +61,27 @@ export function createHeldInputs(
       .prepare(),
   );
   return {
+    keepFiles: atomic(async ({ files, quotaBytes = Number.POSITIVE_INFINITY, ...task }) => {
+      const isLimited = Number.isFinite(quotaBytes);
+      const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+      if (isLimited && (await sumKept(task.userId)) + total > quotaBytes) return false;
+      // In the order of a release.
+      const sorted = [...files].sort((a, b) => (a.sha256 < b.sha256 ? -1 : 1));
+      for (const [index, { sha256, bytes }] of sorted.entries()) {
+        if (await references.add({ sha256, bytes, keptAt: task.keptAt })) continue;
+        await references.release(sorted.slice(0, index));
+        return false;
+      }
+      const shared = { kind: INPUT_KIND, ...task, state: 'kept' as const, createdAt: task.keptAt };
+      const rows = files.map((file) => ({ ...shared, ...file, nextAttemptAtMs: 0, giveUpAtMs: 0 }));
+      if (rows.length > 0) await db.insert(results).values(rows);
+      // Other requests of the same transaction may have kept theirs in between.
+      if (!isLimited || (await sumKept(task.userId)) <= quotaBytes) return true;
+      const keys = files.map(({ artifactKey }) => artifactKey);
+      const isTheirs = and(eq(results.taskId, task.taskId), inArray(results.artifactKey, keys));
+      await references.release(await db.delete(results).where(isTheirs).returning());
+      return false;
+    }),
     releaseHeld: atomic(async (taskId) => references.release(await deleteHeld().execute({ taskId }))),
     releaseLeftHeld: atomic(async (limit) => {
       const left = sql`select kept_results.id from kept_results join tasks on tasks.task_id = kept_results.task_id

@@ -20,7 +20,7 @@ import {
   separate,
 } from '../context.ts';
 import { columnPlaceholders, countAll } from '../prepare-by-shape.ts';
-import { createFileReferences, createHeldInputs } from './file-references.ts';
+import { createFileReferences, createRequestFiles } from './file-references.ts';
 import { createKeptUsage, createPendingInsert, isKeptByUser } from './previews.ts';
 
 /** Literals and not parameters, so that the partial indexes apply. */
@@ -242,29 +242,13 @@ export function createResultStore(context: Context): ResultStore {
 
     ofTasks: (taskIds) => ofTasks().execute({ taskIds: encodeTexts(taskIds) }),
 
-    keepFiles: atomic(async ({ files: inputs, quotaBytes, ...task }) => {
-      const total = inputs.reduce((sum, { bytes }) => sum + bytes, 0);
-      if (quotaBytes !== undefined && (await sumKept(task.userId)) + total > quotaBytes) return false;
-      // In the order of a release.
-      const sorted = [...inputs].sort((a, b) => (a.sha256 < b.sha256 ? -1 : 1));
-      for (const [index, { sha256, bytes }] of sorted.entries()) {
-        if (await references.add({ sha256, bytes, keptAt: task.keptAt })) continue;
-        await references.release(sorted.slice(0, index));
-        return false;
-      }
-      const shared = { kind: INPUT_KIND, ...task, state: 'kept' as const, createdAt: task.keptAt };
-      const rows = inputs.map((input) => ({ ...shared, ...input, nextAttemptAtMs: 0, giveUpAtMs: 0 }));
-      if (rows.length > 0) await db.insert(results).values(rows);
-      return true;
-    }),
-
     listInputs: async (taskId) =>
       db
         .select()
         .from(results)
         .where(and(ofTask(taskId), isInput)),
 
-    ...createHeldInputs(context, references),
+    ...createRequestFiles(context, { references, sumKept }),
     forgetInputs: atomic(async (taskId) =>
       references.release(
         await db
