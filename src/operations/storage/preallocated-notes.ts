@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, fsyncSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, fsync, fsyncSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Logger } from '../../kernel/index.ts';
 
@@ -59,21 +59,20 @@ export function openPreallocatedNotes(path: string, logger: Logger): Preallocate
 }
 
 function openFile(path: string, logger: Logger): number | undefined {
+  const warn = (error: Error): void =>
+    logger.warn({ err: error, file: path }, 'no space is reserved for jobs of vendors that cannot be recorded');
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    const file = openSync(path, 'a+', 0o600);
-    try {
-      const missing = NOTES_FILE_BYTES - fstatSync(file).size;
-      if (missing > 0) {
-        writeSync(file, Buffer.alloc(missing, ' '));
-        fsyncSync(file);
-      }
-    } finally {
-      closeSync(file);
+    const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    const { size } = fstatSync(file);
+    if (size < NOTES_FILE_BYTES) {
+      writeSync(file, Buffer.alloc(NOTES_FILE_BYTES - size, ' '), 0, undefined, size);
+      // Nobody waits for the disk: no job can be lost yet.
+      fsync(file, (error) => error && warn(error));
     }
-    return openSync(path, 'r+');
+    return file;
   } catch (error) {
-    logger.warn({ err: error, file: path }, 'no space is reserved for jobs of vendors that cannot be recorded');
+    warn(error as Error);
     return undefined;
   }
 }

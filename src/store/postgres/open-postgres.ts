@@ -1,5 +1,5 @@
 /** Connections to PostgreSQL: how many, their deadlines, and what fails while the server hangs. */
-import { SQL } from 'bun';
+import type { SQL } from 'bun';
 import { AppError, type Clock, jitter, type Logger, newUuid } from '../../kernel/index.ts';
 import type { BindRepositories, Driver } from '../drivers/connection.ts';
 import { createChangeListeners } from '../drivers/connection.ts';
@@ -74,8 +74,9 @@ export const READER_DEADLINES: typeof DEADLINES = {
   lockMs: 0,
 };
 
+/** `Bun.SQL`: an import would load the client at each start on SQLite too. */
 export function connectPostgres(databaseUrl: string, max: number, deadlines = DEADLINES): SQL {
-  return new SQL({
+  return new Bun.SQL({
     url: databaseUrl,
     database: readDatabaseName(databaseUrl),
     max,
@@ -110,7 +111,7 @@ export async function withConnection<T>(
  * stays prepared, and settings of a session cannot be sent. Each transaction sets its own.
  */
 function connectPooled(poolUrl: string): SQL {
-  return new SQL({
+  return new Bun.SQL({
     url: poolUrl,
     database: readDatabaseName(poolUrl),
     max: MAX_CONNECTIONS,
