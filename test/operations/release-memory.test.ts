@@ -29,7 +29,11 @@ test('pages are given back after the start and after each look for due work, but
   let quietForMs = 5000;
   let releases = 0;
   const { clock, next } = openClock();
-  const releasing = startMemoryRelease({ clock, quietForMs: () => quietForMs, releasePages: () => (releases += 1) });
+  const releasing = startMemoryRelease({
+    clock,
+    quietForMs: () => quietForMs,
+    createPageRelease: () => () => (releases += 1),
+  });
   expect([await next(), releases]).toEqual([4000, 1]);
   expect([await next(), releases]).toEqual([15_200, 2]);
   quietForMs = 14_000;

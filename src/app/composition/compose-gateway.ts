@@ -122,7 +122,7 @@ export async function composeGateway(foundation: Foundation, isDrained: () => bo
       const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => lag.takeMaxMs() });
       shutdown.add('samples', () => sampling.stop());
       const { quietForMs } = lag;
-      const releasing = startMemoryRelease({ clock, quietForMs, releasePages: createPageRelease() });
+      const releasing = startMemoryRelease({ clock, quietForMs, createPageRelease });
       shutdown.add('memory release', () => releasing.stop());
       ({ port } = listener);
       node.listening = listeningAddress(config, port);

@@ -4,8 +4,11 @@ export type MemoryReleaseDeps = {
   clock: Clock;
   /** Milliseconds since the last request or poll. */
   quietForMs: () => number;
-  /** Gives the pages of the program back that nothing uses. */
-  releasePages: () => void;
+  /**
+   * Called once, after the start, which it would slow down. What it returns gives the pages of the
+   * program back that nothing uses.
+   */
+  createPageRelease: () => () => void;
 };
 
 /** After the start and the first clean-up. */
@@ -28,11 +31,11 @@ const GARBAGE_EVERY_MS = 600_000;
  * and the heap's garbage. A collection blocks for some 4 ms, so requests and polls come first. The
  * pages take 0.1 ms, and those that are used come back within microseconds each.
  */
-export function startMemoryRelease({ clock, quietForMs, releasePages }: MemoryReleaseDeps): { stop(): Promise<void> } {
+export function startMemoryRelease({ clock, quietForMs, createPageRelease }: MemoryReleaseDeps) {
   const stopping = new AbortController();
   let collectedAtMs = Number.NEGATIVE_INFINITY;
 
-  async function release(): Promise<void> {
+  async function release(releasePages: () => void): Promise<void> {
     if (clock.monotonicMs() - collectedAtMs >= GARBAGE_EVERY_MS) {
       collectedAtMs = clock.monotonicMs();
       Bun.gc(false);
@@ -44,10 +47,11 @@ export function startMemoryRelease({ clock, quietForMs, releasePages }: MemoryRe
 
   const releasing = (async () => {
     await clock.sleep(FIRST_RUN_MS, stopping.signal);
+    const releasePages = createPageRelease();
     // A gateway that has just started and serves nobody.
     let leastQuietMs = 1;
     while (!stopping.signal.aborted) {
-      if (quietForMs() >= leastQuietMs) await release();
+      if (quietForMs() >= leastQuietMs) await release(releasePages);
       leastQuietMs = QUIET_MS;
       await clock.sleep(PAGES_EVERY_MS - (clock.monotonicMs() % PAGES_EVERY_MS) + AFTER_LOOPS_MS, stopping.signal);
     }
