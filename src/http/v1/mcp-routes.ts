@@ -57,15 +57,20 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
               message: `With ${CAP} each message after initialize names its session.`,
             });
           }
+          const idempotencyKey = Array.isArray(body.value) ? null : client.idempotencyKey;
+          // Those of the message tell its files; without files the order alone is compared.
+          const ofFiles = body.extracted ? { files: body.extracted, digests: client.digests } : {};
           const { surfaces, tasks, relay, results, prices } = deps;
           const answer = await answerBody(
             { surfaces, tasks, relay, results, clock: prices.clock },
             {
-              ...{ caller: toCaller(api), requestId, files: body.extracted, signal: request.signal, cap },
+              ...{ caller: toCaller(api), requestId, signal: request.signal, cap },
+              order: { ...ofFiles, idempotencyKey },
               async admit(model) {
                 deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
                 // The message was admitted as one that reads, but it costs money.
-                await deps.auth.authenticateApiKey(readApiKey(request.headers), { origin, purpose: 'submit' });
+                const use = { origin, purpose: 'submit' as const, idempotencyKey };
+                await deps.auth.authenticateApiKey(readApiKey(request.headers), use);
                 const counted = await deps.limits.modelRequests(api, (state) => {
                   scope.rateLimit = state;
                 });

@@ -31,7 +31,8 @@ export type McpServices = {
 export type McpCall = {
   caller: Caller;
   requestId: string;
-  files: RequestOptions['files'];
+  /** What accompanies an order. The Idempotency-Key is of a message that comes alone. */
+  order: Pick<RequestOptions, 'files' | 'digests' | 'idempotencyKey'>;
   signal: AbortSignal;
   /** The most that the session may spend; undefined: as much as the key. */
   cap: SpendCap | undefined;
@@ -127,14 +128,17 @@ function creation(kind: keyof typeof MAKES): Tool {
       const countSuccess = await call.admit(model);
       const quota = call.cap ? await quoteCall(rooms.surfaces, call, { model, pluginKey, body }) : 0;
       const release = call.cap?.take(quota);
-      const { requestId, files } = call;
-      const order = { requestId, pluginKey, body, options: { files } };
-      const task = await rooms.surfaces.submitBody(call.caller, order).catch((error) => {
-        // A vendor may have a job even so; then the reservation still counts.
-        if (!(error instanceof AppError) || error.shouldRetry !== false) release?.();
-        throw error;
-      });
-      await countSuccess();
+      const { requestId, order: options } = call;
+      const task = await rooms.surfaces
+        .submitBody(call.caller, { requestId, pluginKey, body, options })
+        .catch((error) => {
+          // A vendor may have a job even so; then the reservation still counts.
+          if (!(error instanceof AppError) || error.shouldRetry !== false) release?.();
+          throw error;
+        });
+      // A repeat has bought nothing.
+      if (task.replayed) release?.();
+      else await countSuccess();
       return describe(rooms, task);
     },
   };
@@ -163,8 +167,9 @@ function readRequest(surfaces: Surfaces, { caller }: McpCall, args: JsonObject) 
 
 type ToolRequest = { model: string; pluginKey: string; body: JsonObject };
 
-async function quoteCall(surfaces: Surfaces, { caller, requestId, files }: McpCall, { body, ...named }: ToolRequest) {
-  return (await surfaces.quote(caller, requestId, { ...named, action: '', request: body, files })).quota;
+async function quoteCall(surfaces: Surfaces, { caller, requestId, order }: McpCall, { body, ...named }: ToolRequest) {
+  const request = { ...named, action: '', request: body, files: order.files };
+  return (await surfaces.quote(caller, requestId, request)).quota;
 }
 
 /** The fields of all these models; which of them one takes, list_models says. */

@@ -177,6 +177,18 @@ describe('tools', () => {
     expect(world.vendor.submitted()).toMatchObject({ prompt: 'the last one' });
   });
 
+  test('bought twice: a message that is sent again with its Idempotency-Key is answered with its task', async () => {
+    const token = await world.admin.createKey({ unlimited_quota: false, quota: 125_000 });
+    const options = { token, headers: { 'idempotency-key': 'the-one-order' } };
+    const order = { model: 'acme-1', prompt: 'sent again' };
+    const before = world.vendor.orders();
+    const ids = [];
+    for (let sent = 0; sent < 3; sent += 1) ids.push((await call('create_video', order, options)).structuredContent.id);
+    expect([new Set(ids).size, world.vendor.orders() - before]).toEqual([1, 1]);
+    const other = await call('create_video', { ...order, prompt: 'another' }, options);
+    expect([other.isError, other.content[0]?.text]).toEqual([true, expect.stringContaining('Idempotency-Key')]);
+  });
+
   test('what makes no videos gets the order in its own words', async () => {
     await world.addPlugin('painter', { protocols: [] }, (source) =>
       source.replace(/export const protocols[\s\S]*?\n\} \};/, ''),
@@ -228,6 +240,18 @@ describe('a spend cap', () => {
       headers: { authorization: `Bearer ${world.key}`, 'mcp-session-id': id },
     });
     expect((await send('ping', {}, options)).status).toBe(404);
+  });
+
+  test('is not used up by repeats of an order', async () => {
+    const wide = '/mcp?spend_cap_usd=0.6';
+    const id = (await initialize(wide)).headers.get('mcp-session-id') ?? '';
+    const order = async (prompt: string): Promise<boolean> => {
+      const headers = { 'mcp-session-id': id, 'idempotency-key': `cap-${prompt}` };
+      return (await call('create_video', { model: 'acme-1', prompt }, { path: wide, headers })).isError !== true;
+    };
+    const taken = [];
+    for (const prompt of ['a', 'a', 'a', 'b', 'c']) taken.push(await order(prompt));
+    expect(taken).toEqual([true, true, true, true, false]);
   });
 
   test('evasion: no user pushes out the sessions of another', () => {
