@@ -158,8 +158,10 @@ describe('an account', () => {
       await page.getByRole('tab', { name: 'API keys' }).click();
       await waitForText(page, 'No API keys');
       await page.getByRole('tab', { name: 'Balance history' }).click();
-      await waitForText(page, 'No changes yet');
+      await waitForText(page, /^No changes in /);
       expect(page.url()).toEndWith('?tab=balance');
+      await page.getByRole('button', { name: 'All time' }).click();
+      await waitForText(page, 'No changes yet');
       expect(await findPageIssues(page)).toEqual([]);
     },
   );
