@@ -40,7 +40,7 @@ test('a case is shared by a link that works without a session, and ends with the
   const sent: string[] = [];
   visitor.on('request', (request) => sent.push(request.url()));
   await visitor.goto(link);
-  await heading(visitor, /^Case file: demo-video/).waitFor();
+  await heading(visitor, /^Case file: task …/).waitFor();
   await visitor.getByText('Failed', { exact: true }).first().waitFor();
   await visitor.getByText('This link works until').waitFor();
   await visitor.getByText(/^Your task failed: /).waitFor();

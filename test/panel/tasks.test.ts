@@ -213,7 +213,7 @@ describe('a task', () => {
     await page.getByRole('button', { name: 'Balance changes' }).click();
     await waitForText(page, 'Unused, refunded');
     await waitForText(page, '+$0.04');
-    await waitForText(page, 'Accepted; $0.10 reserved');
+    await waitForText(page, 'Submitted · $0.10 reserved');
     await waitForText(page, 'Charged $0.06');
 
     await page.getByRole('button', { name: 'Request', exact: true }).click();

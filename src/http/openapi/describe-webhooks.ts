@@ -161,7 +161,7 @@ const GATEWAY_WEBHOOKS = {
   }),
   'balance.low': describeMessage(
     'balance.low',
-    "A user's available balance fell below their threshold; sent once until a top-up, to the user's webhook and, with alerts.webhook_balances, to the alert webhook",
+    "A user's available balance fell below their threshold; sent once until a top-up, to the user's webhook and, with “Include low-balance events”, to the alert webhook",
     {
       data: {
         user_id: time('As in the panel.'),

@@ -18,6 +18,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PublicFrame } from '../../ui/page/public-frame.tsx';
+import { idEnd } from '../tasks/task/task-facts.tsx';
 import { CaseStatus, CaseView } from './case-view.tsx';
 
 const backTo = { task: '/tasks', user: '/users', channel: '/channels' } as const;
@@ -35,7 +36,7 @@ export function CasePage() {
     <Page
       heading={nameCase(found.data, t)}
       mark={found.data && <CaseStatus {...found.data} />}
-      intro={t('case.intro')}
+      intro={found.data === undefined ? t('case.intro') : `${sayKind(found.data, t)} · ${t('case.intro')}`}
       back={<BackLink to={`${backTo[list]}/${encodeURIComponent(id)}`}>{t(`case.back.${list}`)}</BackLink>}
       actions={
         found.data !== undefined && (
@@ -91,7 +92,7 @@ export function SharedCasePage() {
             {(file) => (
               <>
                 <Text size="sm" c="dimmed">
-                  {t('case.until', { when: format.time(file.expires_at) })}
+                  {sayKind(file, t)} · {t('case.until', { when: format.time(file.expires_at) })}
                 </Text>
                 <CaseView file={file} />
               </>
@@ -103,12 +104,19 @@ export function SharedCasePage() {
   );
 }
 
-/** "Case file: Channel Demo studio" */
-function nameCase(file: Pick<CaseFile, 'kind' | 'title'> | undefined, t: TFunction): string {
+type Named = Pick<CaseFile, 'kind' | 'id' | 'title'>;
+
+/** "Case file: Demo studio"; a task is named by the end of its id, as its title is its model. */
+function nameCase(file: Named | undefined, t: TFunction): string {
   if (file === undefined) return t('case.title');
-  const { kind, title } = file;
-  if (kind === 'task') return t('case.of', { name: t('task.title', { model: title }) });
-  return t('case.of', { name: t(kind === 'user' ? 'tasks.userNumber' : 'tasks.channelNumber', { id: title }) });
+  const { kind, id, title } = file;
+  return kind === 'task' ? t('case.ofTask', { end: id.slice(-idEnd) }) : t('case.of', { name: title });
+}
+
+/** What a case file is about: "User", "Channel" or the model of a task. */
+function sayKind({ kind, title }: Named, t: TFunction): string {
+  if (kind === 'task') return title;
+  return t(kind === 'user' ? 'tasks.column.user' : 'tasks.channel');
 }
 
 type Audience = CaseFile['audience'];

@@ -83,6 +83,7 @@ function Answer({ file }: { file: CaseFile }) {
           {t(isOfChannel ? 'case.copySummary' : 'case.copyAnswer')}
         </Button>
         <NativeSelect
+          className={classes.language ?? ''}
           aria-label={t('case.answerLanguage')}
           value={language}
           onChange={({ currentTarget }) => setLanguage(currentTarget.value)}

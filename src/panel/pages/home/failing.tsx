@@ -146,7 +146,7 @@ function FailingTable({ of, rows, question }: FailingTableProps) {
             figure={t('home.failing.brief', { share: format.percent(row.failed / (row.succeeded + row.failed)) })}
             state={
               <BriefText>
-                <CommonReason tasks={row.tasks} {...{ question, isSeen }} />
+                <CommonReason tasks={row.tasks} {...{ question, isSeen }} isBrief />
               </BriefText>
             }
             facts={[count(row)]}
@@ -163,10 +163,12 @@ type CommonReasonProps = Pick<FailingTableProps, 'question'> & {
   isSeen: boolean;
   /** Leads to the tasks that failed for it. */
   isLinked?: boolean;
+  /** Without how many of them failed for it. */
+  isBrief?: boolean;
 };
 
 /** Why tasks failed most often. */
-function CommonReason({ tasks, question, isSeen, isLinked = false }: CommonReasonProps) {
+function CommonReason({ tasks, question, isSeen, isLinked = false, isBrief = false }: CommonReasonProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const { period } = question;
@@ -191,7 +193,8 @@ function CommonReason({ tasks, question, isSeen, isLinked = false }: CommonReaso
       ) : (
         words
       )}
-      {rest.length > 0 &&
+      {!isBrief &&
+        rest.length > 0 &&
         ` (${t('home.failing.of', { failed: format.number(most.count), ended: format.number(all) })})`}
     </>
   );

@@ -104,7 +104,7 @@ export function FirstSteps({ origin, onHide }: FirstStepsProps) {
         <li className={classes.step} data-wide data-later={needsChannel || undefined}>
           <div>
             <h3>{t('home.first.call')}</h3>
-            {!needsChannel && <p>{t('home.first.callText')}</p>}
+            <p>{t(needsChannel ? 'home.first.callLater' : 'home.first.callText')}</p>
           </div>
           {!needsChannel && <CopyField text={`curl ${origin}/v1/models -H 'Authorization: Bearer YOUR_API_KEY'`} />}
         </li>

@@ -162,8 +162,8 @@ export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
             name={model}
             figure={`${t('home.slowest.usual')} ${duration(p50_seconds)}`}
             facts={[
-              `${t('home.slowest.long')}: ${duration(p95_seconds)}`,
-              success_rate === null ? '' : `${t('home.success')}: ${format.percent(success_rate)}`,
+              `${t('home.slowest.long')} ${duration(p95_seconds)}`,
+              success_rate === null ? '' : t('home.slowest.succeeded', { share: format.percent(success_rate) }),
             ]}
           />
         )}
@@ -243,8 +243,10 @@ export function TopSpenders({ days, only }: { days: keyof typeof periods; only: 
             to={`/users/${id}?tab=spend&period=${period}`}
             figure={money(spend)}
             facts={[
-              format.percent(shares.get(id) ?? 0),
-              `${t('home.slowest.tasks')}: ${format.number(succeeded + failed)}`,
+              t('home.spenders.brief', {
+                ...{ count: succeeded + failed, shown: format.number(succeeded + failed) },
+                share: format.percent(shares.get(id) ?? 0),
+              }),
             ]}
           />
         )}

@@ -175,7 +175,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
       )}
       <Section
         heading={t('plugins.tab.source')}
-        intro={text.data?.current ? `${t('market.readFirst')} ${t('market.readChanges')}` : t('market.readFirst')}
+        intro={text.data?.current ? `${t('market.readOnceActive')} ${t('market.readChanges')}` : t('market.readFirst')}
         actions={
           <Select
             aria-label={t('plugins.version')}

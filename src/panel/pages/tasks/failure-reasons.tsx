@@ -110,7 +110,7 @@ function Shares({ heading, shares, chosen, onChoose }: SharesProps) {
               <span className={classes.text}>
                 <span className={classes.words}>{label}</span>
               </span>
-              <span className={classes.count}>{format.number(count)}</span>
+              <span className={classes.count}>{t('tasks.failedCount', { count, shown: format.number(count) })}</span>
               <span className={classes.percent}>{format.percent(count / total)}</span>
             </UnstyledButton>
           </li>

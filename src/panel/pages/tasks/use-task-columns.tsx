@@ -8,7 +8,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, RowLink } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { sayPosition, sayWait } from '../queue/queue-position.ts';
-import { isFinished, sentAt, tookSeconds } from './read-task.ts';
+import { isFinished, parsePercent, sentAt, tookSeconds } from './read-task.ts';
 import { TaskProgress } from './task/task-headline.tsx';
 import { hasPicture, TaskPoster } from './task-poster.tsx';
 import { usePluginNames } from './use-plugin-names.ts';
@@ -184,6 +184,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const format = useFormat();
   const toTitle = useTaskTitle();
   const { queue } = task;
+  const percent = task.status === 'IN_PROGRESS' && !queue ? parsePercent(task.progress) : null;
   const isExplained = task.status === 'FAILURE' && task.fail_reason !== '';
   const facts = [
     task.model,
@@ -199,6 +200,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
       state={
         <>
           <TaskStatus status={task.status} isWaiting={queue !== undefined} />
+          {percent !== null && <BriefText> · {format.percent(percent / 100)}</BriefText>}
           {queue && <BriefText> · {sayPosition(queue, t, format)}</BriefText>}
           {isExplained && (
             <BriefText isBad>

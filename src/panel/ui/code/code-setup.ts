@@ -13,6 +13,7 @@ const frame = EditorView.theme({
   // Numbers of lines stand on the same baseline as their lines.
   '.cm-scroller': { fontFamily: 'var(--mantine-font-family-monospace)' },
   '.cm-content': { padding: '12px 0', caretColor: 'currentColor' },
+  '.cm-line': { paddingInlineEnd: '12px' },
   '.cm-lineNumbers .cm-gutterElement': { paddingInline: '12px 8px' },
   '.cm-gutters': { backgroundColor: 'transparent', color: 'var(--mantine-color-dimmed)', border: 'none' },
   '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'color-mix(in srgb, var(--tg-line) 35%, transparent)' },

@@ -37,8 +37,10 @@ export function CopyField({ text, shown = text, isProgram = false, onCopied }: C
           className={classes.text}
           data-program={isProgram || undefined}
           data-word={!shown.includes(' ') || undefined}
+          // What scrolls must be reached by the keyboard.
+          {...(isProgram ? { tabIndex: 0 } : {})}
         >
-          {isProgram ? keepContinuations(text) : keepFlagsWhole(shown)}
+          {isProgram ? text : keepFlagsWhole(shown)}
         </code>
         <ActionIcon
           className={classes.copy ?? ''}
@@ -73,19 +75,6 @@ function keepFlagsWhole(text: string): ReactNode {
       <span className={classes.part}>{part}</span>
     </Fragment>
   ));
-}
-
-/** The backslash at the end of a line stays with the word before it. */
-function keepContinuations(text: string): ReactNode {
-  return text.split(/(\S+ \\$)/m).map((part, index) =>
-    index % 2 === 0 ? (
-      part
-    ) : (
-      <span key={index} className={classes.part}>
-        {part}
-      </span>
-    ),
-  );
 }
 
 /**

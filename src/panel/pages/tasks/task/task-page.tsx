@@ -186,7 +186,6 @@ function MoreMenu({ task, isOwn, hasCaseButton }: MoreMenuProps) {
           component={Link}
           to={casePath(task)}
           {...(hasCaseButton ? { hiddenFrom: 'md' } : {})}
-          leftSection={<IconFileDescription size={17} stroke={1.6} aria-hidden="true" />}
         >
           {t('case.open')}
         </Menu.Item>

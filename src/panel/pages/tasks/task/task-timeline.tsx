@@ -71,6 +71,7 @@ export function TaskTimeline({ timeline, failReason = '' }: Pick<TaskDetail, 'ti
             key={index}
             entry={entry}
             failReason={failReason}
+            isRefused={isRefused(entry, timeline)}
             since={index === 0 ? null : since(entry.at - startedAt)}
             current={index === last ? statusTone(entry) : undefined}
             isAfterGap={hidden > 0 && index === timeline.length - keptAtEnd}
@@ -93,9 +94,16 @@ export function TaskTimeline({ timeline, failReason = '' }: Pick<TaskDetail, 'ti
   );
 }
 
+/** Whether the vendor refused the request: it never accepted it, and answered with a client error. */
+const isRefused = ({ status, http_status }: TimelineEntry, timeline: readonly TimelineEntry[]): boolean =>
+  status === 'FAILURE' && http_status >= 400 && http_status < 500 && !timeline.some(isAccepted);
+
+const isAccepted = ({ kind, status }: TimelineEntry): boolean => kind === 'transition' && status === 'SUBMITTED';
+
 function TimelineLine({
   entry,
   failReason,
+  isRefused,
   since,
   current,
   isAfterGap,
@@ -103,6 +111,7 @@ function TimelineLine({
   entry: TimelineEntry;
   /** What the result says already. */
   failReason: string;
+  isRefused: boolean;
   /** How long after the first entry; null for that one. */
   since: string | null;
   /** The tone of a task's present status, at its entry. */
@@ -122,7 +131,7 @@ function TimelineLine({
         {since === null ? <FirstTime at={entry.at} /> : `+${since}`}
       </time>
       <div className={classes.what}>
-        <span>{timelineText(entry, t, format)}</span>
+        <span>{isRefused ? t('task.timeline.rejected') : timelineText(entry, t, format)}</span>
         {(meaning !== undefined || hasStatus) && (
           <span className={classes.signs}>
             {meaning !== undefined && <span className={classes.sign}>{t(meaning)}</span>}
