@@ -341,6 +341,30 @@ function Ledger({ file: { kind, ledger, money }, hasLinks }: { file: CaseFile; h
   );
 }
 
+/** Actions that the log of everything names the object of: here it is this one. */
+const ownActionTexts: Readonly<Record<string, TextKey>> = {
+  'channel.create': 'case.audit.channel.create',
+  'channel.credential_add': 'case.audit.channel.credential_add',
+  'channel.credential_update': 'case.audit.channel.credential_update',
+  'channel.credential_remove': 'case.audit.channel.credential_remove',
+  'channel.key_view': 'case.audit.channel.key_view',
+  'channel.wake': 'case.audit.channel.wake',
+  'channel.clear_ceilings': 'case.audit.channel.clear_ceilings',
+  'channel.clear_abandoned': 'case.audit.channel.clear_abandoned',
+  'channel.test': 'case.audit.channel.test',
+  'channel.update': 'case.audit.channel.update',
+  'user.create': 'case.audit.user.create',
+  'user.disable': 'case.audit.user.disable',
+  'user.enable': 'case.audit.user.enable',
+  'user.links.revoke': 'case.audit.user.links.revoke',
+  'user.passkey.reset': 'case.audit.user.passkey.reset',
+  'user.sessions.revoke': 'case.audit.user.sessions.revoke',
+  'user.token.revoke': 'case.audit.user.token.revoke',
+  'user.two_factor.reset': 'case.audit.user.two_factor.reset',
+  'user.unbind': 'case.audit.user.unbind',
+  'user.update': 'case.audit.user.update',
+};
+
 function Audit({ audit }: { audit: CaseFile['audit'] }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -348,7 +372,7 @@ function Audit({ audit }: { audit: CaseFile['audit'] }) {
     <Section heading={t('nav.audit')}>
       <ul className={classes.rows}>
         {audit.map(({ at, username, action }) => {
-          const text = actionTexts[action];
+          const text = ownActionTexts[action] ?? actionTexts[action];
           const signIn = signInTexts[action];
           const name = username || t('case.gateway');
           return (

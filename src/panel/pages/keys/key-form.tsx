@@ -115,7 +115,11 @@ function Limits({ form }: { form: Form<KeyValues> }) {
   const isUsed = values.models.length > 0 || values.allow_ips.length > 0 || values.group !== '';
   const isWrong = (['models', 'allow_ips', 'group'] as const).some((field) => form.readError(field) !== null);
   return (
-    <Collapsible label={t('keys.limits')} note={t(isAdmin ? 'keys.limitsNoteAdmin' : 'keys.limitsNote')} forceOpen={isUsed || isWrong}>
+    <Collapsible
+      label={t('keys.limits')}
+      note={t(isAdmin ? 'keys.limitsNoteAdmin' : 'keys.limitsNote')}
+      forceOpen={isUsed || isWrong}
+    >
       <Stack gap={24}>
         <TagsInput
           {...form.bindValue('models')}

@@ -182,11 +182,7 @@ function MoreMenu({ task, isOwn, hasCaseButton }: MoreMenuProps) {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Item
-          component={Link}
-          to={casePath(task)}
-          {...(hasCaseButton ? { hiddenFrom: 'md' } : {})}
-        >
+        <Menu.Item component={Link} to={casePath(task)} {...(hasCaseButton ? { hiddenFrom: 'md' } : {})}>
           {t('case.open')}
         </Menu.Item>
         <Menu.Divider {...(hasCaseButton ? { hiddenFrom: 'md' } : {})} />
