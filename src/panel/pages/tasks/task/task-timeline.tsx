@@ -94,7 +94,7 @@ export function TaskTimeline({ timeline, failReason = '' }: Pick<TaskDetail, 'ti
   );
 }
 
-/** Whether the vendor refused the request: it never accepted it, and answered with a client error. */
+/** Whether the vendor refused the request: it answered a client error and never accepted it. */
 const isRefused = ({ status, http_status }: TimelineEntry, timeline: readonly TimelineEntry[]): boolean =>
   status === 'FAILURE' && http_status >= 400 && http_status < 500 && !timeline.some(isAccepted);
 
