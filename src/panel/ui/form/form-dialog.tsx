@@ -41,13 +41,14 @@ export function FormDialog({ isOpen, onClose, title, size, children }: FormDialo
 
 /** The padding of a dialog's body. */
 const PADDING = 'var(--mb-padding, var(--mantine-spacing-md))';
-/** While the form scrolls, on a phone too. */
+/** While the form scrolls, on a phone too. The line says that it goes on below. */
 const alwaysInSight = {
   position: 'sticky',
   zIndex: 1,
   bottom: 0,
   margin: `0 calc(-1 * ${PADDING}) calc(-1 * ${PADDING})`,
   padding: `12px ${PADDING} ${PADDING}`,
+  borderTop: '1px solid var(--tg-line)',
   background: 'var(--mantine-color-body)',
 } as const;
 

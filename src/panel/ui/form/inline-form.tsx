@@ -19,7 +19,7 @@ export function SaveForm({ form, maxWidth = 'none', children }: SaveFormProps) {
       <Stack gap={20} maw={maxWidth}>
         {form.error !== null && <ErrorNotice error={form.error} />}
         {children}
-        <Group>
+        <Group justify="flex-end">
           <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
             {t('app.save')}
           </Button>
