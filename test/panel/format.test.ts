@@ -78,6 +78,17 @@ test('the last time below a chart has its label, and the others stand evenly bef
   expect(axes.times(['Sun', 'Mon', 'Sun'], 1062)).not.toHaveProperty('ticks');
 });
 
+test('the first and the last time below lines have labels, and the others stand evenly between', () => {
+  const hours = Array.from({ length: 289 }, (_, index) => `Sun ${100 + index} PM`);
+  const ticks = (width: number) => axes.timesOfLines(hours, width).ticks;
+  expect(ticks(316)).toEqual(['Sun 100 PM', 'Sun 244 PM', 'Sun 388 PM']);
+  expect(ticks(500)).toEqual(['Sun 100 PM', 'Sun 172 PM', 'Sun 244 PM', 'Sun 316 PM', 'Sun 388 PM']);
+  expect(axes.timesOfLines(['Sun 1', 'Sun 2'], 316).ticks).toEqual(['Sun 1', 'Sun 2']);
+  expect(axes.timesOfLines([], 316).ticks).toEqual([]);
+  const twice = [...hours.slice(0, 24), ...hours.slice(0, 25)];
+  expect(axes.timesOfLines(twice, 316)).toEqual(expect.objectContaining({ interval: 47 }));
+});
+
 test('says how long ago something was in short units', () => {
   const now = 1_000_000_000;
   const past = [20, 180, 75_600, 90_000, 259_200];

@@ -41,19 +41,18 @@ const labelGap = 18;
 const valueGap = 20;
 
 /**
- * How many points have no label between two that have one, in a chart of that many pixels, where a
- * label needs `room` of its widths and the plot ends `right` pixels before the chart. The chart
- * library would lay the page out for each label to measure it.
+ * How many labels have room in a chart of that many pixels, where each needs `room` of its widths
+ * and the plot ends `right` pixels before the chart. The chart library would lay the page out for
+ * each label to measure it.
  */
-export function labelInterval(
-  labels: readonly string[],
-  width: number,
-  { room, right } = { room: 1, right: sides.right },
-): number {
+function countFitting(labels: readonly string[], width: number, { room, right }: { room: number; right: number }) {
   const labelWidth = labelGap + room * characterWidth * Math.max(0, ...labels.map(({ length }) => length));
-  const fitting = Math.max(1, Math.floor((width - sides.left - right) / labelWidth));
-  return Math.max(0, Math.ceil(labels.length / fitting) - 1);
+  return Math.max(1, Math.floor((width - sides.left - right) / labelWidth));
 }
+
+/** How many points have no label between two that have one. */
+export const labelInterval = (labels: readonly string[], width: number): number =>
+  Math.max(0, Math.ceil(labels.length / countFitting(labels, width, { room: 1, right: sides.right })) - 1);
 
 /** Pixels to the right of bars: how far the last label reaches beyond its bar. */
 export function roomAfterBars(labels: readonly string[], width: number): number {
@@ -69,6 +68,20 @@ function placeLabels(labels: readonly string[], interval: number) {
   return { interval: 0, ticks: labels.filter((_, index) => (last - index) % (interval + 1) === 0) };
 }
 
+/** Puts labels at the first and the last point, and the others evenly between them. */
+function spreadLabels(labels: readonly string[], fitting: number) {
+  const last = Math.max(0, labels.length - 1);
+  if (new Set(labels).size < labels.length) {
+    // By steps alone, the last point has a label only where they divide the points.
+    const step = Math.ceil(labels.length / fitting);
+    const steps = Array.from({ length: step }, (_, more) => step + more);
+    return { interval: (steps.find((each) => last % each === 0) ?? step) - 1 };
+  }
+  const parts = Math.max(1, Math.min(last, fitting));
+  const places = Array.from({ length: parts + 1 }, (_, part) => Math.round((part * last) / parts));
+  return { interval: 0, ticks: labels.filter((_, index) => places.includes(index)) };
+}
+
 const label = { fontSize: 12, fill: 'currentColor', width: 0 };
 
 type TimeTick = {
@@ -79,21 +92,26 @@ type TimeTick = {
   visibleTicksCount: number;
 };
 
+function anchorOf(index: number, count: number): 'start' | 'middle' | 'end' {
+  if (count === 1 || (index > 0 && index < count - 1)) return 'middle';
+  return index === 0 ? 'start' : 'end';
+}
+
 /** Axes whose labels are drawn as they are: none is measured, or broken into lines. */
 export const axes = {
   times: (labels: readonly string[], width: number) => ({
     ...placeLabels(labels, labelInterval(labels, width)),
     tick: { ...label, transform: 'translate(0, 10)' },
   }),
-  /** Lines reach the edge of their chart: their last label ends there. */
+  /** Lines reach the edges of their chart: their first and last labels stand within it. */
   timesOfLines: (labels: readonly string[], width: number) => ({
-    ...placeLabels(labels, labelInterval(labels, width, { room: 1.25, right: lineEnd })),
+    ...spreadLabels(labels, countFitting(labels, width, { room: 1.25, right: lineEnd })),
     tick: ({ x, y, payload, index, visibleTicksCount }: TimeTick): ReactNode =>
       createElement(
         'text',
         {
           ...{ x, y: Number(y) + 10, dy: '0.71em', fontSize: label.fontSize, fill: label.fill },
-          textAnchor: index === visibleTicksCount - 1 ? 'end' : 'middle',
+          textAnchor: anchorOf(index, visibleTicksCount),
         },
         payload.value,
       ),
