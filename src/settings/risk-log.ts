@@ -21,5 +21,6 @@ export function createRiskLog(logger: Logger): (settings: AuthSettings) => void 
 /** Combinations of options that work but are unsafe. */
 export function describeRisks({ registration, challenge }: AuthSettings): SettingWarning[] {
   if (!registration.enabled || registration.verifyEmail || challenge) return [];
-  return [{ setting: 'RegisterEnabled', code: 'setting_unsafe', ...sentence('settings.registration_open') }];
+  const risk = registration.quotaForNewUser > 0 ? 'registration_open_funded' : 'registration_open';
+  return [{ setting: 'RegisterEnabled', code: 'setting_unsafe', ...sentence(`settings.${risk}`) }];
 }

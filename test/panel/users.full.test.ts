@@ -157,7 +157,7 @@ describe('an account', () => {
       await waitForText(page, 'No tasks yet');
       await page.getByRole('tab', { name: 'API keys' }).click();
       await waitForText(page, 'No API keys');
-      await page.getByRole('tab', { name: 'Balance history' }).click();
+      await page.getByRole('tab', { name: 'Statement' }).click();
       await waitForText(page, /^No changes in /);
       expect(page.url()).toEndWith('?tab=balance');
       await page.getByRole('button', { name: 'All time' }).click();

@@ -310,6 +310,10 @@ describeEachStore(
           message: expect.stringContaining('neither TurnstileCheckEnabled nor EmailVerificationEnabled'),
         }),
       ]);
+      await put(service, { QuotaForNewUser: '500' });
+      expect(risks()).toEqual([
+        expect.objectContaining({ message: expect.stringContaining('spend the QuotaForNewUser of each') }),
+      ]);
       await put(service, { SMTPServer: 'mail', SMTPFrom: 'gate@example.org', EmailVerificationEnabled: 'true' });
       expect(risks()).toEqual([]);
     });

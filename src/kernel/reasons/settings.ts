@@ -56,6 +56,8 @@ export const settingsReasons = {
     '{{identities}} bound at {{provider}}. With another {{option}} they may be those of other people: unbind them first, or send force: true if it is the same provider with the same ids.',
   'settings.registration_open':
     'RegisterEnabled is true with neither TurnstileCheckEnabled nor EmailVerificationEnabled: programs can create any number of accounts',
+  'settings.registration_open_funded':
+    'RegisterEnabled is true with neither TurnstileCheckEnabled nor EmailVerificationEnabled: programs can create any number of accounts, and spend the QuotaForNewUser of each',
   'settings.named_twice': '{{option}} is named twice: send it once.',
   'mail.resolved': '{{host}} resolves to {{addresses}}.',
   'mail.connected': 'Connected to {{address}}, port {{port}}.',

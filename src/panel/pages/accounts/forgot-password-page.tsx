@@ -53,7 +53,14 @@ export function ForgotPasswordPage() {
                 heading={t('forgot.heading')}
                 intro={t(status.password_reset ? 'forgot.intro' : 'forgot.noMail')}
               />
-              {status.password_reset && <ForgotPasswordForm status={status} suggested={email} onSent={send} />}
+              {status.password_reset && (
+                <Stack gap={16}>
+                  <ForgotPasswordForm status={status} suggested={email} onSent={send} />
+                  <Text size="sm" c="dimmed">
+                    {t('forgot.noEmail')}
+                  </Text>
+                </Stack>
+              )}
               <RootRecovery />
               <BackToSignIn />
             </Stack>

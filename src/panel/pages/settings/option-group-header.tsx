@@ -23,14 +23,11 @@ export function OptionGroupHeader({ group }: { group: string }) {
 function CallbackUrl({ provider }: { provider: string }) {
   const { t } = useTranslation();
   const url = useCallbackUrl(provider);
-  const name = t(nameGroup(provider));
+  const help =
+    provider === 'oidc' ? t('settings.callbackHelpOidc') : t('settings.callbackHelp', { name: t(nameGroup(provider)) });
   return (
     <div className={classes.row}>
-      <Input.Wrapper
-        labelElement="div"
-        label={t('settings.callback')}
-        description={t('settings.callbackHelp', { name })}
-      >
+      <Input.Wrapper labelElement="div" label={t('settings.callback')} description={help}>
         <div className={classes.callback}>
           <LocalAddressNotice url={url} />
           <CopyField text={url} />

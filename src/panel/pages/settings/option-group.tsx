@@ -7,6 +7,7 @@ import { useLocation } from 'react-router';
 import { fieldMessage } from '../../api/error-message.ts';
 import type { Option, OptionTestResult as Trial } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
@@ -294,6 +295,7 @@ const trialActions: Readonly<Record<string, TextKey>> = { smtp: 'settings.testMa
 /** Tests the stored settings and shows each step. */
 function OptionTrial({ what, isDirty, isMissing }: OptionTrialProps) {
   const { t } = useTranslation();
+  const { bundle } = useSessionSnapshot();
   const [to, setTo] = useState('');
   const change = useMutationWithProof<string, Trial>({
     scope: 'settings.security',
@@ -320,7 +322,7 @@ function OptionTrial({ what, isDirty, isMissing }: OptionTrialProps) {
           {what === 'smtp' && (
             <TextInput
               label={t('settings.testTo')}
-              description={t('settings.testToHelp')}
+              description={t(bundle?.user.email === null ? 'settings.testToMissing' : 'settings.testToHelp')}
               type="email"
               autoComplete="off"
               flex="1 1 260px"

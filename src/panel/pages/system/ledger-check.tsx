@@ -1,4 +1,4 @@
-import { Anchor, Text } from '@mantine/core';
+import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { NodeReport } from '../../api/types.ts';
@@ -13,43 +13,39 @@ export function LedgerCheck({ ledger }: { ledger: NodeReport['ledger'] }) {
   const row = ({ quota, ledger: sum }: { quota: number; ledger: number }): string =>
     t('system.ledgerRow', { quota: format.money(quota), ledger: format.money(sum) });
   return (
-    <div className={classes.ledger}>
-      <Text size="sm" c="dimmed">
-        {t('system.ledger')}
-      </Text>
+    <div className={classes.ledger} data-trouble={ledger?.ok === false || undefined}>
+      <dt>{t('system.ledger')}</dt>
       {ledger === null ? (
-        <Text size="sm" c="dimmed">
-          {t('system.ledgerPending')}
-        </Text>
+        <dd className={classes.note}>{t('system.ledgerPending')}</dd>
       ) : (
         <>
-          <Text size="sm" component="div">
-            <StatusLabel tone={ledger.ok ? 'good' : 'bad'}>
+          <dd className={classes.value}>
+            <StatusLabel tone={ledger.ok ? 'good' : 'bad'} wraps>
               {t(ledger.ok ? 'system.ledgerGood' : 'system.ledgerBad')}
             </StatusLabel>
-          </Text>
-          <Text size="xs" c="dimmed">
-            {t('system.ledgerAt', { ago: format.ago(ledger.checked_at) })}
-          </Text>
+          </dd>
+          <dd className={classes.note}>{t('system.ledgerAt', { ago: format.ago(ledger.checked_at) })}</dd>
           {!ledger.ok && (
-            <ul className={classes.mismatches}>
-              {ledger.users.map((user) => (
-                <li key={user.user_id}>
-                  <Anchor component={Link} to={`/users/${user.user_id}`}>
-                    {t('system.ledgerUser', { id: user.user_id })}
-                  </Anchor>
-                  : {row(user)}
-                </li>
-              ))}
-              {ledger.tasks.map((task) => (
-                <li key={task.task_id}>
-                  <Anchor component={Link} to={`/tasks/${encodeURIComponent(task.task_id)}`}>
-                    {t('system.ledgerTask', { id: task.task_id })}
-                  </Anchor>
-                  : {row(task)}
-                </li>
-              ))}
-            </ul>
+            <dd>
+              <ul className={classes.mismatches}>
+                {ledger.users.map((user) => (
+                  <li key={user.user_id}>
+                    <Anchor component={Link} to={`/users/${user.user_id}`}>
+                      {t('system.ledgerUser', { id: user.user_id })}
+                    </Anchor>
+                    : {row(user)}
+                  </li>
+                ))}
+                {ledger.tasks.map((task) => (
+                  <li key={task.task_id}>
+                    <Anchor component={Link} to={`/tasks/${encodeURIComponent(task.task_id)}`}>
+                      {t('system.ledgerTask', { id: task.task_id })}
+                    </Anchor>
+                    : {row(task)}
+                  </li>
+                ))}
+              </ul>
+            </dd>
           )}
         </>
       )}

@@ -1,4 +1,4 @@
-import { SegmentedControl, Text } from '@mantine/core';
+import { Group, SegmentedControl, Text } from '@mantine/core';
 import { memo } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { SystemHistory } from '../../api/types.ts';
@@ -12,6 +12,7 @@ import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { PlainTable } from '../../ui/table/data-table.tsx';
+import { localZone } from '../usage/usage-period.ts';
 import classes from './system.module.css';
 
 type Point = SystemHistory['points'][number];
@@ -97,13 +98,17 @@ export const SystemCharts = memo(function SystemCharts() {
   const history = useApiQuery<SystemHistory>(useHistoryPath(), { refreshMs: 60_000 });
   return (
     <>
-      <SegmentedControl
-        className={classes.period}
-        aria-label={t('chart.period')}
-        value={hours}
-        onChange={(next) => set('hours', next === '24' ? '' : next)}
-        data={Object.entries(periods).map(([value, text]) => ({ value, label: t(text) }))}
-      />
+      <Group gap="sm">
+        <SegmentedControl
+          aria-label={t('chart.period')}
+          value={hours}
+          onChange={(next) => set('hours', next === '24' ? '' : next)}
+          data={Object.entries(periods).map(([value, text]) => ({ value, label: t(text) }))}
+        />
+        <Text size="xs" c="dimmed">
+          {t('chart.zone', { zone: localZone().replaceAll('_', ' ') })}
+        </Text>
+      </Group>
       <QueryResult query={history}>
         {(read) =>
           charts.every((chart) => listKnown(chart, read).length === 0) && read.backups.length === 0 ? (

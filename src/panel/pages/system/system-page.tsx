@@ -1,4 +1,5 @@
 import { Text } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { AttentionItem, BackupsReport, NodeReport } from '../../api/types.ts';
@@ -154,6 +155,7 @@ function Data({ report: { database, ledger } }: { report: NodeReport }) {
   return (
     <Section heading={t('system.data')}>
       <SystemFigures
+        first={<LedgerCheck ledger={ledger} />}
         rows={[
           {
             label: t('system.database'),
@@ -166,7 +168,6 @@ function Data({ report: { database, ledger } }: { report: NodeReport }) {
           { label: t('system.cache'), value: t(database.shared_cache ? 'system.cacheOn' : 'system.cacheOff') },
         ]}
       />
-      <LedgerCheck ledger={ledger} />
     </Section>
   );
 }
@@ -232,8 +233,8 @@ function Limits({ limits }: { limits: NodeReport['limits'] }) {
               <RowBrief
                 name={known ? t(known.name) : variable}
                 figure={say(variable, value)}
-                facts={[variable]}
-                wraps
+                facts={[]}
+                detail={<code className={classes.code}>{variable}</code>}
               />
             );
           }}
@@ -252,10 +253,11 @@ type SystemFigure = {
 };
 
 /** Figures side by side; a problem is also stated in words. */
-function SystemFigures({ rows }: { rows: readonly SystemFigure[] }) {
+function SystemFigures({ rows, first }: { rows: readonly SystemFigure[]; first?: ReactNode }) {
   const { t } = useTranslation();
   return (
     <dl className={classes.figures}>
+      {first}
       {rows.map(({ label, value, note, isProblem = false }) => (
         <div key={`${label} ${value}`} data-trouble={isProblem || undefined}>
           <dt>{label}</dt>

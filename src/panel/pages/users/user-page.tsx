@@ -81,7 +81,7 @@ function AccountPage({ account }: { account: Account }) {
           { name: 'keys', text: t('users.tab.keys'), panel: <UserKeys userId={account.id} mayEdit={rights.edit} /> },
           {
             name: 'balance',
-            text: t('users.tab.balance'),
+            text: t('ledger.statement'),
             panel: <AccountStatement path={`/api/user/${account.id}/ledger`} showsActor />,
           },
         ]}

@@ -60,11 +60,14 @@ export function DecimalField({
   const unsure = 'fault' in reading || reading.isObvious ? null : amount;
   const isTidied = isGrouped && !isFocused && fault === null && unsure === null;
   const shown = isTidied ? groupThousands(prefix === undefined ? text : padCents(text), language) : text;
+  // Where an empty field has a meaning, the currency stands beside the words for it.
+  const isFixed = prefix !== undefined && zero !== undefined;
   const hint = unsure === null ? said : t('number.readAs', { number: say?.(unsure) ?? format.exact(unsure) });
   return (
     <TextInput
       {...input}
       {...(zero === undefined ? {} : { placeholder: zero })}
+      {...(isFixed ? { leftSection: prefix, leftSectionWidth: 30 } : {})}
       inputContainer={(field) => (
         <div>
           {field}
@@ -75,7 +78,7 @@ export function DecimalField({
       )}
       inputMode="decimal"
       autoComplete="off"
-      value={text === '' ? '' : `${prefix ?? ''}${shown}${suffix}`}
+      value={text === '' ? '' : `${isFixed ? '' : (prefix ?? '')}${shown}${suffix}`}
       error={fault ?? error}
       onSelect={({ currentTarget }) => {
         const end = currentTarget.value.length - suffix.length;
