@@ -11,7 +11,7 @@ import { ExternalLink } from '../../ui/page/links.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { readSource } from '../channels/channel-form-values.ts';
 import { MoveNotice } from './move-page.tsx';
-import { PermissionSection } from './permission-list.tsx';
+import { PermissionSection, readHost } from './permission-list.tsx';
 import { hasPrices, newChannelPath, pluginDependentPaths, pluginPath, pluginPricesPath } from './plugin-paths.ts';
 import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
@@ -20,27 +20,40 @@ import { type UsageField, usageFieldLabel } from './usage-field.ts';
 /** What has a section of its own on the page. */
 const saidBelow: ReadonlySet<string> = new Set(['models', 'protocols', 'routes']);
 
-/** What the version that serves may do. */
-function PluginPermissions({ pluginKey }: { pluginKey: string }) {
-  const { data } = useApiQuery<PluginDetail>(pluginPath(pluginKey));
+type PluginProps = { plugin: PluginSummary };
+
+/** The channels that use the plugin. */
+function usePluginChannels({ key, channel_count: count }: PluginSummary): ChannelPage['items'] {
+  const channels = useApiQuery<ChannelPage>('/api/channel?page_size=100', { enabled: count > 0 });
+  return (channels.data?.items ?? []).filter((channel) => [key, `gateway:${key}`].includes(readSource(channel)));
+}
+
+/** What the version that serves may do, and which channels send their keys to other hosts. */
+function PluginPermissions({ plugin }: PluginProps) {
+  const { data } = useApiQuery<PluginDetail>(pluginPath(plugin.key));
+  const channels = usePluginChannels(plugin);
   if (data === undefined || data.permissions.length === 0) return null;
   const gained = data.permissions.filter(({ code }) => !saidBelow.has(code));
-  return gained.length > 0 && <PermissionSection changes={{ gained, lost: [], kept: [] }} isNew />;
+  const declared = new Set(gained.flatMap(({ values }) => values).map(readHost));
+  const overrides = channels
+    .map(({ name, base_url: address }) => ({ channel: name, host: readHost(address) }))
+    .filter(({ host }) => host !== '' && !declared.has(host));
+  return gained.length > 0 && <PermissionSection {...{ changes: { gained, lost: [], kept: [] }, overrides }} isNew />;
 }
 
 /** The channels that use the plugin, and the way to one more. */
-function PluginChannels({ plugin: { key, channel_count: count } }: { plugin: PluginSummary }) {
+function PluginChannels({ plugin }: PluginProps) {
   const { t } = useTranslation();
-  const channels = useApiQuery<ChannelPage>('/api/channel?page_size=100', { enabled: count > 0 });
-  const own = (channels.data?.items ?? []).filter((channel) => [key, `gateway:${key}`].includes(readSource(channel)));
   return (
     <div className={classes.links}>
-      {own.slice(0, mostChannels).map(({ id, name }) => (
-        <Anchor key={id} component={Link} to={`/channels/${id}`} size="sm">
-          {name}
-        </Anchor>
-      ))}
-      <Button component={Link} to={newChannelPath(key)} size="xs" variant="default">
+      {usePluginChannels(plugin)
+        .slice(0, mostChannels)
+        .map(({ id, name }) => (
+          <Anchor key={id} component={Link} to={`/channels/${id}`} size="sm">
+            {name}
+          </Anchor>
+        ))}
+      <Button component={Link} to={newChannelPath(plugin.key)} size="xs" variant="default">
         {t('channels.add')}
       </Button>
     </div>
@@ -104,7 +117,7 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
           <dd>{t(meta.fetchMode === 'batch' ? 'plugins.fetchMode.batch' : 'plugins.fetchMode.per_task')}</dd>
         </dl>
       </Section>
-      <PluginPermissions pluginKey={plugin.key} />
+      <PluginPermissions plugin={plugin} />
       <NarrowModels plugin={plugin} models={meta.models} />
       <Section heading={t('plugins.entrances')} intro={t('plugins.entrancesIntro')}>
         <ul className={classes.changes}>

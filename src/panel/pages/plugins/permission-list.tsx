@@ -38,26 +38,30 @@ type PermissionsProps = {
   isNew: boolean;
   /** Hosts, models and channel types that a marketplace keeps silent about. */
   unlisted?: ReadonlySet<string>;
+  overrides?: readonly HostOverride[];
 };
 
+/** A channel whose base URL is another one than its plugin's. */
+export type HostOverride = { channel: string; host: string };
+
 /** What a plugin may do, in words; where another version serves, what it gains and loses first. */
-export function PermissionSection({ changes, isNew, unlisted }: PermissionsProps) {
+export function PermissionSection({ changes, ...shown }: PermissionsProps) {
   const { t } = useTranslation();
   const { gained, lost } = changes;
   const isSame = gained.length + lost.length === 0;
   return (
     <Section heading={t('plugins.permissions')} intro={t('plugins.permissions.intro')}>
-      {isSame && !isNew && <Text size="sm">{t('plugins.permissions.same')}</Text>}
-      <PermissionList {...{ changes, isNew }} {...(unlisted && { unlisted })} />
+      {isSame && !shown.isNew && <Text size="sm">{t('plugins.permissions.same')}</Text>}
+      <PermissionList changes={changes} {...shown} />
     </Section>
   );
 }
 
-export const PermissionList = ({ changes: { gained, lost, kept }, isNew, unlisted }: PermissionsProps) => (
+export const PermissionList = ({ changes: { gained, lost, kept }, isNew, ...shown }: PermissionsProps) => (
   <ul className={classes.changes}>
-    {lines(gained, isNew ? undefined : 'added', unlisted)}
+    {lines(gained, isNew ? undefined : 'added', shown)}
     {lines(lost, 'removed')}
-    {lines(kept, undefined, unlisted)}
+    {lines(kept, undefined, shown)}
   </ul>
 );
 
@@ -67,20 +71,26 @@ export const protocolName = (name: string): string => protocolNames[name] ?? nam
 const lines = (
   permissions: readonly Permission[],
   kind: keyof typeof signs | undefined,
-  unlisted: ReadonlySet<string> = new Set(),
+  { unlisted, overrides = [] }: Pick<PermissionsProps, 'unlisted' | 'overrides'> = {},
 ) =>
   permissions.map((permission) => (
     <PermissionLine
       key={`${kind} ${permission.code}`}
       permission={permission}
       kind={kind}
-      isUnlisted={permission.values.some((value) => unlisted.has(readHost(value)))}
+      isUnlisted={permission.values.some((value) => unlisted?.has(readHost(value)))}
+      overrides={permission.code === 'hosts' ? overrides : []}
     />
   ));
 
-type PermissionLineProps = { permission: Permission; kind: keyof typeof signs | undefined; isUnlisted: boolean };
+type PermissionLineProps = {
+  permission: Permission;
+  kind: keyof typeof signs | undefined;
+  isUnlisted: boolean;
+  overrides: readonly HostOverride[];
+};
 
-function PermissionLine({ permission, kind, isUnlisted }: PermissionLineProps) {
+function PermissionLine({ permission, kind, isUnlisted, overrides }: PermissionLineProps) {
   const { t } = useTranslation();
   return (
     <li>
@@ -100,6 +110,11 @@ function PermissionLine({ permission, kind, isUnlisted }: PermissionLineProps) {
             <StatusLabel tone="waiting">{t('plugins.permission.unlisted')}</StatusLabel>
           </span>
         )}
+        {overrides.map(({ channel, host }) => (
+          <Text key={`${channel} ${host}`} component="span" display="block" size="sm" c="dimmed">
+            {t('plugins.permission.override', { channel, host })}
+          </Text>
+        ))}
       </span>
     </li>
   );
