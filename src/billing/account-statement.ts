@@ -46,14 +46,15 @@ export type StatementPeriod = { from: number; until: number };
 
 /**
  * What became of a balance in a period: `opening` and the four sums make `closing`. `tasks`:
- * charges less refunds, negative. `added`: grants and top-ups. `adjusted`: all other changes by
- * people.
+ * charges less refunds, negative; `reserved` is what of it belongs to tasks that have not ended.
+ * `added`: grants and top-ups. `adjusted`: all other changes by people.
  */
 export type MonthStatement = {
   opening: number;
   added: number;
   adjusted: number;
   tasks: number;
+  reserved: number;
   storage: number;
   closing: number;
 };
@@ -67,7 +68,7 @@ export type AccountStatements = {
   prompts(taskIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
 };
 
-type Ledger = Pick<LedgerStore, 'statementLines' | 'countStatement' | 'statementTasks'>;
+type Ledger = Pick<LedgerStore, 'statementLines' | 'countStatement' | 'statementTasks' | 'openTasks'>;
 /** A row's lines, the newest first; the last of them opened it. */
 type Group = { opening: StatementLine; lines: StatementLine[]; amount: number; balanceAfter: number };
 
@@ -138,7 +139,8 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
 
   /** Counts back from the newest line, whose balance is known, to the beginning of the period. */
   async function sum(userId: number, { from, until }: StatementPeriod): Promise<MonthStatement> {
-    const sums = { added: 0, adjusted: 0, tasks: 0, storage: 0 };
+    const sums = { added: 0, adjusted: 0, tasks: 0, reserved: 0, storage: 0 };
+    const open = new Set(await ledger.openTasks(userId));
     let closing: number | undefined;
     let before: number | undefined;
     for (let limit = FIRST_LINES; ; limit = MORE_LINES) {
@@ -146,7 +148,10 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
       closing ??= balance;
       for (const line of lines) {
         if (line.createdAt >= until) closing -= line.amount;
-        else if (line.createdAt >= from) sums[sumFor(line)] += line.amount;
+        else if (line.createdAt >= from) {
+          sums[sumFor(line)] += line.amount;
+          if (line.taskId !== null && open.has(line.taskId)) sums.reserved += line.amount;
+        }
       }
       before = lines.at(-1)?.id;
       // Nodes write lines by their own clocks, so an older one may follow.

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { createAccountStatements } from '../../src/billing/index.ts';
 import { newTaskId, quoted, type Sentence } from '../../src/kernel/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { describeEachStore } from './each-store.ts';
+import { describeEachStore, newTask } from './each-store.ts';
 
 describeEachStore('account statement', (opened) => {
   const statements = () => createAccountStatements(opened().store.ledger);
@@ -99,6 +99,15 @@ describeEachStore('account statement', (opened) => {
     });
     expect(await statements().list(userId, { since: 11 }, whole)).toMatchObject({ total: 4 });
     expect(await statements().list(userId, { until: 10 }, whole)).toMatchObject({ total: 150 });
+  });
+
+  test('tells what tasks that have not ended hold of a sum', async () => {
+    const { userId, post, reserve } = await account();
+    await post(await reserve(100), 'settle', { amount: 20 });
+    const { taskId } = await opened().store.tasks.insert(newTask({ userId }));
+    await reserve(50, taskId);
+    expect(await statements().sum(userId, { from: 0, until: 100 })).toMatchObject({ tasks: -130, reserved: -50 });
+    expect(await statements().sum(userId, { from: 11, until: 100 })).toMatchObject({ tasks: 20, reserved: 0 });
   });
 
   test('an older change shows no machine words, and a user without lines has an empty statement', async () => {

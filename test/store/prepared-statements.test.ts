@@ -308,7 +308,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   idempotency: 'deleteExpired',
   identities: 'claim countProvider release releaseAll',
   ledger:
-    'budgetImbalances budgetsSpent byGrantKey countStatement deleteBudgetSums grant imbalances list lockBalance setBalance statementLines statementTasks',
+    'budgetImbalances budgetsSpent byGrantKey countStatement deleteBudgetSums grant imbalances list lockBalance openTasks setBalance statementLines statementTasks',
   logs: 'deleteAudit listAudit listUsage readAudit readUsage verifyAudit',
   nodes: 'alive drain heartbeat remove resume',
   options: 'all get put putIfAbsent replace',

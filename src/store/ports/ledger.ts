@@ -213,6 +213,8 @@ export interface LedgerStore {
   statementTasks(
     taskIds: readonly string[],
   ): Promise<{ taskId: string; model: string; prompt: string; isOpen: boolean }[]>;
+  /** The user's tasks and relayed requests that have not ended, by their ids. */
+  openTasks(userId: number): Promise<string[]>;
   /**
    * Wallets whose balance differs from the sum of their lines, and wallets of lines that do not
    * exist; terminal tasks and ended relayed

@@ -71,7 +71,12 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
     { key: 'what', heading: t('ledger.what'), wide: true, render: (row) => <RowText row={row} /> },
     { key: 'at', heading: t('ledger.at'), numeric: true, render: ({ created_at }) => format.time(created_at) },
     ...(showsActor && rows.some(({ actor }) => actor !== null) ? [actorColumn] : []),
-    { key: 'amount', heading: t('ledger.amount'), numeric: true, render: ({ amount }) => signed(amount) },
+    {
+      key: 'amount',
+      heading: t('ledger.amount'),
+      numeric: true,
+      render: (row) => <Amount row={row} signed={signed} />,
+    },
     {
       key: 'balance',
       heading: t('ledger.balance'),
@@ -106,7 +111,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
         </search>
         <ExportMenu path={`${path}/export`} query={wanted} name="statement" />
       </Group>
-      {query.data?.sums && <Sums sums={query.data.sums} />}
+      {query.data?.sums && <Sums sums={query.data.sums} isCurrent={month === months[0]} />}
       <DataTable
         label={t('ledger.statement')}
         query={query}
@@ -117,7 +122,7 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
           <RowBrief
             name={row.task?.prompt || row.task?.model || t(`ledger.kind.${row.kind}`)}
             {...(isTask(row.task_id) ? { to: taskPath({ id: row.task_id }) } : {})}
-            figure={signed(row.amount)}
+            figure={<Amount row={row} signed={signed} />}
             state={
               <BriefText>
                 {format.time(row.created_at)}{' '}
@@ -156,12 +161,27 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
 const findMonth = (months: readonly Month[], name: string): Month | undefined =>
   months.find((month) => month.name === name) ?? months[0];
 
-/** What became of the balance in a month: the first three figures make the last one. */
-function Sums({ sums }: { sums: NonNullable<LedgerPage['sums']> }) {
+type AmountProps = { row: LedgerRow; signed(amount: number): string };
+
+/** What a task that runs has reserved is not charged yet. */
+const Amount = ({ row: { amount, task }, signed }: AmountProps) =>
+  task?.charged === null ? (
+    <Text span inherit c="dimmed">
+      {signed(amount)}
+    </Text>
+  ) : (
+    signed(amount)
+  );
+
+type SumsProps = { sums: NonNullable<LedgerPage['sums']>; isCurrent: boolean };
+
+/** What became of the balance in a month: the first three figures, with their notes, make the last one. */
+function Sums({ sums, isCurrent }: SumsProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const { opening, added, adjusted, tasks, storage, closing } = sums;
-  const money = format.moneyLike([opening, added + adjusted, tasks + storage, closing, adjusted]);
+  const { opening, added, adjusted, tasks, reserved, storage, closing } = sums;
+  const charged = tasks + storage - reserved;
+  const money = format.moneyLike([opening, added + adjusted, charged, reserved, closing, adjusted]);
   return (
     <div className={classes.sums}>
       <Figures
@@ -173,8 +193,12 @@ function Sums({ sums }: { sums: NonNullable<LedgerPage['sums']> }) {
             value: withSign(added + adjusted, money),
             note: adjusted !== 0 && t('ledger.corrected', { amount: withSign(adjusted, money) }),
           },
-          { label: t('ledger.charged'), value: withSign(tasks + storage, money) },
-          { label: t('ledger.closing'), value: money(closing) },
+          {
+            label: t('ledger.charged'),
+            value: withSign(charged, money),
+            note: reserved !== 0 && t('ledger.reserved', { reserved: money(0 - reserved) }),
+          },
+          { label: t(isCurrent ? 'ledger.balanceNow' : 'ledger.closing'), value: money(closing) },
         ]}
       />
     </div>

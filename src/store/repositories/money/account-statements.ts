@@ -24,7 +24,7 @@ export function createAccountStatements({
   tables,
   prepare,
   lists: { amongTexts },
-}: Context): Pick<LedgerStore, 'statementLines' | 'countStatement' | 'statementTasks'> {
+}: Context): Pick<LedgerStore, 'statementLines' | 'countStatement' | 'statementTasks' | 'openTasks'> {
   const { ledgerEntries: entries } = tables;
   // Qualified, since the builder leaves out the table of a column where it reads only one.
   const opens = sql<boolean>`(ledger_entries.task_id is null or not exists (
@@ -76,6 +76,11 @@ export function createAccountStatements({
       select relay_id, model, case when status = 'OPEN' then 1 else 0 end, '' from relay_requests
         where ${amongTexts(tables.relayRequests.relayId, 'ids')}`),
   );
+  const findOpen = lazy(() =>
+    prepare(sql`
+      select task_id from tasks where user_id = ${at('userId')} and status in ${UNFINISHED}
+      union all select relay_id from relay_requests where status = 'OPEN' and user_id = ${at('userId')}`),
+  );
 
   return {
     async statementLines(userId, { before, limit }) {
@@ -105,6 +110,10 @@ export function createAccountStatements({
         prompt: readPrompt(String(properties)),
         isOpen: Number(isOpen) === 1,
       }));
+    },
+
+    async openTasks(userId) {
+      return (await findOpen()({ userId })).map(([taskId]) => String(taskId));
     },
   };
 }
