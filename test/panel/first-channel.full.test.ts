@@ -29,7 +29,7 @@ test('a channel is tested, priced and used within ten clicks', async () => {
   await click(page.getByRole('button', { name: 'Add channel' }));
 
   await waitForText(page, '2 models have no price.');
-  const steps = page.getByRole('region', { name: 'Test' });
+  const steps = page.getByRole('region', { name: /^Test/ });
   await steps.getByText('Key check').waitFor();
   await click(page.getByRole('link', { name: 'Set prices' }));
   await heading(page, 'Demo vendor prices').waitFor();

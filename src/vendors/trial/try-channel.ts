@@ -113,9 +113,9 @@ async function tryChannel(
       return done();
     }
     if (plugin) {
-      const { key, version } = plugin;
-      if (plugin.suspended()) step('plugin', false, sentence('trial.plugin_suspended', { plugin: key }));
-      else step('plugin', true, sentence('trial.plugin_active', { plugin: key, version }));
+      const { name, version } = plugin.manifest;
+      if (plugin.suspended()) step('plugin', false, sentence('trial.plugin_suspended', { plugin: name }));
+      else step('plugin', true, sentence('trial.plugin_active', { plugin: name, version }));
     }
     const probe = plugin
       ? await probeOfPlugin(deps, { plugin, account, owner: userOwner(userId) })

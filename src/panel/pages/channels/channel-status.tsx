@@ -13,24 +13,26 @@ import { Section } from '../../ui/page/section.tsx';
 import { findCapacityState, isPaused, isResting, restReasons, sayShutModels } from './channel-capacity.tsx';
 import classes from './channels.module.css';
 
-const serviceTexts = {
-  paused: 'channels.servicePaused',
-  full: 'channels.serviceFull',
-  open: 'channels.serviceOn',
-} as const;
+type ServiceState = { tone: Tone; text: string; detail: string | null };
 
-/** What becomes of a new task, and how many tasks wait for a slot. */
-function useServiceText({ status, capacity, models }: Channel): string {
+/** What becomes of a new task, in a few words, and what more there is to say of it. */
+function useServiceState({ status, capacity, models }: Channel): ServiceState {
   const { t } = useTranslation();
   const format = useFormat();
-  if (status !== channelStatus.enabled) return t('channels.serviceOff');
+  const { waiting: count, rest_reason: reason } = capacity;
+  const shown = format.number(count);
+  if (status !== channelStatus.enabled)
+    return { tone: 'quiet', text: t('channels.off'), detail: t('channels.serviceOff') };
+  const waiting = count === 0 ? null : t('channels.serviceWaiting', { count, shown });
   const state = findCapacityState(capacity, models.length);
-  const text =
-    state === 'paused' && capacity.rest_reason === 'credential'
-      ? t('channels.servicePausedKey')
-      : ((state === 'full' ? sayShutModels(capacity, t, format) : null) ?? t(serviceTexts[state]));
-  const count = capacity.waiting;
-  return count === 0 ? text : `${text} ${t('channels.serviceWaiting', { count, shown: format.number(count) })}`;
+  if (state === 'open') return { tone: 'good', text: t('channels.takesTasks'), detail: waiting };
+  if (state === 'full') {
+    const text = count === 0 ? t('channels.full') : t('channels.service.full', { count, shown });
+    return { tone: 'waiting', text, detail: sayShutModels(capacity, t, format) ?? t('channels.serviceFull') };
+  }
+  if (reason === 'credential') return { tone: 'bad', text: t('channels.service.keyRejected'), detail: waiting };
+  const why = reason === '' ? '' : t(restReasons[reason]);
+  return { tone: 'waiting', text: t('channels.service.paused', { reason: why }), detail: waiting };
 }
 
 /** How many of several keys are paused, and why, with the way to them. */
@@ -58,13 +60,19 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { health } = channel;
+  const state = useServiceState(channel);
   return (
     <Section
       heading={t('channels.service')}
       intro={
         <>
-          {useServiceText(channel)}
-          <PausedKeys channel={channel} />
+          <StatusLabel tone={state.tone} wraps>
+            {state.text}
+          </StatusLabel>
+          <div>
+            {state.detail}
+            <PausedKeys channel={channel} />
+          </div>
         </>
       }
       actions={<ChannelSwitch channel={channel} label={t('channels.on')} />}
@@ -124,10 +132,8 @@ const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone:
   failing: { text: 'channels.health.failing', tone: 'bad' },
 };
 
-type ChannelStateProps = HealthProps & { hasCount?: boolean };
-
-/** How the last day's tasks went, in a word and, where nothing else counts them, a count. */
-function ChannelState({ channel: { health, key_readable: isReadable }, hasCount = false }: ChannelStateProps) {
+/** How the last day's tasks went, in a word and, where some failed, a count. */
+function ChannelState({ channel: { health, key_readable: isReadable } }: HealthProps) {
   const { t } = useTranslation();
   const format = useFormat();
   if (!isReadable) return <StatusLabel tone="bad">{t('channels.health.key')}</StatusLabel>;
@@ -135,7 +141,7 @@ function ChannelState({ channel: { health, key_readable: isReadable }, hasCount 
   const { failed, succeeded } = health;
   return (
     <StatusLabel tone={tone}>
-      {failed === 0 || !hasCount
+      {failed === 0
         ? t(text)
         : t('channels.health.failed', {
             state: t(text),
@@ -153,7 +159,7 @@ export function ChannelRowState({ channel }: { channel: Channel }) {
   return isStopped(channel) ? (
     <StatusLabel tone="waiting">{t('channels.rests.rested')}</StatusLabel>
   ) : (
-    <ChannelState channel={channel} hasCount />
+    <ChannelState channel={channel} />
   );
 }
 

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { ChannelTestResult, SavedChannel } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { TrialSteps } from '../../ui/display/trial-steps.tsx';
+import { sayTrial, TrialStepList } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 /** Calls the vendor with each stored key, free of charge. `runsAtOnce`: without a click. */
@@ -54,22 +54,25 @@ export function ChannelTestSteps({ test }: { test: ChannelTest }) {
     proxy: t('channels.step.proxy'),
     connection: t('channels.step.connection'),
     tls: t('channels.step.tls'),
-    answer: t('channels.step.answer'),
     credential: t('channels.step.credential'),
   };
+  const keys = test.isPending ? [] : (test.data?.credentials ?? []);
+  const outcome = { ok: keys.every(({ ok }) => ok), steps: keys.flatMap(({ steps }) => steps) };
   return (
-    <Section heading={t('channels.test')} intro={t('channels.testHelp')}>
-      {test.isError && <ErrorNotice error={test.error} />}
-      {test.data !== undefined && !test.isPending && (
-        <Stack gap="md">
-          {test.data.credentials.map(({ id, label, key_hint: hint, ok, steps }, _, { length }) => (
-            <div key={id}>
-              {length > 1 && <Text fw={600}>{label || t('channels.keyEnds', { hint: hint || '…' })}</Text>}
-              <TrialSteps ok={ok} steps={steps} names={stepNames} />
-            </div>
-          ))}
-        </Stack>
-      )}
-    </Section>
+    <div role="status">
+      <Section heading={keys.length === 0 ? t('channels.test') : sayTrial(outcome, t)} intro={t('channels.testHelp')}>
+        {test.isError && <ErrorNotice error={test.error} />}
+        {keys.length > 0 && (
+          <Stack gap="md">
+            {keys.map(({ id, label, key_hint: hint, steps }, _, { length }) => (
+              <div key={id}>
+                {length > 1 && <Text fw={600}>{label || t('channels.keyEnds', { hint: hint || '…' })}</Text>}
+                <TrialStepList steps={steps} names={stepNames} />
+              </div>
+            ))}
+          </Stack>
+        )}
+      </Section>
+    </div>
   );
 }

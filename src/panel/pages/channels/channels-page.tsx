@@ -138,11 +138,12 @@ function ChannelBrief({ channel, choices }: ChannelNameProps) {
       name={channel.name}
       to={`/channels/${channel.id}`}
       state={<ChannelRowState channel={channel} />}
-      figure={
-        channel.used_quota === 0 ? undefined : t('channels.charged', { amount: format.money(channel.used_quota) })
-      }
-      // Counts of failures leave it no room.
-      facts={[channel.health.failed === 0 ? vendor : '']}
+      // Counts of failures leave the vendor no room, and the charge would take that of the name.
+      facts={[
+        channel.used_quota === 0 ? '' : t('channels.charged', { amount: format.money(channel.used_quota) }),
+        channel.health.failed === 0 ? vendor : '',
+      ]}
+      wraps
       actions={<ChannelSwitch channel={channel} />}
     />
   );

@@ -1,5 +1,6 @@
 import { Text } from '@mantine/core';
 import { IconAlertTriangle, IconCircleCheck, IconCircleDashed, IconCircleX } from '@tabler/icons-react';
+import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { ServerText } from './server-text.tsx';
 import classes from './trial-steps.module.css';
@@ -14,36 +15,49 @@ type TrialStepsProps = {
   names?: Readonly<Record<string, string>>;
 };
 
-/** The steps of a test and their outcomes, announced to screen readers. */
-export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
+/** How a test ended, in words. */
+export function sayTrial({ ok, steps }: Pick<TrialStepsProps, 'ok' | 'steps'>, t: TFunction): string {
+  const count = steps.filter(isUnsafe).length;
+  return !ok ? t('trial.failed') : count > 0 ? t('trial.warned', { count }) : t('trial.passed');
+}
+
+/** A test's end and its steps, announced to screen readers. */
+export function TrialSteps(trial: TrialStepsProps) {
+  const { t } = useTranslation();
+  return (
+    <div role="status" className={classes.trial}>
+      <Text fw={600} size="sm">
+        {sayTrial(trial, t)}
+      </Text>
+      <TrialStepList {...trial} />
+    </div>
+  );
+}
+
+/** The steps of a test and their outcomes. */
+export function TrialStepList({ steps, names = {} }: Omit<TrialStepsProps, 'ok'>) {
   const { t } = useTranslation();
   const readStepName = (name: string): string => {
     const key = `trial.step.${name}`;
     const text = (t as (key: string) => string)(key);
     return names[name] ?? (text === key ? name : text);
   };
-  const warnings = steps.filter(isUnsafe).length;
   return (
-    <div role="status" className={classes.trial}>
-      <Text fw={600} size="sm">
-        {!ok ? t('trial.failed') : warnings > 0 ? t('trial.warned', { count: warnings }) : t('trial.passed')}
-      </Text>
-      <ol className={classes.steps}>
-        {steps.map(({ name, ok: passed, message, ...sentence }) => (
-          <li key={`${name} ${message}`} data-ok={isUnsafe(sentence) ? 'unsafe' : String(passed)}>
-            {isUnsafe(sentence) ? <Warning /> : <Outcome passed={passed} />}
-            <div>
-              <span className={classes.name}>{readStepName(name)}</span>
-              {message !== '' && (
-                <p>
-                  <ServerText text={message} sentence={sentence} />
-                </p>
-              )}
-            </div>
-          </li>
-        ))}
-      </ol>
-    </div>
+    <ol className={classes.steps}>
+      {steps.map(({ name, ok: passed, message, ...sentence }) => (
+        <li key={`${name} ${message}`} data-ok={isUnsafe(sentence) ? 'unsafe' : String(passed)}>
+          {isUnsafe(sentence) ? <Warning /> : <Outcome passed={passed} />}
+          <div>
+            <span className={classes.name}>{readStepName(name)}</span>
+            {message !== '' && (
+              <p>
+                <ServerText text={message} sentence={sentence} />
+              </p>
+            )}
+          </div>
+        </li>
+      ))}
+    </ol>
   );
 }
 
