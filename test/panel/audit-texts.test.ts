@@ -77,6 +77,8 @@ test.each([
   ['channel.update', 'channel:1', 'status', 2, 'channels.service', 'channels.keyOff'],
   ['channel.test', 'channel:1', 'ok', true, null, 'trial.stepPassed'],
   ['auth.factor_failed', 'user:2', 'reason', 'code_invalid', 'channels.reason', 'audit.reason.code_invalid'],
+  ['api_key.create', 'api_key:3', 'quota', 5_000_000, 'keys.budget', '$10'],
+  ['plugin.upload', 'plugin:a@1', 'active', false, 'plugins.serves', 'audit.notActivated'],
   ['plugin.activate', 'plugin:a@1', 'source_hash', 'ab', null, undefined],
 ])('%s of %s says its %s %p in the words of its page', (action, target, field, value, name, said) => {
   const t = ((key: string) => key) as never;

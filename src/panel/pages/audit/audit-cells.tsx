@@ -81,8 +81,8 @@ export function AuditBrief({ entry }: CellProps) {
       name={sentence}
       onPress={() => setOpen(!isOpen)}
       isOpen={isOpen}
-      state={<BriefText isBad={failure !== undefined}>{subject || entry.ip}</BriefText>}
-      facts={[subject ? entry.ip : '', format.time(entry.created_at)]}
+      state={<BriefText isBad={failure !== undefined}>{subject}</BriefText>}
+      facts={[entry.ip, format.time(entry.created_at)]}
       wraps
       detail={
         others.length > 0 ? (
@@ -102,7 +102,16 @@ function useDetails(entry: AuditEntry): { changes: Change[]; facts: Fact[] } {
   const { t } = useTranslation();
   const format = useFormat();
   const says = { time: format.time, value: sayValues(entry, { t, money: format.exactMoney }) };
-  return { changes: listChanges(entry.detail, says), facts: listFacts(entry.detail, says) };
+  const facts = listFacts(entry.detail, says).filter(({ field }) => !isRedundant(field, entry.detail.after));
+  return { changes: listChanges(entry.detail, says), facts };
+}
+
+/** What another field of the same state says: a key's budget once, and that a version is inactive. */
+function isRedundant(field: string, state: unknown): boolean {
+  if (!isObject(state)) return false;
+  if (field === 'enabled') return state.active === false;
+  if (field === 'quota') return state.unlimited_quota === true;
+  return field === 'unlimited_quota' && state.unlimited_quota === false && state.quota !== undefined;
 }
 
 function AuditDetails({ entry }: CellProps) {
@@ -162,13 +171,10 @@ function useSummary(entry: AuditEntry) {
   const nothing = t('audit.nothing');
   const say = (field: string, value: string | undefined): string =>
     value === undefined ? nothing : (says[field]?.(value) ?? readNames(value) ?? value);
-  // The amount says that it is fixed.
-  const isSaid = (field: string): boolean =>
-    identifiers.has(field) || (field === 'unlimited_quota' && facts.some((fact) => fact.field === 'quota'));
   const parts = [
     ...changes.map(({ field, before, after }) => ({ field, value: `${say(field, before)} → ${say(field, after)}` })),
     ...facts
-      .filter(({ field, value }) => !isSaid(field) && value !== t('app.no') && !name.endsWith(` ${value}`))
+      .filter(({ field, value }) => !identifiers.has(field) && value !== t('app.no') && !name.endsWith(` ${value}`))
       .map(({ field, value }) => ({ field, value: say(field, value) })),
   ].sort((one, other) => rankField(entry, one.field) - rankField(entry, other.field));
   return { changes, facts, parts: parts.slice(0, mostInline) };
@@ -277,8 +283,8 @@ function ChangeList({ entry, changes, facts }: ChangeListProps) {
   );
 }
 
-/** The only value of an entry has no name, and the outcome of a test needs none. */
-const isNameless = (field: string): boolean => field === '' || field === 'ok';
+/** The only value of an entry has no name, and words such as "Test passed" and "Active" need none. */
+const isNameless = (field: string): boolean => field === '' || field === 'ok' || field === 'active';
 
 function FieldName({ entry, field }: CellProps & { field: string }) {
   const { t } = useTranslation();

@@ -28,7 +28,7 @@ const fieldTexts: Readonly<Record<string, Readonly<Record<string, TextKey>>>> = 
   api_key: {
     name: 'keys.name',
     unlimited_quota: 'keys.budget',
-    quota: 'keys.budget.own',
+    quota: 'keys.budget',
     budget: 'keys.recurring',
     ...limits,
     models: 'keys.models',
@@ -82,6 +82,8 @@ const valueTexts: Readonly<Record<string, TextKey>> = {
   'auth.reason.code_invalid': 'audit.reason.code_invalid',
   'auth.reason.passkey_invalid': 'audit.reason.passkey_invalid',
   'auth.reason.user_disabled': 'audit.reason.user_disabled',
+  'plugin.active.true': 'plugins.serves',
+  'plugin.active.false': 'audit.notActivated',
   'channel.ok.true': 'trial.stepPassed',
   'channel.ok.false': 'trial.stepFailed',
   'option.ok.true': 'trial.stepPassed',
