@@ -1,5 +1,5 @@
 import { Anchor, Drawer, Group, Stack, Text, Title } from '@mantine/core';
-import { useState } from 'react';
+import { Fragment, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsagePage, UsageReport, UsageRow } from '../../api/types.ts';
@@ -12,7 +12,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, DataTable, RowButton } from '../../ui/table/data-table.tsx';
 import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
-import { TaskBill } from '../tasks/task/task-bill.tsx';
+import { TaskBill, toCalculation, usePriceFactors } from '../tasks/task/task-bill.tsx';
 import classes from './usage.module.css';
 import type { Scope, UsageFilters } from './use-usage-filters.ts';
 
@@ -60,13 +60,19 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
 const readKeyName = ({ api_key_id: id, api_key_name: name }: UsageRow): string | null =>
   id === null ? null : (name ?? `#${id}`);
 
-/** The end of a task's id, which tells rows apart. */
-const shortId = ({ task_id: id }: UsageRow): string => `…${id.slice(-8)}`;
-
 /** What a charge is for: the prompt if it is stored, otherwise the model. */
 const readTitle = ({ prompt, model }: UsageRow): string => prompt || model;
-/** The line below the title. */
-const readSource = (row: UsageRow): string => (row.prompt === '' ? shortId(row) : `${row.model} · ${shortId(row)}`);
+
+const toBilledTask = ({ kind, bill, plugin_key: platform, model }: UsageRow) => ({
+  ...{ status: kind === 'refund' ? ('FAILURE' as const) : ('SUCCESS' as const), bill, platform, model },
+  ledger: [],
+});
+
+/** The line below the title: the model unless it is the title, and how the price was calculated. */
+function useSource(row: UsageRow): string {
+  const price = usePriceFactors(toCalculation(toBilledTask(row)));
+  return [row.prompt === '' ? '' : row.model, price?.factors ?? ''].filter(Boolean).join(' · ');
+}
 
 const readCost = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);
 
@@ -78,18 +84,27 @@ function BillResult({ kind }: Pick<UsageRow, 'kind'>) {
 
 function BillBrief({ row, scope, onPress }: { row: UsageRow; scope: Scope; onPress(): void }) {
   const format = useFormat();
+  const source = useSource(row);
   return (
     <RowBrief
       name={readTitle(row)}
       onPress={onPress}
       figure={format.money(readCost(row))}
       state={<BillResult kind={row.kind} />}
-      facts={[
-        row.prompt === '' ? shortId(row) : '',
-        scope === 'all' ? (row.username ?? `#${row.user_id}`) : '',
-        format.time(row.created_at),
-      ]}
+      facts={[scope === 'all' ? (row.username ?? `#${row.user_id}`) : '', format.time(row.created_at)]}
+      detail={source || undefined}
     />
+  );
+}
+
+function BillTitle({ row, onPress }: { row: UsageRow; onPress(): void }) {
+  return (
+    <>
+      <RowButton className={classes.title ?? ''} onPress={onPress}>
+        {readTitle(row)}
+      </RowButton>
+      <span className={classes.source}>{useSource(row)}</span>
+    </>
   );
 }
 
@@ -113,20 +128,18 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
       key: 'task',
       heading: t('usage.task'),
       wide: true,
-      render: (row) => (
-        <>
-          <RowButton className={classes.title ?? ''} onPress={() => open(row)}>
-            {readTitle(row)}
-          </RowButton>
-          <span className={classes.id}>{readSource(row)}</span>
-        </>
-      ),
+      render: (row) => <BillTitle row={row} onPress={() => open(row)} />,
     },
     { key: 'result', heading: t('usage.result'), render: ({ kind }) => <BillResult kind={kind} /> },
     ...(scope === 'all' ? [userColumn] : []),
     { key: 'key', heading: t('usage.key'), minor: true, render: (row) => readKeyName(row) ?? t('usage.noKey') },
     { key: 'cost', heading: t('usage.cost'), numeric: true, render: (row) => money(readCost(row)) },
-    { key: 'at', heading: t('usage.at'), numeric: true, render: ({ created_at }) => format.time(created_at) },
+    {
+      key: 'at',
+      heading: t('usage.at'),
+      numeric: true,
+      render: ({ created_at }) => <span className={classes.opens}>{format.time(created_at)}</span>,
+    },
   ];
 }
 
@@ -152,7 +165,6 @@ function BillDrawer({ row, scope, onClose }: BillDrawerProps) {
 function BillDetails({ row, scope }: { row: UsageRow; scope: Scope }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const status = row.kind === 'refund' ? ('FAILURE' as const) : ('SUCCESS' as const);
   const user = row.username ?? `#${row.user_id}`;
   return (
     <Stack gap="lg">
@@ -166,9 +178,12 @@ function BillDetails({ row, scope }: { row: UsageRow; scope: Scope }) {
             [t('usage.at'), format.time(row.created_at)],
             [
               t('usage.task'),
-              <Anchor key="task" component={Link} to={`/tasks/${row.task_id}`} inherit>
-                {row.prompt || t('usage.openTask')}
-              </Anchor>,
+              <Fragment key="task">
+                <Anchor component={Link} to={`/tasks/${row.task_id}`} inherit>
+                  {row.prompt || t('usage.openTask')}
+                </Anchor>
+                <span className={classes.source}>{row.task_id}</span>
+              </Fragment>,
             ],
           ]}
         />
@@ -178,7 +193,7 @@ function BillDetails({ row, scope }: { row: UsageRow; scope: Scope }) {
           <VendorWords text={row.bill.reason} sentence={row.bill.reason_sentence} />
         </Text>
       )}
-      <TaskBill task={{ status, bill: row.bill, ledger: [], platform: row.plugin_key, model: row.model }} isExplained />
+      <TaskBill task={toBilledTask(row)} isExplained />
     </Stack>
   );
 }

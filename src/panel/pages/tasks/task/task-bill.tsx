@@ -119,13 +119,8 @@ function Quantities({ task }: { task: BilledTask }) {
 /** The price in one line where it is an amount times a quantity, and its formula. */
 function Price({ task, isExplained }: { task: BilledTask; isExplained: boolean }) {
   const { t } = useTranslation();
-  const { bill, platform, model } = task;
-  const isRefunded = task.status === 'FAILURE' && bill.settled === 0 && bill.reserved > 0;
-  const line = usePriceLine({
-    ...{ platform, model, expression: bill.expression, steps: bill.steps, ratio: bill.group_ratio },
-    facts: isEstimate(task) ? bill.facts : { ...bill.facts, ...bill.submission_facts, ...bill.completion_facts },
-    charged: isRefunded ? bill.reserved : bill.settled,
-  });
+  const isRefunded = wasRefunded(task);
+  const line = usePriceLine(toCalculation(task));
   return (
     <>
       {line !== null && <p className={classes.line}>{isRefunded ? t('task.bill.refunded', { line }) : line}</p>}
@@ -134,6 +129,18 @@ function Price({ task, isExplained }: { task: BilledTask; isExplained: boolean }
       </Collapsible>
     </>
   );
+}
+
+const wasRefunded = ({ status, bill }: BilledTask): boolean =>
+  status === 'FAILURE' && bill.settled === 0 && bill.reserved > 0;
+
+export function toCalculation(task: BilledTask): Calculation {
+  const { bill, platform, model } = task;
+  return {
+    ...{ platform, model, expression: bill.expression, steps: bill.steps, ratio: bill.group_ratio },
+    facts: isEstimate(task) ? bill.facts : { ...bill.facts, ...bill.submission_facts, ...bill.completion_facts },
+    charged: wasRefunded(task) ? bill.reserved : bill.settled,
+  };
 }
 
 /** The last but one step of a bill, where it is a product of two numbers. */
@@ -149,7 +156,14 @@ type Calculation = Pick<Bill, 'expression' | 'steps'> & {
 };
 
 /** "4 sec × $0.04 / second (720p) = $0.16"; null for a price that is more than that. */
-export function usePriceLine({
+export function usePriceLine(calculation: Calculation): string | null {
+  const format = useFormat();
+  const price = usePriceFactors(calculation);
+  return price && `${price.factors} = ${format.money(price.amount)}`;
+}
+
+/** "4 sec × $0.04 / second (720p)" and what it makes. */
+export function usePriceFactors({
   platform,
   model,
   expression,
@@ -157,7 +171,7 @@ export function usePriceLine({
   facts,
   ratio,
   charged,
-}: Calculation): string | null {
+}: Calculation): { factors: string; amount: number } | null {
   const { t } = useTranslation();
   const format = useFormat();
   const labels = useUsageLabels(platform, model);
@@ -179,7 +193,7 @@ export function usePriceLine({
     choices.length === 0 ? price : `${price} (${choices.join(', ')})`,
     ...(ratio === 1 ? [] : [t('task.bill.groupRatio', { ratio: format.number(ratio) })]),
   ];
-  return `${factors.join(' × ')} = ${format.money(amount)}`;
+  return { factors: factors.join(' × '), amount };
 }
 
 function PriceCalculation({ bill }: { bill: Bill }) {
