@@ -50,7 +50,12 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
       ),
     },
     { key: 'account', heading: t('queue.column.account'), render: ({ channels }) => <Accounts accounts={channels} /> },
-    { key: 'why', heading: t('queue.column.why'), wide: true, render: (each) => sayReason(each) ?? '–' },
+    {
+      key: 'why',
+      heading: t('queue.column.why'),
+      wide: true,
+      render: (each) => <Why each={each} reason={sayReason(each)} />,
+    },
     {
       key: 'running',
       heading: t('queue.column.running'),
@@ -79,7 +84,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
             name={each.model}
             figure={t('queue.waitingCount', { count: each.waiting, shown: format.number(each.waiting) })}
             facts={[t('keys.groupIs', { group: each.group }), t('queue.inUse', { slots: saySlots(each) })]}
-            detail={sayReason(each)}
+            detail={<Waiting each={each} reason={sayReason(each)} />}
             onPress={() => onChoose(chosen === each.model ? '' : each.model)}
           />
         )}
@@ -96,6 +101,37 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
   );
 }
 
+type ReasonProps = { each: QueueClass; reason: string | undefined };
+
+const Why = ({ each, reason }: ReasonProps) =>
+  each.reason === 'no_channel' ? <NoChannel reason={reason ?? ''} /> : (reason ?? '–');
+
+/** Nothing can serve a task: what is missing, and where it is set. */
+export function NoChannel({ reason }: { reason: string }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <span className={classes.stuck}>{reason}</span>{' '}
+      <Anchor component={Link} to="/channels" inherit underline="always">
+        {t('queue.openChannels')}
+      </Anchor>
+    </>
+  );
+}
+
+/** What a phone says of a model: on which channel it waits, and why. */
+function Waiting({ each, reason }: ReasonProps) {
+  if (each.reason === 'no_channel') return <NoChannel reason={reason ?? ''} />;
+  const isNamed = each.channels.length > 0;
+  return (
+    <>
+      {isNamed && <Accounts accounts={each.channels} />}
+      {isNamed && reason !== undefined && ' · '}
+      {reason}
+    </>
+  );
+}
+
 /** The channels that may serve a task, the first by name. */
 export function Accounts({ accounts }: { accounts: readonly { id: number; name: string }[] }) {
   const { t } = useTranslation();
@@ -103,7 +139,7 @@ export function Accounts({ accounts }: { accounts: readonly { id: number; name: 
   if (first === undefined) return <span>–</span>;
   return (
     <span title={accounts.map(({ name }) => name).join('\n')}>
-      <Anchor component={Link} to={`/channels/${first.id}`} inherit>
+      <Anchor component={Link} to={`/channels/${first.id}`} inherit underline="always">
         {first.name}
       </Anchor>
       {others.length > 0 && ` ${t('rows.more', { count: others.length })}`}

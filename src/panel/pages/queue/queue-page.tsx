@@ -18,7 +18,7 @@ import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import { taskPath, useTaskTitle } from '../tasks/use-task-columns.tsx';
-import { Accounts, QueueClasses } from './queue-classes.tsx';
+import { Accounts, NoChannel, QueueClasses } from './queue-classes.tsx';
 import classes from './queue-page.module.css';
 import { exactPositions, sayPosition, sayStart, sayWait } from './queue-position.ts';
 
@@ -80,6 +80,7 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
   const format = useFormat();
   const plugins = usePluginNames();
   const toTitle = useTaskTitle();
+  const sayReason = useReasonText();
   const columns: Column<QueuedTask>[] = [
     {
       key: 'task',
@@ -149,12 +150,7 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
     render: (task) => (
       <div className={classes.account}>
         {task.reason === 'no_channel' ? (
-          <>
-            <Reason task={task} />
-            <Anchor component={Link} to="/channels" size="sm">
-              {t('queue.openChannels')}
-            </Anchor>
-          </>
+          <NoChannel reason={sayReason(task)} />
         ) : (
           <>
             <Accounts accounts={task.channels ?? []} />
@@ -249,17 +245,19 @@ function QueueBrief({ task }: { task: QueuedTask }) {
   const sayReason = useReasonText();
   const start = sayStart(task, t, format);
   const isStuck = task.reason === 'no_channel';
-  const where = task.channels?.[0]?.name;
+  const isAdmin = useRole() >= roles.admin;
+  const isOwnLimit = task.reason === 'own_limit';
+  const accounts = isOwnLimit ? [] : (task.channels ?? []);
   const waits = t('tasks.waitingFor', { duration: sayWait(task.waiting_since, format) });
+  // A task at its own limit says so in its position.
+  const said = [isOwnLimit ? '' : sayReason(task), start === null ? '' : waits].filter((part) => part !== '');
   return (
     <RowBrief
       name={toTitle(task)}
       to={taskPath(task)}
       state={
         isStuck ? (
-          <BriefText>
-            <Reason task={task} />
-          </BriefText>
+          <BriefText>{isAdmin ? <NoChannel reason={sayReason(task)} /> : <Reason task={task} />}</BriefText>
         ) : (
           <StatusLabel tone="waiting">{sayPosition(task, t, format)}</StatusLabel>
         )
@@ -267,12 +265,13 @@ function QueueBrief({ task }: { task: QueuedTask }) {
       facts={[start === null ? waits : t('queue.starts', { when: start }), task.username ?? '']}
       wraps
       detail={
-        isStuck
-          ? undefined
-          : // A task at its own limit says so in its position.
-            [...(task.reason === 'own_limit' ? [] : [where, sayReason(task)]), start === null ? undefined : waits]
-              .filter((part) => part !== undefined)
-              .join(' · ') || undefined
+        isStuck || accounts.length + said.length === 0 ? undefined : (
+          <>
+            {accounts.length > 0 && <Accounts accounts={accounts} />}
+            {accounts.length > 0 && said.length > 0 && ' · '}
+            {said.join(' · ')}
+          </>
+        )
       }
       actions={<Actions task={task} />}
     />
