@@ -66,6 +66,8 @@ test('a fact is the number typed, whatever the intermediate text was', async () 
   await seconds.press('7');
   expect(await seconds.inputValue()).toBe('10.7');
   await waitForText(page, '$10.70');
+  // What the price does not count changes nothing.
+  expect(await dialog(page).getByLabel('Video resolution').count()).toBe(0);
   // A cleared field is not a number: the fact is missing.
   await seconds.fill('');
   expect(await seconds.inputValue()).toBe('');

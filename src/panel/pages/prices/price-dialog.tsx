@@ -143,7 +143,11 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
           <PriceReplay tried={{ prices: [{ plugin_key: pluginKey, model: model.trim(), expression }] }} />
         )}
         <div className={classes.footer}>
-          <FormDialogButtons action={t('app.save')} isPending={form.isPending} isDisabled={model.trim() === ''} />
+          <FormDialogButtons
+            action={t('app.save')}
+            isPending={form.isPending}
+            isDisabled={model.trim() === '' || !form.isDirty}
+          />
         </div>
       </Stack>
     </form>

@@ -11,7 +11,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { toDecimal, toNumber } from '../../ui/form/decimal.ts';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import { type UsageField, usageFieldLabel } from '../plugins/usage-field.ts';
-import { usePriceLine } from '../tasks/task/task-bill.tsx';
+import { usePriceLine, useUsageLabels } from '../tasks/task/task-bill.tsx';
 import classes from './prices.module.css';
 
 /** undefined: the field was cleared. */
@@ -46,6 +46,12 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples, i
     facts,
     ...(action.trim() === '' ? {} : { action: action.trim() }),
   };
+  const labels = useUsageLabels(pluginKey, model);
+  const all = Object.entries(schema);
+  const used = readFactNames(expression);
+  // Which ones a price will use is not known before it is written.
+  const fields = body.expression === '' ? all : all.filter(([name]) => used.has(name));
+  const presets = toPresets(examples, fields.length === all.length ? null : used, labels.format);
   const text = JSON.stringify(body);
   const [debounced] = useDebouncedValue(text, 350);
   const isComplete = body.model !== '' && body.expression !== '';
@@ -77,15 +83,16 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples, i
           </Text>
         )}
       </Group>
-      {examples.length > 0 && (
+      {presets.length > 0 && (
         <Group gap={8}>
-          {examples.map(({ label, facts: example }) => (
+          {presets.map(({ label, facts: example }) => (
             <Button
               key={label}
               variant={isSame(example, facts) ? 'light' : 'default'}
               aria-pressed={isSame(example, facts)}
               size="xs"
-              onClick={() => setEditedFacts(example)}
+              className={classes.preset ?? ''}
+              onClick={() => setEditedFacts((before) => ({ ...before, ...example }))}
             >
               {label}
             </Button>
@@ -93,7 +100,7 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples, i
         </Group>
       )}
       <div className={classes.factInputs}>
-        {Object.entries(schema).map(([name, field]) => (
+        {fields.map(([name, field]) => (
           <FactInput
             key={name}
             {...(isFormula ? { name } : {})}
@@ -147,6 +154,26 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples, i
       </div>
     </section>
   );
+}
+
+/** The facts that a price names. */
+const readFactNames = (expression: string): ReadonlySet<string> =>
+  new Set([...expression.matchAll(/\bu\(\s*["']([^"']+)["']\s*\)/g)].map(([, name]) => `${name}`));
+
+/** The examples as far as the price distinguishes them; `used` is null where it uses all facts. */
+function toPresets(
+  examples: readonly Example[],
+  used: ReadonlySet<string> | null,
+  format: (name: string, value: unknown) => string,
+): readonly Example[] {
+  if (used === null) return examples;
+  const presets = new Map<string, Example>();
+  for (const { facts } of examples) {
+    const shown = Object.entries(facts).filter(([name]) => used.has(name));
+    const label = shown.map(([name, value]) => format(name, value)).join(', ');
+    if (label !== '') presets.set(label, { label, facts: Object.fromEntries(shown) });
+  }
+  return [...presets.values()];
 }
 
 const isSame = (example: Example['facts'], facts: Example['facts']): boolean =>
