@@ -82,7 +82,6 @@ function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
         {!isOpen && incomplete.size === 0 && (
           <Button
             variant="default"
-            aria-label={t('replay.run')}
             onClick={() => {
               setOpen(true);
               setReplaying(true);

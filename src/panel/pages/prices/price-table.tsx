@@ -215,12 +215,17 @@ function PriceRow({ row, drafts, isOfPlugin, hasFocus, others, choice, onPaste, 
         )}
         <BesidePrice row={row} draft={draft} isListed={tiers.size > 0} canTake={isOfPlugin} onChange={onChange} />
         {onCopy !== undefined && (
-          <Anchor component="button" type="button" size="xs" mt={4} display="block" ta="start" onClick={onCopy}>
+          <Anchor component="button" type="button" className={classes.act ?? ''} onClick={onCopy}>
             {t('prices.table.copy', { count: others, number: format.number(others) })}
           </Anchor>
         )}
       </td>
-      <td data-numeric data-label={t('sheet.margin')} data-bad={loses || undefined}>
+      <td
+        data-numeric
+        data-label={t('sheet.margin')}
+        data-bad={loses || undefined}
+        data-repeated={tiers.size > 1 || undefined}
+      >
         {sayMargin(tiers) ?? '–'}
       </td>
       {!isOfPlugin && (
@@ -268,10 +273,7 @@ function Amount({ row: { model, forms }, value, draft, tier, isMissing, hasFocus
         <span className={classes.tier} data-bad={(tier.margin ?? 0) < 0 || undefined}>
           {t('sheet.listOf', { amount: dollars(toDecimal(tier.cost)) })}
           {value !== plainAmount && tier.margin !== null && (
-            <>
-              {' · '}
-              <span className={classes.part}>{`${t('sheet.margin')} ${format.percent(tier.margin)}`}</span>
-            </>
+            <span className={classes.part}>{`${t('sheet.margin')} ${format.percent(tier.margin)}`}</span>
           )}
         </span>
       )}
@@ -303,10 +305,7 @@ function BesidePrice({ row: { plugin, model, forms }, draft, isListed, canTake, 
         <Anchor
           component="button"
           type="button"
-          size="xs"
-          mt={4}
-          display="block"
-          ta="start"
+          className={classes.act ?? ''}
           aria-label={t('prices.table.takeOneOf', { model: model.model })}
           onClick={() => onChange(toDraft(list, forms))}
         >
