@@ -89,9 +89,7 @@ describe('plugins', () => {
     await page.keyboard.press('Escape');
 
     await upload('export const meta = { apiVersion: 1, key: "Paper films" };');
-    await alert(page)
-      .getByText(/^plugin\.js has \d+ problems? and wasn’t installed\./)
-      .waitFor();
+    await alert(page).getByText('plugin.js wasn’t installed.').waitFor();
     expect(await alert(page).getByRole('listitem').count()).toBeGreaterThan(2);
     expect(await page.getByLabel('Note').inputValue()).toBe('from the test');
 

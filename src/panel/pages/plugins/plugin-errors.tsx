@@ -30,7 +30,7 @@ export function PluginErrors({ error, file }: { error: Error; file?: string | un
   if (error instanceof ApiError && error.code === 'PLUGIN_ICON_INVALID') return <IconError error={error} />;
   if (errors.length === 0) return <ErrorNotice error={error} />;
   return (
-    <PluginAlert title={t(file === undefined ? 'plugins.faults' : 'plugins.faultsOf', { file, count: errors.length })}>
+    <PluginAlert title={t(file === undefined ? 'plugins.faults' : 'plugins.faultsOf', { file })}>
       <Group gap="sm" justify="space-between">
         <Text size="sm">{t('plugins.faults.author')}</Text>
         <Button variant="default" size="xs" onClick={() => void copyErrors()}>
