@@ -106,7 +106,7 @@ function useDetails(entry: AuditEntry): { changes: Change[]; facts: Fact[] } {
   return { changes: listChanges(entry.detail, says), facts };
 }
 
-/** What another field of the same state says: a key's budget once, and that a version is inactive. */
+/** Another field of the same state says it: a key's budget, or that a version is inactive. */
 function isRedundant(field: string, state: unknown): boolean {
   if (!isObject(state)) return false;
   if (field === 'enabled') return state.active === false;
@@ -283,7 +283,7 @@ function ChangeList({ entry, changes, facts }: ChangeListProps) {
   );
 }
 
-/** The only value of an entry has no name, and words such as "Test passed" and "Active" need none. */
+/** The only value of an entry has no name, and "Passed" and "Active" need none. */
 const isNameless = (field: string): boolean => field === '' || field === 'ok' || field === 'active';
 
 function FieldName({ entry, field }: CellProps & { field: string }) {

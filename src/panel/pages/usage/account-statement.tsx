@@ -175,7 +175,7 @@ const Amount = ({ row: { amount, task }, signed }: AmountProps) =>
 
 type SumsProps = { sums: NonNullable<LedgerPage['sums']>; isCurrent: boolean };
 
-/** What became of the balance in a month: the first three figures, with their notes, make the last one. */
+/** What became of the balance in a month: the first three figures and their notes make the last. */
 function Sums({ sums, isCurrent }: SumsProps) {
   const { t } = useTranslation();
   const format = useFormat();
