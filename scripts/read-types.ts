@@ -13,7 +13,7 @@ import {
 
 /** Numbers with a fraction; every other number of an answer is whole. */
 const FRACTIONS = new Set(
-  'usd ratio group_ratio success_rate p50_seconds p95_seconds usual_seconds ms minimum maximum multipleOf enum'.split(
+  'usd ratio group_ratio success_rate p50_seconds p95_seconds usual_seconds slow_seconds ms minimum maximum multipleOf enum'.split(
     ' ',
   ),
 );

@@ -174,7 +174,7 @@ describe('on a running gateway', () => {
     const { dataDir, column } = await fillSqlite();
     const worker = await start({ dataDir, env: { NODE_ROLE: 'worker' } });
     expect(await worker.stop()).toBe(0);
-    expect(worker.log()).toContain('"step":"listener"');
+    expect(worker.log()).toContain('"step":"listeners"');
     expect(worker.log()).not.toContain('"step":"clean-up"');
     expect(column(SESSIONS)).toHaveLength(1102);
   });
