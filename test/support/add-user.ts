@@ -24,7 +24,7 @@ export async function addUser(
     ...change,
   });
   if (!user) throw new Error('the name is taken');
-  if (balance > 0)
+  if (balance !== 0)
     await store.ledger.grant({ walletId: user.walletId, kind: 'grant', key: newUuid(), amount: balance, at: now });
   return { ...user, quota: balance };
 }

@@ -473,6 +473,16 @@ describeEachStore(
         expect(await engine.files.list('', 10)).toHaveLength(1);
       }));
 
+    test('a free request with files waits, though its user owes money', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        await submit(engine, await addCaller(store), 'a [duration=6000]');
+        await engine.billing.prices.save({ pluginKey: '*', model: 'demo-video', expression: '0' });
+        const debtor = await addCaller(store, -5);
+        expect(await code(engine.surfaces.submitVideo(debtor, 'request', imageRequest()))).toBe('none');
+        expect(await engine.files.list('', 10)).toHaveLength(1);
+      }));
+
     test('a bound of a group counts the tasks of that group alone', async () => {
       const { store } = opened();
       const own = { maxWaiting: true, maxWaitingBytes: true };

@@ -168,11 +168,14 @@ async function storeUnlessRefused(deps: TaskDeps, prepared: PreparedSubmission):
   const { id: userId } = prepared.caller.user;
   const { group } = prepared.caller;
   const entry = { userId, bytes, class: { group } };
-  const [owner, isTaken] = await Promise.all([
+  const { quota } = prepared.quote;
+  const [owner, hasPlace] = await Promise.all([
     deps.store.users.byId(userId),
     hasRoom(deps.store, { entry, rules: deps.limits.waiting(group) }),
   ]);
-  if (isTaken && owner && owner.quota >= prepared.quote.quota) return storeRequest(deps, prepared);
+  // What is free asks for no balance, and one below zero refuses nothing that is free.
+  const canPay = quota === 0 || (owner !== undefined && owner.quota >= quota);
+  if (hasPlace && canPay) return storeRequest(deps, prepared);
   return { request: {}, node: '', bytes, hold: async () => false };
 }
 

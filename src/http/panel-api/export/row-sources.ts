@@ -179,8 +179,8 @@ export const userRows = (
 });
 
 /**
- * Accounts in the order of their ids, whatever else the list is sorted by: those who sign in, pay
- * or join meanwhile move no account to another batch.
+ * Accounts in the order of their ids, whatever else the list is sorted by: an account keeps its
+ * batch while people sign in, pay or join.
  */
 async function readAccounts(auth: Auth, filter: UserFilter, beyond?: string): Promise<ExportBatch<AccountView>> {
   const { sortBy = 'id', order = 'asc', ...wanted } = filter;
