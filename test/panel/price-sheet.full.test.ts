@@ -75,6 +75,25 @@ test('prices typed in the tab of a plugin are not lost when another tab is opene
   await changes(page).getByRole('button', { name: 'Discard' }).click();
 });
 
+test('a price is copied over those of other models only after a question', async () => {
+  await panel.root().call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video-pro', expression: '0.4' });
+  const page = await panel.sharedRootPage();
+  await page.goto(`${panel.origin()}/plugins/demo?tab=prices`);
+  await price(page, 'demo-video').fill('0.07');
+  const question = page.getByRole('dialog', { name: 'Copy to 1 other model' });
+  for (const [answer, after] of [
+    ['Cancel', '$0.40'],
+    ['Copy price', '$0.07'],
+  ] as const) {
+    await page.getByRole('button', { name: 'Copy to 1 other model' }).click();
+    await question.getByText('This replaces 1 price that is already set.').waitFor();
+    await question.getByRole('button', { name: answer }).click();
+    await question.waitFor({ state: 'detached' });
+    await waitForValue(price(page, 'demo-video-pro'), after);
+  }
+  await changes(page).getByRole('button', { name: 'Discard' }).click();
+});
+
 test('list × 1.3 and +10 % change the chosen prices', async () => {
   const page = await openSheet();
   expect(await page.getByRole('button', { name: /^Apply/ }).count()).toBe(0);

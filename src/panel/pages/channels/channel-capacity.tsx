@@ -13,6 +13,7 @@ import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './channels.module.css';
 
 type Capacity = Channel['capacity'];
@@ -326,7 +327,28 @@ function ModelTable({ channel }: { channel: Channel }) {
       render: (each) => <ModelState model={each} channel={channel} />,
     },
   ];
-  return <PlainTable label={t('channels.byModel')} columns={columns} rows={models} rowKey={({ model }) => model} />;
+  return (
+    <PlainTable
+      label={t('channels.byModel')}
+      columns={columns}
+      rows={models}
+      rowKey={({ model }) => model}
+      brief={(each) => (
+        <RowBrief
+          name={each.model}
+          state={<ModelState model={each} channel={channel} />}
+          facts={[]}
+          wraps
+          detail={
+            <>
+              <Slots capacity={each} />
+              <LimitReason capacity={each} />
+            </>
+          }
+        />
+      )}
+    />
+  );
 }
 
 const actions = {

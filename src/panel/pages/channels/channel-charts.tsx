@@ -1,6 +1,7 @@
 import { Anchor, Group, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { Channel, ChannelHistory } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { useChartTimes } from '../../ui/chart/chart-axis.ts';
@@ -12,6 +13,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { ChannelRests } from './channel-rests.tsx';
 import classes from './channels.module.css';
 
@@ -236,7 +238,21 @@ function Failures({ history: { failures, has_more_failures: hasMore } }: { histo
   ];
   return (
     <Section heading={t('channels.failures')}>
-      <PlainTable label={t('channels.failures')} rows={failures} rowKey={({ reason }) => reason} columns={columns} />
+      <PlainTable
+        label={t('channels.failures')}
+        rows={failures}
+        rowKey={({ reason }) => reason}
+        columns={columns}
+        brief={({ reason, reason_sentence: sentence, tasks, last_at: at, last_task: task }) => (
+          <RowBrief
+            name={translateOrQuote({ ...sentence, message: reason }, t) || t('channels.noReason')}
+            to={`/tasks/${encodeURIComponent(task)}`}
+            figure={format.number(tasks)}
+            facts={[format.percent(tasks / all), format.ago(at)]}
+            wraps
+          />
+        )}
+      />
       {hasMore && (
         <Text size="sm" c="dimmed">
           {t('channels.moreFailures')}

@@ -3,6 +3,7 @@ import { IconKey } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelChoices } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -10,7 +11,7 @@ import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { type ChannelValues, findPlugin, sendsKeyElsewhere } from './channel-form-values.ts';
+import { type ChannelValues, findPlugin, type PluginChoice, sendsKeyElsewhere } from './channel-form-values.ts';
 import { KeyInput, MappingInput, PluginSelect } from './channel-inputs.tsx';
 import { ChannelLimits } from './channel-limits.tsx';
 import { ChannelNetwork } from './channel-network.tsx';
@@ -27,6 +28,10 @@ type ChannelFormProps = {
   /** Shown beside the save button. */
   actions?: ReactNode;
 };
+
+/** What a base URL is good for, as far as the vendor is known. */
+const helpWithAddress = (source: string, plugin: PluginChoice | undefined): TextKey =>
+  source === '' ? 'channels.addressLater' : plugin?.base_url ? 'channels.addressHelp' : 'channels.addressHelpNone';
 
 /** All fields of a channel. Rarely used ones are collapsed. */
 export function ChannelForm({ form, choices, stored, keys, submitLabel, actions }: ChannelFormProps) {
@@ -129,7 +134,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
     <form onSubmit={(event) => event.target === event.currentTarget && form.submit(event)} noValidate>
       <Stack gap="lg">
         {form.error !== null && <ErrorNotice error={form.error} />}
-        <Section heading={t('channels.vendor')}>
+        <Section heading={t('channels.connection')}>
           <PluginSelect
             choices={choices}
             value={values.task_plugin_key}
@@ -148,7 +153,7 @@ export function ChannelForm({ form, choices, stored, keys, submitLabel, actions 
             />
             <TextInput
               label={t('channels.address')}
-              description={t(plugin?.base_url ? 'channels.addressHelp' : 'channels.addressHelpNone')}
+              description={t(helpWithAddress(values.task_plugin_key, plugin))}
               placeholder={plugin?.base_url || 'https://api.example.com'}
               inputMode="url"
               spellCheck={false}

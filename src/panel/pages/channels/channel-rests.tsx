@@ -6,6 +6,7 @@ import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { sayRestReason } from './channel-capacity.tsx';
 
 type RestEvent = ChannelHistory['rests'][number];
@@ -44,6 +45,11 @@ function RestTime({ event, rests }: { event: RestEvent; rests: readonly RestEven
   );
 }
 
+function RestKind({ event: { what } }: { event: RestEvent }) {
+  const { t } = useTranslation();
+  return <StatusLabel tone={kinds[what].tone}>{t(kinds[what].text)}</StatusLabel>;
+}
+
 /** When keys and models of a channel were paused, tried and came back. */
 export function ChannelRests({ channel, rests }: { channel: Channel; rests: readonly RestEvent[] }) {
   const { t } = useTranslation();
@@ -53,16 +59,18 @@ export function ChannelRests({ channel, rests }: { channel: Channel; rests: read
     if (!found) return t('channels.rests.removedKey');
     return found.label === '' ? t('channels.keyEnds', { hint: found.key_hint || '…' }) : found.label;
   };
+  const nameSubject = ({ model, credential_id: id }: RestEvent): string =>
+    model || (id === 0 ? t('channels.rests.channel') : nameKey(id));
   const columns: readonly Column<RestEvent>[] = [
     {
       key: 'of',
       heading: t('channels.rests.of'),
-      render: ({ model, credential_id: id }) => model || (id === 0 ? t('channels.rests.channel') : nameKey(id)),
+      render: nameSubject,
     },
     {
       key: 'what',
       heading: t('channels.rests.what'),
-      render: ({ what }) => <StatusLabel tone={kinds[what].tone}>{t(kinds[what].text)}</StatusLabel>,
+      render: (event) => <RestKind event={event} />,
     },
     {
       key: 'reason',
@@ -79,7 +87,21 @@ export function ChannelRests({ channel, rests }: { channel: Channel; rests: read
   ];
   return (
     <Section heading={t('channels.rests')} intro={t('channels.restsHelp')}>
-      <PlainTable label={t('channels.rests')} rows={rests} rowKey={({ id }) => String(id)} columns={columns} />
+      <PlainTable
+        label={t('channels.rests')}
+        rows={rests}
+        rowKey={({ id }) => String(id)}
+        columns={columns}
+        brief={(event) => (
+          <RowBrief
+            name={nameSubject(event)}
+            state={<RestKind event={event} />}
+            facts={[sayRestReason(event.reason, t)]}
+            wraps
+            detail={<RestTime event={event} rests={rests} />}
+          />
+        )}
+      />
     </Section>
   );
 }

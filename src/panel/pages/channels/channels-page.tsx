@@ -138,10 +138,9 @@ function ChannelBrief({ channel, choices }: ChannelNameProps) {
       name={channel.name}
       to={`/channels/${channel.id}`}
       state={<ChannelRowState channel={channel} />}
-      // Counts of failures leave the vendor no room, and the charge would take that of the name.
       facts={[
+        vendor,
         channel.used_quota === 0 ? '' : t('channels.charged', { amount: format.money(channel.used_quota) }),
-        channel.health.failed === 0 ? vendor : '',
       ]}
       wraps
       actions={<ChannelSwitch channel={channel} />}

@@ -260,7 +260,7 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
           <Text size="sm" c="dimmed" component="span">
             {offered ?? latest}
           </Text>
-          <MarketState state={state} version={offered ?? latest} />
+          {state !== 'not_installed' && <MarketState state={state} version={offered ?? latest} />}
         </div>
         <Text size="sm" lineClamp={2} lh={1.5} {...(says === '' ? { c: 'dimmed' } : {})}>
           {says || t('market.noDescription')}

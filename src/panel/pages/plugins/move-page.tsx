@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, List, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
@@ -13,7 +13,6 @@ import { Page, useScopedNavigate } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { ConflictAlert, PluginErrors } from './plugin-errors.tsx';
 import { movePath, pluginDependentPaths, pluginPath } from './plugin-paths.ts';
-import classes from './plugins.module.css';
 
 /** `/plugins/:key/move?to=`: what follows when another plugin takes the place of this one. */
 export function MovePage() {
@@ -93,15 +92,13 @@ function LostModels({ channels }: { channels: PluginMove['channels'] }) {
       title={t('plugins.move.losing', { count: channels.length })}
     >
       <Text size="sm">{t('plugins.move.losingText', { models: list.format(models) })}</Text>
-      <ul className={classes.changes}>
+      <List size="sm" mt="xs">
         {channels.map(({ id, name, lost }) => (
-          <li key={id}>
-            <span>
-              <Link to={`/channels/${id}`}>{name}</Link> {t('plugins.preview.channel', { models: list.format(lost) })}
-            </span>
-          </li>
+          <List.Item key={id}>
+            <Link to={`/channels/${id}`}>{name}</Link> {t('plugins.preview.channel', { models: list.format(lost) })}
+          </List.Item>
         ))}
-      </ul>
+      </List>
     </Alert>
   );
 }
@@ -130,13 +127,13 @@ function MoveEffects({ move, names }: { move: PluginMove; names: { from: string;
       {move.lost_routes.length > 0 && (
         <div>
           <Text size="sm">{t('plugins.move.lostRoutes')}</Text>
-          <ul className={classes.changes}>
+          <List size="sm" mt="xs">
             {move.lost_routes.map((route) => (
-              <li key={route}>
+              <List.Item key={route}>
                 <Code>{route}</Code>
-              </li>
+              </List.Item>
             ))}
-          </ul>
+          </List>
         </div>
       )}
     </Section>

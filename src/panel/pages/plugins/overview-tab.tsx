@@ -8,7 +8,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { ExternalLink } from '../../ui/page/links.tsx';
-import { Section } from '../../ui/page/section.tsx';
+import { Columns, Section } from '../../ui/page/section.tsx';
 import { readSource } from '../channels/channel-form-values.ts';
 import { MoveNotice } from './move-page.tsx';
 import { PermissionSection, readHost } from './permission-list.tsx';
@@ -60,6 +60,13 @@ function PluginChannels({ plugin }: PluginProps) {
   );
 }
 
+/** Where clients reach what speaks a protocol of OpenAI. */
+const protocolEndpoints = {
+  proto_video: 'POST /v1/videos',
+  proto_image: 'POST /v1/images/generations',
+  proto_responses: 'POST /v1/responses',
+} as const;
+
 /** Channels that are named. */
 const mostChannels = 8;
 
@@ -75,88 +82,97 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
   return (
     <Stack gap="xl">
       {plugin.takes_place_of !== null && <MoveNotice from={plugin.takes_place_of} to={plugin.key} />}
-      <Section heading={t('plugins.about')}>
-        <dl className={classes.facts}>
-          {plugin.runtime_status !== 'registered' && (
-            <>
-              <dt>{t('plugins.state')}</dt>
-              <dd>
-                <PluginState plugin={plugin} />
-              </dd>
-            </>
-          )}
-          <dt>{t('plugins.channels')}</dt>
-          <dd>
-            <PluginChannels plugin={plugin} />
-          </dd>
-          <dt>{t('plugins.version')}</dt>
-          <dd>{plugin.version}</dd>
-          <dt>{t('plugins.author')}</dt>
-          <dd>
-            {meta.author.url === undefined ? (
-              meta.author.name
-            ) : (
-              <ExternalLink address={meta.author.url} name={meta.author.name} />
+      <Columns
+        main={
+          <>
+            <Section heading={t('plugins.about')}>
+              <dl className={classes.facts}>
+                {plugin.runtime_status !== 'registered' && (
+                  <>
+                    <dt>{t('plugins.state')}</dt>
+                    <dd>
+                      <PluginState plugin={plugin} />
+                    </dd>
+                  </>
+                )}
+                <dt>{t('plugins.channels')}</dt>
+                <dd>
+                  <PluginChannels plugin={plugin} />
+                </dd>
+                <dt>{t('plugins.version')}</dt>
+                <dd>{plugin.version}</dd>
+                <dt>{t('plugins.author')}</dt>
+                <dd>
+                  {meta.author.url === undefined ? (
+                    meta.author.name
+                  ) : (
+                    <ExternalLink address={meta.author.url} name={meta.author.name} />
+                  )}
+                </dd>
+                {meta.website !== undefined && (
+                  <>
+                    <dt>{t('plugins.website')}</dt>
+                    <dd>
+                      <ExternalLink address={meta.website} />
+                    </dd>
+                  </>
+                )}
+                {plugin.remark !== '' && (
+                  <>
+                    <dt>{t('plugins.upload.remark')}</dt>
+                    <dd>{plugin.remark}</dd>
+                  </>
+                )}
+                <dt>{t('plugins.fetchMode')}</dt>
+                <dd>{t(meta.fetchMode === 'batch' ? 'plugins.fetchMode.batch' : 'plugins.fetchMode.per_task')}</dd>
+              </dl>
+            </Section>
+            <PluginPermissions plugin={plugin} />
+            <NarrowModels plugin={plugin} models={meta.models} />
+          </>
+        }
+        side={
+          <>
+            <Section heading={t('plugins.entrances')} intro={t('plugins.entrancesIntro')}>
+              <ul className={classes.changes}>
+                <li>
+                  <Code>POST /v1/tasks/{plugin.key}</Code>
+                </li>
+                {(meta.protocols ?? []).map((claim) => {
+                  const name = typeof claim === 'string' ? claim : claim.name;
+                  return (
+                    <li key={name}>
+                      <Code>{protocolEndpoints[name]}</Code>
+                      <Text size="sm" c="dimmed" component="span">
+                        {t('plugins.protocol')}
+                      </Text>
+                    </li>
+                  );
+                })}
+                {(meta.routes ?? []).map(({ method, path }) => (
+                  <li key={`${method} ${path}`}>
+                    <Code>{`${method} ${path}`}</Code>
+                  </li>
+                ))}
+              </ul>
+            </Section>
+            {profiles.length > 0 && (
+              <Section heading={t('plugins.usage')} intro={t('plugins.usageIntro')}>
+                {profiles.map(({ models, schema }) => (
+                  <Stack key={models.join()} gap="xs">
+                    {profiles.length > 1 && (
+                      <Text fw={600} size="sm">
+                        {models.length === 0 ? t('plugins.usageOthers') : models.join(', ')}
+                      </Text>
+                    )}
+                    <UsageFacts plugin={plugin} schema={schema} />
+                  </Stack>
+                ))}
+              </Section>
             )}
-          </dd>
-          {meta.website !== undefined && (
-            <>
-              <dt>{t('plugins.website')}</dt>
-              <dd>
-                <ExternalLink address={meta.website} />
-              </dd>
-            </>
-          )}
-          {plugin.remark !== '' && (
-            <>
-              <dt>{t('plugins.upload.remark')}</dt>
-              <dd>{plugin.remark}</dd>
-            </>
-          )}
-          <dt>{t('plugins.fetchMode')}</dt>
-          <dd>{t(meta.fetchMode === 'batch' ? 'plugins.fetchMode.batch' : 'plugins.fetchMode.per_task')}</dd>
-        </dl>
-      </Section>
-      <PluginPermissions plugin={plugin} />
-      <NarrowModels plugin={plugin} models={meta.models} />
-      <Section heading={t('plugins.entrances')} intro={t('plugins.entrancesIntro')}>
-        <ul className={classes.changes}>
-          <li>
-            <Code>POST /v1/tasks/{plugin.key}</Code>
-          </li>
-          {(meta.protocols ?? []).map((claim) => {
-            const name = typeof claim === 'string' ? claim : claim.name;
-            const video = name === 'proto_video';
-            return (
-              <li key={name}>
-                <Code>{video ? 'POST /v1/videos' : 'POST /v1/responses'}</Code>
-                <Text size="sm" c="dimmed" component="span">
-                  {t(video ? 'plugins.protocol.video' : 'plugins.protocol.responses')}
-                </Text>
-              </li>
-            );
-          })}
-          {(meta.routes ?? []).map(({ method, path }) => (
-            <li key={`${method} ${path}`}>
-              <Code>{`${method} ${path}`}</Code>
-            </li>
-          ))}
-        </ul>
-      </Section>
-      {profiles.length > 0 && (
-        <Section heading={t('plugins.usage')} intro={t('plugins.usageIntro')}>
-          {profiles.map(({ models, schema }) => (
-            <Stack key={models.join()} gap="xs">
-              {profiles.length > 1 && (
-                <Text fw={600} size="sm">
-                  {models.length === 0 ? t('plugins.usageOthers') : models.join(', ')}
-                </Text>
-              )}
-              <UsageFacts plugin={plugin} schema={schema} />
-            </Stack>
-          ))}
-        </Section>
-      )}
+          </>
+        }
+      />
     </Stack>
   );
 }

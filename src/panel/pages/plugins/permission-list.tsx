@@ -104,12 +104,10 @@ function PermissionLine({ permission, kind, isUnlisted, overrides }: PermissionL
         </span>
       )}
       <span>
-        {t(texts[permission.code], { values: permission.values.map(protocolName).join(', ') })}
-        {isUnlisted && (
-          <span className={classes.unlisted}>
-            <StatusLabel tone="waiting">{t('plugins.permission.unlisted')}</StatusLabel>
-          </span>
-        )}
+        <span className={classes.unlisted}>
+          {t(texts[permission.code], { values: permission.values.map(protocolName).join(', ') })}
+        </span>
+        {isUnlisted && <StatusLabel tone="waiting">{t('plugins.permission.unlisted')}</StatusLabel>}
         {overrides.map(({ channel, host }) => (
           <Text key={`${channel} ${host}`} component="span" display="block" size="sm" c="dimmed">
             {t('plugins.permission.override', { channel, host })}

@@ -13,6 +13,7 @@ import { copyText } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
+import { WithCode } from '../../ui/display/with-code.tsx';
 import classes from './plugins.module.css';
 
 type PluginError = PluginDetail['errors'][number];
@@ -144,7 +145,12 @@ const isMissingExport = ({ path, rule, params }: PluginError): boolean =>
 export function RuleText({ said }: { said: SaidSentence }) {
   const { t } = useTranslation();
   if (!usePluginRules()) return null;
-  return saySentence(said, t) ?? <span lang="en">{said.message}</span>;
+  const text = saySentence(said, t);
+  return (
+    <span className={classes.rule} {...(text === null ? { lang: 'en' } : {})}>
+      <WithCode text={text ?? said.message} isMarked />
+    </span>
+  );
 }
 
 const readPluginErrors = (details: unknown): PluginError[] => readList(details, 'errors') as PluginError[];

@@ -92,10 +92,11 @@ function SourceTab({ plugin }: { plugin: PluginSummary }) {
     <QueryResult query={detail}>
       {({ source, source_hash: hash, errors, meta }) => (
         <Stack gap="md">
-          <Group justify="space-between" align="flex-end" gap="sm">
+          <Group justify="space-between" align="flex-end" gap="sm" wrap="nowrap">
             {stored.length > 0 ? (
               <Select
                 label={t('plugins.version')}
+                flex="0 1 240px"
                 data={choices}
                 value={version ?? (isBuiltIn ? '' : plugin.version)}
                 allowDeselect={false}
@@ -113,6 +114,7 @@ function SourceTab({ plugin }: { plugin: PluginSummary }) {
             )}
             <Button
               variant="default"
+              flex="none"
               leftSection={<IconDownload size={18} stroke={1.6} aria-hidden="true" />}
               disabled={detail.isPlaceholderData}
               onClick={() => downloadText(`${plugin.key}-${meta?.version ?? plugin.version}.js`, source)}

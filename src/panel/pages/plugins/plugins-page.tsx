@@ -1,5 +1,5 @@
-import { ActionIcon, Alert, Anchor, Button, Text, Title } from '@mantine/core';
-import { IconAlertTriangle, IconBuildingStore, IconPlus, IconUpload } from '@tabler/icons-react';
+import { Alert, Anchor, Button, Text, Title } from '@mantine/core';
+import { IconAlertTriangle, IconBuildingStore, IconUpload } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -189,29 +189,32 @@ function PluginBrief({ plugin }: { plugin: PluginSummary }) {
       name={name}
       to={`/plugins/${encodeURIComponent(key)}`}
       state={isRegistered ? undefined : <PluginStateWord plugin={plugin} />}
-      facts={[
-        t('keys.modelCount', { count: models }),
-        channels === 0 ? '' : t('plugins.move.channels', { count: channels, number: format.number(channels) }),
-      ]}
+      facts={[]}
       detail={
         <Text span inherit lineClamp={2}>
-          {withoutName(localise(meta?.description, i18n.language), name) || key}
+          {[
+            ...(channels === 0
+              ? []
+              : [t('plugins.move.channels', { count: channels, number: format.number(channels) })]),
+            t('keys.modelCount', { count: models }),
+            withoutName(localise(meta?.description, i18n.language), name) || key,
+          ].join(' · ')}
         </Text>
       }
       actions={
         channels > 0 || !isRegistered ? (
           <PluginSwitch plugin={plugin} />
         ) : (
-          <ActionIcon
+          <Button
             component={Link}
             to={newChannelPath(key)}
             variant="subtle"
-            size={44}
-            aria-label={t('channels.add')}
-            title={t('channels.add')}
+            size="xs"
+            px={10}
+            aria-label={`${t('plugins.addShort')}: ${name}`}
           >
-            <IconPlus size={20} stroke={1.6} aria-hidden="true" />
-          </ActionIcon>
+            {t('plugins.addShort')}
+          </Button>
         )
       }
     />

@@ -90,7 +90,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
     {
       key: 'at',
       heading: t('plugins.uploadedAt'),
-      render: ({ created_at: at }) => at !== null && <span title={format.time(at)}>{format.ago(at)}</span>,
+      render: ({ created_at: at }) => (at === null ? '' : <span title={format.time(at)}>{format.ago(at)}</span>),
     },
     {
       key: 'remark',
@@ -117,25 +117,26 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
       key: 'actions',
       heading: t('table.actions'),
       actions: true,
-      render: ({ id, version, active }) => (
-        <Group gap={8} wrap="nowrap" justify="flex-end">
-          {!active && (
-            <Button component={Link} to={activatePath(plugin.key, version)} size="xs" variant="light">
-              {t('plugins.reviewAndActivate')}
-            </Button>
-          )}
-          {!active && (
-            <Button
-              component={Link}
-              to={diffPath(version)}
-              size="xs"
-              variant="default"
-              title={t('plugins.compare', { version })}
-            >
-              {t('plugins.compareAction')}
-            </Button>
-          )}
-          {id !== 'factory' && (
+      // What ships with the gateway is neither removed nor activated here.
+      render: ({ id, version, active }) =>
+        id !== 'factory' && (
+          <Group gap={8} wrap="nowrap" justify="flex-end">
+            {!active && (
+              <>
+                <Button component={Link} to={activatePath(plugin.key, version)} size="xs" variant="light">
+                  {t('plugins.reviewAndActivate')}
+                </Button>
+                <Button
+                  component={Link}
+                  to={diffPath(version)}
+                  size="xs"
+                  variant="default"
+                  title={t('plugins.compare', { version })}
+                >
+                  {t('plugins.compareAction')}
+                </Button>
+              </>
+            )}
             <ActionIcon
               variant="subtle"
               color="gray"
@@ -147,9 +148,8 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
             >
               <IconTrash size={18} stroke={1.6} aria-hidden="true" />
             </ActionIcon>
-          )}
-        </Group>
-      ),
+          </Group>
+        ),
     },
   ];
 

@@ -8,25 +8,25 @@ import { expressionForm, plainAmount, readAmount, toDraft, toSummary } from './p
 import { PriceReplay } from './price-replay.tsx';
 import classes from './price-sheet.module.css';
 import { signShare, usePriceText, useWordsOfFacts } from './price-text.ts';
-import type { PriceChange, PriceDrafts } from './use-price-drafts.ts';
+import { hasPriceChanges, type PriceChange, type PriceDrafts } from './use-price-drafts.ts';
 
 /** Models whose change is spelled out. */
 const mostNamed = 20;
 
 /** The bar under a table of prices while there is something to save. */
 export function PriceChanges({ drafts }: { drafts: PriceDrafts }) {
-  const count = drafts.changes.length + drafts.incomplete.size;
-  return count > 0 && <ChangeBar drafts={drafts} count={count} />;
+  return hasPriceChanges(drafts) && <ChangeBar drafts={drafts} />;
 }
 
 /** Says in words what saving would change. */
-function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
+function ChangeBar({ drafts }: { drafts: PriceDrafts }) {
   const { t } = useTranslation();
   const format = useFormat();
   // Unfolded it hides what is edited.
   const [isOpen, setOpen] = useState(false);
   const [isReplaying, setReplaying] = useState(false);
   const { changes, incomplete, isSaving } = drafts;
+  const count = changes.length + incomplete.size;
   const shares = changes.flatMap((change) => compareAmounts(change)?.flatMap(({ share }) => share ?? []) ?? []);
   const [low, high] = [Math.min(...shares), Math.max(...shares)].map((share) => signShare(share, format.percent));
   return (
@@ -59,23 +59,25 @@ function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
               }}
             />
           )}
-          <ul>
-            {changes.slice(0, mostNamed).map((change) => (
-              <ChangeLines key={change.row.id} change={change} />
-            ))}
-          </ul>
-          <details className={`${fold.fold} ${classes.formulas}`}>
-            <summary>{t('sheet.formulas')}</summary>
+          <div>
             <ul>
-              {changes.slice(0, mostNamed).map(({ row: { id, model }, expression }) => (
-                <li key={id}>
-                  <strong>{model.model}</strong> <code>{model.price?.expression ?? t('models.noPrice')}</code>
-                  {' → '}
-                  <code>{expression}</code>
-                </li>
+              {changes.slice(0, mostNamed).map((change) => (
+                <ChangeLines key={change.row.id} change={change} />
               ))}
             </ul>
-          </details>
+            <details className={`${fold.fold} ${classes.formulas}`}>
+              <summary>{t('sheet.formulas')}</summary>
+              <ul>
+                {changes.slice(0, mostNamed).map(({ row: { id, model }, expression }) => (
+                  <li key={id}>
+                    <strong>{model.model}</strong> <code>{model.price?.expression ?? t('models.noPrice')}</code>
+                    {' → '}
+                    <code>{expression}</code>
+                  </li>
+                ))}
+              </ul>
+            </details>
+          </div>
         </div>
       </details>
       <Group justify="flex-end" gap="sm">
@@ -107,7 +109,7 @@ function ChangeBar({ drafts, count }: { drafts: PriceDrafts; count: number }) {
   );
 }
 
-/** One line for each amount that changes, or one for a price that counts something else. */
+/** Each amount that changes, or the whole of a price that counts something else. */
 function ChangeLines({ change }: { change: PriceChange }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
@@ -129,13 +131,18 @@ function ChangeLines({ change }: { change: PriceChange }) {
   }
   const { say: sayAmount } = words(summary, facts);
   const dollars = (text: string | undefined): string => writeDollars(text ?? '', i18n.language);
-  return amounts.map(({ value, from, to, share }) => (
-    <li key={value}>
-      <strong>{model.model}</strong> {value !== plainAmount && `${value} `}
-      {sayAmount(`${dollars(from)} → ${dollars(to)}`)}
-      {share !== null && ` (${signShare(share, format.percent)})`}
+  return (
+    <li>
+      <strong>{model.model}</strong>{' '}
+      {amounts.map(({ value, from, to, share }) => (
+        <span key={value} className={value === plainAmount ? undefined : classes.part}>
+          {value !== plainAmount && `${value} `}
+          {sayAmount(`${dollars(from)} → ${dollars(to)}`)}
+          {share !== null && ` (${signShare(share, format.percent)})`}
+        </span>
+      ))}
     </li>
-  ));
+  );
 }
 
 type AmountChange = { value: string; from: string | undefined; to: string | undefined; share: number | null };

@@ -94,11 +94,6 @@ export function PriceReplay({ tried, runsAtOnce = false }: { tried: TriedPrices;
       {error instanceof Error && <ErrorNotice error={error} />}
       {isRunning && <Progress value={100} animated aria-label={t('replay.running')} />}
       <div aria-live="polite">{outcome !== null && <ReplayOutcome outcome={outcome} />}</div>
-      {outcome !== null && error === null && !isRunning && (
-        <Anchor component="button" type="button" size="sm" ta="start" onClick={() => void run()}>
-          {t('replay.again')}
-        </Anchor>
-      )}
     </Stack>
   );
 }

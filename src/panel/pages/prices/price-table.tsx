@@ -3,11 +3,13 @@ import type { ClipboardEvent, ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { toDecimal, writeDollars } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import {
   compareWithList,
   expressionForm,
+  isEmptyDraft,
   type PriceDraft,
   plainAmount,
   readAmount,
@@ -16,7 +18,7 @@ import {
 } from './price-draft.ts';
 import classes from './price-sheet.module.css';
 import { useFormName, useMarginText, usePriceText } from './price-text.ts';
-import type { PriceDrafts, PriceTableRow } from './use-price-drafts.ts';
+import { hasPriceChanges, type PriceDrafts, type PriceTableRow } from './use-price-drafts.ts';
 
 type PriceTableProps = {
   label: string;
@@ -33,6 +35,8 @@ type PriceTableProps = {
 /** Prices of models as fields, beside the vendor's list prices. */
 export function PriceTable({ label, rows, drafts, chosen, isOfPlugin = false, copied }: PriceTableProps) {
   const { t } = useTranslation();
+  const format = useFormat();
+  const confirm = useConfirm();
   const firstUnpriced = isOfPlugin ? rows.find(({ model }) => model.price === null)?.id : undefined;
   /** A column of a spreadsheet fills the rows from here on. */
   const paste = (from: number, event: ClipboardEvent): void => {
@@ -47,9 +51,26 @@ export function PriceTable({ label, rows, drafts, chosen, isOfPlugin = false, co
       return isPlain && readAmount(amount) !== null ? { ...draft, amounts: { [plainAmount]: amount } } : null;
     });
   };
+  /** Gives the other models the price of a row; asks where they have another. */
+  const copy = async (from: PriceTableRow): Promise<void> => {
+    const draft = drafts.read(from);
+    const others = rows.filter((row) => row !== from);
+    const price = toExpression(draft, from.forms);
+    const count = others.filter((row) => {
+      const own = drafts.read(row);
+      return !isEmptyDraft(own) && toExpression(own, row.forms) !== price;
+    }).length;
+    const question = {
+      title: t('prices.table.copy', { count: others.length, number: format.number(others.length) }),
+      text: t('prices.table.copyText', { count, number: format.number(count) }),
+      action: t('prices.table.copyAction'),
+      destructive: false,
+    };
+    if (count === 0 || (await confirm(question))) drafts.change(others, () => draft);
+  };
   return (
-    <div className={classes.frame}>
-      <table className={classes.table} aria-label={label}>
+    <div className={classes.frame} data-barred={hasPriceChanges(drafts) || undefined}>
+      <table className={classes.table} aria-label={label} data-choosable={chosen !== undefined || undefined}>
         <thead>
           <tr>
             {chosen && (
@@ -88,15 +109,7 @@ export function PriceTable({ label, rows, drafts, chosen, isOfPlugin = false, co
               hasFocus={row.id === firstUnpriced}
               others={rows.length - 1}
               onPaste={(event) => paste(index, event)}
-              onCopy={
-                row === copied
-                  ? () =>
-                      drafts.change(
-                        rows.filter((each) => each !== row),
-                        () => drafts.read(row),
-                      )
-                  : undefined
-              }
+              onCopy={row === copied ? () => void copy(row) : undefined}
               choice={
                 chosen && (
                   <Checkbox
@@ -167,7 +180,7 @@ function PriceRow({ row, drafts, isOfPlugin, hasFocus, others, choice, onPaste, 
           </Text>
         )}
       </th>
-      <td data-label={t('sheet.unit')} data-unit>
+      <td data-label={t('sheet.unit')} data-unit={isOfPlugin ? 'choice' : 'text'}>
         {isOfPlugin ? (
           <NativeSelect
             size="xs"
@@ -220,12 +233,7 @@ function PriceRow({ row, drafts, isOfPlugin, hasFocus, others, choice, onPaste, 
           </Anchor>
         )}
       </td>
-      <td
-        data-numeric
-        data-label={t('sheet.margin')}
-        data-bad={loses || undefined}
-        data-repeated={tiers.size > 1 || undefined}
-      >
+      <td data-numeric data-repeated data-bad={loses || undefined}>
         {sayMargin(tiers) ?? '–'}
       </td>
       {!isOfPlugin && (
@@ -255,6 +263,9 @@ function Amount({ row: { model, forms }, value, draft, tier, isMissing, hasFocus
   const before = toDraft(model.price, forms);
   const old = before.form === draft.form ? before.amounts[value] : undefined;
   const dollars = (decimal: string): string => writeDollars(decimal, i18n.language);
+  const margin = tier !== undefined && tier.margin !== null && (
+    <span className={classes.part}>{`${t('sheet.margin')} ${format.percent(tier.margin)}`}</span>
+  );
   return (
     <div>
       <MoneyField
@@ -272,11 +283,11 @@ function Amount({ row: { model, forms }, value, draft, tier, isMissing, hasFocus
       {tier !== undefined && (
         <span className={classes.tier} data-bad={(tier.margin ?? 0) < 0 || undefined}>
           {t('sheet.listOf', { amount: dollars(toDecimal(tier.cost)) })}
-          {value !== plainAmount && tier.margin !== null && (
-            <span className={classes.part}>{`${t('sheet.margin')} ${format.percent(tier.margin)}`}</span>
-          )}
+          {value !== plainAmount && margin}
         </span>
       )}
+      {/* On a phone; elsewhere it has a column. */}
+      {value === plainAmount && margin && <span className={`${classes.tier} ${classes.own}`}>{margin}</span>}
     </div>
   );
 }

@@ -44,6 +44,9 @@ export type PriceDrafts = {
   error: Error | null;
 };
 
+/** There is something to save, or to complete before. */
+export const hasPriceChanges = ({ changes, incomplete }: PriceDrafts): boolean => changes.length + incomplete.size > 0;
+
 export function usePriceDrafts(rows: readonly PriceTableRow[]): PriceDrafts {
   const [drafts, setDrafts] = useState<Readonly<Record<string, PriceDraft>>>({});
   const [isTried, setTried] = useState(false);

@@ -36,6 +36,7 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
             component="button"
             type="button"
             size="sm"
+            fw={550}
             ta="start"
             onClick={() => onChoose(chosen === model ? '' : model)}
           >

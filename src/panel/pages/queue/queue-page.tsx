@@ -1,4 +1,4 @@
-import { ActionIcon, Anchor, Button, Menu, Title } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Menu, Text, Title } from '@mantine/core';
 import { IconDots } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -34,6 +34,7 @@ export function QueuePage() {
     refreshMs,
   });
   const columns = useColumns(isAdmin);
+  const format = useFormat();
   const models = query.data?.classes ?? [];
   const isByModel = models.length > 0;
   return (
@@ -43,7 +44,10 @@ export function QueuePage() {
         <section className={classes.list} aria-labelledby={isByModel ? 'queue-tasks' : undefined}>
           {isByModel && (
             <Title order={2} fz={18} id="queue-tasks">
-              {t('queue.waiting')}
+              {t('queue.waiting')}{' '}
+              <Text span inherit fw={400} c="dimmed">
+                {format.number(query.data?.total ?? 0)}
+              </Text>
             </Title>
           )}
           <DataTable

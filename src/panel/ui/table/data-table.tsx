@@ -153,6 +153,7 @@ const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<R
         data-minor={minor || undefined}
         data-wide={wide || undefined}
         data-short={isShort(value) || undefined}
+        data-empty={value === '' || value === false || value == null || undefined}
       >
         <div className={classes.value}>{value}</div>
       </td>

@@ -35,7 +35,7 @@ export function RowBrief({ icon, name, figure, state, facts, wraps, detail, acti
     <>
       <div className={classes.row}>
         {icon}
-        <div className={classes.lines}>
+        <div className={classes.lines} data-wraps={wraps || undefined}>
           <div className={classes.line}>
             {to !== undefined ? (
               <RowLink to={to} className={classes.name ?? ''}>
@@ -59,10 +59,12 @@ export function RowBrief({ icon, name, figure, state, facts, wraps, detail, acti
               />
             )}
           </div>
-          <div className={classes.facts} data-wraps={wraps || undefined}>
-            {state !== undefined && <span className={classes.state}>{state}</span>}
-            {shown !== '' && <span className={classes.end}>{shown}</span>}
-          </div>
+          {(state !== undefined || shown !== '') && (
+            <div className={classes.facts} data-wraps={wraps || undefined}>
+              {state !== undefined && <span className={classes.state}>{state}</span>}
+              {shown !== '' && <span className={classes.end}>{shown}</span>}
+            </div>
+          )}
           {detail !== undefined && <span className={classes.detail}>{detail}</span>}
         </div>
         {actions !== undefined && <div className={classes.actions}>{actions}</div>}
