@@ -112,6 +112,11 @@ export const gatewayStates: readonly PanelState[] = [
   { name: 'plugin-source', path: '/plugins/demo?tab=source' },
   { name: 'plugin-prices', path: '/plugins/demo?tab=prices' },
   { name: 'plugin-dryrun', path: '/plugins/demo?tab=dryrun' },
+  {
+    name: 'plugin-dryrun-result',
+    path: '/plugins/demo?tab=dryrun',
+    act: inOrder(press('plugins.dryrun.run'), ({ page }) => page.locator('main form [role=status]').waitFor()),
+  },
   { name: 'plugin-activate', path: ({ pluginVersion }) => `/plugins/demo/activate?version=${pluginVersion}` },
   { name: 'plugin-diff', path: ({ pluginVersion }) => `/plugins/demo/diff?version=${pluginVersion}` },
   { name: 'plugin-move', path: '/plugins/demo/move?to=kling' },

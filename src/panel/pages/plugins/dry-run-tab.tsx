@@ -1,5 +1,5 @@
 import { Alert, Button, Code, Group, Select, Stack, Text, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types.ts';
@@ -10,6 +10,7 @@ import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { RuleText } from './plugin-errors.tsx';
 import { pluginPath } from './plugin-paths.ts';
+import classes from './plugins.module.css';
 
 type Values = { hook: string; version: string; args: string };
 type DryRunBody = { hook: string; path: string[]; args: unknown[]; version?: string };
@@ -75,48 +76,63 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
               />
             )}
           </Group>
-          <div>
-            <Group justify="space-between" mb={8}>
-              <Text size="sm" fw={500}>
-                {t('plugins.dryrun.args')}
-              </Text>
-              <Button variant="subtle" size="xs" onClick={fillSample}>
-                {t('plugins.dryrun.sample')}
-              </Button>
-            </Group>
-            <CodeEditor
-              label={t('plugins.dryrun.args')}
-              language="json"
-              value={form.values.args}
-              onChange={(args) => form.set('args', args)}
-              height={360}
-            />
-            {form.readError('args') !== null && (
-              <Text size="sm" c="var(--mantine-color-error)" mt={6} role="alert">
-                {form.readError('args')}
-              </Text>
+          <div className={classes.dryRun}>
+            <Stack gap="md">
+              <div>
+                <Group justify="space-between" h={30} mb={8}>
+                  <PaneLabel>{t('plugins.dryrun.args')}</PaneLabel>
+                  <Button variant="subtle" size="xs" onClick={fillSample}>
+                    {t('plugins.dryrun.sample')}
+                  </Button>
+                </Group>
+                <CodeEditor
+                  label={t('plugins.dryrun.args')}
+                  language="json"
+                  value={form.values.args}
+                  onChange={(args) => form.set('args', args)}
+                  height={360}
+                />
+                {form.readError('args') !== null && (
+                  <Text size="sm" c="var(--mantine-color-error)" mt={6} role="alert">
+                    {form.readError('args')}
+                  </Text>
+                )}
+              </div>
+              <Group justify="flex-end">
+                <Button type="submit" loading={form.isPending}>
+                  {t('plugins.dryrun.run')}
+                </Button>
+              </Group>
+            </Stack>
+            {change.error !== null ? (
+              <RunFailure error={change.error} />
+            ) : outcome === null ? (
+              <div>
+                <PaneLabel>{t('plugins.dryrun.resultLabel')}</PaneLabel>
+                <div className={classes.noResult}>{t('plugins.dryrun.none')}</div>
+              </div>
+            ) : (
+              <RunOutcome outcome={outcome} />
             )}
           </div>
-          <Group justify="flex-end">
-            <Button type="submit" loading={form.isPending}>
-              {t('plugins.dryrun.run')}
-            </Button>
-          </Group>
-          {change.error !== null && <RunFailure error={change.error} />}
-          {outcome !== null && <RunOutcome outcome={outcome} />}
         </Stack>
       </form>
     </Section>
   );
 }
 
+/** A heading as high as the button beside another one. */
+const PaneLabel = ({ children }: { children: ReactNode }) => (
+  <Text size="sm" fw={600} lh="30px">
+    {children}
+  </Text>
+);
+
 function RunOutcome({ outcome: { result, console, ms } }: { outcome: PluginDryRun }) {
   const { t } = useTranslation();
   return (
-    <Stack gap="sm" role="status">
-      <Text size="sm" fw={500}>
-        {t('plugins.dryrun.result', { ms })}
-      </Text>
+    <Stack gap={8} role="status">
+      <PaneLabel>{t('plugins.dryrun.result', { ms })}</PaneLabel>
       <CodeEditor label={t('plugins.dryrun.resultLabel')} language="json" value={JSON.stringify(result, null, 2)} />
       <ConsoleLines lines={console} />
     </Stack>
@@ -150,9 +166,7 @@ function ConsoleLines({ lines }: { lines: readonly string[] }) {
   if (lines.length === 0) return null;
   return (
     <div>
-      <Text size="sm" fw={500} mb={6}>
-        {t('plugins.dryrun.console')}
-      </Text>
+      <PaneLabel>{t('plugins.dryrun.console')}</PaneLabel>
       <Code block>{lines.join('\n')}</Code>
     </div>
   );
