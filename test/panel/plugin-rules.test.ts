@@ -64,6 +64,13 @@ describe.each(others)('in %s', (language) => {
     expect(english).toEqual([]);
   });
 
+  test('what is code in a rule is code here, too', () => {
+    const readCode = (text = ''): string[] => (text.match(/`[^`]+`/g) ?? []).toSorted();
+    const english: Readonly<Record<string, string>> = reasons;
+    for (const [name, text] of Object.entries(readRuleTexts(language)))
+      expect(readCode(text), name).toEqual(readCode(english[name.replace('reason.', '')]));
+  });
+
   test('no rule keeps words of the English one', () => {
     for (const [name, text] of Object.entries(readRuleTexts(language))) {
       const prose = text.replaceAll(/\{\{\w+(?:, \w+)?\}\}|[{[(][^}\])]*[}\])]|["“„«「][^"”“»」]*["”“»」]/g, '');
