@@ -250,6 +250,7 @@ function Failures({ history: { failures, has_more_failures: hasMore } }: { histo
             figure={format.number(tasks)}
             facts={[format.percent(tasks / all), format.ago(at)]}
             wraps
+            wrapsName
           />
         )}
       />

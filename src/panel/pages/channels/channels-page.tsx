@@ -143,6 +143,7 @@ function ChannelBrief({ channel, choices }: ChannelNameProps) {
         channel.used_quota === 0 ? '' : t('channels.charged', { amount: format.money(channel.used_quota) }),
       ]}
       wraps
+      wrapsName
       actions={<ChannelSwitch channel={channel} />}
     />
   );

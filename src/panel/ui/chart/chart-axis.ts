@@ -105,7 +105,7 @@ export const axes = {
   }),
   /** Lines reach the edges of their chart: their first and last labels stand within it. */
   timesOfLines: (labels: readonly string[], width: number) => ({
-    ...spreadLabels(labels, countFitting(labels, width, { room: 1.25, right: lineEnd })),
+    ...spreadLabels(labels, countFitting(labels, width, { room: 1.5, right: lineEnd })),
     tick: ({ x, y, payload, index, visibleTicksCount }: TimeTick): ReactNode =>
       createElement(
         'text',

@@ -12,6 +12,8 @@ type RowBriefProps = {
   state?: ReactNode;
   /** What follows the state; empty ones are left out. Where they do not fit, the end is cut. */
   facts: readonly string[];
+  /** The name has two lines where it needs them. */
+  wrapsName?: boolean;
   /** The state and the facts take lines of their own where they need them, and are not cut. */
   wraps?: boolean;
   /** A line of its own below the others. */
@@ -28,14 +30,14 @@ type RowBriefProps = {
 };
 
 /** A row of a table in two lines, for a phone. */
-export function RowBrief({ icon, name, figure, state, facts, wraps, detail, actions, ...row }: RowBriefProps) {
-  const { to, onPress, isOpen, children } = row;
+export function RowBrief({ icon, name, figure, state, facts, detail, actions, ...row }: RowBriefProps) {
+  const { to, onPress, isOpen, children, wraps, wrapsName } = row;
   const shown = facts.filter((fact) => fact !== '').join(' · ');
   return (
     <>
       <div className={classes.row}>
         {icon}
-        <div className={classes.lines} data-wraps={wraps || undefined}>
+        <div className={classes.lines} data-wraps={wrapsName || undefined}>
           <div className={classes.line}>
             {to !== undefined ? (
               <RowLink to={to} className={classes.name ?? ''}>
