@@ -69,14 +69,14 @@ export type HttpFoundation = {
 
 /**
  * Puts the request pipeline in front of the controllers that `build` returns, and of those that
- * `buildRest` creates when they are first needed. `handle` answers one request: `handle-request.ts`
+ * `loadRest` loads when they are first needed. `handle` answers one request: `handle-request.ts`
  * has the steps.
  * @throws Error when a route declares no access
  */
 export function assemblePipeline(
   foundation: HttpFoundation,
   build: (kit: Kit) => readonly AnyElysia[],
-  buildRest: (kit: Kit) => readonly AnyElysia[] = () => [],
+  loadRest?: (kit: Kit) => Promise<readonly AnyElysia[]>,
 ): { routes: RouteIndex; handle: RequestHandler; addresses: SeenProxies } {
   const { config, logger, clock, reportCacheSize, metrics, tracer } = foundation;
   const { results = { origin: '', ownListener: false } } = config;
@@ -87,7 +87,7 @@ export function assemblePipeline(
   kit.onError({ as: 'global' }, ({ scope, request, error, code }) =>
     answerError(scope, request, fromFramework(error, code)),
   );
-  const routes = indexRoutes(build(kit), () => buildRest(kit));
+  const routes = indexRoutes(build(kit), loadRest && (() => loadRest(kit)));
   const handle = createRequestHandler({
     routes,
     auth: foundation.auth,

@@ -16,7 +16,7 @@
  * - `openapi/`: the document that describes all routes.
  */
 export type { AuditAction } from '../auth/index.ts';
-export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
+export { createHttpApp, type HttpApp, type Routes } from './app.ts';
 export { NotReady } from './operator/health.ts';
 export { createMetrics, type Metrics } from './operator/metrics.ts';
 export type { DevelopedCall, DevelopmentView, ViewDevelopment } from './operator/plugin-development.ts';

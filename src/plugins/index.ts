@@ -12,17 +12,11 @@
  * - `manifest/`, `source/`, `lint/`, `icons/`: the rules for what an author writes.
  * - `worker/`: the thread in which a plugin is checked and compiled.
  * - `marketplace/`, `market-index/`, `signing/`: published plugins, their lists and signatures.
- * - `author/`: what `taskgate plugin` does for authors.
+ * - `author/`: what `taskgate plugin` does for authors. It has an entrance of its own, so that a
+ *   gateway does not load it; the command line also goes to the files that publish a marketplace.
  * - `factory/`: the factory plugins: they ship with the gateway, and people read "built-in".
  */
 export type * from '../../contracts/v1.d.ts';
-export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';
-export { addCases, addExpected, readFixture, removeCases } from './author/fixture-file.ts';
-export { type LintReport, lintPlugin } from './author/lint-plugin.ts';
-export { newPlugin } from './author/new-plugin.ts';
-export { openPlugin } from './author/open-plugin.ts';
-export { cleanExchange, isRecorded, recordCall } from './author/record-call.ts';
-export { type FixtureReport, runFixture } from './author/run-fixture.ts';
 export { pluginErrors } from './errors.ts';
 export {
   allowsHost,
@@ -92,7 +86,6 @@ export { checkRequestQuantities, findUsage, NUMBER_LIMITS } from './manifest/che
 export { chooseRange, toKeyPattern } from './manifest/read-vendor-info.ts';
 export { LATER_HOST_ROUTES, laterReservedBy } from './manifest/route-paths.ts';
 export type { MarketSource } from './market-index/types.ts';
-export { checkFolder } from './marketplace/check-folder.ts';
 export type { MarketTrust, PinMarketKey } from './marketplace/check-trust.ts';
 export {
   createMarketplace,
@@ -100,9 +93,6 @@ export {
   type OfferedSource,
   type SourceOffer,
 } from './marketplace/create-marketplace.ts';
-export { readRevocations } from './marketplace/publish-revoked.ts';
-export { type PublishedFile, signIndex } from './marketplace/sign-index.ts';
-export { writeIndex } from './marketplace/write-index.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
 export { findDriver, servesPlatform } from './registry/find-task-plugin.ts';
 export { pickPlace } from './registry/load-plugin.ts';

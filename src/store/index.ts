@@ -34,7 +34,7 @@ export { hasMoved, type MoveReport, moveDatabase } from './move-database.ts';
 export { migrateStore, openStore, type StoreOptions } from './open-store.ts';
 export { completeAddress, libpqVariables } from './postgres/postgres-address.ts';
 export { createMemoryCounters } from './redis/memory-counters.ts';
-export { createNoSessionCache } from './redis/session-cache.ts';
+export { createNoSessionCache } from './redis/no-session-cache.ts';
 export { createMemorySuccessLists } from './redis/success-lists.ts';
 export { findDamage, type Rest } from './salvage/find-damage.ts';
 export { salvagePostgres } from './salvage/salvage-postgres.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { newUuid, randomAlnum } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
+import { createNoSessionCache } from '../../src/store/index.ts';
 import type { Repositories, Store, UserRecord } from '../../src/store/ports/index.ts';
-import { createNoSessionCache } from '../../src/store/redis/session-cache.ts';
 import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';

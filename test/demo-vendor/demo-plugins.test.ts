@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Json, PluginModule, RequestDescriptor, TaskQueryContext } from '../../contracts/v1.d.ts';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { lintPlugin } from '../../src/plugins/index.ts';
+import { lintPlugin } from '../../src/plugins/author/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createUpstream, type MultipartPart, type Upstream, type UpstreamBody } from '../../src/upstream/index.ts';
 import { startSandbox } from '../sandbox/start-sandbox.ts';

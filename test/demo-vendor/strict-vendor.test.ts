@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { createStrictVendor, STRICT_VENDOR_KEY } from '../../src/app/demo-vendor/index.ts';
 import { type Json, systemClock } from '../../src/kernel/index.ts';
-import { lintPlugin, openPlugin } from '../../src/plugins/index.ts';
+import { lintPlugin, openPlugin } from '../../src/plugins/author/index.ts';
 import { startSandbox } from '../plugins/support.ts';
 
 const GUIDE = readFileSync(new URL('../../docs/signed-vendor.md', import.meta.url), 'utf8');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import type { Json, JsonObject, PluginModule, ProtocolContext } from '../../contracts/v1.d.ts';
-import { lintPlugin, runFixture } from '../../src/plugins/index.ts';
+import { lintPlugin, runFixture } from '../../src/plugins/author/index.ts';
 import { type Compiler, createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { startSandbox } from '../sandbox/start-sandbox.ts';

@@ -13,7 +13,7 @@ import {
   recordCall,
   removeCases,
   runFixture,
-} from '../../src/plugins/index.ts';
+} from '../../src/plugins/author/index.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { demoSource, pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';

@@ -5,7 +5,8 @@
 import { afterAll, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createCompiler, lintPlugin } from '../../src/plugins/index.ts';
+import { lintPlugin } from '../../src/plugins/author/index.ts';
+import { createCompiler } from '../../src/plugins/index.ts';
 import { pluginSource, startSandbox } from './support.ts';
 
 const sandbox = startSandbox();

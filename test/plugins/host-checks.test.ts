@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { type Json, SYSTEM_OWNER } from '../../src/kernel/index.ts';
+import { runFixture } from '../../src/plugins/author/index.ts';
 import {
   buildContentRequest,
   buildQueryRequest,
@@ -15,7 +16,6 @@ import {
   parseTaskResult,
   renderEvents,
   renderFinal,
-  runFixture,
 } from '../../src/plugins/index.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { makeService, openTestStore, refusal, startSandbox } from './support.ts';

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
-import { lintPlugin } from '../../src/plugins/index.ts';
+import { lintPlugin } from '../../src/plugins/author/index.ts';
 import { LANGUAGE } from '../../src/plugins/lint/compare-with-contract.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { hook, plugin, readResult } from '../sandbox/start-sandbox.ts';

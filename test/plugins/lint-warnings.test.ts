@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lintPlugin, newPlugin } from '../../src/plugins/index.ts';
+import { lintPlugin, newPlugin } from '../../src/plugins/author/index.ts';
 import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { pluginSource, startSandbox } from './support.ts';
 

@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { checkFolder, writeIndex } from '../../src/plugins/index.ts';
+import { checkFolder } from '../../src/plugins/marketplace/check-folder.ts';
+import { writeIndex } from '../../src/plugins/marketplace/write-index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { PNG, sha256 } from '../support/market-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

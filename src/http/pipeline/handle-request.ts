@@ -106,6 +106,8 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
     try {
       onResults = pipeline.results.isOnResults(request, peer);
       if (onResults) pipeline.results.guard(request, path);
+      const missing = pipeline.routes.load(request.method, path);
+      if (missing) await missing;
       resolution = resolveRoute(pipeline, { request, path: readable });
       if (resolution.route) scope.route = resolution.route;
       if (request.url.length > MAX_ADDRESS_CHARS) throw httpErrors.address_too_long();

@@ -6,9 +6,11 @@ import { createPathMatcher, type MatchPath } from './find-route.ts';
 import type { DeclaredRoute, RequestScope } from './types.ts';
 
 export type RouteIndex = {
+  /** Wait for this before `match`; undefined where no route that is missing could be meant. */
+  load(method: string, path: string): Promise<void> | undefined;
   readonly match: MatchPath;
-  /** Every route. Creates those that do not exist yet. */
-  all(): readonly DeclaredRoute[];
+  /** Every route. Loads those that are missing. */
+  all(): Promise<readonly DeclaredRoute[]>;
   /** Runs the handler of one of these routes; `values` are those of the path's parameters. */
   run(request: Request, scope: RequestScope, values: readonly string[]): Promise<Response>;
 };
@@ -56,36 +58,39 @@ function findUnbounded(schema: BodySchema, path: string): string | undefined {
  * Reads every route of the controllers with the access it declares. They stay apart: the framework
  * would register each route again, with all its hooks, in the application that joined them.
  *
- * `createRest` creates the other controllers when a request is not for a fixed path of `first`:
- * with them, a start would take a fifth longer.
+ * `loadRest` loads the other controllers when a request is not for a fixed path of `first`: with
+ * them, a start would take a third longer.
  * @throws Error naming a route that declares no access, or whose body schema would accept unknown
  * fields or lists of any length
  */
-export function indexRoutes(
-  first: readonly AnyElysia[],
-  createRest: () => readonly AnyElysia[] = () => [],
-): RouteIndex {
+export function indexRoutes(first: readonly AnyElysia[], loadRest?: () => Promise<readonly AnyElysia[]>): RouteIndex {
   const handlers = new Map<DeclaredRoute, Handler>();
   const add = (controllers: readonly AnyElysia[]): MatchPath => {
     for (const controller of controllers)
       for (const route of controller.routes) handlers.set(readRoute(route), createHandler(route));
     return createPathMatcher([...handlers.keys()]);
   };
-  const matchFirst = add(first);
-  let matchAll: MatchPath | undefined;
-  const complete = (): MatchPath => {
-    matchAll ??= add(createRest());
-    return matchAll;
+  let match = add(first);
+  let isComplete = loadRest === undefined;
+  let loading: Promise<void> | undefined;
+  async function complete(load: () => Promise<readonly AnyElysia[]>): Promise<void> {
+    match = add(await load());
+    isComplete = true;
+  }
+  const loadAll = () => {
+    loading ??= loadRest && complete(loadRest);
+    return loading;
   };
   return {
-    match(method, path) {
-      if (matchAll) return matchAll(method, path);
+    load(method, path) {
+      if (isComplete) return undefined;
       // A fixed path wins over every other, so no route that is still missing could be meant.
-      const found = matchFirst(method, path);
-      return found.route && !found.route.pattern.includes(':') ? found : complete()(method, path);
+      const { route } = match(method, path);
+      return route && !route.pattern.includes(':') ? undefined : loadAll();
     },
-    all() {
-      complete();
+    match: (method, path) => match(method, path),
+    async all() {
+      await loadAll();
       return [...handlers.keys()];
     },
     async run(request, scope, values) {

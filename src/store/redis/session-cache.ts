@@ -160,17 +160,6 @@ function readEntry(value: string | null): { at: number; session: CachedSession }
   return isComplete ? { at, session: { userId, userAuthVersion, version, expiresAt } } : undefined;
 }
 
-/** For a gateway without a cache server: every check reads the database. */
-export function createNoSessionCache(): SessionCache {
-  return {
-    enabled: false,
-    get: async () => undefined,
-    remember: async () => {},
-    markRevoking: async () => {},
-    writeTombstones: async () => {},
-  };
-}
-
 /**
  * The session cache's operations on the server, each atomic. All times are the server's own. So
  * neither clock differences between nodes nor a command that a hung server runs late can extend an

@@ -9,47 +9,56 @@ const first = () => [
 ];
 
 function openIndex() {
-  let created = 0;
-  const index = indexRoutes(first(), () => {
-    created += 1;
+  let loaded = 0;
+  const index = indexRoutes(first(), async () => {
+    loaded += 1;
     return [
       new Elysia()
         .post('/api/status', () => 'posted', detail('root'))
         .get('/api/tasks/latest', () => 'latest', detail('user')),
     ];
   });
-  return { index, created: () => created };
+  async function match(method: string, path: string) {
+    await index.load(method, path);
+    return index.match(method, path);
+  }
+  return { index, match, loaded: () => loaded };
 }
 
 test('a fixed path of the first controllers is served without the others', () => {
-  const { index, created } = openIndex();
-  for (const method of ['GET', 'HEAD']) expect(index.match(method, '/api/status/').route?.access).toBe('public');
-  expect(created()).toBe(0);
+  const { index, loaded } = openIndex();
+  for (const method of ['GET', 'HEAD']) {
+    expect(index.load(method, '/api/status/')).toBeUndefined();
+    expect(index.match(method, '/api/status/').route?.access).toBe('public');
+  }
+  expect(loaded()).toBe(0);
 });
 
-test('whatever another controller could mean creates them, once', () => {
+test('whatever another controller could mean loads them, once', async () => {
   for (const [method, path, pattern] of [
     ['GET', '/api/tasks/latest', '/api/tasks/latest'],
     ['GET', '/api/tasks/7', '/api/tasks/:id'],
     ['POST', '/api/status', '/api/status'],
     ['GET', '/elsewhere', undefined],
   ] as const) {
-    const { index, created } = openIndex();
-    expect(index.match(method, path).route?.pattern).toBe(pattern as string);
-    expect(created()).toBe(1);
+    const { index, match, loaded } = openIndex();
+    const [found] = await Promise.all([match(method, path), match(method, path)]);
+    expect(found.route?.pattern).toBe(pattern as string);
+    expect(loaded()).toBe(1);
+    expect(index.load(method, path)).toBeUndefined();
     expect(index.match('PUT', '/api/status')).toMatchObject({ methods: ['GET', 'HEAD', 'POST'] });
-    expect(index.all()).toHaveLength(4);
-    expect(created()).toBe(1);
+    expect(await index.all()).toHaveLength(4);
+    expect(loaded()).toBe(1);
   }
 });
 
 test('a route of the others runs in its own controller', async () => {
-  const { index } = openIndex();
+  const { index, match } = openIndex();
   for (const [method, path, text] of [
     ['POST', '/api/status', 'posted'],
     ['GET', '/api/status', 'status'],
   ] as const) {
-    const { route } = index.match(method, path);
+    const { route } = await match(method, path);
     const request = new Request(`http://gateway${path}`, { method });
     expect(await (await index.run(request, { route } as RequestScope, [])).text()).toBe(text);
   }

@@ -91,10 +91,10 @@ describe('a route without access is refused at the start', () => {
     expect(() => openKit(options)).toThrow(message);
   });
 
-  test('every route of the sample declares its access', () => {
-    const { routes } = openKit();
-    expect(routes.all().length).toBeGreaterThan(15);
-    expect(routes.all().every((route) => route.access.length > 0)).toBe(true);
+  test('every route of the sample declares its access', async () => {
+    const routes = await openKit().routes.all();
+    expect(routes.length).toBeGreaterThan(15);
+    expect(routes.every((route) => route.access.length > 0)).toBe(true);
   });
 });
 

@@ -2,14 +2,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import { OperatorError, pluralize, unwritable } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
-import {
-  createCompiler,
-  type LintReport,
-  lintPlugin,
-  newPlugin,
-  type Permission,
-  type PermissionCode,
-} from '../../../plugins/index.ts';
+import { type LintReport, lintPlugin, newPlugin } from '../../../plugins/author/index.ts';
+import { createCompiler, type Permission, type PermissionCode } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, quoteForShell, UsageError } from '../command.ts';
 import { type PluginFile, readPlugin, readText, withSandbox } from '../read-plugin.ts';
 

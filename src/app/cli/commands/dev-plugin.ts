@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { DevelopmentView } from '../../../http/index.ts';
 import { AppError, OperatorError, parseJson, pluralize, systemClock } from '../../../kernel/index.ts';
-import { type HookCall, type LintReport, lintPlugin, type Manifest, runFixture } from '../../../plugins/index.ts';
+import { type LintReport, lintPlugin, runFixture } from '../../../plugins/author/index.ts';
+import type { HookCall, Manifest } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { createLogger } from '../../../telemetry/logging/logger.ts';
 import { integer } from '../../config/config-kinds.ts';

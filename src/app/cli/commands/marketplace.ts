@@ -3,19 +3,19 @@ import { basename, join } from 'node:path';
 import { OperatorError, pluralize, systemClock, unreadable, unwritable } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import {
-  checkFolder,
   generateSigningKey,
   needsPassword,
   type PublicKey,
   parsePublicKeyFile,
-  readRevocations,
   readSecretKeyFile,
   type SigningKey,
-  signIndex,
-  writeIndex,
   writePublicKeyFile,
   writeSecretKeyFile,
 } from '../../../plugins/index.ts';
+import { checkFolder } from '../../../plugins/marketplace/check-folder.ts';
+import { readRevocations } from '../../../plugins/marketplace/publish-revoked.ts';
+import { signIndex } from '../../../plugins/marketplace/sign-index.ts';
+import { writeIndex } from '../../../plugins/marketplace/write-index.ts';
 import { askSecret } from '../ask-secret.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { describePluginFault, readText, withSandbox } from '../read-plugin.ts';

@@ -11,15 +11,8 @@ import {
   systemClock,
 } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
-import {
-  cleanExchange,
-  type HookCall,
-  isRecorded,
-  lintPlugin,
-  type Manifest,
-  removeCases,
-  runFixture,
-} from '../../../plugins/index.ts';
+import { cleanExchange, isRecorded, lintPlugin, removeCases, runFixture } from '../../../plugins/author/index.ts';
+import type { HookCall, Manifest } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { hasEnded } from '../../../store/ports/index.ts';
 import { createLogger } from '../../../telemetry/logging/logger.ts';

@@ -1,7 +1,13 @@
 import { structuredPatch } from 'diff';
 import { isObject, type Json, OperatorError, parseJson, pluralize, systemClock } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
-import { addExpected, type BenchReport, benchPlugin, type FixtureReport, runFixture } from '../../../plugins/index.ts';
+import {
+  addExpected,
+  type BenchReport,
+  benchPlugin,
+  type FixtureReport,
+  runFixture,
+} from '../../../plugins/author/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, stopSignals, UsageError } from '../command.ts';
 import {

@@ -1,5 +1,6 @@
 import { isObject, type Json } from '../../../kernel/index.ts';
-import { cleanExchange, type HookCall, pickPlace } from '../../../plugins/index.ts';
+import { cleanExchange } from '../../../plugins/author/index.ts';
+import { type HookCall, pickPlace } from '../../../plugins/index.ts';
 import { TASK_STATUSES } from '../../../store/ports/index.ts';
 
 /** Limits that keep a call readable at a glance. */

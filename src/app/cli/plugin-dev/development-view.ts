@@ -1,7 +1,8 @@
 import { explainBill } from '../../../billing/index.ts';
 import type { DevelopedCall, DevelopmentView } from '../../../http/index.ts';
 import { type Clock, isObject, type Json } from '../../../kernel/index.ts';
-import { cleanExchange, type HookCall, type Manifest } from '../../../plugins/index.ts';
+import { cleanExchange } from '../../../plugins/author/index.ts';
+import type { HookCall, Manifest } from '../../../plugins/index.ts';
 import type { Services } from '../../composition/types.ts';
 import { shorten } from './describe-hook-call.ts';
 

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Clock, createSemaphore, OperatorError, parseJson, unwritable } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
-import { addCases, type HookCall, openPlugin, readFixture, recordCall } from '../../../plugins/index.ts';
+import { addCases, openPlugin, readFixture, recordCall } from '../../../plugins/author/index.ts';
+import type { HookCall } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 
 export type Recorder = {
